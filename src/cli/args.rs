@@ -1,0 +1,138 @@
+//! How arguments are read: amounts, times, networks, and words of a fixed set. What cannot be read is a usage
+//! error that says what is allowed.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::config::parse_networks;
+use crate::domain::ledger::CreditKind;
+use crate::domain::money::Usd;
+use crate::domain::order::OrderStatus;
+use crate::domain::plan::PlanType;
+use crate::domain::time::Time;
+
+/// An amount of USD, zero or more.
+pub fn usd(text: &str) -> Result<Usd, String> {
+    match Usd::parse(text) {
+        Ok(amount) if amount >= Usd::ZERO => Ok(amount),
+        Ok(_) => Err("must not be negative".into()),
+        Err(error) => Err(error.as_str().into()),
+    }
+}
+
+/// An amount of USD that moves something.
+pub fn some_usd(text: &str) -> Result<Usd, String> {
+    usd(text).and_then(|amount| {
+        if amount.is_positive() {
+            Ok(amount)
+        } else {
+            Err("must be more than 0".into())
+        }
+    })
+}
+
+/// The beginning of a period: a moment, or the first moment of a day.
+pub fn from(text: &str) -> Result<Time, String> {
+    moment(text, 0)
+}
+
+/// The end of a period, which does not belong to it; a day is meant as a whole.
+pub fn to(text: &str) -> Result<Time, String> {
+    moment(text, 1)
+}
+
+fn moment(text: &str, days_on: i64) -> Result<Time, String> {
+    let allowed = |_| "must be YYYY-MM-DD or a timestamp like 2026-01-31T12:00:00Z".to_string();
+    if text.len() == "YYYY-MM-DD".len() {
+        let midnight: jiff::Timestamp = format!("{text}T00:00:00Z").parse().map_err(allowed)?;
+        return Ok(Time::from_micros(midnight.as_microsecond()).plus_days(days_on));
+    }
+    let moment: jiff::Timestamp = text.parse().map_err(allowed)?;
+    Ok(Time::from_micros(moment.as_microsecond()))
+}
+
+/// Text that a person will read: not blank, not endless.
+pub fn name(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    match text.chars().count() {
+        0 => Err("must not be empty".into()),
+        1..=200 if !text.chars().any(char::is_control) => Ok(text.into()),
+        1..=200 => Err("must not have control characters".into()),
+        _ => Err("must have at most 200 characters".into()),
+    }
+}
+
+/// Emails are kept in lower case, so that one address has one spelling.
+pub fn email(text: &str) -> Result<String, String> {
+    let text = name(text)?.to_lowercase();
+    let well_formed = text.split_once('@').is_some_and(|(local, domain)| {
+        !local.is_empty()
+            && domain.contains('.')
+            && !domain.contains('@')
+            && !text.contains(char::is_whitespace)
+    });
+    if well_formed {
+        Ok(text)
+    } else {
+        Err("must be an email address".into())
+    }
+}
+
+/// Networks or addresses, separated by commas, in one spelling.
+pub fn networks(text: &str) -> Result<String, String> {
+    match parse_networks(text) {
+        Some(networks) if !networks.is_empty() => Ok(networks
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(",")),
+        _ => Err("must be addresses or networks like 192.0.2.7,10.0.0.0/8".into()),
+    }
+}
+
+pub fn status() -> impl TypedValueParser<Value = OrderStatus> {
+    let words = OrderStatus::ALL.map(OrderStatus::as_str);
+    PossibleValuesParser::new(words)
+        .try_map(|word| OrderStatus::parse(&word.to_uppercase()).ok_or("unknown status"))
+}
+
+pub fn plan_type() -> impl TypedValueParser<Value = PlanType> {
+    let words = [PlanType::Base.as_str(), PlanType::Topup.as_str()];
+    PossibleValuesParser::new(words)
+        .try_map(|word| PlanType::parse(&word.to_uppercase()).ok_or("unknown type"))
+}
+
+pub fn credit_kind() -> impl TypedValueParser<Value = CreditKind> {
+    let words = CreditKind::ALL.map(CreditKind::as_str);
+    PossibleValuesParser::new(words)
+        .try_map(|word| CreditKind::parse(&word.to_lowercase()).ok_or("unknown kind"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_meant_as_a_whole() {
+        assert_eq!(from("1970-01-02").unwrap().micros(), 86_400_000_000);
+        assert_eq!(to("1970-01-02").unwrap().micros(), 2 * 86_400_000_000);
+        assert_eq!(to("1970-01-02T00:00:00Z").unwrap().micros(), 86_400_000_000);
+        assert_eq!(from("1970-01-01T02:00:00+02:00").unwrap().micros(), 0);
+        for wrong in ["yesterday", "2026-02-30", "2026-01-01T10:00:00", "2026-1-1", ""] {
+            assert!(from(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn amounts_and_networks_are_checked() {
+        assert_eq!(some_usd("0"), Err("must be more than 0".into()));
+        assert_eq!(usd("-1"), Err("must not be negative".into()));
+        assert_eq!(usd("1.0000001"), Err("must have at most 6 decimals".into()));
+        assert_eq!(
+            networks("10.0.0.0/8, 192.0.2.7").unwrap(),
+            "10.0.0.0/8,192.0.2.7/32"
+        );
+        assert!(networks("").is_err() && networks("x").is_err());
+        assert_eq!(email("Ann@Example.COM").unwrap(), "ann@example.com");
+        assert!(email("ann").is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! `simgate catalog`: what is on sale, and taking the supplier's plans into it.
+
+use clap::{Args, Subcommand};
+
+use super::output::{Record, Table, cell};
+use super::{Outcome, args};
+use crate::app::App;
+use crate::domain::country;
+use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType};
+use crate::ops::catalog;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Take the supplier's plans into the catalog; what it no longer has is withdrawn
+    Sync,
+    /// Plans on sale, with cost and prices
+    #[command(after_help = "Example: simgate catalog list --country JP --type BASE")]
+    List(List),
+}
+
+#[derive(Args)]
+pub struct List {
+    /// Only plans that work in this country (two letters)
+    #[arg(long, value_name = "CC", value_parser = country_code)]
+    country: Option<String>,
+    /// Only plans of this type
+    #[arg(long = "type", value_name = "TYPE", value_parser = args::plan_type(), ignore_case = true)]
+    plan_type: Option<PlanType>,
+    /// Only plans with all these words in name, code, operator or country names
+    #[arg(long, value_name = "TEXT")]
+    query: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    limit: u32,
+}
+
+fn country_code(text: &str) -> Result<String, String> {
+    let well_formed = text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic());
+    if well_formed {
+        Ok(text.to_uppercase())
+    } else {
+        Err("must be a two-letter country code, like JP".into())
+    }
+}
+
+pub async fn run(app: &App, command: Command) -> Outcome {
+    let record = match command {
+        Command::Sync => {
+            let synced = catalog::sync(app).await?;
+            Record::new()
+                .with("plans", synced.plans as i64)
+                .with("withdrawn", synced.withdrawn as i64)
+        }
+        Command::List(query) => list(app, &query),
+    };
+    Ok(record.into())
+}
+
+/// As the partner API lists them, with the cost that partners do not see.
+fn list(app: &App, query: &List) -> Record {
+    let snapshot = app.catalog.borrow().clone();
+    let plans = snapshot
+        .lists
+        .get(DEFAULT_PRICE_LIST)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let mut found: Vec<&Plan> = plans.iter().filter(|plan| query.wants(plan)).collect();
+    found.sort_by_key(|plan| (&plan.family, plan.data_mb, plan.duration_days, &plan.code));
+    let total = found.len();
+    found.truncate(query.limit as usize);
+    let columns = [
+        "packageCode",
+        "type",
+        "name",
+        "locationCodes",
+        "operator",
+        "dataMb",
+        "durationDays",
+        "costUsd",
+        "wholesalePriceUsd",
+        "retailPriceUsd",
+    ];
+    let rows = found.iter().map(|plan| {
+        [
+            cell(plan.code.clone()),
+            cell(plan.plan_type.as_str()),
+            cell(plan.name.clone()),
+            cell(plan.countries.clone()),
+            cell(plan.operator.clone()),
+            cell(plan.data_mb),
+            cell(plan.duration_days),
+            cell(plan.cost),
+            cell(plan.wholesale),
+            cell(plan.retail),
+        ]
+    });
+    Record::new()
+        .with("total", total as i64)
+        .with("plans", Table::new(columns, rows))
+}
+
+impl List {
+    fn wants(&self, plan: &Plan) -> bool {
+        let country_fits = self
+            .country
+            .as_ref()
+            .is_none_or(|code| plan.countries.contains(code));
+        let type_fits = self.plan_type.is_none_or(|wanted| plan.plan_type == wanted);
+        country_fits && type_fits && self.query.as_ref().is_none_or(|query| has_words(plan, query))
+    }
+}
+
+fn has_words(plan: &Plan, query: &str) -> bool {
+    let mut text = format!("{} {} {}", plan.name, plan.code, plan.operator);
+    for code in &plan.countries {
+        text.push_str(&format!(" {code}"));
+        if let Some(country) = country::by_code(code) {
+            text.push_str(&format!(" {} {}", country.name, country.aliases.join(" ")));
+        }
+    }
+    let text = text.to_lowercase();
+    query
+        .to_lowercase()
+        .split_whitespace()
+        .all(|word| text.contains(word))
+}

@@ -1,0 +1,27 @@
+//! Completion scripts for shells.
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::output::Record;
+
+/// Print a completion script for a shell
+///
+/// For bash: simgate completions bash > ~/.local/share/bash-completion/completions/simgate
+#[derive(Args)]
+pub struct Completions {
+    shell: Shell,
+}
+
+impl Completions {
+    /// The script as it is for a shell to read; wrapped for a program.
+    pub fn run(&self) -> Record {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut super::command_line(), "simgate", &mut script);
+        let script = String::from_utf8_lossy(&script).into_owned();
+        Record::new()
+            .with("shell", self.shell.to_string())
+            .with("script", script.clone())
+            .prose(script)
+    }
+}

@@ -1,0 +1,310 @@
+//! The commands. This file holds the list of them and the way from a command line to an exit code; each group
+//! has a file of its own, which calls operations and shapes what is printed. No business is decided here.
+
+mod args;
+mod backup;
+mod catalog;
+mod completions;
+mod doctor;
+mod failure;
+mod find;
+mod key;
+mod ledger;
+mod order;
+mod output;
+mod partner;
+mod report;
+mod settings;
+mod text;
+mod wallet;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use tokio::runtime::Builder;
+
+use self::failure::Failure;
+use self::output::{Record, Report};
+use crate::app::App;
+use crate::config::{Raw, Settings};
+use crate::error::Error;
+use crate::start::{self, Role};
+use crate::telemetry;
+
+type Outcome = Result<Report, Failure>;
+
+const AFTER_HELP: &str = "\
+Every setting is an option, an environment variable (SIMGATE_LISTEN) or a line in ./simgate.toml:
+`simgate --help` lists them, `simgate config` shows what is in effect.
+Exit codes: 0 done, 1 refused, 2 wrong usage or settings.";
+
+/// A wholesale eSIM gateway: one binary, prepaid wallets, an honest ledger.
+///
+/// Without a command it serves. Nothing needs to be configured to try it:
+///
+///   simgate                                      start the gateway on 127.0.0.1:8402
+///   simgate partner create --name "Acme Travel" --credit 100
+///   simgate ledger verify                        prove the books
+#[derive(Parser)]
+#[command(name = "simgate", version, verbatim_doc_comment)]
+#[command(after_help = AFTER_HELP)]
+struct Cli {
+    /// Print one JSON document instead of text
+    #[arg(long, global = true, display_order = 900)]
+    json: bool,
+    /// Read settings from this file instead of ./simgate.toml
+    #[arg(long, global = true, value_name = "PATH", display_order = 901)]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the gateway (what plain `simgate` does)
+    Serve,
+    /// Bring the database to this program's schema, and nothing else
+    Migrate,
+    /// Show the effective settings and where each came from
+    Config,
+    /// Check settings, database, supplier and books, and say what to do
+    Doctor,
+    #[command(flatten)]
+    Operation(Operation),
+    /// Print a completion script for a shell
+    Completions(completions::Completions),
+}
+
+/// What needs an open database.
+#[derive(Subcommand)]
+enum Operation {
+    /// Partners: the companies that buy
+    #[command(subcommand)]
+    Partner(partner::Command),
+    /// API keys of partners
+    #[command(subcommand)]
+    Key(key::Command),
+    /// Credit, debit and read wallets
+    #[command(subcommand)]
+    Wallet(wallet::Command),
+    /// Look at orders, and help those that need a hand
+    #[command(subcommand)]
+    Order(order::Command),
+    /// Find partners and orders by whatever you have
+    Find(find::Find),
+    /// What is on sale
+    #[command(subcommand)]
+    Catalog(catalog::Command),
+    /// Figures: margin, trial balance, wallets
+    #[command(subcommand)]
+    Report(report::Command),
+    /// The books
+    #[command(subcommand)]
+    Ledger(ledger::Command),
+    /// Write a consistent copy of the database to a new file, while the gateway runs
+    Backup(backup::Backup),
+}
+
+/// The whole command line with the settings on it.
+fn command_line() -> clap::Command {
+    settings::on(Cli::command())
+}
+
+pub fn run(args: Vec<OsString>) -> ExitCode {
+    let wants_json = args.iter().any(|arg| arg == "--json");
+    let matches = match command_line().try_get_matches_from(args) {
+        Ok(matches) => matches,
+        Err(error) => return refuse_usage(&error, wants_json),
+    };
+    let format = match &matches {
+        matches if wants_csv(matches) => Format::Csv,
+        matches if matches.get_flag("json") => Format::Json,
+        _ => Format::Text,
+    };
+    match execute(&matches) {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(report)) => {
+            print(&match format {
+                Format::Text => text::render(&report.record),
+                Format::Csv => text::csv(&report.record),
+                Format::Json => document(&report.record),
+            });
+            if report.passed {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            if matches!(format, Format::Json) {
+                print(&document(&failure.document()));
+            }
+            ExitCode::from(failure.exit)
+        }
+    }
+}
+
+enum Format {
+    Text,
+    Csv,
+    Json,
+}
+
+/// Only reports know `--csv`; it stands on the last command of the line.
+fn wants_csv(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, inner)) => wants_csv(inner),
+        None => matches!(matches.try_get_one::<bool>("csv"), Ok(Some(true))),
+    }
+}
+
+/// Clap's own word on a command line it cannot read; help and version are no mistakes.
+fn refuse_usage(error: &clap::Error, wants_json: bool) -> ExitCode {
+    if wants_json && error.use_stderr() {
+        let rendered = error.to_string();
+        let sentence = rendered
+            .trim_start_matches("error: ")
+            .split("\n\n")
+            .next()
+            .unwrap_or_default();
+        print(&document(&Failure::usage(sentence).document()));
+    }
+    // Nothing is left to tell anyone when even this cannot be written.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+fn document(value: &impl serde::Serialize) -> String {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => text + "\n",
+        Err(error) => format!("{{\"success\": false, \"code\": \"INTERNAL\", \"error\": \"{error}\"}}\n"),
+    }
+}
+
+/// A reader that has gone (`simgate order list | head`) is no error.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Runs the command. `None`: it has said all there is to say.
+fn execute(matches: &ArgMatches) -> Result<Option<Report>, Failure> {
+    let cli = Cli::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
+    let command = cli.command.unwrap_or(Command::Serve);
+    if let Command::Completions(completions) = &command {
+        // Shells ask for these when they start, where settings may be anything.
+        return Ok(Some(completions.run().into()));
+    }
+    let raw = settings::collect(matches, cli.config.as_deref())?;
+    let settings = Settings::check(&raw)?;
+    let filter = match command {
+        Command::Serve => settings.log.as_str(),
+        _ => settings::quiet_log_filter(&raw, &settings),
+    };
+    telemetry::init_logs(filter, settings.log_json);
+    let report = match command {
+        Command::Serve => return serve(settings).map(|()| None),
+        Command::Completions(completions) => completions.run().into(),
+        Command::Config => settings::show(&raw, &settings).into(),
+        Command::Migrate => run_to_end(migrate(&raw, settings))?,
+        Command::Doctor => run_to_end(doctor::run(&raw, settings))?,
+        Command::Operation(operation) => run_to_end(operate(settings, operation))?,
+    };
+    Ok(Some(report))
+}
+
+fn serve(settings: Settings) -> Result<(), Failure> {
+    let runtime = Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::fault)?;
+    let served = runtime.block_on(start::serve(settings));
+    // What did not drain in time must not hold up the exit.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served.map_err(Failure::from)
+}
+
+fn run_to_end(command: impl Future<Output = Outcome>) -> Outcome {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::fault)?
+        .block_on(command)
+}
+
+async fn migrate(raw: &Raw, settings: Settings) -> Outcome {
+    start::migrate(&settings).await?;
+    let record = Record::new()
+        .with("database", settings::database(raw))
+        .with("migrated", true);
+    Ok(record.into())
+}
+
+async fn operate(settings: Settings, operation: Operation) -> Outcome {
+    let app = start::open(settings, Role::Command).await?;
+    let actor = actor();
+    let outcome = match operation {
+        Operation::Partner(command) => partner::run(&app, &actor, command).await,
+        Operation::Key(command) => key::run(&app, &actor, command).await,
+        Operation::Wallet(command) => wallet::run(&app, &actor, command).await,
+        Operation::Order(command) => order::run(&app, &actor, command).await,
+        Operation::Find(find) => find.run(&app).await,
+        Operation::Catalog(command) => catalog::run(&app, command).await,
+        Operation::Report(command) => report::run(&app, command).await,
+        Operation::Ledger(command) => ledger::run(&app, command).await,
+        Operation::Backup(backup) => backup.run(&app).await,
+    };
+    close(&app).await;
+    outcome
+}
+
+/// Lets work that was begun end, and flushes what was written.
+async fn close(app: &App) {
+    app.tasks.close();
+    app.tasks.wait().await;
+    app.store.close();
+}
+
+/// Who the audit log says it was.
+fn actor() -> String {
+    match std::env::var("USER") {
+        Ok(user) if !user.is_empty() => format!("cli:{user}"),
+        _ => "cli".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command_line().debug_assert();
+    }
+
+    #[test]
+    fn settings_and_json_may_stand_anywhere() {
+        for line in [
+            "simgate --json --log-format json --public-sandbox partner list",
+            "simgate partner --log-format json list --json --public-sandbox=true",
+        ] {
+            let matches = command_line().try_get_matches_from(line.split(' ')).unwrap();
+            assert!(matches.get_flag("json"), "{line}");
+            assert_eq!(
+                matches.get_one::<String>("log_format").map(String::as_str),
+                Some("json"),
+                "{line}"
+            );
+            assert_eq!(
+                matches.get_one::<String>("public_sandbox").map(String::as_str),
+                Some("true"),
+                "{line}"
+            );
+        }
+    }
+}

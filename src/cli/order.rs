@@ -1,0 +1,231 @@
+//! `simgate order`: looking at orders and top-ups, and helping those that need a hand.
+//! Activation codes and install links are never shown: they open a door.
+
+use std::collections::HashMap;
+
+use clap::{Args, Subcommand};
+
+use super::output::{Cell, Record, Table, cell};
+use super::{Failure, Outcome, args, key, partner};
+use crate::app::App;
+use crate::domain::esim::Esim;
+use crate::domain::ids::{self, AccountNo};
+use crate::domain::money::Usd;
+use crate::domain::order::{Order, OrderStatus};
+use crate::domain::refusal::Refusal;
+use crate::error::Error;
+use crate::ops::{find, operator, orders};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// The newest orders and top-ups
+    #[command(after_help = "Example: simgate order list --status PROVISIONING --limit 100")]
+    List(List),
+    /// Everything about one order
+    Show {
+        /// Order id (ord_…, top_…) or order number (SG…)
+        #[arg(value_name = "ID")]
+        order: String,
+    },
+    /// Ask the supplier about an open order now
+    Retry {
+        /// Order id (ord_…, top_…) or order number (SG…)
+        #[arg(value_name = "ID")]
+        order: String,
+    },
+    /// Give up an order that is PROVISIONING: the money goes back to the wallet
+    Fail {
+        /// Order id (ord_…, top_…) or order number (SG…)
+        #[arg(value_name = "ID")]
+        order: String,
+        /// Why, for the partner and the audit log
+        #[arg(long, value_name = "TEXT", value_parser = args::name)]
+        reason: String,
+    },
+    /// Pay money back out of goodwill; the sale and the eSIM stay
+    Refund {
+        /// Order id (ord_…, top_…) or order number (SG…)
+        #[arg(value_name = "ID")]
+        order: String,
+        /// How much
+        #[arg(value_name = "USD", value_parser = args::some_usd, allow_negative_numbers = true)]
+        amount: Usd,
+        /// Why, for the statement and the audit log
+        #[arg(long, value_name = "TEXT", value_parser = args::name)]
+        reason: String,
+    },
+}
+
+#[derive(Args)]
+pub struct List {
+    /// Only of this partner (id or email)
+    #[arg(long, value_name = "ID")]
+    partner: Option<String>,
+    /// Only in this state
+    #[arg(long, value_parser = args::status(), ignore_case = true, conflicts_with = "stuck")]
+    status: Option<OrderStatus>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=100_000))]
+    limit: i64,
+    /// Only those that have waited for their supplier for over 30 minutes, the longest waiting first
+    #[arg(long)]
+    stuck: bool,
+}
+
+pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
+    let record = match command {
+        Command::List(query) => list(app, query).await?,
+        Command::Show { order } => show(app, named(app, &order).await?).await?,
+        Command::Retry { order } => {
+            let order = named(app, &order).await?;
+            show(app, operator::retry_order(app, actor, order.id.as_str()).await?).await?
+        }
+        Command::Fail { order, reason } => {
+            let order = named(app, &order).await?;
+            show(
+                app,
+                operator::fail_order(app, actor, order.id.as_str(), &reason).await?,
+            )
+            .await?
+        }
+        Command::Refund {
+            order,
+            amount,
+            reason,
+        } => {
+            let order = named(app, &order).await?;
+            let balance = operator::refund_order(app, actor, order.id.as_str(), amount, &reason).await?;
+            Record::new()
+                .with("orderId", order.id.to_string())
+                .with("refundedUsd", amount)
+                .with("reason", reason)
+                .with("balanceUsd", balance)
+        }
+    };
+    Ok(record.into())
+}
+
+async fn list(app: &App, query: List) -> Result<Record, Failure> {
+    let account = match &query.partner {
+        Some(text) => Some(partner::named(app, text).await?.no),
+        None => None,
+    };
+    let found = if query.stuck {
+        operator::longest_waiting(app, account, query.limit as usize).await?
+    } else {
+        operator::recent_orders(app, account, query.status, query.limit).await?
+    };
+    Ok(Record::new().with("orders", table(&found, &key::owners(app).await?)))
+}
+
+/// The order with this id, or with the number that people read out.
+async fn named(app: &App, text: &str) -> Result<Order, Failure> {
+    let number = text.trim().to_uppercase();
+    let found = if ids::parse_order_no(&number).is_some() {
+        let found = find::find(app, &number).await?.orders;
+        found
+            .into_iter()
+            .find(|order| order.order_no().as_ref() == Some(&number))
+    } else {
+        match operator::order(app, text).await {
+            Err(Error::Refused(Refusal::OrderNotFound)) => None,
+            other => Some(other?),
+        }
+    };
+    found.ok_or_else(|| {
+        let message = format!("no order has the id or number {text:?}; `simgate find {text}` looks further");
+        Failure::refused(Refusal::OrderNotFound, message)
+    })
+}
+
+pub fn table(orders: &[Order], owners: &HashMap<AccountNo, String>) -> Table {
+    let columns = [
+        "orderId",
+        "orderNo",
+        "partnerId",
+        "packageCode",
+        "status",
+        "priceUsd",
+        "iccid",
+        "partnerRefId",
+        "createdAt",
+    ];
+    let rows = orders.iter().map(|order| {
+        [
+            cell(order.id.to_string()),
+            cell(order.order_no()),
+            cell(owners.get(&order.account).cloned()),
+            cell(order.package_code.clone()),
+            cell(order.status.as_str()),
+            cell(order.price),
+            cell(order.esim.as_ref().map(|esim| esim.iccid.clone())),
+            cell(order.reference.clone()),
+            cell(order.created_at),
+        ]
+    });
+    Table::new(columns, rows)
+}
+
+async fn show(app: &App, order: Order) -> Result<Record, Failure> {
+    let owners = key::owners(app).await?;
+    let listed = orders::with_topups(app, order).await?;
+    let order = &listed.order;
+    let failure = order.failure.as_ref().map(|failure| {
+        Record::new()
+            .with("code", failure.code.clone())
+            .with("detail", failure.detail.clone())
+    });
+    Ok(Record::new()
+        .with("orderId", order.id.to_string())
+        .with("orderNo", order.order_no())
+        .with("partnerId", owners.get(&order.account).cloned())
+        .with("apiKey", order.key_id.clone())
+        .with("partnerRefId", order.reference.clone())
+        .with("status", order.status.as_str())
+        .with("failure", failure)
+        .with("packageCode", order.package_code.clone())
+        .with("planName", order.plan_name.clone())
+        .with("dataMb", order.data_mb)
+        .with("durationDays", order.duration_days)
+        .with("priceUsd", order.price)
+        .with("costUsd", order.cost)
+        .with("supplier", order.supplier.clone())
+        .with("esim", order.esim.as_ref().map(esim))
+        .with("esimOrderId", order.esim_order.as_ref().map(ToString::to_string))
+        .with("createdAt", order.created_at)
+        .with("updatedAt", order.updated_at)
+        .with("askUntil", Some(order.ask_until).filter(|_| is_open(order)))
+        .with("topUps", topups(order, &listed.topups, &owners)))
+}
+
+/// A top-up has no top-ups of its own.
+fn topups(order: &Order, topups: &[Order], owners: &HashMap<AccountNo, String>) -> Cell {
+    if order.id.is_topup() {
+        Cell::Nothing
+    } else {
+        Cell::Table(table(topups, owners))
+    }
+}
+
+fn is_open(order: &Order) -> bool {
+    match order.status {
+        OrderStatus::Provisioning | OrderStatus::Cancelling => true,
+        OrderStatus::Fulfilled | OrderStatus::Failed | OrderStatus::Cancelled => false,
+    }
+}
+
+fn esim(esim: &Esim) -> Record {
+    let usage = esim.last_usage.as_ref().map(|usage| {
+        Record::new()
+            .with("status", usage.status.as_str())
+            .with("totalMb", usage.total_mb)
+            .with("usedMb", usage.used_mb)
+            .with("asOf", usage.as_of)
+            .with("expiresAt", usage.expires_at)
+    });
+    Record::new()
+        .with("iccid", esim.iccid.clone())
+        .with("profile", esim.profile.clone())
+        .with("installBy", esim.install_by)
+        .with("usage", usage)
+}

@@ -1,0 +1,197 @@
+//! `simgate partner`: the companies that buy.
+
+use clap::{ArgGroup, Args, Subcommand};
+
+use super::output::{Cell, Record, Table, cell};
+use super::{Failure, Outcome, args, key};
+use crate::app::App;
+use crate::domain::money::Usd;
+use crate::domain::refusal::Refusal;
+use crate::ops::accounts;
+use crate::ops::operator::{self, Account, NewPartner, PartnerChange};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make a partner and its first API key; the secret is shown this once
+    #[command(
+        after_help = "Example: simgate partner create --name \"Acme Travel\" --email ops@acme.example --credit 500"
+    )]
+    Create(Create),
+    /// All partners with their balances
+    List,
+    /// One partner with its wallet and keys
+    Show {
+        /// Partner id or email
+        #[arg(value_name = "ID")]
+        partner: String,
+    },
+    /// Change a partner's name, email, price list or low-balance threshold
+    Set(Set),
+    /// Stop a partner from buying; reading and replays still work
+    Suspend {
+        /// Partner id or email
+        #[arg(value_name = "ID")]
+        partner: String,
+    },
+    /// Let a suspended partner buy again
+    Resume {
+        /// Partner id or email
+        #[arg(value_name = "ID")]
+        partner: String,
+    },
+}
+
+#[derive(Args)]
+pub struct Create {
+    /// The company's name
+    #[arg(long, value_parser = args::name)]
+    name: String,
+    #[arg(long, value_parser = args::email, help = "Whom to write to; also names the account in commands")]
+    email: Option<String>,
+    /// Opening credit, booked as promo; 0 or absent: none
+    #[arg(long, value_name = "USD", value_parser = args::usd, allow_negative_numbers = true)]
+    credit: Option<Usd>,
+}
+
+#[derive(Args)]
+#[command(group(ArgGroup::new("change").args(["name", "email", "price_list", "low_balance"]).required(true).multiple(true)))]
+pub struct Set {
+    /// Partner id or email
+    #[arg(value_name = "ID")]
+    partner: String,
+    #[arg(long, value_parser = args::name)]
+    name: Option<String>,
+    #[arg(long, value_parser = args::email)]
+    email: Option<String>,
+    /// The list whose prices this partner pays
+    #[arg(long, value_name = "LIST")]
+    price_list: Option<String>,
+    /// Below this balance the partner is told to fund its wallet
+    #[arg(long, value_name = "USD", value_parser = args::usd, allow_negative_numbers = true)]
+    low_balance: Option<Usd>,
+}
+
+pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
+    let record = match command {
+        Command::Create(create) => make(app, actor, create).await?,
+        Command::List => {
+            let partners = operator::partners(app).await?;
+            Record::new().with("partners", table(&partners))
+        }
+        Command::Show { partner } => show(app, &named(app, &partner).await?).await?,
+        Command::Set(set) => change(app, actor, set).await?,
+        Command::Suspend { partner } => {
+            let account = named(app, &partner).await?;
+            details(&operator::set_suspended(app, actor, account.id.as_str(), true).await?)
+        }
+        Command::Resume { partner } => {
+            let account = named(app, &partner).await?;
+            details(&operator::set_suspended(app, actor, account.id.as_str(), false).await?)
+        }
+    };
+    Ok(record.into())
+}
+
+async fn make(app: &App, actor: &str, create: Create) -> Result<Record, Failure> {
+    let new = NewPartner {
+        name: create.name,
+        email: create.email,
+        credit: create.credit.unwrap_or(Usd::ZERO),
+    };
+    let created = operator::create_partner(app, actor, new).await?;
+    let record = Record::new().with("partnerId", created.id.to_string());
+    Ok(key::issued(record, created.key))
+}
+
+async fn show(app: &App, account: &Account) -> Result<Record, Failure> {
+    let held = accounts::balance(app, account.no).await?.held;
+    let keys = operator::list_keys(app, Some(account.no)).await?;
+    let of_account = |_| Some(account.id.to_string());
+    Ok(details(account)
+        .with("heldUsd", held)
+        .with("keys", key::table(&keys, of_account)))
+}
+
+async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
+    let account = named(app, &set.partner).await?;
+    if let Some(list) = &set.price_list
+        && !app.catalog.borrow().lists.contains_key(list)
+    {
+        let message = format!("no plan has a price on the list {list:?}");
+        return Err(Failure::refused(Refusal::field("priceList", &message), message));
+    }
+    let change = PartnerChange {
+        name: set.name,
+        email: set.email,
+        price_list: set.price_list,
+        low_balance: set.low_balance,
+    };
+    Ok(details(
+        &operator::change_partner(app, actor, account.id.as_str(), change).await?,
+    ))
+}
+
+/// The account with this id or email. An email that two accounts share names neither: money could go astray.
+pub async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {
+    let unknown = || {
+        let message =
+            format!("no account has the id or email {id_or_email:?}; `simgate partner list` shows them all");
+        Failure::refused(Refusal::AccountNotFound, message)
+    };
+    if !id_or_email.contains('@') {
+        return match operator::account(app, id_or_email).await {
+            Err(crate::error::Error::Refused(Refusal::AccountNotFound)) => Err(unknown()),
+            other => Ok(other?),
+        };
+    }
+    let email = id_or_email.to_lowercase();
+    let mut owners = operator::partners(app).await?;
+    owners.retain(|account| account.email.as_deref() == Some(email.as_str()));
+    match owners.len() {
+        0 | 1 => owners.pop().ok_or_else(unknown),
+        several => {
+            let message =
+                format!("{several} accounts have the email {email}: name the one you mean by its id");
+            Err(Failure::refused(Refusal::AccountNotFound, message))
+        }
+    }
+}
+
+const COLUMNS: [&str; 10] = [
+    "partnerId",
+    "name",
+    "email",
+    "balanceUsd",
+    "lowBalanceUsd",
+    "suspended",
+    "priceList",
+    "ordersPlaced",
+    "ordersFailed",
+    "createdAt",
+];
+
+fn cells(account: &Account) -> [Cell; 10] {
+    [
+        cell(account.id.to_string()),
+        cell(account.name.clone()),
+        cell(account.email.clone()),
+        cell(account.balance),
+        cell(account.low_balance),
+        cell(account.suspended),
+        cell(account.price_list.clone()),
+        cell(account.placed),
+        cell(account.failed),
+        cell(account.created_at),
+    ]
+}
+
+fn details(account: &Account) -> Record {
+    Record {
+        fields: COLUMNS.into_iter().zip(cells(account)).collect(),
+        ..Record::new()
+    }
+}
+
+pub fn table(accounts: &[Account]) -> Table {
+    Table::new(COLUMNS, accounts.iter().map(cells))
+}

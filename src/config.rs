@@ -1,0 +1,341 @@
+//! Every setting: its name, its default, its check. Flags win over `SIMGATE_*` variables, those over
+//! `simgate.toml`. A setting that is unknown or wrong stops the start and is named, with where it came from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::domain::money::Usd;
+use crate::store::Location;
+
+/// One setting as the outside sees it. `listen` is `--listen`, `SIMGATE_LISTEN` and `listen = …` in the file.
+pub struct Spec {
+    pub name: &'static str,
+    /// Empty: not set.
+    pub default: &'static str,
+    pub help: &'static str,
+    pub secret: bool,
+}
+
+const fn spec(name: &'static str, default: &'static str, help: &'static str) -> Spec {
+    Spec { name, default, help, secret: false }
+}
+
+#[rustfmt::skip]
+pub const SPECS: &[Spec] = &[
+    spec("mode", "sandbox", "sandbox (simulated supplier) or live"),
+    spec("database_url", "sqlite:simgate.db", "sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"),
+    spec("listen", "127.0.0.1:8402", "address to listen on, HOST:PORT"),
+    spec("base_url", "", "public address of the partner API (default: http:// and the listen address)"),
+    spec("agent_url", "", "public address of the agentic API (default: as base_url)"),
+    spec("checkout_url", "", "public address of pages and QR codes (default: as base_url)"),
+    Spec { name: "secret", default: "", help: "server secret, at least 32 characters; required in live mode", secret: true },
+    spec("trusted_proxies", "", "networks whose X-Forwarded-For is believed, separated by commas"),
+    spec("metrics_listen", "", "second address that serves /metrics, HOST:PORT"),
+    spec("public_sandbox", "false", "true to serve the sandbox on an address that is not loopback"),
+    spec("rate_limit", "100", "requests a second for each partner key; 0 turns limits off"),
+    spec("rate_burst", "200", "how many requests of a key may come at once"),
+    spec("ip_rate_limit", "50", "requests a second for each address without a key; 0 turns limits off"),
+    spec("ip_rate_burst", "200", "how many requests of an address may come at once"),
+    spec("answer_within_ms", "25000", "how long a purchase waits for the supplier before it answers 202"),
+    spec("supplier_timeout_ms", "30000", "how long one process asks the supplier before recovery takes over"),
+    spec("low_balance_usd", "50", "low-balance threshold of new partners"),
+    spec("sandbox_plans", "0", "at least so many plans in the sandbox catalog (0: the built-in set)"),
+    spec("sandbox_journal", "", "file to which the simulated supplier appends what it sold"),
+    spec("max_connections", "4096", "open connections at most"),
+    spec("write_queue", "4096", "writes that may wait for the database before callers get 503"),
+    spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
+    spec("log_format", "text", "text or json"),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Sandbox,
+    Live,
+}
+
+impl Mode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::Sandbox => "sandbox",
+            Mode::Live => "live",
+        }
+    }
+}
+
+/// A limit of `per_second` requests with a `burst`; absent when limits are off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    pub per_second: u32,
+    pub burst: u32,
+}
+
+#[derive(Clone)]
+pub struct Settings {
+    pub mode: Mode,
+    pub database: Location,
+    pub listen: SocketAddr,
+    pub base_url: String,
+    pub agent_url: String,
+    pub checkout_url: String,
+    pub secret: Option<SecretString>,
+    pub trusted_proxies: Vec<IpNet>,
+    pub metrics_listen: Option<SocketAddr>,
+    pub key_limit: Option<RateLimit>,
+    pub ip_limit: Option<RateLimit>,
+    pub answer_within_ms: i64,
+    pub supplier_timeout_ms: i64,
+    pub low_balance: Usd,
+    pub sandbox_plans: usize,
+    pub sandbox_journal: Option<PathBuf>,
+    /// Where the demo partner's key is written, beside where the gateway was started.
+    pub demo_file: PathBuf,
+    pub max_connections: usize,
+    pub write_queue: usize,
+    pub log: String,
+    pub log_json: bool,
+}
+
+#[derive(Debug)]
+pub struct ConfigError(pub String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// The effective text of each setting and where it came from.
+pub struct Raw(BTreeMap<&'static str, (String, String)>);
+
+impl Raw {
+    /// `flags` and `env` hold only what was given; `env` names are whole (`SIMGATE_LISTEN`).
+    pub fn collect(
+        flags: &BTreeMap<String, String>,
+        env: impl Iterator<Item = (String, String)>,
+        file: Option<(&str, &str)>,
+    ) -> Result<Raw, ConfigError> {
+        let mut raw: BTreeMap<&'static str, (String, String)> =
+            SPECS.iter().map(|spec| (spec.name, (spec.default.to_string(), "default".to_string()))).collect();
+        if let Some((path, text)) = file {
+            let table: toml::Table =
+                toml::from_str(text).map_err(|e| ConfigError(format!("{path} is not valid TOML: {}", e.message())))?;
+            for (name, value) in table {
+                let spec = known(&name).ok_or_else(|| ConfigError(format!("{path} has an unknown setting {name:?}")))?;
+                let text = match value {
+                    toml::Value::String(text) => text,
+                    toml::Value::Array(items) => {
+                        let items: Vec<&str> = items.iter().filter_map(|item| item.as_str()).collect();
+                        items.join(",")
+                    }
+                    other => other.to_string(),
+                };
+                raw.insert(spec.name, (text, format!("{name} in {path}")));
+            }
+        }
+        for (variable, value) in env {
+            let Some(name) = variable.strip_prefix("SIMGATE_") else { continue };
+            let spec = known(&name.to_lowercase())
+                .ok_or_else(|| ConfigError(format!("{variable} in the environment is not a setting of simgate")))?;
+            raw.insert(spec.name, (value, format!("{variable} in the environment")));
+        }
+        for (name, value) in flags {
+            let spec = known(name).ok_or_else(|| ConfigError(format!("unknown setting {name:?}")))?;
+            raw.insert(spec.name, (value.clone(), format!("--{}", name.replace('_', "-"))));
+        }
+        Ok(Raw(raw))
+    }
+
+    fn text(&self, name: &str) -> &str {
+        &self.0[name].0
+    }
+
+    /// Empty means not set.
+    fn parse<T>(&self, name: &str, allowed: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, ConfigError> {
+        let (text, source) = &self.0[name];
+        if text.is_empty() {
+            return Ok(None);
+        }
+        read(text).map(Some).ok_or_else(|| {
+            let shown = if known(name).is_some_and(|spec| spec.secret) { "hidden" } else { text };
+            ConfigError(format!("{name} ({source}) is {shown:?}: {allowed}"))
+        })
+    }
+
+    fn require<T>(&self, name: &str, allowed: &str, read: impl Fn(&str) -> Option<T>) -> Result<T, ConfigError> {
+        self.parse(name, allowed, read)?
+            .ok_or_else(|| ConfigError(format!("{name} ({}) is empty: {allowed}", self.0[name].1)))
+    }
+
+    /// Name, value (secrets hidden) and source of every setting, for `simgate config`.
+    pub fn shown(&self) -> Vec<(&'static str, String, String)> {
+        let show = |spec: &Spec| {
+            let (text, source) = &self.0[spec.name];
+            let text = match text.as_str() {
+                "" => String::new(),
+                _ if spec.secret => "(hidden)".into(),
+                text if spec.name == "database_url" => hide_password(text),
+                text => text.into(),
+            };
+            (spec.name, text, source.clone())
+        };
+        SPECS.iter().map(show).collect()
+    }
+}
+
+fn known(name: &str) -> Option<&'static Spec> {
+    SPECS.iter().find(|spec| spec.name == name)
+}
+
+/// A database URL without what stands between the user's name and the `@`.
+pub fn hide_password(url: &str) -> String {
+    match (url.find("://"), url.rfind('@')) {
+        (Some(scheme), Some(at)) => match url[scheme + 3..at].find(':') {
+            Some(colon) => format!("{}:(hidden){}", &url[..scheme + 3 + colon], &url[at..]),
+            None => url.into(),
+        },
+        _ => url.into(),
+    }
+}
+
+fn whole(min: i64, max: i64) -> impl Fn(&str) -> Option<i64> {
+    move |text| text.parse().ok().filter(|n| (min..=max).contains(n))
+}
+
+fn url(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"))?;
+    let host = rest.split('/').next()?;
+    (!host.is_empty() && !text.contains([' ', '?', '#'])).then(|| text.trim_end_matches('/').to_string())
+}
+
+fn flag(text: &str) -> Option<bool> {
+    match text {
+        "true" | "1" | "yes" => Some(true),
+        "false" | "0" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+impl Settings {
+    pub fn check(raw: &Raw) -> Result<Settings, ConfigError> {
+        let mode = raw.require("mode", "must be sandbox or live", |text| match text {
+            "sandbox" => Some(Mode::Sandbox),
+            "live" => Some(Mode::Live),
+            _ => None,
+        })?;
+        let listen: SocketAddr =
+            raw.require("listen", "must be ADDRESS:PORT, for example 127.0.0.1:8402", |t| t.parse().ok())?;
+        let must_be_url = "must start with http:// or https:// and have no query";
+        let base_url = raw.parse("base_url", must_be_url, url)?.unwrap_or_else(|| format!("http://{listen}"));
+        let rate = |name: &str, burst: &str| -> Result<Option<RateLimit>, ConfigError> {
+            let per_second = raw.require(name, "must be a whole number from 0 to 1000000", whole(0, 1_000_000))? as u32;
+            let burst = raw.require(burst, "must be a whole number from 1 to 1000000", whole(1, 1_000_000))? as u32;
+            Ok((per_second > 0).then_some(RateLimit { per_second, burst }))
+        };
+        let millis = "must be milliseconds from 1 to 600000";
+        let count = "must be a whole number from 1 to 1000000";
+        let settings = Settings {
+            mode,
+            database: raw.require("database_url", "must be sqlite:PATH or postgres://…", Location::parse)?,
+            listen,
+            agent_url: raw.parse("agent_url", must_be_url, url)?.unwrap_or_else(|| base_url.clone()),
+            checkout_url: raw.parse("checkout_url", must_be_url, url)?.unwrap_or_else(|| base_url.clone()),
+            base_url,
+            secret: raw.parse("secret", "must have at least 32 characters", |text| {
+                (text.len() >= 32).then(|| SecretString::from(text))
+            })?,
+            trusted_proxies: raw
+                .parse("trusted_proxies", "must be networks like 10.0.0.0/8, separated by commas", parse_networks)?
+                .unwrap_or_default(),
+            metrics_listen: raw.parse("metrics_listen", "must be ADDRESS:PORT", |t| t.parse().ok())?,
+            key_limit: rate("rate_limit", "rate_burst")?,
+            ip_limit: rate("ip_rate_limit", "ip_rate_burst")?,
+            answer_within_ms: raw.require("answer_within_ms", millis, whole(1, 600_000))?,
+            supplier_timeout_ms: raw.require("supplier_timeout_ms", millis, whole(1, 600_000))?,
+            low_balance: raw.require("low_balance_usd", "must be an amount of USD", |t| Usd::parse(t).ok())?,
+            sandbox_plans: raw.require("sandbox_plans", "must be from 0 to 1000000", whole(0, 1_000_000))? as usize,
+            sandbox_journal: raw.parse("sandbox_journal", "must be a path", |t| Some(PathBuf::from(t)))?,
+            demo_file: PathBuf::from("simgate-demo.env"),
+            max_connections: raw.require("max_connections", count, whole(1, 1_000_000))? as usize,
+            write_queue: raw.require("write_queue", count, whole(1, 1_000_000))? as usize,
+            log: raw.text("log").to_string(),
+            log_json: raw.require("log_format", "must be text or json", |text| match text {
+                "text" => Some(false),
+                "json" => Some(true),
+                _ => None,
+            })?,
+        };
+        let public_sandbox = raw.require("public_sandbox", "must be true or false", flag)?;
+        if mode == Mode::Sandbox && !listen.ip().is_loopback() && !public_sandbox {
+            return Err(ConfigError(format!(
+                "listen ({}) is {listen}: a sandbox sells for nothing, so it listens on loopback only; \
+                 --public-sandbox allows this address",
+                raw.0["listen"].1
+            )));
+        }
+        Ok(settings)
+    }
+
+    /// Whether `/metrics` may be served beside the API.
+    pub fn metrics_on_main(&self) -> bool {
+        self.listen.ip().is_loopback()
+    }
+
+    pub fn secret_text(&self) -> Option<&str> {
+        self.secret.as_ref().map(|secret| secret.expose_secret())
+    }
+}
+
+/// `10.0.0.0/8,192.0.2.7`: networks or single addresses.
+pub fn parse_networks(text: &str) -> Option<Vec<IpNet>> {
+    let parse = |part: &str| part.parse::<IpNet>().ok().or_else(|| part.parse::<IpAddr>().ok().map(IpNet::from));
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(flags: &[(&str, &str)], env: &[(&str, &str)], file: Option<&str>) -> Result<Settings, ConfigError> {
+        let flags = flags.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let env = env.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+        Settings::check(&Raw::collect(&flags, env, file.map(|text| ("simgate.toml", text)))?)
+    }
+
+    #[test]
+    fn flags_beat_the_environment_which_beats_the_file() {
+        let file = Some("listen = \"127.0.0.1:1\"\nanswer_within_ms = 10\nlog = \"warn\"");
+        let env = [("SIMGATE_LISTEN", "127.0.0.1:2"), ("SIMGATE_ANSWER_WITHIN_MS", "20"), ("HOME", "x")];
+        let settings = load(&[("listen", "127.0.0.1:3")], &env, file).unwrap();
+        assert_eq!((settings.listen.port(), settings.answer_within_ms), (3, 20));
+        assert_eq!(settings.log, "warn");
+        assert_eq!(settings.checkout_url, "http://127.0.0.1:3");
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_source() {
+        for (flags, env, file, expected) in [
+            (vec![], vec![("SIMGATE_LISTN", "x")], None, "SIMGATE_LISTN in the environment is not a setting of simgate"),
+            (vec![], vec![], Some("lisen = 1"), "simgate.toml has an unknown setting \"lisen\""),
+            (vec![("rate_limit", "-1")], vec![], None, "rate_limit (--rate-limit) is \"-1\": must be a whole number from 0 to 1000000"),
+            (vec![], vec![("SIMGATE_SECRET", "short")], None, "secret (SIMGATE_SECRET in the environment) is \"hidden\": must have at least 32 characters"),
+        ] {
+            let error = load(&flags, &env, file).err().expect(expected);
+            assert_eq!(error.0, expected);
+        }
+        let error = load(&[("listen", "0.0.0.0:80")], &[], None).err().expect("a public sandbox is refused");
+        assert!(error.0.contains("--public-sandbox"));
+    }
+
+    #[test]
+    fn passwords_are_hidden() {
+        assert_eq!(hide_password("postgres://me:pw@host/db"), "postgres://me:(hidden)@host/db");
+        assert_eq!(hide_password("sqlite:x.db"), "sqlite:x.db");
+    }
+}

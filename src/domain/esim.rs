@@ -1,0 +1,128 @@
+//! The profile an order delivered: its activation code, its state at the carrier, and its ICCID.
+
+use super::ids::OrderId;
+use super::time::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EsimStatus {
+    New,
+    Installed,
+    Active,
+    Depleted,
+    Expired,
+    Cancelled,
+}
+
+impl EsimStatus {
+    pub const ALL: [EsimStatus; 6] = [
+        EsimStatus::New,
+        EsimStatus::Installed,
+        EsimStatus::Active,
+        EsimStatus::Depleted,
+        EsimStatus::Expired,
+        EsimStatus::Cancelled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EsimStatus::New => "NEW",
+            EsimStatus::Installed => "INSTALLED",
+            EsimStatus::Active => "ACTIVE",
+            EsimStatus::Depleted => "DEPLETED",
+            EsimStatus::Expired => "EXPIRED",
+            EsimStatus::Cancelled => "CANCELLED",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<EsimStatus> {
+        EsimStatus::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    pub fn can_be_topped_up(self) -> bool {
+        match self {
+            EsimStatus::New | EsimStatus::Installed | EsimStatus::Active | EsimStatus::Depleted => true,
+            EsimStatus::Expired | EsimStatus::Cancelled => false,
+        }
+    }
+}
+
+/// What a phone needs to fetch the profile. A bearer credential: encrypted at rest, never logged.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Activation {
+    pub smdp_address: String,
+    pub matching_id: String,
+}
+
+impl Activation {
+    pub fn lpa_string(&self) -> String {
+        format!("LPA:1${}${}", self.smdp_address, self.matching_id)
+    }
+}
+
+impl std::fmt::Debug for Activation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Activation(hidden)")
+    }
+}
+
+/// A delivered profile as we keep it.
+#[derive(Clone, Debug)]
+pub struct Esim {
+    /// The order that delivered it.
+    pub order: OrderId,
+    /// The supplier's own name for it: upstream calls use this, because ICCIDs are reused.
+    pub profile: String,
+    pub iccid: String,
+    /// The activation code, encrypted.
+    pub sealed: Vec<u8>,
+    pub install_by: Option<Time>,
+    pub last_usage: Option<Usage>,
+}
+
+/// A reading of the carrier's meter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    pub status: EsimStatus,
+    pub total_mb: i64,
+    pub used_mb: i64,
+    pub as_of: Time,
+    pub expires_at: Option<Time>,
+}
+
+/// ICCIDs in a path are 19 or 20 digits. Suppliers' own are never refused on their check digit: many fail it.
+pub fn is_iccid(text: &str) -> bool {
+    (19..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The digit that makes `digits` pass the Luhn check.
+pub fn luhn_digit(digits: &str) -> u8 {
+    let sum: u32 = digits
+        .bytes()
+        .rev()
+        .enumerate()
+        .map(|(place, byte)| {
+            let digit = u32::from(byte - b'0');
+            if place % 2 == 1 { digit } else { digit * 2 / 10 + digit * 2 % 10 }
+        })
+        .sum();
+    b'0' + ((10 - sum % 10) % 10) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn luhn_matches_known_numbers() {
+        assert_eq!(luhn_digit("7992739871"), b'3');
+        assert_eq!(luhn_digit("411111111111111"), b'1');
+    }
+
+    #[test]
+    fn iccids_are_19_or_20_digits() {
+        assert!(is_iccid("8901234567890123456"));
+        assert!(is_iccid("89012345678901234567"));
+        assert!(!is_iccid("890123456789012345"));
+        assert!(!is_iccid("890123456789012345F"));
+    }
+}

@@ -1,0 +1,190 @@
+//! Identifiers: a prefix that says what it is, the time it was made, and 131 random bits.
+//! The time comes first so that new rows land at the end of an index; the randomness makes an id unguessable.
+//! Randomness and time are handed in: see `crate::entropy` for the one place that makes them.
+
+use std::fmt;
+
+use super::time::Time;
+
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const TIME_DIGITS: usize = 8;
+const RANDOM_DIGITS: usize = 22;
+
+/// `digits` base-62 digits of `value`, most significant first; the alphabet is in byte order, so text order is number order.
+fn base62(mut value: u128, digits: usize, out: &mut String) {
+    let mut buffer = [b'0'; 24];
+    for slot in buffer[..digits].iter_mut().rev() {
+        *slot = ALPHABET[(value % 62) as usize];
+        value /= 62;
+    }
+    out.push_str(std::str::from_utf8(&buffer[..digits]).expect("the alphabet is ASCII"));
+}
+
+fn make(prefix: &str, at: Time, random: u128) -> String {
+    let mut text = String::with_capacity(prefix.len() + TIME_DIGITS + RANDOM_DIGITS);
+    text.push_str(prefix);
+    base62((at.micros() / 1_000) as u128, TIME_DIGITS, &mut text);
+    base62(random, RANDOM_DIGITS, &mut text);
+    text
+}
+
+/// A long secret in base 62, for API secrets: 43 digits hold 256 bits.
+pub fn secret_text(prefix: &str, random: [u128; 2]) -> String {
+    let mut text = String::from(prefix);
+    base62(random[0], 22, &mut text);
+    base62(random[1], 22, &mut text);
+    text
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            pub const PREFIX: &'static str = $prefix;
+
+            pub fn new(at: Time, random: u128) -> $name {
+                $name(make($prefix, at, random))
+            }
+
+            /// Takes an id as it was stored or sent; whether it exists is for the database to say.
+            pub fn from_text(text: impl Into<String>) -> $name {
+                $name(text.into())
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A partner's or user's account.
+    PartnerId "ptn_";
+    /// An API key; it is also the public half that a partner sends.
+    KeyId "key_";
+    /// A ledger entry that belongs to no order.
+    EntryId "ent_";
+}
+
+/// An order (`ord_`) or a top-up (`top_`): both are bought the same way and share one table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OrderId(String);
+
+impl OrderId {
+    pub fn esim(at: Time, random: u128) -> OrderId {
+        OrderId(make("ord_", at, random))
+    }
+
+    pub fn topup(at: Time, random: u128) -> OrderId {
+        OrderId(make("top_", at, random))
+    }
+
+    pub fn from_text(text: impl Into<String>) -> OrderId {
+        OrderId(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn is_topup(&self) -> bool {
+        self.0.starts_with("top_")
+    }
+}
+
+impl fmt::Display for OrderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An account's short number inside the database. Never shown: `PartnerId` is its public name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccountNo(pub i64);
+
+const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const HALF_BITS: u32 = 25;
+const HALF: u64 = (1 << HALF_BITS) - 1;
+const SEQ_BITS: u32 = 26;
+
+/// The reference for people: `SG` and ten characters. It stands for (account, n-th order) under a fixed
+/// scramble, so it is unique without an index, leads back to its order, and does not show how much anyone sells.
+pub fn order_no(account: AccountNo, seq: i64) -> String {
+    assert!((0..1 << 24).contains(&account.0) && (0..1 << SEQ_BITS).contains(&seq), "account or order count too large");
+    let mut value = scramble((account.0 as u64) << SEQ_BITS | seq as u64);
+    let mut text = [0u8; 12];
+    text[..2].copy_from_slice(b"SG");
+    for slot in text[2..].iter_mut().rev() {
+        *slot = CROCKFORD[(value & 31) as usize];
+        value >>= 5;
+    }
+    String::from_utf8(text.to_vec()).expect("the alphabet is ASCII")
+}
+
+/// Reads an order reference back; `None` for anything that is not one.
+pub fn parse_order_no(text: &str) -> Option<(AccountNo, i64)> {
+    let digits = text.strip_prefix("SG").filter(|rest| rest.len() == 10)?;
+    let mut value = 0u64;
+    for byte in digits.bytes() {
+        value = value << 5 | CROCKFORD.iter().position(|&c| c == byte)? as u64;
+    }
+    let plain = unscramble(value);
+    Some((AccountNo((plain >> SEQ_BITS) as i64), (plain & ((1 << SEQ_BITS) - 1)) as i64))
+}
+
+fn round(half: u64, key: u64) -> u64 {
+    let mixed = (half ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32 & HALF
+}
+
+const ROUNDS: [u64; 4] = [0x51A1, 0x6A7E, 0xE51A, 0x0B2B];
+
+/// A four-round Feistel network over 50 bits: a bijection, so distinct orders get distinct references.
+fn scramble(value: u64) -> u64 {
+    let (mut left, mut right) = (value >> HALF_BITS & HALF, value & HALF);
+    for key in ROUNDS {
+        (left, right) = (right, left ^ round(right, key));
+    }
+    left << HALF_BITS | right
+}
+
+fn unscramble(value: u64) -> u64 {
+    let (mut left, mut right) = (value >> HALF_BITS & HALF, value & HALF);
+    for key in ROUNDS.into_iter().rev() {
+        (left, right) = (right ^ round(left, key), left);
+    }
+    left << HALF_BITS | right
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn later_ids_sort_after_earlier_ones() {
+        let early = OrderId::esim(Time::from_micros(1_700_000_000_000_000), u128::MAX);
+        let late = OrderId::esim(Time::from_micros(1_700_000_000_001_000), 0);
+        assert!(early < late);
+        assert_eq!(early.as_str().len(), 34);
+    }
+
+    proptest! {
+        #[test]
+        fn order_numbers_lead_back(account in 0i64..1 << 24, seq in 0i64..1 << 26) {
+            let text = order_no(AccountNo(account), seq);
+            prop_assert_eq!(parse_order_no(&text), Some((AccountNo(account), seq)));
+            prop_assert!(!text[2..].contains(['I', 'L', 'O', 'U']));
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Double entry. Every movement of money is an `Entry` made by one of the named constructors below, whose
+//! postings sum to zero; the store only writes what these make. Debits are positive, credits negative, so a
+//! wallet (which we owe to its owner) holds minus the sum of its postings.
+
+use super::ids::{AccountNo, EntryId, OrderId};
+use super::money::Usd;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Account {
+    Wallet(AccountNo),
+    /// Charged, while the supplier has not answered yet.
+    Held,
+    Sales,
+    /// What a supplier's profiles cost us.
+    Cost(&'static str),
+    /// What we owe a supplier.
+    Supplier(&'static str),
+    Bank,
+    Promo,
+    Goodwill,
+    Correction,
+    /// A supplier sold what we had already given back.
+    LossOrphan,
+}
+
+impl Account {
+    /// The name in the chart of accounts. All wallets share one name; the posting's wallet column tells them apart.
+    pub fn name(&self) -> String {
+        match self {
+            Account::Wallet(_) => "wallet".into(),
+            Account::Held => "held".into(),
+            Account::Sales => "sales".into(),
+            Account::Cost(supplier) => format!("cost:{supplier}"),
+            Account::Supplier(supplier) => format!("supplier:{supplier}"),
+            Account::Bank => "bank".into(),
+            Account::Promo => "promo".into(),
+            Account::Goodwill => "goodwill".into(),
+            Account::Correction => "correction".into(),
+            Account::LossOrphan => "loss:orphan".into(),
+        }
+    }
+}
+
+/// Where the other half of an operator's credit or debit comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreditKind {
+    Bank,
+    Promo,
+    Goodwill,
+    Correction,
+}
+
+impl CreditKind {
+    pub const ALL: [CreditKind; 4] =
+        [CreditKind::Bank, CreditKind::Promo, CreditKind::Goodwill, CreditKind::Correction];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CreditKind::Bank => "bank",
+            CreditKind::Promo => "promo",
+            CreditKind::Goodwill => "goodwill",
+            CreditKind::Correction => "correction",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<CreditKind> {
+        CreditKind::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    fn account(self) -> Account {
+        match self {
+            CreditKind::Bank => Account::Bank,
+            CreditKind::Promo => Account::Promo,
+            CreditKind::Goodwill => Account::Goodwill,
+            CreditKind::Correction => Account::Correction,
+        }
+    }
+}
+
+/// What happened; on a statement this is the line's `type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    Order,
+    Topup,
+    Fulfilled,
+    Failed,
+    Cancelled,
+    Refund,
+    Credit,
+    Debit,
+    Orphan,
+}
+
+impl EntryKind {
+    pub const ALL: [EntryKind; 9] = [
+        EntryKind::Order,
+        EntryKind::Topup,
+        EntryKind::Fulfilled,
+        EntryKind::Failed,
+        EntryKind::Cancelled,
+        EntryKind::Refund,
+        EntryKind::Credit,
+        EntryKind::Debit,
+        EntryKind::Orphan,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EntryKind::Order => "ORDER",
+            EntryKind::Topup => "TOPUP",
+            EntryKind::Fulfilled => "FULFILLED",
+            EntryKind::Failed => "FAILED",
+            EntryKind::Cancelled => "CANCELLED",
+            EntryKind::Refund => "REFUND",
+            EntryKind::Credit => "CREDIT",
+            EntryKind::Debit => "DEBIT",
+            EntryKind::Orphan => "ORPHAN",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posting {
+    pub account: Account,
+    /// Debit positive, credit negative, never zero.
+    pub amount: Usd,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Unique for ever. An order's entries are named after it, so that each can exist only once.
+    pub id: String,
+    pub kind: EntryKind,
+    pub order: Option<OrderId>,
+    pub postings: Vec<Posting>,
+}
+
+impl Entry {
+    fn new(id: String, kind: EntryKind, order: Option<&OrderId>, legs: &[(Account, Usd)]) -> Entry {
+        let postings: Vec<Posting> = legs
+            .iter()
+            .filter(|(_, amount)| *amount != Usd::ZERO)
+            .map(|(account, amount)| Posting { account: account.clone(), amount: *amount })
+            .collect();
+        let sum = postings.iter().fold(Usd::ZERO, |sum, posting| sum.plus(posting.amount));
+        assert_eq!(sum, Usd::ZERO, "an entry must balance");
+        let wallets = postings.iter().filter(|posting| matches!(posting.account, Account::Wallet(_))).count();
+        assert!(wallets <= 1, "an entry touches at most one wallet");
+        Entry { id, kind, order: order.cloned(), postings }
+    }
+
+    /// An order or top-up from a wallet, before the supplier is asked.
+    pub fn hold(order: &OrderId, buyer: AccountNo, price: Usd) -> Entry {
+        let kind = if order.is_topup() { EntryKind::Topup } else { EntryKind::Order };
+        let legs = [(Account::Wallet(buyer), price), (Account::Held, price.negated())];
+        Entry::new(format!("{order}.hold"), kind, Some(order), &legs)
+    }
+
+    /// The supplier sold: the held money becomes a sale, and what it cost us becomes a debt to the supplier.
+    pub fn fulfilled(order: &OrderId, price: Usd, supplier: &'static str, cost: Usd) -> Entry {
+        let legs = [
+            (Account::Held, price),
+            (Account::Sales, price.negated()),
+            (Account::Cost(supplier), cost),
+            (Account::Supplier(supplier), cost.negated()),
+        ];
+        Entry::new(format!("{order}.end"), EntryKind::Fulfilled, Some(order), &legs)
+    }
+
+    /// The supplier refused. It shares its name with `fulfilled`: an order ends once.
+    pub fn failed(order: &OrderId, buyer: AccountNo, price: Usd) -> Entry {
+        let legs = [(Account::Held, price), (Account::Wallet(buyer), price.negated())];
+        Entry::new(format!("{order}.end"), EntryKind::Failed, Some(order), &legs)
+    }
+
+    /// The supplier took the profile back, and gives back `returned` of its cost.
+    pub fn cancelled(order: &OrderId, buyer: AccountNo, price: Usd, supplier: &'static str, returned: Usd) -> Entry {
+        let legs = [
+            (Account::Sales, price),
+            (Account::Wallet(buyer), price.negated()),
+            (Account::Supplier(supplier), returned),
+            (Account::Cost(supplier), returned.negated()),
+        ];
+        Entry::new(format!("{order}.cancel"), EntryKind::Cancelled, Some(order), &legs)
+    }
+
+    /// The operator gives money for an order out of kindness; the sale stands.
+    pub fn goodwill_refund(id: &EntryId, order: &OrderId, buyer: AccountNo, amount: Usd) -> Entry {
+        let legs = [(Account::Goodwill, amount), (Account::Wallet(buyer), amount.negated())];
+        Entry::new(id.to_string(), EntryKind::Refund, Some(order), &legs)
+    }
+
+    pub fn operator_credit(id: &EntryId, kind: CreditKind, wallet: AccountNo, amount: Usd) -> Entry {
+        let legs = [(kind.account(), amount), (Account::Wallet(wallet), amount.negated())];
+        Entry::new(id.to_string(), EntryKind::Credit, None, &legs)
+    }
+
+    pub fn operator_debit(id: &EntryId, kind: CreditKind, wallet: AccountNo, amount: Usd) -> Entry {
+        let legs = [(Account::Wallet(wallet), amount), (kind.account(), amount.negated())];
+        Entry::new(id.to_string(), EntryKind::Debit, None, &legs)
+    }
+
+    /// The supplier sold what we had given back, and will not take it back.
+    pub fn orphan(order: &OrderId, supplier: &'static str, cost: Usd) -> Entry {
+        let legs = [(Account::LossOrphan, cost), (Account::Supplier(supplier), cost.negated())];
+        Entry::new(format!("{order}.orphan"), EntryKind::Orphan, Some(order), &legs)
+    }
+
+    /// The one wallet this entry moves, and by how much its balance changes.
+    pub fn wallet_change(&self) -> Option<(AccountNo, Usd)> {
+        self.postings.iter().find_map(|posting| match posting.account {
+            Account::Wallet(no) => Some((no, posting.amount.negated())),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::time::Time;
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Credit(i64),
+        Buy { price: i64, cost: i64, outcome: u8 },
+    }
+
+    fn any_step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (1i64..50_000_000).prop_map(Step::Credit),
+            (1i64..9_000_000, 0i64..9_000_000, 0u8..4)
+                .prop_map(|(price, cost, outcome)| Step::Buy { price, cost, outcome }),
+        ]
+    }
+
+    proptest! {
+        /// Any sequence keeps the laws: everything sums to zero, nothing stays held, the wallet is never negative.
+        #[test]
+        fn laws_hold(steps in prop::collection::vec(any_step(), 1..60)) {
+            let buyer = AccountNo(7);
+            let mut books: BTreeMap<Account, i64> = BTreeMap::new();
+            let mut post = |entry: Entry| {
+                for posting in entry.postings {
+                    *books.entry(posting.account).or_default() += posting.amount.micros();
+                }
+                -books.get(&Account::Wallet(buyer)).copied().unwrap_or_default()
+            };
+            let mut balance = 0;
+            for (n, step) in steps.into_iter().enumerate() {
+                let at = Time::from_micros(n as i64 * 1_000);
+                match step {
+                    Step::Credit(micros) => {
+                        let id = EntryId::new(at, n as u128);
+                        balance = post(Entry::operator_credit(&id, CreditKind::Bank, buyer, Usd::from_micros(micros)));
+                    }
+                    Step::Buy { price, .. } if price > balance => {}
+                    Step::Buy { price, cost, outcome } => {
+                        let (order, price, cost) = (OrderId::esim(at, n as u128), Usd::from_micros(price), Usd::from_micros(cost));
+                        post(Entry::hold(&order, buyer, price));
+                        balance = match outcome {
+                            0 => post(Entry::failed(&order, buyer, price)),
+                            1 => { post(Entry::failed(&order, buyer, price)); post(Entry::orphan(&order, "sim", cost)) }
+                            2 => post(Entry::fulfilled(&order, price, "sim", cost)),
+                            _ => {
+                                post(Entry::fulfilled(&order, price, "sim", cost));
+                                post(Entry::cancelled(&order, buyer, price, "sim", cost))
+                            }
+                        };
+                    }
+                }
+                prop_assert!(balance >= 0);
+            }
+            prop_assert_eq!(books.values().sum::<i64>(), 0);
+            prop_assert_eq!(books.get(&Account::Held).copied().unwrap_or_default(), 0);
+        }
+    }
+
+    #[test]
+    fn an_order_can_end_only_once() {
+        let order = OrderId::esim(Time::from_micros(0), 1);
+        let price = Usd::dollars(5);
+        assert_eq!(
+            Entry::failed(&order, AccountNo(1), price).id,
+            Entry::fulfilled(&order, price, "sim", Usd::dollars(4)).id
+        );
+    }
+}

@@ -1,0 +1,12 @@
+//! The rules of the business, pure: no database, no network, no clock, no serde.
+//! Everything here can be read and tested without the rest of the house.
+
+pub mod country;
+pub mod esim;
+pub mod ids;
+pub mod ledger;
+pub mod money;
+pub mod order;
+pub mod plan;
+pub mod refusal;
+pub mod time;

@@ -1,0 +1,225 @@
+//! The life of an order or top-up. One enum, one table of moves, used by SQL, JSON and pages alike.
+
+use super::esim::{Esim, EsimStatus};
+use super::ids::{self, AccountNo, OrderId};
+use super::money::Usd;
+use super::time::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OrderStatus {
+    Provisioning,
+    Fulfilled,
+    Failed,
+    Cancelling,
+    Cancelled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderEvent {
+    /// The supplier sold the profile or the bundle.
+    Sold,
+    /// The supplier surely did not and will not sell.
+    Refused,
+    CancelAsked,
+    CancelGranted,
+    CancelDenied,
+}
+
+impl OrderStatus {
+    pub const ALL: [OrderStatus; 5] = [
+        OrderStatus::Provisioning,
+        OrderStatus::Fulfilled,
+        OrderStatus::Failed,
+        OrderStatus::Cancelling,
+        OrderStatus::Cancelled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            OrderStatus::Provisioning => "PROVISIONING",
+            OrderStatus::Fulfilled => "FULFILLED",
+            OrderStatus::Failed => "FAILED",
+            OrderStatus::Cancelling => "CANCELLING",
+            OrderStatus::Cancelled => "CANCELLED",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<OrderStatus> {
+        OrderStatus::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// Where an event leads; `None` when this state does not allow it.
+    pub fn after(self, event: OrderEvent) -> Option<OrderStatus> {
+        use OrderEvent::*;
+        use OrderStatus::*;
+        match (self, event) {
+            (Provisioning, Sold) => Some(Fulfilled),
+            (Provisioning, Refused) => Some(Failed),
+            (Fulfilled, CancelAsked) => Some(Cancelling),
+            (Cancelling, CancelGranted) => Some(Cancelled),
+            (Cancelling, CancelDenied) => Some(Fulfilled),
+            (Provisioning, CancelAsked | CancelGranted | CancelDenied)
+            | (Fulfilled, Sold | Refused | CancelGranted | CancelDenied)
+            | (Cancelling, Sold | Refused | CancelAsked)
+            | (Failed | Cancelled, _) => None,
+        }
+    }
+}
+
+/// A plan bought by an account: a new eSIM, or a top-up of one (then `esim_order` says whose).
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub id: OrderId,
+    pub account: AccountNo,
+    /// The n-th order of its account; top-ups have no number.
+    pub seq: Option<i64>,
+    pub esim_order: Option<OrderId>,
+    pub reference: Option<String>,
+    pub package_code: String,
+    pub plan_name: String,
+    pub family: String,
+    pub data_mb: i64,
+    pub duration_days: i64,
+    /// What was charged.
+    pub price: Usd,
+    pub cost: Usd,
+    pub supplier: String,
+    pub key_id: String,
+    pub status: OrderStatus,
+    /// Until then somebody may still be asking the supplier; afterwards recovery may.
+    pub ask_until: Time,
+    pub created_at: Time,
+    pub updated_at: Time,
+    pub failure: Option<Failure>,
+    /// The delivered profile; for a top-up, the one it fills.
+    pub esim: Option<Esim>,
+}
+
+impl Order {
+    /// The reference for people; top-ups go by their order's.
+    pub fn order_no(&self) -> Option<String> {
+        self.seq.map(|seq| ids::order_no(self.account, seq))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub code: String,
+    pub detail: String,
+}
+
+/// Why an order cannot be cancelled. Clients read these words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelReason {
+    Provisioning,
+    Failed,
+    Downloaded,
+    Used,
+    ToppedUp,
+    Expired,
+    AlreadyCancelled,
+    SupplierCannotCancel,
+}
+
+impl CancelReason {
+    pub const ALL: [CancelReason; 8] = [
+        CancelReason::Provisioning,
+        CancelReason::Failed,
+        CancelReason::Downloaded,
+        CancelReason::Used,
+        CancelReason::ToppedUp,
+        CancelReason::Expired,
+        CancelReason::AlreadyCancelled,
+        CancelReason::SupplierCannotCancel,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CancelReason::Provisioning => "PROVISIONING",
+            CancelReason::Failed => "FAILED",
+            CancelReason::Downloaded => "DOWNLOADED",
+            CancelReason::Used => "USED",
+            CancelReason::ToppedUp => "TOPPED_UP",
+            CancelReason::Expired => "EXPIRED",
+            CancelReason::AlreadyCancelled => "ALREADY_CANCELLED",
+            CancelReason::SupplierCannotCancel => "SUPPLIER_CANNOT_CANCEL",
+        }
+    }
+}
+
+/// Whether an order can be given back, as far as we know without asking the supplier, whose answer decides.
+pub fn refundable(
+    status: OrderStatus,
+    topped_up: bool,
+    usage: Option<EsimStatus>,
+    install_by: Option<Time>,
+    now: Time,
+) -> Result<(), CancelReason> {
+    match status {
+        OrderStatus::Provisioning => return Err(CancelReason::Provisioning),
+        OrderStatus::Failed => return Err(CancelReason::Failed),
+        OrderStatus::Cancelling | OrderStatus::Cancelled => return Err(CancelReason::AlreadyCancelled),
+        OrderStatus::Fulfilled => {}
+    }
+    if topped_up {
+        return Err(CancelReason::ToppedUp);
+    }
+    match usage {
+        None | Some(EsimStatus::New) => {}
+        Some(EsimStatus::Installed) => return Err(CancelReason::Downloaded),
+        Some(EsimStatus::Active | EsimStatus::Depleted) => return Err(CancelReason::Used),
+        Some(EsimStatus::Expired) => return Err(CancelReason::Expired),
+        Some(EsimStatus::Cancelled) => return Err(CancelReason::AlreadyCancelled),
+    }
+    match install_by {
+        Some(until) if until < now => Err(CancelReason::Expired),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_event() -> impl Strategy<Value = OrderEvent> {
+        prop::sample::select(vec![
+            OrderEvent::Sold,
+            OrderEvent::Refused,
+            OrderEvent::CancelAsked,
+            OrderEvent::CancelGranted,
+            OrderEvent::CancelDenied,
+        ])
+    }
+
+    proptest! {
+        /// The model knows only two facts: who holds the money, and whether the profile is out.
+        #[test]
+        fn any_sequence_keeps_money_and_profile_apart(events in prop::collection::vec(any_event(), 0..40)) {
+            let (mut status, mut paid, mut delivered, mut refunds) = (OrderStatus::Provisioning, true, false, 0);
+            for event in events {
+                let Some(next) = status.after(event) else { continue };
+                match next {
+                    OrderStatus::Fulfilled => delivered = true,
+                    OrderStatus::Failed | OrderStatus::Cancelled => {
+                        paid = false;
+                        delivered = false;
+                        refunds += 1;
+                    }
+                    OrderStatus::Cancelling | OrderStatus::Provisioning => {}
+                }
+                status = next;
+                prop_assert!(!(delivered && !paid), "never both the money and the eSIM");
+            }
+            prop_assert!(refunds <= 1);
+            prop_assert_eq!(refunds == 1, matches!(status, OrderStatus::Failed | OrderStatus::Cancelled));
+        }
+    }
+
+    #[test]
+    fn words_go_both_ways() {
+        for status in OrderStatus::ALL {
+            assert_eq!(OrderStatus::parse(status.as_str()), Some(status));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Everything the service may refuse, by name. The caller can act on each of these; what is our own fault is
+//! a `Fault` instead. Status, code and sentence stand in one table in `crate::error`.
+
+use super::money::Usd;
+use super::order::CancelReason;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    pub field: String,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Malformed as a whole; the sentence says how.
+    Malformed(String),
+    /// Well-formed JSON with fields that are wrong: all of them at once.
+    Invalid(Vec<FieldError>),
+    Unauthenticated,
+    InsufficientBalance { balance: Usd, required: Usd },
+    AccountSuspended,
+    DailyLimit { limit: Usd },
+    ReadOnlyKey,
+    AddressNotAllowed,
+    PlanNotFound,
+    EsimNotFound,
+    OrderNotFound,
+    AccountNotFound,
+    KeyNotFound,
+    NotFound,
+    Gone,
+    MethodNotAllowed,
+    NotAcceptable,
+    RequestTimeout,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    IdempotencyConflict,
+    PriceChanged { price: Usd },
+    NotCancellable(CancelReason),
+    NotFailable,
+    NotRetryable,
+    EsimNotActive,
+    EsimCancelled,
+    WrongPlanType,
+    RateLimited { retry_after_secs: u64 },
+    SupplierRejected { refunded: Usd },
+    SupplierUnavailable { refunded: Usd },
+    CarrierUnavailable,
+    Overloaded,
+}
+
+impl Refusal {
+    pub fn field(field: &str, message: impl Into<String>) -> Refusal {
+        Refusal::Invalid(vec![FieldError { field: field.into(), message: message.into() }])
+    }
+}

@@ -1,0 +1,123 @@
+//! What can go wrong, in two kinds: a `Refusal`, on which the caller can act, and a `Fault`, which is ours.
+//! The table in `Refusal::problem` gives every refusal its status, code and sentence, for every door.
+
+use std::fmt;
+
+use crate::domain::refusal::Refusal;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, Clone)]
+pub enum Error {
+    Refused(Refusal),
+    Fault(Fault),
+}
+
+/// Our own failure. The text is for the log; callers see only a request id.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    pub what: String,
+    pub kind: FaultKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// Another transaction won: run the job again and it will see why.
+    Conflict,
+    /// The connection to the database broke; what was asked may or may not have happened.
+    Disconnected,
+    /// A setting does not fit the database or this build: the operator must change it. Exit 2.
+    Settings,
+    Other,
+}
+
+impl Error {
+    pub fn fault(what: impl fmt::Display) -> Error {
+        Error::Fault(Fault { what: what.to_string(), kind: FaultKind::Other })
+    }
+
+    pub fn settings(what: impl fmt::Display) -> Error {
+        Error::Fault(Fault { what: what.to_string(), kind: FaultKind::Settings })
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Error::Refused(refusal)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Refused(refusal) => f.write_str(&refusal.problem().detail),
+            Error::Fault(fault) => f.write_str(&fault.what),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A refusal as the outside sees it.
+pub struct Problem {
+    pub status: u16,
+    pub code: &'static str,
+    pub title: &'static str,
+    pub detail: String,
+}
+
+/// What became of the money when a supplier did not deliver.
+fn given_back(refunded: crate::domain::money::Usd) -> String {
+    if refunded.is_positive() {
+        format!("the {refunded} USD held for it are back in the wallet")
+    } else {
+        "nothing was charged".into()
+    }
+}
+
+impl Refusal {
+    #[rustfmt::skip]
+    pub fn problem(&self) -> Problem {
+        use Refusal::*;
+        let (status, code, title, detail): (u16, &'static str, &'static str, String) = match self {
+            Malformed(how) => (400, "INVALID_REQUEST", "Invalid request", how.clone()),
+            Invalid(fields) => {
+                let all: Vec<String> = fields.iter().map(|f| format!("{} {}", f.field, f.message)).collect();
+                (400, "INVALID_REQUEST", "Invalid request", all.join("; "))
+            }
+            Unauthenticated => (401, "UNAUTHENTICATED", "Not authenticated", "A valid X-B2B-Key and X-B2B-Secret are required.".into()),
+            InsufficientBalance { balance, required } => (402, "INSUFFICIENT_BALANCE", "Insufficient balance",
+                format!("The wallet holds {balance} USD and this costs {required} USD.")),
+            AccountSuspended => (403, "ACCOUNT_SUSPENDED", "Account suspended", "This account is suspended: reading still works, buying does not.".into()),
+            DailyLimit { limit } => (403, "LIMIT_EXCEEDED", "Limit exceeded", format!("This key may spend {limit} USD a day (UTC), and this purchase would exceed it.")),
+            ReadOnlyKey => (403, "LIMIT_EXCEEDED", "Limit exceeded", "This key is read-only.".into()),
+            AddressNotAllowed => (403, "LIMIT_EXCEEDED", "Limit exceeded", "This key may not be used from your address.".into()),
+            PlanNotFound => (404, "PLAN_NOT_FOUND", "Plan not found", "No plan with this packageCode is on sale.".into()),
+            EsimNotFound => (404, "ESIM_NOT_FOUND", "eSIM not found", "No eSIM of this account has this ICCID.".into()),
+            OrderNotFound => (404, "ORDER_NOT_FOUND", "Order not found", "No order of this account has this id.".into()),
+            AccountNotFound => (404, "NOT_FOUND", "Account not found", "No account has this id or email.".into()),
+            KeyNotFound => (404, "NOT_FOUND", "Key not found", "No API key has this id.".into()),
+            NotFound => (404, "NOT_FOUND", "Not found", "There is nothing at this address.".into()),
+            Gone => (410, "NOT_FOUND", "Gone", "This eSIM was cancelled.".into()),
+            MethodNotAllowed => (405, "METHOD_NOT_ALLOWED", "Method not allowed", "This address does not take this method; see the Allow header.".into()),
+            NotAcceptable => (406, "NOT_ACCEPTABLE", "Not acceptable", "This address answers application/json.".into()),
+            RequestTimeout => (408, "REQUEST_TIMEOUT", "Request timed out", "The request did not arrive in time.".into()),
+            PayloadTooLarge => (413, "PAYLOAD_TOO_LARGE", "Payload too large", "A request body may have at most 64 KiB.".into()),
+            UnsupportedMediaType => (415, "UNSUPPORTED_MEDIA_TYPE", "Unsupported media type", "Send the body as Content-Type: application/json.".into()),
+            IdempotencyConflict => (409, "IDEMPOTENCY_CONFLICT", "Reference already used", "This partnerRefId belongs to another request: another package, eSIM or operation.".into()),
+            PriceChanged { price } => (409, "PRICE_CHANGED", "Price changed", format!("The plan costs {price} USD now, more than maxPriceUsd.")),
+            NotCancellable(reason) => (409, "NOT_CANCELLABLE", "Not cancellable", format!("This order cannot be cancelled: {}.", reason.as_str())),
+            NotFailable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING can be failed.".into()),
+            NotRetryable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING or CANCELLING can be retried.".into()),
+            EsimNotActive => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM is cancelled or expired and takes no top-ups.".into()),
+            EsimCancelled => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM was cancelled and cannot be moved.".into()),
+            WrongPlanType => (422, "WRONG_PLAN_TYPE", "Wrong plan type", "This plan cannot be used here: orders take BASE plans, top-ups take one of the eSIM's topup-plans.".into()),
+            RateLimited { retry_after_secs } => (429, "RATE_LIMITED", "Too many requests", format!("Too many requests; try again in {retry_after_secs} s.")),
+            SupplierRejected { refunded } => (502, "SUPPLIER_REJECTED", "Supplier refused", format!("The supplier refused this order; {}.", given_back(*refunded))),
+            SupplierUnavailable { refunded } => (503, "SUPPLIER_UNAVAILABLE", "Supplier unavailable", format!("The supplier could not be reached and the order was not sent; {}.", given_back(*refunded))),
+            CarrierUnavailable => (503, "SUPPLIER_UNAVAILABLE", "Supplier unavailable", "The carrier did not answer and no earlier reading is known; nothing was charged.".into()),
+            Overloaded => (503, "OVERLOADED", "Overloaded", "Too much is waiting; nothing was charged. Try again shortly.".into()),
+        };
+        Problem { status, code, title, detail }
+    }
+}

@@ -1,0 +1,104 @@
+//! Who calls: the two headers of the partner API, and the client's address behind trusted proxies.
+
+use std::net::IpAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
+
+use super::State;
+use super::limits::Allowance;
+use super::problem::Refused;
+use super::server::Peer;
+use crate::config::Settings;
+use crate::domain::refusal::Refusal;
+use crate::ops::keys::{self, Caller};
+
+/// An authenticated partner, within its rate limit.
+pub struct Partner(Arc<Caller>);
+
+impl Deref for Partner {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
+
+/// Set by whoever checked the limit, for the outermost layer to put on the response.
+#[derive(Clone, Default)]
+pub struct Shown(pub Arc<std::sync::OnceLock<Allowance>>);
+
+impl FromRequestParts<State> for Partner {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Partner, Refused> {
+        let from = client_address(parts, &state.app.settings);
+        let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
+        let credentials = (header(&parts.headers, "x-b2b-key"), header(&parts.headers, "x-b2b-secret"));
+        let caller = match credentials {
+            (Some(key), Some(secret)) => keys::authenticate(&state.app, key, secret, from),
+            _ => Err(Refusal::Unauthenticated.into()),
+        };
+        let caller = match caller {
+            Ok(caller) => caller,
+            Err(error) => {
+                // Whoever guesses is held to the limit of his address.
+                allow(state.limits.by_address(from), &shown)?;
+                return Err(error.into());
+            }
+        };
+        allow(state.limits.by_key(&caller.key_id), &shown)?;
+        if caller.read_only && parts.method != Method::GET && parts.method != Method::HEAD {
+            return Err(Refusal::ReadOnlyKey.into());
+        }
+        Ok(Partner(caller))
+    }
+}
+
+/// A caller without a login, within the limit of its address.
+pub struct Anyone;
+
+impl FromRequestParts<State> for Anyone {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Anyone, Refused> {
+        let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
+        allow(state.limits.by_address(client_address(parts, &state.app.settings)), &shown)?;
+        Ok(Anyone)
+    }
+}
+
+fn allow(checked: Result<Option<Allowance>, (Refusal, Allowance)>, shown: &Shown) -> Result<(), Refused> {
+    match checked {
+        Ok(allowance) => {
+            if let Some(allowance) = allowance {
+                let _ = shown.0.set(allowance);
+            }
+            Ok(())
+        }
+        Err((refusal, allowance)) => {
+            let _ = shown.0.set(allowance);
+            Err(refusal.into())
+        }
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty())
+}
+
+/// The socket's address; behind a trusted proxy, the last forwarded address that is not a trusted proxy itself.
+fn client_address(parts: &Parts, settings: &Settings) -> IpAddr {
+    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0);
+    let trusted = |address: &IpAddr| settings.trusted_proxies.iter().any(|network| network.contains(address));
+    if settings.trusted_proxies.is_empty() || !trusted(&peer) {
+        return peer;
+    }
+    let forwarded = parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
+    let chain: Vec<IpAddr> =
+        forwarded.flat_map(|text| text.split(',')).filter_map(|part| part.trim().parse().ok()).collect();
+    chain.into_iter().rev().find(|address| !trusted(address)).unwrap_or(peer)
+}

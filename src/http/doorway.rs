@@ -1,0 +1,94 @@
+//! What surrounds every request: its id, the security headers, the metrics, and the body of every error.
+//! Paths with tokens in them are never logged or labelled; routes are.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use metrics::{counter, histogram};
+
+use super::auth::Shown;
+use super::problem::{self, Pending, Refused};
+use crate::domain::refusal::Refusal;
+use crate::error::Error;
+use crate::vault;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+pub async fn pass(mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let request_id = kept_or_new(request.headers());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let is_api = request.uri().path().starts_with("/api/");
+    let as_page = !is_api && mentions(request.headers(), "text/html");
+    let shown = Shown::default();
+    request.extensions_mut().insert(shown.clone());
+    let response = if is_api && !takes_json(request.headers()) {
+        Refused::from(Refusal::NotAcceptable).into_response()
+    } else {
+        unharmed(next.run(request)).await
+    };
+    let mut response = match response.extensions().get::<Pending>().cloned() {
+        Some(Pending(error)) => problem::render(&error, response, &request_id, as_page),
+        None => response,
+    };
+    let status = response.status().as_u16();
+    let headers = response.headers_mut();
+    if let Some(allowance) = shown.0.get() {
+        allowance.write(headers);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(value) = HeaderValue::try_from(request_id.as_str()) {
+        headers.insert(REQUEST_ID, value);
+    }
+    let route = route.as_ref().map_or("(none)", |route| route.as_str()).to_string();
+    histogram!("simgate_http_request_seconds", "route" => route.clone()).record(started.elapsed().as_secs_f64());
+    tracing::debug!(%method, route, status, request_id, ms = started.elapsed().as_millis() as u64, "request");
+    counter!("simgate_http_requests_total", "route" => route, "status" => status_class(status)).increment(1);
+    response
+}
+
+/// A panic is our fault like any other: a 500 with a request id, and the connection lives on.
+async fn unharmed(response: impl Future<Output = Response>) -> Response {
+    let caught = futures_util::FutureExt::catch_unwind(AssertUnwindSafe(response)).await;
+    caught.unwrap_or_else(|_| Refused(Error::fault("a handler panicked")).into_response())
+}
+
+fn status_class(status: u16) -> &'static str {
+    match status {
+        200..300 => "2xx",
+        300..400 => "3xx",
+        400..500 => "4xx",
+        _ => "5xx",
+    }
+}
+
+/// The caller's own id, when it is short and plain; else a new one.
+fn kept_or_new(headers: &HeaderMap) -> String {
+    let sane = |text: &&str| {
+        (1..=128).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':'))
+    };
+    match headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(sane) {
+        Some(text) => text.into(),
+        None => format!("{:032x}", vault::random()),
+    }
+}
+
+fn mentions(headers: &HeaderMap, kind: &str) -> bool {
+    headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).any(|text| text.contains(kind))
+}
+
+/// No Accept header takes anything; otherwise one of its ranges must cover JSON.
+fn takes_json(headers: &HeaderMap) -> bool {
+    let mut accepts = headers.get_all(header::ACCEPT).iter().peekable();
+    accepts.peek().is_none()
+        || accepts.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')).any(|range| {
+            let kind = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+            kind == "*/*" || kind == "application/*" || kind.ends_with("json")
+        })
+}

@@ -1,0 +1,207 @@
+//! Reading requests: JSON bodies and query strings, field by field, so that a caller hears of every mistake at
+//! once. Numbers that are money stay text until `Usd::parse`; they never pass through a float.
+
+use std::collections::HashMap;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::value::RawValue;
+
+use super::problem::Refused;
+use super::server::PATIENCE;
+use crate::domain::money::Usd;
+use crate::domain::refusal::{FieldError, Refusal};
+use crate::domain::time::Time;
+use crate::error::Result;
+
+const MAX_BODY: usize = 64 * 1024;
+
+/// The raw bytes of a JSON request.
+pub struct JsonBody(Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for JsonBody {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<JsonBody, Refused> {
+        if !is_json(request.headers()) {
+            return Err(Refusal::UnsupportedMediaType.into());
+        }
+        let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        if declared.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > MAX_BODY) {
+            return Err(Refusal::PayloadTooLarge.into());
+        }
+        let body = read(request.into_body()).await?;
+        Ok(JsonBody(body))
+    }
+}
+
+async fn read(body: Body) -> Result<Bytes, Refusal> {
+    match tokio::time::timeout(PATIENCE, Limited::new(body, MAX_BODY).collect()).await {
+        Err(_) => Err(Refusal::RequestTimeout),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(Refusal::PayloadTooLarge),
+        Ok(Err(_)) => Err(Refusal::Malformed("The body could not be read.".into())),
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || essence.ends_with("+json")
+}
+
+/// 1 to `most` characters, none of them a control character.
+fn printable(text: &str, most: usize) -> bool {
+    let length = text.chars().take(most + 1).count();
+    (1..=most).contains(&length) && !text.chars().any(char::is_control)
+}
+
+/// A JSON object being read. Ask for each field, then `finish`.
+pub struct Fields<'a> {
+    values: HashMap<String, &'a RawValue>,
+    errors: Vec<FieldError>,
+}
+
+impl<'a> Fields<'a> {
+    pub fn parse(body: &'a JsonBody) -> Result<Fields<'a>, Refusal> {
+        let values = serde_json::from_slice(&body.0)
+            .map_err(|error| Refusal::Malformed(format!("The body must be a JSON object: {error}.")))?;
+        Ok(Fields { values, errors: Vec::new() })
+    }
+
+    fn wrong(&mut self, field: &str, message: impl Into<String>) {
+        self.errors.push(FieldError { field: field.into(), message: message.into() });
+    }
+
+    /// The field's raw text; null counts as absent.
+    fn raw(&self, field: &str) -> Option<&'a str> {
+        self.values.get(field).map(|value| value.get()).filter(|text| *text != "null")
+    }
+
+    pub fn text(&mut self, field: &str, most: usize) -> Option<String> {
+        let raw = self.raw(field)?;
+        match serde_json::from_str::<String>(raw) {
+            Ok(text) if printable(&text, most) => Some(text),
+            Ok(_) => {
+                self.wrong(field, format!("must have 1 to {most} printable characters"));
+                None
+            }
+            Err(_) => {
+                self.wrong(field, "must be a string");
+                None
+            }
+        }
+    }
+
+    pub fn required_text(&mut self, field: &str, most: usize) -> String {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        self.text(field, most).unwrap_or_default()
+    }
+
+    /// One of the words that `parse` knows.
+    pub fn word<T>(&mut self, field: &str, allowed: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let text = self.text(field, 64)?;
+        let found = parse(&text);
+        if found.is_none() {
+            self.wrong(field, format!("must be one of {allowed}"));
+        }
+        found
+    }
+
+    pub fn positive_usd(&mut self, field: &str) -> Option<Usd> {
+        let raw = self.raw(field)?;
+        let is_number = raw.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        match (is_number, Usd::parse(raw)) {
+            (true, Ok(amount)) if amount.is_positive() => return Some(amount),
+            (true, Ok(_)) => self.wrong(field, "must be more than 0"),
+            (true, Err(error)) => self.wrong(field, error.as_str()),
+            (false, _) => self.wrong(field, "must be a number"),
+        }
+        None
+    }
+
+    pub fn whole(&mut self, field: &str, least: i64, most: i64) -> Option<i64> {
+        let raw = self.raw(field)?;
+        // A whole number may be written 5, 5.0 or 5e0; all are the same JSON number.
+        match serde_json::from_str::<f64>(raw) {
+            Ok(number) if number.fract() == 0.0 && number >= least as f64 && number <= most as f64 => {
+                Some(number as i64)
+            }
+            _ => {
+                self.wrong(field, format!("must be a whole number from {least} to {most}"));
+                None
+            }
+        }
+    }
+
+    /// A quantity of data in GB, as megabytes. Not money: rounded to the megabyte.
+    pub fn gigabytes(&mut self, field: &str) -> Option<i64> {
+        let raw = self.raw(field)?;
+        match serde_json::from_str::<f64>(raw) {
+            Ok(number) if (0.0..=1_000_000.0).contains(&number) => Some((number * 1024.0).round() as i64),
+            _ => {
+                self.wrong(field, "must be a number from 0 to 1000000");
+                None
+            }
+        }
+    }
+
+    pub fn finish(self) -> Result<(), Refusal> {
+        if self.errors.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.errors)) }
+    }
+}
+
+/// A query string being read, in the same way. A parameter given twice is a mistake.
+pub struct Query {
+    values: HashMap<String, String>,
+    errors: Vec<FieldError>,
+}
+
+impl Query {
+    pub fn parse(query: Option<&str>) -> Query {
+        let mut parsed = Query { values: HashMap::new(), errors: Vec::new() };
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            if parsed.values.insert(name.to_string(), value.to_string()).is_some() {
+                parsed.wrong(&name, "must be given once");
+            }
+        }
+        parsed
+    }
+
+    pub fn wrong(&mut self, field: &str, message: impl Into<String>) {
+        self.errors.push(FieldError { field: field.into(), message: message.into() });
+    }
+
+    /// Takes a parameter that `parse` accepts; anything else is a mistake that `allowed` explains.
+    pub fn take<T>(&mut self, name: &str, allowed: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let value = self.values.remove(name)?;
+        let found = parse(&value);
+        if found.is_none() {
+            self.wrong(name, allowed);
+        }
+        found
+    }
+
+    pub fn text(&mut self, name: &str, most: usize) -> Option<String> {
+        let allowed = format!("must have 1 to {most} printable characters");
+        self.take(name, &allowed, |text| printable(text, most).then(|| text.to_string()))
+    }
+
+    pub fn whole(&mut self, name: &str, least: i64, most: i64) -> Option<i64> {
+        let allowed = format!("must be a whole number from {least} to {most}");
+        self.take(name, &allowed, |text| text.parse().ok().filter(|n| (least..=most).contains(n)))
+    }
+
+    /// A moment: RFC 3339, or a date, which is its midnight UTC.
+    pub fn time(&mut self, name: &str) -> Option<Time> {
+        self.take(name, "must be a time like 2026-01-31T12:00:00Z or a date", super::wire::parse_time)
+    }
+
+    pub fn finish(self) -> Result<(), Refusal> {
+        if self.errors.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.errors)) }
+    }
+}

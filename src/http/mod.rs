@@ -1,0 +1,175 @@
+//! The HTTP doors. Every route is on this page; what surrounds every request is in `doorway.rs`.
+
+mod auth;
+mod docs;
+mod doorway;
+mod fields;
+mod limits;
+mod openapi;
+mod pages;
+mod partner;
+mod plans;
+mod problem;
+mod sandbox;
+pub mod server;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State as FromState;
+use axum::http::{StatusCode, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use self::auth::Anyone;
+use self::limits::Limits;
+use self::plans::{Shelf, Shelves};
+use self::problem::Refused;
+use crate::app::App;
+use crate::config::Mode;
+use crate::domain::refusal::Refusal;
+use crate::telemetry;
+
+#[derive(Clone)]
+pub struct State(Arc<Shared>);
+
+pub struct Shared {
+    app: App,
+    limits: Limits,
+    shelves: ArcSwap<Shelves>,
+    empty_shelf: Shelf,
+    description: Bytes,
+    docs_page: Bytes,
+}
+
+impl std::ops::Deref for State {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+/// Every route of the service.
+pub fn router(app: App) -> Router {
+    let (partner_api, description) = OpenApiRouter::with_openapi(openapi::base(&app.settings.base_url))
+        .routes(routes!(partner::balance))
+        .routes(routes!(partner::transactions))
+        .routes(routes!(partner::plans))
+        .routes(routes!(partner::place_order, partner::list_orders))
+        .routes(routes!(partner::get_order))
+        .routes(routes!(partner::cancel_order))
+        .routes(routes!(partner::topup_plans))
+        .routes(routes!(partner::top_up))
+        .routes(routes!(partner::get_usage))
+        .split_for_parts();
+    let description = openapi::complete(description);
+    let mut router = partner_api
+        .route("/api/b2b/v1/openapi.json", get(describe))
+        .route("/docs", get(docs::page))
+        .route("/esim/{token}", get(pages::install))
+        .route("/qr/{file}", get(pages::qr))
+        .route("/style.css", get(pages::style))
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready));
+    if app.settings.mode == Mode::Sandbox {
+        router = router
+            .route("/sandbox/usage", post(sandbox::usage))
+            .route("/sandbox/supplier", post(sandbox::supplier));
+    }
+    if app.settings.metrics_on_main() {
+        router = router.route("/metrics", get(metrics));
+    }
+    let docs_page = docs::render(&description);
+    let description = description.to_json().unwrap_or_default().into();
+    let state = State(Arc::new(Shared {
+        limits: Limits::new(&app.settings),
+        shelves: ArcSwap::from_pointee(prepare_shelves(&app)),
+        empty_shelf: Shelf::default(),
+        description,
+        docs_page,
+        app,
+    }));
+    tokio::spawn(keep_shelves(Arc::downgrade(&state.0)));
+    tokio::spawn(keep_limits(Arc::downgrade(&state.0)));
+    router
+        .fallback(nowhere)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn(doorway::pass))
+        .with_state(state)
+}
+
+/// What the second, private listener serves.
+pub fn metrics_router() -> Router {
+    Router::new().route("/metrics", get(metrics)).fallback(nowhere).layer(middleware::from_fn(doorway::pass))
+}
+
+fn prepare_shelves(app: &App) -> Shelves {
+    let snapshot = app.catalog.borrow().clone();
+    Shelves::prepare(&snapshot).unwrap_or_else(|error| {
+        tracing::error!(%error, "the catalog cannot be shown");
+        Shelves::default()
+    })
+}
+
+/// Prepares the catalog anew whenever it changed; until that is done, the old one is served.
+async fn keep_shelves(shared: std::sync::Weak<Shared>) {
+    let Some(mut changes) = shared.upgrade().map(|shared| shared.app.catalog.subscribe()) else { return };
+    while changes.changed().await.is_ok() {
+        let Some(shared) = shared.upgrade() else { return };
+        let prepared = tokio::task::spawn_blocking(move || {
+            let shelves = prepare_shelves(&shared.app);
+            shared.shelves.store(Arc::new(shelves));
+        });
+        if prepared.await.is_err() {
+            tracing::error!("preparing the catalog panicked; the old one is still served");
+        }
+    }
+}
+
+async fn keep_limits(shared: std::sync::Weak<Shared>) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        match shared.upgrade() {
+            Some(shared) => shared.limits.forget_quiet(),
+            None => return,
+        }
+    }
+}
+
+async fn describe(_: Anyone, FromState(state): FromState<State>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], state.description.clone()).into_response()
+}
+
+/// The process is there.
+async fn healthy() -> Response {
+    (StatusCode::OK, "ok\n").into_response()
+}
+
+/// Requests can be served: the database answers and there is something on sale.
+async fn ready(FromState(state): FromState<State>) -> Response {
+    match crate::ops::refresh::is_ready(&state.app).await {
+        true => (StatusCode::OK, "ready\n").into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response(),
+    }
+}
+
+async fn metrics() -> Response {
+    let text = telemetry::metrics().map(|handle| handle.render()).unwrap_or_default();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+async fn nowhere() -> Refused {
+    Refusal::NotFound.into()
+}
+
+async fn wrong_method() -> Refused {
+    Refusal::MethodNotAllowed.into()
+}

@@ -1,0 +1,172 @@
+//! Pages for people: the install page of an eSIM with its QR code. Plain HTML, no script, nothing from elsewhere.
+//! The address holds a token that opens the eSIM, so nothing here may be cached, indexed or referred from.
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{Path, State as FromState};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use fast_qr::convert::svg::SvgBuilder;
+use fast_qr::convert::{Builder, Shape};
+use fast_qr::{ECL, QRBuilder, QRCode};
+
+use super::State;
+use super::auth::Anyone;
+use super::problem::{Problem, Refused};
+use crate::domain::refusal::Refusal;
+use crate::error::Error;
+use crate::ops::install::{self, Install};
+
+const STYLE: &str = include_str!("../../assets/style.css");
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
+                      base-uri 'none'; frame-ancestors 'none'";
+const APPLE: &str = "https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=";
+const ANDROID: &str = "https://esimsetup.android.com/esim_qrcode_provisioning?carddata=";
+const PIXELS: usize = 8;
+const QUIET: usize = 4;
+
+/// Headers of every page and of every image behind a token.
+pub fn guard(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert("x-robots-tag", HeaderValue::from_static("noindex, nofollow"));
+}
+
+fn page(status: StatusCode, template: &impl Template) -> Result<Response, Refused> {
+    let html = template.render().map_err(Error::fault)?;
+    let mut response = (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();
+    guard(response.headers_mut());
+    Ok(response)
+}
+
+#[derive(Template)]
+#[template(path = "install.html")]
+struct InstallPage<'a> {
+    plan_name: &'a str,
+    order_no: &'a str,
+    qr_url: String,
+    apple_url: String,
+    android_url: String,
+    smdp_address: &'a str,
+    matching_id: &'a str,
+    lpa_string: String,
+}
+
+#[derive(Template)]
+#[template(path = "preparing.html")]
+struct PreparingPage<'a> {
+    plan_name: &'a str,
+    order_no: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    title: &'a str,
+    detail: &'a str,
+    request_id: &'a str,
+}
+
+/// The body of an error for a browser.
+pub fn error_page(problem: &Problem) -> String {
+    let page = ErrorPage { title: problem.title, detail: &problem.detail, request_id: &problem.request_id };
+    page.render().unwrap_or_else(|_| problem.detail.clone())
+}
+
+pub async fn install(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Path(token): Path<String>,
+) -> Result<Response, Refused> {
+    match install::open(&state.app, &token).await? {
+        Install::BeingPrepared(order) => {
+            let order_no = order.order_no().unwrap_or_default();
+            let mut response =
+                page(StatusCode::OK, &PreparingPage { plan_name: &order.plan_name, order_no: &order_no })?;
+            response.headers_mut().insert(header::REFRESH, HeaderValue::from_static("3"));
+            Ok(response)
+        }
+        Install::Ready { order, activation } => {
+            let lpa_string = activation.lpa_string();
+            let encoded: String = form_urlencoded::byte_serialize(lpa_string.as_bytes()).collect();
+            let template = InstallPage {
+                plan_name: &order.plan_name,
+                order_no: &order.order_no().unwrap_or_default(),
+                qr_url: install::qr_url(&state.app, &order),
+                apple_url: format!("{APPLE}{encoded}"),
+                android_url: format!("{ANDROID}{encoded}"),
+                smdp_address: &activation.smdp_address,
+                matching_id: &activation.matching_id,
+                lpa_string,
+            };
+            page(StatusCode::OK, &template)
+        }
+    }
+}
+
+/// `/qr/{token}.svg` or `.png`.
+pub async fn qr(_: Anyone, FromState(state): FromState<State>, Path(file): Path<String>) -> Result<Response, Refused> {
+    let (token, kind) = file.rsplit_once('.').ok_or(Refusal::NotFound)?;
+    if kind != "svg" && kind != "png" {
+        return Err(Refusal::NotFound.into());
+    }
+    let code = match install::open(&state.app, token).await? {
+        Install::Ready { activation, .. } => Some(encode(&activation.lpa_string())?),
+        Install::BeingPrepared(_) => None,
+    };
+    let (content_type, body) = match (kind, &code) {
+        ("svg", Some(code)) => ("image/svg+xml", Body::from(svg(code))),
+        ("svg", None) => ("image/svg+xml", Body::from(include_str!("../../assets/preparing.svg"))),
+        (_, Some(code)) => ("image/png", Body::from(png(code)?)),
+        (_, None) => ("image/png", Body::from(include_bytes!("../../assets/preparing.png").as_slice())),
+    };
+    let mut response = ([(header::CONTENT_TYPE, content_type)], body).into_response();
+    guard(response.headers_mut());
+    if code.is_none() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("3"));
+    }
+    Ok(response)
+}
+
+fn encode(text: &str) -> Result<QRCode, Error> {
+    QRBuilder::new(text).ecl(ECL::M).build().map_err(|error| Error::fault(format!("QR code: {error:?}")))
+}
+
+fn svg(code: &QRCode) -> String {
+    SvgBuilder::default().shape(Shape::Square).margin(QUIET).to_str(code)
+}
+
+/// One byte a pixel, black on white, with the quiet zone that scanners need.
+fn png(code: &QRCode) -> Result<Vec<u8>, Error> {
+    let side = (code.size + 2 * QUIET) * PIXELS;
+    let mut pixels = vec![255u8; side * side];
+    for row in 0..code.size {
+        for column in 0..code.size {
+            if code[row][column].value() {
+                let (top, left) = ((row + QUIET) * PIXELS, (column + QUIET) * PIXELS);
+                for line in top..top + PIXELS {
+                    pixels[line * side + left..line * side + left + PIXELS].fill(0);
+                }
+            }
+        }
+    }
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, side as u32, side as u32);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header().map_err(Error::fault)?;
+    writer.write_image_data(&pixels).map_err(Error::fault)?;
+    writer.finish().map_err(Error::fault)?;
+    Ok(bytes)
+}
+
+pub async fn style() -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "public, max-age=3600")];
+    (headers, STYLE).into_response()
+}

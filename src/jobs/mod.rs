@@ -1,0 +1,15 @@
+//! Work that nobody asked for just now. Each job is safe to run on many instances at once.
+
+mod recover;
+mod watch;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::ops::refresh::Versions;
+
+/// Starts every job; they end when `stop` is cancelled.
+pub fn start(app: &App, seen: Versions, stop: &CancellationToken) {
+    app.tasks.spawn(watch::run(app.clone(), seen, stop.clone()));
+    app.tasks.spawn(recover::run(app.clone(), stop.clone()));
+}

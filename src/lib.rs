@@ -1,0 +1,17 @@
+//! simgate: a wholesale eSIM gateway that a company runs itself.
+//! Four doors stand before one set of operations; see ARCHITECTURE.md for the map.
+
+pub mod app;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod domain;
+pub mod error;
+pub mod http;
+pub mod jobs;
+pub mod ops;
+pub mod start;
+pub mod store;
+pub mod supplier;
+pub mod telemetry;
+pub mod vault;

@@ -1,0 +1,51 @@
+//! A partner's view of its own account: the balance and the statement.
+
+use crate::app::App;
+use crate::domain::ids::AccountNo;
+use crate::domain::money::Usd;
+use crate::domain::time::Time;
+use crate::error::Result;
+use crate::store::wallet::{self, StatementLine, StatementQuery};
+
+pub struct Balance {
+    pub available: Usd,
+    pub held: Usd,
+    pub suspended: bool,
+}
+
+pub async fn balance(app: &App, account: AccountNo) -> Result<Balance> {
+    app.store
+        .read(move |tx| {
+            let wallet = wallet::read(tx, account)?;
+            Ok(Balance { available: wallet.balance, held: wallet::held(tx, account)?, suspended: wallet.suspended })
+        })
+        .await
+}
+
+pub struct Statement {
+    pub lines: Vec<StatementLine>,
+    /// Where the next page starts, when there is one.
+    pub next: Option<i64>,
+}
+
+/// Lines of the statement, newest first, older than line `after`.
+pub async fn statement(
+    app: &App,
+    account: AccountNo,
+    from: Option<Time>,
+    to: Option<Time>,
+    after: Option<i64>,
+    limit: i64,
+) -> Result<Statement> {
+    let query = StatementQuery {
+        before_line: after.unwrap_or(i64::MAX),
+        from: from.map_or(i64::MIN, Time::micros),
+        to: to.map_or(i64::MAX, Time::micros),
+        limit: limit + 1,
+    };
+    let mut lines = app.store.read(move |tx| wallet::statement(tx, account, &query)).await?;
+    let more = lines.len() as i64 > limit;
+    lines.truncate(limit as usize);
+    let next = if more { lines.last().map(|line| line.line) } else { None };
+    Ok(Statement { lines, next })
+}

@@ -1,0 +1,146 @@
+//! Giving an order back. The same three beats as buying: mark it, ask the supplier, whose answer decides, and
+//! finish in one write. Never both the money and the eSIM: nothing is paid back before the supplier said yes.
+
+use std::time::Duration;
+
+use metrics::counter;
+use tokio::time::timeout;
+
+use super::orders;
+use crate::app::App;
+use crate::domain::ids::{AccountNo, OrderId};
+use crate::domain::ledger::Entry;
+use crate::domain::money::Usd;
+use crate::domain::order::{CancelReason, Order, OrderEvent, OrderStatus};
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::store::ledger::{self, Note};
+use crate::store::tx::Tx;
+use crate::store::{orders as rows, wallet};
+use crate::supplier::{Answer, Cancel, Cancelled};
+
+pub struct Outcome {
+    pub order: Order,
+    /// Zero while the supplier has not answered.
+    pub refunded: Usd,
+    pub balance: Usd,
+}
+
+pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<Outcome> {
+    let order = orders::find(app, account, id).await?;
+    if order.id.is_topup() {
+        return Err(Refusal::OrderNotFound.into());
+    }
+    let (now, id) = (app.now(), order.id.clone());
+    let ask_until = orders::ask_until(app, now);
+    let order = app.store.write(account.0, move |tx| begin(tx, account, &id, now, ask_until)).await?;
+    let worker = app.tasks.spawn(pursue(app.clone(), order.clone()));
+    let patience = Duration::from_millis(app.settings.answer_within_ms.unsigned_abs());
+    match timeout(patience, worker).await {
+        Ok(finished) => match finished.map_err(Error::fault)?? {
+            Some(outcome) => Ok(outcome),
+            None => still_open(app, order).await,
+        },
+        Err(_) => still_open(app, order).await,
+    }
+}
+
+async fn still_open(app: &App, order: Order) -> Result<Outcome> {
+    let account = order.account;
+    let balance = app.store.read(move |tx| wallet::read(tx, account)).await?.balance;
+    Ok(Outcome { order, refunded: Usd::ZERO, balance })
+}
+
+/// Write 1: `FULFILLED → CANCELLING`, under the wallet's lock so that no top-up slips in.
+fn begin(
+    tx: &mut Tx,
+    account: AccountNo,
+    id: &OrderId,
+    now: Time,
+    ask_until: Time,
+) -> Result<Order> {
+    wallet::lock(tx, account)?;
+    let mut order = rows::by_id(tx, id)?.ok_or(Refusal::OrderNotFound)?;
+    let refuse = |reason| Err(Error::from(Refusal::NotCancellable(reason)));
+    match order.status.after(OrderEvent::CancelAsked) {
+        Some(next) => order.status = next,
+        None => {
+            return match order.status {
+                // A re-run of this very write finds its own work done.
+                OrderStatus::Cancelling if tx.is_rerun() && order.updated_at == now => Ok(order),
+                OrderStatus::Provisioning => refuse(CancelReason::Provisioning),
+                OrderStatus::Failed => refuse(CancelReason::Failed),
+                OrderStatus::Fulfilled | OrderStatus::Cancelling | OrderStatus::Cancelled => {
+                    refuse(CancelReason::AlreadyCancelled)
+                }
+            };
+        }
+    }
+    if rows::has_live_topup(tx, id)? {
+        return refuse(CancelReason::ToppedUp);
+    }
+    if !rows::start_cancel(tx, id, now, ask_until)? {
+        return Err(Error::fault("an order changed under its lock"));
+    }
+    order.updated_at = now;
+    order.ask_until = ask_until;
+    Ok(order)
+}
+
+async fn pursue(app: App, order: Order) -> Result<Option<Outcome>> {
+    let patience = Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs());
+    match timeout(patience, ask_once(&app, &order)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Ok(None),
+    }
+}
+
+/// Asks the supplier and finishes. `None` leaves the order CANCELLING, for recovery to ask again.
+pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
+    let esim = order.esim.as_ref().ok_or_else(|| Error::fault("a delivered order without its eSIM"))?;
+    let supplier = app.supplier(&order.supplier)?;
+    let answer = supplier.cancel(Cancel { profile: &esim.profile, cost: order.cost }).await;
+    let outcome = match &answer {
+        Answer::Done(Cancelled::Yes { .. }) => "done",
+        Answer::Done(Cancelled::No(_)) | Answer::Refused(_) => "refused",
+        Answer::NotSent(_) | Answer::Doubt(_) => "doubt",
+    };
+    counter!("simgate_supplier_calls_total", "call" => "cancel", "outcome" => outcome).increment(1);
+    match answer {
+        Answer::Done(Cancelled::Yes { returned }) => granted(app, order, supplier.name(), returned).await.map(Some),
+        Answer::Done(Cancelled::No(reason)) => denied(app, order, reason).await,
+        Answer::Refused(_) => denied(app, order, CancelReason::SupplierCannotCancel).await,
+        Answer::NotSent(why) | Answer::Doubt(why) => {
+            tracing::warn!(order = %order.id, %why, "the supplier has not confirmed a cancel; it will be asked again");
+            Ok(None)
+        }
+    }
+}
+
+async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd) -> Result<Outcome> {
+    let entry = Entry::cancelled(&order.id, order.account, order.price, supplier, returned);
+    let (now, id, account) = (app.now(), order.id.clone(), order.account);
+    let balance = app
+        .store
+        .finish(account.0, move |tx| {
+            if !rows::end_cancel(tx, &id, OrderStatus::Cancelled, now)? {
+                // Somebody else finished it; the entry's name makes sure that it was paid back once.
+                return Ok(wallet::read(tx, account)?.balance);
+            }
+            let balance = ledger::post(tx, &entry, now, Note::default(), false)?;
+            balance.ok_or_else(|| Error::fault("a cancel moves a wallet"))
+        })
+        .await?;
+    counter!("simgate_orders_total", "outcome" => "cancelled").increment(1);
+    let order = Order { status: OrderStatus::Cancelled, updated_at: now, ..order.clone() };
+    Ok(Outcome { refunded: order.price, balance, order })
+}
+
+async fn denied(app: &App, order: &Order, reason: CancelReason) -> Result<Option<Outcome>> {
+    let (now, id) = (app.now(), order.id.clone());
+    app.store
+        .finish(order.account.0, move |tx| rows::end_cancel(tx, &id, OrderStatus::Fulfilled, now))
+        .await?;
+    Err(Refusal::NotCancellable(reason).into())
+}

@@ -1,0 +1,243 @@
+//! The second and third beat of a purchase: ask the supplier, then finish in one write. Used by the purchase
+//! itself and by recovery. No transaction is open while we wait, and the work outlives its caller.
+//!
+//! Only a definite word ends an order. Every doubt leaves it PROVISIONING, and it is asked about again with the
+//! same id, here until the supplier's time is up and afterwards by `jobs::recover`.
+
+use std::time::Duration;
+
+use metrics::{counter, histogram};
+use tokio::time::{Instant, timeout_at};
+
+use super::orders::Receipt;
+use crate::app::App;
+use crate::domain::esim::Esim;
+use crate::domain::ledger::Entry;
+use crate::domain::money::Usd;
+use crate::domain::order::{Failure, Order, OrderEvent, OrderStatus};
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Result};
+use crate::store::tx::Tx;
+use crate::store::{esims, orders, wallet};
+use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
+
+/// How an order stands after it was asked about.
+pub enum Standing {
+    /// Fulfilled or failed, and what the wallet holds now.
+    Ended { order: Box<Order>, balance: Usd },
+    Open,
+}
+
+/// Sets the work going and waits for it as long as a caller may wait.
+pub(super) async fn and_wait(app: &App, order: Order, balance: Usd) -> Result<Receipt> {
+    let worker = app.tasks.spawn(pursue(app.clone(), order.clone()));
+    let patience = Duration::from_millis(app.settings.answer_within_ms.unsigned_abs());
+    let standing = match tokio::time::timeout(patience, worker).await {
+        Ok(finished) => finished.map_err(Error::fault)?,
+        Err(_) => Ok(Standing::Open),
+    };
+    match standing {
+        Ok(Standing::Ended { order, balance }) if order.status != OrderStatus::Failed => {
+            Ok(Receipt { order: *order, balance, replayed: false })
+        }
+        Ok(Standing::Ended { order, .. }) => Err(refusal_of(&order).into()),
+        Ok(Standing::Open) => Ok(Receipt { order, balance, replayed: false }),
+        // The order stands, whatever went wrong with us after it was placed; recovery will finish it.
+        Err(error) => {
+            tracing::error!(order = %order.id, %error, "an order could not be finished now");
+            Ok(Receipt { order, balance, replayed: false })
+        }
+    }
+}
+
+/// The refusal that a caller gets for a failed order.
+pub(super) fn refusal_of(order: &Order) -> Refusal {
+    match order.failure.as_ref().map(|failure| failure.code.as_str()) {
+        Some("SUPPLIER_UNAVAILABLE") => Refusal::SupplierUnavailable { refunded: order.price },
+        _ => Refusal::SupplierRejected { refunded: order.price },
+    }
+}
+
+/// Asks until there is a definite answer or the supplier's time is up.
+async fn pursue(app: App, order: Order) -> Result<Standing> {
+    let deadline = Instant::now() + Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs());
+    let mut pause = Duration::from_millis(250);
+    let mut turn = Turn::First;
+    loop {
+        match timeout_at(deadline, ask_once(&app, &order, turn)).await {
+            Err(_) => return Ok(Standing::Open),
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(Standing::Ended { order, balance })) => return Ok(Standing::Ended { order, balance }),
+            Ok(Ok(Standing::Open)) => {}
+        }
+        if Instant::now() + pause >= deadline {
+            return Ok(Standing::Open);
+        }
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+        turn = Turn::Again;
+    }
+}
+
+/// Whether the supplier may have heard of this order before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    First,
+    Again,
+}
+
+/// One question to the supplier, and the write that follows from its answer.
+pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> {
+    let supplier = app.supplier(&order.supplier)?;
+    let started = Instant::now();
+    let answer = ask(supplier.as_ref(), order).await?;
+    let outcome = match &answer {
+        Answer::Done(_) => "done",
+        Answer::Refused(_) => "refused",
+        Answer::NotSent(_) => "not_sent",
+        Answer::Doubt(_) => "doubt",
+    };
+    let call = if order.id.is_topup() { "top_up" } else { "provision" };
+    counter!("simgate_supplier_calls_total", "call" => call, "outcome" => outcome).increment(1);
+    histogram!("simgate_supplier_seconds", "call" => call).record(started.elapsed().as_secs_f64());
+    match answer {
+        Answer::Done(profile) => fulfil(app, order, supplier.name(), profile).await,
+        Answer::Refused(why) => fail(app, order, "SUPPLIER_REJECTED", &why).await,
+        // A question that never left us says nothing about an earlier one that did.
+        Answer::NotSent(why) if turn == Turn::First => fail(app, order, "SUPPLIER_UNAVAILABLE", &why).await,
+        Answer::NotSent(why) | Answer::Doubt(why) => {
+            tracing::warn!(order = %order.id, %why, "the supplier's answer is in doubt; the order stays PROVISIONING");
+            Ok(Standing::Open)
+        }
+    }
+}
+
+async fn ask(supplier: &dyn Supplier, order: &Order) -> Result<Answer<Option<Profile>>> {
+    let DoubtRule::RepeatIsSafe = supplier.doubt_rule();
+    if !order.id.is_topup() {
+        let ask = Provision {
+            order: &order.id,
+            package_code: &order.package_code,
+            data_mb: order.data_mb,
+            duration_days: order.duration_days,
+            ordered_at: order.created_at,
+        };
+        return Ok(match supplier.provision(ask).await {
+            Answer::Done(profile) => Answer::Done(Some(profile)),
+            Answer::Refused(why) => Answer::Refused(why),
+            Answer::NotSent(why) => Answer::NotSent(why),
+            Answer::Doubt(why) => Answer::Doubt(why),
+        });
+    }
+    let esim = order.esim.as_ref().ok_or_else(|| Error::fault(format!("top-up {} has no eSIM", order.id)))?;
+    let ask = TopUp {
+        order: &order.id,
+        profile: &esim.profile,
+        package_code: &order.package_code,
+        data_mb: order.data_mb,
+        duration_days: order.duration_days,
+        ordered_at: order.created_at,
+    };
+    Ok(match supplier.top_up(ask).await {
+        Answer::Done(()) => Answer::Done(None),
+        Answer::Refused(why) => Answer::Refused(why),
+        Answer::NotSent(why) => Answer::NotSent(why),
+        Answer::Doubt(why) => Answer::Doubt(why),
+    })
+}
+
+async fn fulfil(app: &App, order: &Order, supplier: &'static str, profile: Option<Profile>) -> Result<Standing> {
+    let esim = match profile {
+        Some(profile) => Some(Esim {
+            order: order.id.clone(),
+            sealed: app.vault.seal(&order.id, &profile.activation)?,
+            profile: profile.id,
+            iccid: profile.iccid,
+            install_by: profile.install_by,
+            last_usage: None,
+        }),
+        None => None,
+    };
+    let (now, entry) = (app.now(), Entry::fulfilled(&order.id, order.price, supplier, order.cost));
+    let mut done = order.clone();
+    let waiting = order.clone();
+    let delivered = esim.clone();
+    let written = app
+        .store
+        .finish(order.account.0, move |tx| {
+            match orders::fulfil(tx, &waiting.id, delivered.as_ref(), &entry, now)? {
+                Some(balance) => Ok(Finished::Now(balance)),
+                None => too_late(tx, &waiting, delivered.as_ref()),
+            }
+        })
+        .await?;
+    match written {
+        Finished::Now(balance) => {
+            done.status = OrderStatus::Fulfilled;
+            done.updated_at = now;
+            done.esim = esim.or(done.esim);
+            counter!("simgate_orders_total", "outcome" => "fulfilled").increment(1);
+            Ok(Standing::Ended { order: Box::new(done), balance })
+        }
+        Finished::Before { order, balance } => Ok(Standing::Ended { order, balance }),
+        Finished::NotOurs(owner) => {
+            tracing::error!(order = %order.id, %owner, "the supplier answered with a profile that another order has");
+            Ok(Standing::Open)
+        }
+    }
+}
+
+enum Finished {
+    Now(Usd),
+    /// Somebody else ended the order first.
+    Before { order: Box<Order>, balance: Usd },
+    /// The profile belongs to this other order.
+    NotOurs(String),
+}
+
+/// Why write 3 found nothing to do. A profile that turns up for a failed order is marked, to be cancelled.
+fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<&Esim>) -> Result<Finished> {
+    let order = orders::by_id(tx, &waiting.id)?.ok_or_else(|| Error::fault("an order vanished"))?;
+    if order.status == OrderStatus::Failed
+        && let Some(esim) = delivered
+    {
+        orders::orphan_found(tx, &order.id, &esim.profile)?;
+    }
+    if order.status.after(OrderEvent::Sold).is_none() {
+        let balance = wallet::read(tx, order.account)?.balance;
+        return Ok(Finished::Before { order: Box::new(order), balance });
+    }
+    let owner = match delivered {
+        Some(esim) => esims::owner_of(tx, &esim.profile)?,
+        None => None,
+    };
+    match owner {
+        Some(owner) => Ok(Finished::NotOurs(owner.to_string())),
+        None => Err(Error::fault("an order that waits could not be fulfilled")),
+    }
+}
+
+/// `PROVISIONING → FAILED`, with the money back in the wallet.
+pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Result<Standing> {
+    let failure = Failure { code: code.into(), detail: why.into() };
+    let (now, entry) = (app.now(), Entry::failed(&order.id, order.account, order.price));
+    let (mut done, waiting, reason) = (order.clone(), order.clone(), failure.clone());
+    let written = app
+        .store
+        .finish(order.account.0, move |tx| match orders::fail(tx, &waiting, &reason, &entry, now)? {
+            Some(balance) => Ok(Finished::Now(balance)),
+            None => too_late(tx, &waiting, None),
+        })
+        .await?;
+    match written {
+        Finished::Now(balance) => {
+            done.status = OrderStatus::Failed;
+            done.updated_at = now;
+            done.failure = Some(failure);
+            counter!("simgate_orders_total", "outcome" => "failed").increment(1);
+            Ok(Standing::Ended { order: Box::new(done), balance })
+        }
+        Finished::Before { order, balance } => Ok(Standing::Ended { order, balance }),
+        Finished::NotOurs(_) => Err(Error::fault("a failing order has no profile")),
+    }
+}

@@ -1,0 +1,44 @@
+//! What an install page or QR code shows, by its unguessable token.
+
+use crate::app::App;
+use crate::domain::esim::Activation;
+use crate::domain::order::{Order, OrderStatus};
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Result};
+use crate::store::orders;
+
+pub enum Install {
+    /// The supplier has not delivered yet.
+    BeingPrepared(Order),
+    Ready { order: Order, activation: Activation },
+}
+
+pub async fn open(app: &App, token: &str) -> Result<Install> {
+    let id = app.vault.order_of_token(token).ok_or(Refusal::NotFound)?;
+    let order = app.store.read(move |tx| orders::by_id(tx, &id)).await?.ok_or(Refusal::NotFound)?;
+    match order.status {
+        OrderStatus::Provisioning => Ok(Install::BeingPrepared(order)),
+        OrderStatus::Fulfilled => {
+            let activation = activation(app, &order)?.ok_or_else(|| Error::fault("no eSIM on a delivered order"))?;
+            Ok(Install::Ready { order, activation })
+        }
+        // While a cancel is being decided the code is withheld: whoever installs now would have both.
+        OrderStatus::Cancelling | OrderStatus::Cancelled | OrderStatus::Failed => Err(Refusal::Gone.into()),
+    }
+}
+
+/// The activation code of an order's eSIM; `None` until it is delivered and once it is given back.
+pub fn activation(app: &App, order: &Order) -> Result<Option<Activation>> {
+    match (&order.esim, order.status) {
+        (Some(esim), OrderStatus::Fulfilled) => app.vault.open(&esim.order, &esim.sealed).map(Some),
+        _ => Ok(None),
+    }
+}
+
+pub fn qr_url(app: &App, order: &Order) -> String {
+    format!("{}/qr/{}.svg", app.settings.checkout_url, app.vault.install_token(&order.id))
+}
+
+pub fn page_url(app: &App, order: &Order) -> String {
+    format!("{}/esim/{}", app.settings.checkout_url, app.vault.install_token(&order.id))
+}

@@ -1,0 +1,85 @@
+//! Who is calling. Every instance keeps the live keys in memory; a change by any process is seen within a second.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use super::orders::Buyer;
+use crate::app::App;
+use crate::config::parse_networks;
+use crate::domain::ids::{AccountNo, PartnerId};
+use crate::domain::money::Usd;
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Result};
+use crate::store::keys;
+use crate::vault;
+
+/// A partner as a request needs to know it.
+#[derive(Debug)]
+pub struct Caller {
+    pub key_id: String,
+    pub account: AccountNo,
+    pub partner: PartnerId,
+    pub company: String,
+    pub price_list: String,
+    pub low_balance: Usd,
+    pub read_only: bool,
+    limited: bool,
+    networks: Vec<IpNet>,
+    secret_hash: Vec<u8>,
+}
+
+impl Caller {
+    pub fn buyer(&self) -> Buyer {
+        Buyer { account: self.account, key_id: self.key_id.clone(), limited: self.limited }
+    }
+}
+
+#[derive(Default)]
+pub struct KeyRing {
+    keys: HashMap<String, Arc<Caller>>,
+}
+
+pub async fn load(app: &App) -> Result<()> {
+    let live = app.store.snapshot(keys::live).await?;
+    let mut ring = HashMap::with_capacity(live.len());
+    for key in live {
+        let networks = parse_networks(&key.ips)
+            .ok_or_else(|| Error::fault(format!("key {} has an unreadable network list", key.id)))?;
+        let caller = Caller {
+            key_id: key.id.to_string(),
+            account: key.account,
+            partner: key.partner,
+            company: key.company,
+            price_list: key.price_list,
+            low_balance: key.low_balance,
+            read_only: key.read_only,
+            limited: key.has_daily_limit,
+            networks,
+            secret_hash: key.secret_hash,
+        };
+        ring.insert(caller.key_id.clone(), Arc::new(caller));
+    }
+    app.keys.store(Arc::new(KeyRing { keys: ring }));
+    Ok(())
+}
+
+/// The caller behind a key and secret. An unknown key costs the same comparison as a wrong secret.
+pub fn authenticate(app: &App, key: &str, secret: &str, from: IpAddr) -> Result<Arc<Caller>> {
+    let presented = vault::hash_secret(secret);
+    let ring = app.keys.load();
+    let found = ring.keys.get(key);
+    let expected = found.map_or([0u8; 32].as_slice(), |caller| caller.secret_hash.as_slice());
+    let matches = vault::same(&presented, expected);
+    match found {
+        Some(caller) if matches => {
+            if !caller.networks.is_empty() && !caller.networks.iter().any(|network| network.contains(&from)) {
+                return Err(Refusal::AddressNotAllowed.into());
+            }
+            Ok(caller.clone())
+        }
+        _ => Err(Refusal::Unauthenticated.into()),
+    }
+}

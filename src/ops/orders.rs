@@ -1,0 +1,334 @@
+//! Placing and reading orders. `place` is the spine of the service: hold the money, ask the supplier, finish.
+//! The first beat is here, the other two in `deliver.rs`; a top-up takes the same path (`topups.rs`).
+
+use std::time::Duration;
+
+use metrics::counter;
+
+use super::deliver;
+use crate::app::App;
+use crate::domain::esim::Esim;
+use crate::domain::ids::{AccountNo, OrderId};
+use crate::domain::ledger::Entry;
+use crate::domain::money::Usd;
+use crate::domain::order::{Order, OrderStatus};
+use crate::domain::plan::PlanType;
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::store::orders::{self, Look, Offer, PageFilter, PageQuery};
+use crate::store::tx::Tx;
+use crate::store::{claims, wallet};
+
+/// Recovery leaves an order alone for this long after its asker must have given up.
+const ASK_MARGIN_MS: i64 = 5_000;
+
+/// Who buys, and through which key.
+#[derive(Clone, Debug)]
+pub struct Buyer {
+    pub account: AccountNo,
+    pub key_id: String,
+    /// Its key has a daily limit, so its purchases are decided under the wallet's lock.
+    pub limited: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Purchase {
+    pub package_code: String,
+    pub reference: Option<String>,
+    pub max_price: Option<Usd>,
+    /// A top-up: the order whose eSIM it fills.
+    pub esim_order: Option<OrderId>,
+}
+
+/// What a buyer gets back.
+#[derive(Debug)]
+pub struct Receipt {
+    pub order: Order,
+    /// The wallet's balance now.
+    pub balance: Usd,
+    pub replayed: bool,
+}
+
+/// Buys a new eSIM.
+pub async fn place(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Receipt> {
+    buy(app, buyer, purchase, app.new_order_id()).await
+}
+
+/// The spine, for orders and top-ups alike.
+pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId) -> Result<Receipt> {
+    let now = app.now();
+    let account = buyer.account;
+    let draft = Draft { id, buyer, purchase, now, ask_until: ask_until(app, now) };
+    let begun = app.store.write(account.0, move |tx| begin(tx, &draft)).await?;
+    match begun {
+        Begun::New { order, balance } => deliver::and_wait(app, *order, balance).await,
+        Begun::Replay(order) => await_replay(app, *order).await,
+    }
+}
+
+/// Until when this process may be asking the supplier about something begun now.
+pub(super) fn ask_until(app: &App, now: Time) -> Time {
+    now.plus_millis(app.settings.supplier_timeout_ms + ASK_MARGIN_MS)
+}
+
+struct Draft {
+    id: OrderId,
+    buyer: Buyer,
+    purchase: Purchase,
+    now: Time,
+    ask_until: Time,
+}
+
+enum Begun {
+    New { order: Box<Order>, balance: Usd },
+    Replay(Box<Order>),
+}
+
+/// Write 1: whatever can refuse is read first; then the money is held and the order exists.
+fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
+    let Draft { id, buyer, purchase, now, .. } = draft;
+    if tx.is_rerun()
+        && let Some(order) = orders::by_id(tx, id)?
+    {
+        let balance = wallet::read(tx, buyer.account)?.balance;
+        return Ok(Begun::New { order: Box::new(order), balance });
+    }
+    if buyer.limited || purchase.esim_order.is_some() {
+        wallet::lock(tx, buyer.account)?;
+    }
+    let look =
+        orders::look(tx, buyer.account, &buyer.key_id, purchase.reference.as_deref(), &purchase.package_code)?;
+    if let Some(claimed_by) = &look.claimed_by {
+        let earlier = orders::by_id(tx, claimed_by)?.ok_or_else(|| Error::fault("a claim without its order"))?;
+        return if is_same_request(&earlier, purchase) {
+            Ok(Begun::Replay(Box::new(earlier)))
+        } else {
+            Err(Refusal::IdempotencyConflict.into())
+        };
+    }
+    if look.suspended {
+        return Err(Refusal::AccountSuspended.into());
+    }
+    let (offer, filled) = acceptable_offer(tx, &look, purchase)?;
+    if purchase.max_price.is_some_and(|max| offer.price > max) {
+        return Err(Refusal::PriceChanged { price: offer.price }.into());
+    }
+    let short = Refusal::InsufficientBalance { balance: look.balance, required: offer.price };
+    if look.balance < offer.price {
+        return Err(short.into());
+    }
+    let spent = match &look.limit {
+        Some(limit) => {
+            let spent = limit.spent_on(now.day()).plus(offer.price);
+            if spent > limit.limit {
+                return Err(Refusal::DailyLimit { limit: limit.limit }.into());
+            }
+            Some(spent)
+        }
+        None => None,
+    };
+    let mut order = new_order(draft, offer, filled);
+    let entry = Entry::hold(&order.id, order.account, order.price);
+    let (number, balance) = orders::hold(tx, &order, &entry)?.ok_or(short)?;
+    if let Some(spent) = spent {
+        orders::spend_limit(tx, &buyer.key_id, spent, now.day())?;
+    }
+    order.seq = (!order.id.is_topup()).then_some(number);
+    Ok(Begun::New { order: Box::new(order), balance })
+}
+
+/// The same operation on the same package and eSIM; price limits are not compared.
+fn is_same_request(earlier: &Order, purchase: &Purchase) -> bool {
+    earlier.package_code == purchase.package_code && earlier.esim_order == purchase.esim_order
+}
+
+/// The plan, if it can be bought like this; for a top-up also the eSIM it fills.
+fn acceptable_offer<'a>(tx: &mut Tx, look: &'a Look, purchase: &Purchase) -> Result<(&'a Offer, Option<Esim>)> {
+    let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
+    let Some(esim_order) = &purchase.esim_order else {
+        return match offer.plan_type {
+            PlanType::Base => Ok((offer, None)),
+            PlanType::Topup => Err(Refusal::WrongPlanType.into()),
+        };
+    };
+    let filled = orders::by_id(tx, esim_order)?.ok_or(Refusal::EsimNotFound)?;
+    match filled.status {
+        OrderStatus::Fulfilled => {}
+        OrderStatus::Provisioning | OrderStatus::Failed => return Err(Refusal::EsimNotFound.into()),
+        OrderStatus::Cancelling | OrderStatus::Cancelled => return Err(Refusal::EsimNotActive.into()),
+    }
+    if offer.plan_type != PlanType::Topup || offer.family != filled.family || offer.supplier != filled.supplier {
+        return Err(Refusal::WrongPlanType.into());
+    }
+    Ok((offer, filled.esim))
+}
+
+fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
+    Order {
+        id: draft.id.clone(),
+        account: draft.buyer.account,
+        seq: None,
+        esim_order: draft.purchase.esim_order.clone(),
+        reference: draft.purchase.reference.clone(),
+        package_code: draft.purchase.package_code.clone(),
+        plan_name: offer.name.clone(),
+        family: offer.family.clone(),
+        data_mb: offer.data_mb,
+        duration_days: offer.duration_days,
+        price: offer.price,
+        cost: offer.cost,
+        supplier: offer.supplier.clone(),
+        key_id: draft.buyer.key_id.clone(),
+        status: OrderStatus::Provisioning,
+        ask_until: draft.ask_until,
+        created_at: draft.now,
+        updated_at: draft.now,
+        failure: None,
+        esim: filled,
+    }
+}
+
+/// A second caller of a reference waits as the first one does, by reading the row: the first may be elsewhere.
+async fn await_replay(app: &App, order: Order) -> Result<Receipt> {
+    counter!("simgate_orders_replayed_total").increment(1);
+    let waited = app.now().plus_millis(app.settings.answer_within_ms);
+    let was_open = order.status == OrderStatus::Provisioning;
+    let mut order = order;
+    let mut pause = 4;
+    while order.status == OrderStatus::Provisioning && app.now() < waited {
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        pause = (pause * 2).min(250);
+        order = find(app, order.account, &order.id).await?;
+    }
+    if was_open && order.status == OrderStatus::Failed {
+        return Err(deliver::refusal_of(&order).into());
+    }
+    let account = order.account;
+    let balance = app.store.read(move |tx| wallet::read(tx, account)).await?.balance;
+    Ok(Receipt { order, balance, replayed: true })
+}
+
+/// An order or top-up of this account, in any state.
+pub async fn find(app: &App, account: AccountNo, id: &OrderId) -> Result<Order> {
+    let id = id.clone();
+    let found = app.store.read(move |tx| orders::by_id(tx, &id)).await?;
+    Ok(found.filter(|order| order.account == account).ok_or(Refusal::OrderNotFound)?)
+}
+
+/// The order behind the newest profile sold under an ICCID, if it is this account's.
+pub async fn find_by_iccid(app: &App, account: AccountNo, iccid: &str) -> Result<Order> {
+    let iccid = iccid.to_string();
+    let found = app.store.read(move |tx| orders::by_iccid(tx, &iccid)).await?;
+    Ok(found.filter(|order| order.account == account).ok_or(Refusal::EsimNotFound)?)
+}
+
+/// An order and the top-ups of its eSIM.
+pub struct Listed {
+    pub order: Order,
+    pub topups: Vec<Order>,
+}
+
+pub async fn with_topups(app: &App, order: Order) -> Result<Listed> {
+    let id = order.id.clone();
+    let topups = app.store.read(move |tx| orders::topups_of(tx, &[&id])).await?;
+    Ok(Listed { order, topups })
+}
+
+/// Which orders to list. References and ICCIDs lead to few orders; the rest is a walk along the account's numbers.
+pub struct ListQuery {
+    pub page: i64,
+    pub limit: i64,
+    /// Orders with a smaller number than this.
+    pub after: Option<i64>,
+    pub iccid: Option<String>,
+    pub reference: Option<String>,
+    pub status: Option<OrderStatus>,
+    pub from: Option<Time>,
+    pub to: Option<Time>,
+}
+
+pub struct List {
+    pub orders: Vec<Listed>,
+    pub total: i64,
+    /// Where the next page starts, when there is one.
+    pub next: Option<i64>,
+}
+
+pub async fn list(app: &App, account: AccountNo, query: ListQuery) -> Result<List> {
+    if query.reference.is_some() || query.iccid.is_some() {
+        return app.store.read(move |tx| list_few(tx, account, &query)).await;
+    }
+    let filtered = query.status.is_some() || query.from.is_some() || query.to.is_some();
+    let filter = filtered.then(|| PageFilter {
+        status: query.status,
+        from: query.from.map_or(i64::MIN, Time::micros),
+        to: query.to.map_or(i64::MAX, Time::micros),
+    });
+    let walk = PageQuery {
+        before_seq: query.after.unwrap_or(i64::MAX),
+        // One more than asked for tells whether there is a next page.
+        limit: query.limit + 1,
+        offset: if query.after.is_some() { 0 } else { (query.page - 1).saturating_mul(query.limit) },
+        filter,
+    };
+    let limit = query.limit as usize;
+    let read = move |tx: &mut Tx| {
+        let total = orders::total(tx, account, walk.filter.as_ref())?;
+        let mut found = orders::page(tx, account, &walk)?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = if more { found.last().and_then(|order| order.seq) } else { None };
+        Ok(List { orders: attach_topups(tx, found)?, total, next })
+    };
+    if filtered { app.store.snapshot(read).await } else { app.store.read(read).await }
+}
+
+fn list_few(tx: &mut Tx, account: AccountNo, query: &ListQuery) -> Result<List> {
+    let ids = match (&query.reference, &query.iccid) {
+        (Some(reference), _) => claims::orders_of(tx, account, reference)?,
+        (None, Some(iccid)) => orders::all_with_iccid(tx, iccid)?,
+        (None, None) => Vec::new(),
+    };
+    let mut found = Vec::new();
+    for id in &ids {
+        found.extend(orders::by_id(tx, id)?);
+    }
+    found.retain(|order| {
+        // Without a status, a reference shows every state and an ICCID what was delivered.
+        let state_fits = query.status.is_none_or(|status| order.status == status);
+        let iccid_fits = match &query.iccid {
+            Some(iccid) => order.esim.as_ref().is_some_and(|esim| &esim.iccid == iccid),
+            None => true,
+        };
+        order.account == account
+            && !order.id.is_topup()
+            && state_fits
+            && iccid_fits
+            && query.from.is_none_or(|from| order.created_at >= from)
+            && query.to.is_none_or(|to| order.created_at < to)
+            && query.after.is_none_or(|after| order.seq.is_some_and(|seq| seq < after))
+    });
+    let total = found.len() as i64;
+    let skipped = if query.after.is_some() { 0 } else { (query.page - 1).saturating_mul(query.limit) };
+    let page: Vec<Order> = found.into_iter().skip(skipped as usize).take(query.limit as usize).collect();
+    let more = skipped.saturating_add(page.len() as i64) < total;
+    let next = if more { page.last().and_then(|order| order.seq) } else { None };
+    Ok(List { orders: attach_topups(tx, page)?, total, next })
+}
+
+fn attach_topups(tx: &mut Tx, found: Vec<Order>) -> Result<Vec<Listed>> {
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<&OrderId> = found.iter().map(|order| &order.id).collect();
+    let mut topups = orders::topups_of(tx, &ids)?;
+    let listed = found.into_iter().map(|order| {
+        let mine;
+        (mine, topups) = std::mem::take(&mut topups)
+            .into_iter()
+            .partition(|topup| topup.esim_order.as_ref() == Some(&order.id));
+        Listed { order, topups: mine }
+    });
+    Ok(listed.collect())
+}

@@ -1,0 +1,60 @@
+//! Live usage from the carrier, and the last known reading when the carrier does not answer.
+
+use std::time::Duration;
+
+use metrics::counter;
+
+use super::orders;
+use crate::app::App;
+use crate::domain::esim::{EsimStatus, Usage};
+use crate::domain::ids::AccountNo;
+use crate::domain::order::{Order, OrderStatus};
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Result};
+use crate::store::esims;
+use crate::supplier::{Answer, Reading};
+
+/// A report is worth waiting for only so long; the last known one is at hand.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub struct Report {
+    pub usage: Usage,
+    /// The carrier did not answer: this is the last known reading.
+    pub stale: bool,
+}
+
+pub async fn report(app: &App, account: AccountNo, iccid: &str) -> Result<Report> {
+    let order = orders::find_by_iccid(app, account, iccid).await?;
+    read(app, &order).await
+}
+
+pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {
+    let esim = order.esim.as_ref().ok_or_else(|| Error::fault("a delivered order without its eSIM"))?;
+    let supplier = app.supplier(&order.supplier)?;
+    let ask = supplier.usage(Reading { profile: &esim.profile, now: app.now() });
+    let usage = match tokio::time::timeout(PATIENCE, ask).await {
+        Ok(Answer::Done(usage)) => Some(usage),
+        Ok(Answer::Refused(_) | Answer::NotSent(_) | Answer::Doubt(_)) | Err(_) => None,
+    };
+    let outcome = if usage.is_some() { "done" } else { "failed" };
+    counter!("simgate_supplier_calls_total", "call" => "usage", "outcome" => outcome).increment(1);
+    let Some(mut usage) = usage else {
+        let usage = esim.last_usage.clone().ok_or(Refusal::CarrierUnavailable)?;
+        return Ok(Report { usage, stale: true });
+    };
+    if order.status == OrderStatus::Cancelled {
+        usage.status = EsimStatus::Cancelled;
+    }
+    keep(app, order, &usage).await?;
+    Ok(Report { usage, stale: false })
+}
+
+/// Stores a reading that says something new; an unchanged one costs no write.
+async fn keep(app: &App, order: &Order, usage: &Usage) -> Result<()> {
+    let known = order.esim.as_ref().and_then(|esim| esim.last_usage.as_ref());
+    if known.is_some_and(|known| Usage { as_of: usage.as_of, ..known.clone() } == *usage) {
+        return Ok(());
+    }
+    let (id, usage) = (order.id.clone(), usage.clone());
+    app.store.write(order.account.0, move |tx| esims::save_usage(tx, &id, &usage)).await
+}

@@ -1,0 +1,240 @@
+//! From settings to a running gateway: migrate, stamp, seed, load, listen, and drain at the end.
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::config::{Mode, Settings};
+use crate::domain::ids::secret_text;
+use crate::domain::money::Usd;
+use crate::error::{Error, Result};
+use crate::ops::operator::{self, NewPartner};
+use crate::ops::refresh::{Versions, refresh};
+use crate::ops::catalog;
+use crate::store::migrate::{self, Lock};
+use crate::store::{Capacity, Location, Store, meta};
+use crate::vault::{self, Vault};
+use crate::{http, jobs, telemetry};
+
+const DEMO_CREDIT: Usd = Usd::dollars(1_000);
+/// What is running may take this long after a signal; then the process ends all the same, and recovery finishes.
+const DRAIN: Duration = Duration::from_secs(8);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Server,
+    Command,
+}
+
+/// Opens the database: a server migrates and seeds it, a command refuses a schema that is not its own.
+pub async fn open(settings: Settings, role: Role) -> Result<App> {
+    let location = settings.database.clone();
+    let lock = match role {
+        Role::Server => Some(on_plain_thread({
+            let location = location.clone();
+            move || migrate::run(&location)
+        })
+        .await?),
+        Role::Command => {
+            let found = on_plain_thread({
+                let location = location.clone();
+                move || migrate::mismatch(&location)
+            })
+            .await?;
+            if let Some(why) = found {
+                return Err(Error::settings(why));
+            }
+            None
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
+    let capacity = match role {
+        Role::Server => Capacity { lanes: cores, readers: cores * 2, queue: settings.write_queue, grow_wal: true },
+        Role::Command => Capacity { lanes: 1, readers: 1, queue: settings.write_queue, grow_wal: false },
+    };
+    let store = Arc::new(Store::open(location, &capacity)?);
+    let vault = stamp(&settings, &store, role).await?;
+    let app = App::new(settings, store, vault)?;
+    refresh(&app, Versions::default()).await?;
+    if let Some(lock) = lock {
+        seed(&app).await?;
+        on_plain_thread(move || {
+            drop::<Lock>(lock);
+            Ok(())
+        })
+        .await?;
+        refresh(&app, Versions::default()).await?;
+    }
+    Ok(app)
+}
+
+/// Migrates only.
+pub async fn migrate(settings: &Settings) -> Result<()> {
+    let location = settings.database.clone();
+    on_plain_thread(move || migrate::run(&location).map(drop)).await
+}
+
+/// The blocking PostgreSQL client must not run on a thread of the async runtime.
+async fn on_plain_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let (reply, answer) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || drop(reply.send(work())));
+    answer.await.map_err(|_| Error::fault("the start-up thread panicked"))?
+}
+
+/// Marks a new database with its mode and secret, and refuses one that was made with others.
+async fn stamp(settings: &Settings, store: &Store, role: Role) -> Result<Vault> {
+    let mode = settings.mode.as_str();
+    let stored_mode = store.read(|tx| meta::get(tx, "mode")).await?;
+    match stored_mode.as_deref() {
+        Some(stored) if stored == mode => {}
+        Some(stored) => {
+            return Err(Error::settings(format!("mode is {mode}, but this database was made in {stored} mode")));
+        }
+        None if role == Role::Server => store.write(0, move |tx| meta::set(tx, "mode", mode)).await?,
+        None => return Err(Error::settings("the database was never served; start `simgate serve` once")),
+    }
+    let secret = match (settings.secret_text(), settings.mode) {
+        (Some(secret), _) => secret.to_string(),
+        (None, Mode::Live) => return Err(Error::settings("secret is not set: live mode requires SIMGATE_SECRET")),
+        (None, Mode::Sandbox) => sandbox_secret(store).await?,
+    };
+    let vault = Vault::new(&secret);
+    let ours = vault.fingerprint().to_string();
+    match store.read(|tx| meta::get(tx, "secret_fingerprint")).await? {
+        Some(stored) if stored == ours => Ok(vault),
+        Some(_) => Err(Error::settings(
+            "secret is not the one this database was made with: activation codes could not be read",
+        )),
+        None => {
+            store.write(0, move |tx| meta::set(tx, "secret_fingerprint", &ours)).await?;
+            Ok(vault)
+        }
+    }
+}
+
+/// A sandbox makes its own secret and keeps it in the database.
+async fn sandbox_secret(store: &Store) -> Result<String> {
+    if let Some(secret) = store.read(|tx| meta::get(tx, "sandbox_secret")).await? {
+        return Ok(secret);
+    }
+    let secret = secret_text("", [vault::random(), vault::random()]);
+    let kept = secret.clone();
+    store.write(0, move |tx| meta::set(tx, "sandbox_secret", &kept)).await?;
+    Ok(secret)
+}
+
+/// First start only: the catalog, and in sandbox mode a demo partner.
+async fn seed(app: &App) -> Result<()> {
+    if catalog::is_empty(app).await? {
+        catalog::sync(app).await?;
+    }
+    if app.settings.mode == Mode::Sandbox && app.store.read(|tx| meta::get(tx, "demo_partner")).await?.is_none() {
+        let demo = NewPartner { name: "Demo Travel".into(), email: None, credit: DEMO_CREDIT };
+        let partner = operator::create_partner(app, "seed", demo).await?;
+        write_demo_file(app, partner.key.id.as_str(), &partner.key.secret)?;
+        app.store.write(0, move |tx| meta::set(tx, "demo_partner", partner.id.as_str())).await?;
+    }
+    Ok(())
+}
+
+fn write_demo_file(app: &App, key: &str, secret: &str) -> Result<()> {
+    use std::io::Write;
+    let path = &app.settings.demo_file;
+    let wrong = |error| Error::fault(format!("{}: {error}", path.display()));
+    let mut file = std::fs::File::options()
+        .create(true)
+        .write(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(wrong)?;
+    let text = format!("B2B_URL={}\nB2B_KEY={key}\nB2B_SECRET={secret}\n", app.settings.base_url);
+    file.write_all(text.as_bytes()).map_err(wrong)
+}
+
+/// Runs the gateway until SIGTERM or SIGINT; returns when everything has drained.
+pub async fn serve(settings: Settings) -> Result<()> {
+    telemetry::metrics();
+    let listener = TcpListener::bind(settings.listen)
+        .await
+        .map_err(|error| Error::settings(format!("listen is {}: {error}", settings.listen)))?;
+    let metrics_listener = match settings.metrics_listen {
+        Some(address) => Some(
+            TcpListener::bind(address)
+                .await
+                .map_err(|error| Error::settings(format!("metrics_listen is {address}: {error}")))?,
+        ),
+        None => None,
+    };
+    let app = open(settings, Role::Server).await?;
+    greet(&app);
+    let stop = CancellationToken::new();
+    let signalled = stop.clone();
+    tokio::spawn(async move {
+        wait_for_signal().await;
+        tracing::info!("stopping: no new connections, finishing what is running");
+        signalled.cancel();
+    });
+    run(&app, listener, metrics_listener, stop).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Serves until `stop`, then finishes what is running and flushes the writer. Tests call this too.
+pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>, stop: CancellationToken) {
+    let seen = refresh(app, Versions::default()).await.unwrap_or_default();
+    jobs::start(app, seen, &stop);
+    if let Some(metrics) = metrics {
+        app.tasks.spawn(http::server::serve(http::metrics_router(), metrics, 64, stop.clone()));
+    }
+    let router = http::router(app.clone());
+    let deadline = async {
+        stop.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    let work = async {
+        http::server::serve(router, listener, app.settings.max_connections, stop.clone()).await;
+        app.tasks.close();
+        app.tasks.wait().await;
+    };
+    tokio::select! {
+        () = work => {}
+        () = deadline => tracing::warn!("some work did not finish in time; recovery will pick it up"),
+    }
+    let store = app.store.clone();
+    let _ = tokio::task::spawn_blocking(move || store.close()).await;
+}
+
+fn greet(app: &App) {
+    let base = &app.settings.base_url;
+    let database = match app.store.location() {
+        Location::Sqlite(path) => format!("SQLite at {}", path.display()),
+        Location::Postgres(_) => "PostgreSQL".into(),
+    };
+    let plans = app.catalog.borrow().lists.values().map(Vec::len).max().unwrap_or(0);
+    println!("simgate {} serves {base} ({} mode, {database}, {plans} plans)", env!("CARGO_PKG_VERSION"), app.settings.mode.as_str());
+    println!("  docs      {base}/docs");
+    println!("  API       {base}/api/b2b/v1/openapi.json");
+    if app.settings.demo_file.exists() {
+        let file = app.settings.demo_file.display();
+        println!("  demo key  ./{file}   (try: . ./{file}; curl -H \"X-B2B-Key: $B2B_KEY\" -H \"X-B2B-Secret: $B2B_SECRET\" $B2B_URL/api/b2b/v1/balance)");
+    }
+}
+
+async fn wait_for_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let terminate = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut stream) => drop(stream.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = terminate => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}

@@ -1,0 +1,104 @@
+//! Accounts: who owns a wallet. The hot half is in `wallet.rs`.
+
+use super::tx::{Row, Tx, params, queries};
+use super::{meta, wallet};
+use crate::domain::ids::{AccountNo, PartnerId};
+use crate::domain::money::Usd;
+use crate::domain::time::Time;
+use crate::error::Result;
+
+queries! {
+    NEXT_NO = "SELECT CAST(COALESCE(MAX(no), 0) AS BIGINT) + 1 FROM accounts";
+    INSERT = "INSERT INTO accounts (no, id, name, email, price_list, low_balance, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    FIND = "SELECT a.no, a.id, a.name, a.email, a.price_list, a.low_balance, a.created_at, w.balance, w.suspended, w.placed, w.failed
+            FROM accounts a JOIN wallets w ON w.account = a.no WHERE a.id = ?1 OR a.email = ?1 ORDER BY a.no LIMIT 1";
+    BY_NO = "SELECT a.no, a.id, a.name, a.email, a.price_list, a.low_balance, a.created_at, w.balance, w.suspended, w.placed, w.failed
+            FROM accounts a JOIN wallets w ON w.account = a.no WHERE a.no = ?1";
+    LIST = "SELECT a.no, a.id, a.name, a.email, a.price_list, a.low_balance, a.created_at, w.balance, w.suspended, w.placed, w.failed
+            FROM accounts a JOIN wallets w ON w.account = a.no ORDER BY a.no";
+    UPDATE = "UPDATE accounts SET name = ?2, email = ?3, price_list = ?4, low_balance = ?5 WHERE no = ?1";
+}
+
+#[derive(Clone, Debug)]
+pub struct Account {
+    pub no: AccountNo,
+    pub id: PartnerId,
+    pub name: String,
+    pub email: Option<String>,
+    pub price_list: String,
+    pub low_balance: Usd,
+    pub created_at: Time,
+    pub balance: Usd,
+    pub suspended: bool,
+    pub placed: i64,
+    pub failed: i64,
+}
+
+#[derive(Clone)]
+pub struct NewAccount {
+    pub id: PartnerId,
+    pub name: String,
+    pub email: Option<String>,
+    pub price_list: String,
+    pub low_balance: Usd,
+    pub created_at: Time,
+}
+
+/// Two processes may pick the same number; the primary key lets one of them win and the other run again.
+pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
+    if tx.is_rerun()
+        && let Some(account) = find(tx, new.id.as_str())?
+    {
+        return Ok(account.no);
+    }
+    let no = AccountNo(tx.one(NEXT_NO, &[], |row| row.int(0))?);
+    let values = params![
+        no,
+        new.id.as_str(),
+        &new.name,
+        new.email.as_deref(),
+        &new.price_list,
+        new.low_balance,
+        new.created_at
+    ];
+    tx.execute(INSERT, values)?;
+    wallet::create(tx, no)?;
+    meta::bump(tx, meta::Version::Accounts)?;
+    Ok(no)
+}
+
+/// By partner id or email.
+pub fn find(tx: &mut Tx, id_or_email: &str) -> Result<Option<Account>> {
+    tx.opt(FIND, params![id_or_email], read_account)
+}
+
+pub fn by_no(tx: &mut Tx, no: AccountNo) -> Result<Option<Account>> {
+    tx.opt(BY_NO, params![no], read_account)
+}
+
+pub fn list(tx: &mut Tx) -> Result<Vec<Account>> {
+    tx.all(LIST, &[], read_account)
+}
+
+pub fn update(tx: &mut Tx, account: &Account) -> Result<()> {
+    let values =
+        params![account.no, &account.name, account.email.as_deref(), &account.price_list, account.low_balance];
+    tx.execute(UPDATE, values)?;
+    meta::bump(tx, meta::Version::Accounts)
+}
+
+fn read_account(row: &Row) -> Result<Account> {
+    Ok(Account {
+        no: AccountNo(row.int(0)?),
+        id: PartnerId::from_text(row.text(1)?),
+        name: row.text(2)?,
+        email: row.opt_text(3)?,
+        price_list: row.text(4)?,
+        low_balance: row.usd(5)?,
+        created_at: row.time(6)?,
+        balance: row.usd(7)?,
+        suspended: row.flag(8)?,
+        placed: row.int(9)?,
+        failed: row.int(10)?,
+    })
+}

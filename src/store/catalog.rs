@@ -1,0 +1,79 @@
+//! Plans and their prices. Requests are served from a snapshot in memory; orders read their price here.
+
+use super::meta;
+use super::tx::{Tx, params, queries};
+use crate::domain::plan::{Plan, PlanType};
+use crate::error::Result;
+
+queries! {
+    PUT = "INSERT INTO plans (code, name, plan_type, family, countries, data_mb, duration_days, operator, supplier, cost, retail, on_sale)
+           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1)
+           ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
+               countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
+               operator = excluded.operator, supplier = excluded.supplier, cost = excluded.cost, retail = excluded.retail, on_sale = 1";
+    PUT_PRICE = "INSERT INTO prices (price_list, code, price) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price";
+    CODES = "SELECT code FROM plans WHERE supplier = ?1 AND on_sale = 1";
+    WITHDRAW = "UPDATE plans SET on_sale = 0 WHERE code = ?1";
+    COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
+    ON_SALE = "SELECT p.code, p.name, p.plan_type, p.family, p.countries, p.data_mb, p.duration_days, p.operator, p.cost, x.price, p.retail, x.price_list
+               FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 ORDER BY x.price_list, p.code";
+}
+
+/// Adds or updates a plan, on sale, with its price on one list.
+pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, price_list: &str) -> Result<()> {
+    let countries = plan.countries.join(",");
+    let values = params![
+        &plan.code,
+        &plan.name,
+        plan.plan_type.as_str(),
+        &plan.family,
+        &countries,
+        plan.data_mb,
+        plan.duration_days,
+        &plan.operator,
+        supplier,
+        plan.cost,
+        plan.retail
+    ];
+    tx.execute(PUT, values)?;
+    tx.execute(PUT_PRICE, params![price_list, &plan.code, plan.wholesale]).map(drop)
+}
+
+pub fn codes_on_sale(tx: &mut Tx, supplier: &str) -> Result<Vec<String>> {
+    tx.all(CODES, params![supplier], |row| row.text(0))
+}
+
+/// The supplier no longer has it: nobody can order it, and its orders stay as they are.
+pub fn withdraw(tx: &mut Tx, code: &str) -> Result<()> {
+    tx.execute(WITHDRAW, params![code]).map(drop)
+}
+
+pub fn count(tx: &mut Tx) -> Result<i64> {
+    tx.one(COUNT, &[], |row| row.int(0))
+}
+
+/// Ends a sync: from here on every instance loads the new catalog.
+pub fn publish(tx: &mut Tx) -> Result<()> {
+    meta::bump(tx, meta::Version::Catalog)
+}
+
+/// Everything on sale, by price list; `wholesale` is that list's price.
+pub fn on_sale(tx: &mut Tx) -> Result<Vec<(String, Plan)>> {
+    tx.all(ON_SALE, &[], |row| {
+        let plan = Plan {
+            code: row.text(0)?,
+            name: row.text(1)?,
+            plan_type: row.word(2, PlanType::parse)?,
+            family: row.text(3)?,
+            countries: row.text(4)?.split(',').map(str::to_string).collect(),
+            data_mb: row.int(5)?,
+            duration_days: row.int(6)?,
+            operator: row.text(7)?,
+            cost: row.usd(8)?,
+            wholesale: row.usd(9)?,
+            retail: row.usd(10)?,
+        };
+        Ok((row.text(11)?, plan))
+    })
+}

@@ -1,0 +1,45 @@
+//! Who holds a caller's reference. The primary key is what makes a reference single-use, on any number of
+//! instances; a failed order's claim moves aside, so that its reference is free again and still findable.
+
+use super::tx::{Tx, params, queries};
+use crate::domain::ids::{AccountNo, OrderId};
+use crate::error::Result;
+
+queries! {
+    INSERT = "INSERT INTO claims (account, reference, order_id) VALUES (?1, ?2, ?3)";
+    RELEASE = "DELETE FROM claims WHERE account = ?1 AND reference = ?2 AND order_id = ?3";
+    REMEMBER = "INSERT INTO past_claims (account, reference, order_id) VALUES (?1, ?2, ?3)";
+    HOLDER = "SELECT order_id FROM claims WHERE account = ?1 AND reference = ?2";
+    ALL_OF = "SELECT order_id FROM claims WHERE account = ?1 AND reference = ?2
+              UNION ALL SELECT order_id FROM past_claims WHERE account = ?1 AND reference = ?2
+              ORDER BY 1 DESC";
+    FIND = "SELECT account, order_id FROM claims WHERE reference = ?1
+            UNION ALL SELECT account, order_id FROM past_claims WHERE reference = ?1 LIMIT 50";
+}
+
+pub fn insert(tx: &mut Tx, account: AccountNo, reference: &str, order: &OrderId) -> Result<()> {
+    tx.execute(INSERT, params![account, reference, order]).map(drop)
+}
+
+/// The order failed: the reference may be used again.
+pub fn release(tx: &mut Tx, account: AccountNo, reference: &str, order: &OrderId) -> Result<()> {
+    if tx.execute(RELEASE, params![account, reference, order])? > 0 {
+        tx.execute(REMEMBER, params![account, reference, order])?;
+    }
+    Ok(())
+}
+
+/// Every order that ever used this reference, newest first.
+pub fn orders_of(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Vec<OrderId>> {
+    tx.all(ALL_OF, params![account, reference], |row| Ok(OrderId::from_text(row.text(0)?)))
+}
+
+/// For the operator's search: orders of any account with this reference.
+pub fn find(tx: &mut Tx, reference: &str) -> Result<Vec<OrderId>> {
+    tx.all(FIND, params![reference], |row| Ok(OrderId::from_text(row.text(1)?)))
+}
+
+/// The live order that holds this reference.
+pub fn holder(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Option<OrderId>> {
+    tx.opt(HOLDER, params![account, reference], |row| Ok(OrderId::from_text(row.text(0)?)))
+}

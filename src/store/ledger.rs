@@ -1,0 +1,126 @@
+//! Writing entries, and proving the books. Entries come from the constructors in `domain::ledger`; here they
+//! are stored with the wallet row they move, in one transaction. `check` recomputes everything from postings.
+
+use super::tx::{Param, Row, Sql, Tx, params, queries};
+use super::wallet::{self, Line};
+use crate::domain::ledger::{Account, Entry};
+use crate::domain::money::Usd;
+use crate::domain::time::Time;
+use crate::error::Result;
+
+queries! {
+    EXISTS = "SELECT 1 FROM entries WHERE id = ?1";
+    ENTRY = "INSERT INTO entries (id, kind, at, actor, note) VALUES (?1, ?2, ?3, ?4, ?5)";
+    POSTING = "INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    COUNTS = "SELECT (SELECT COUNT(*) FROM entries), (SELECT COUNT(*) FROM postings),
+                     (SELECT COUNT(*) FROM wallets), (SELECT COUNT(*) FROM orders)";
+    UNBALANCED = "SELECT entry, CAST(SUM(amount) AS BIGINT) FROM postings GROUP BY entry HAVING SUM(amount) <> 0 LIMIT 10";
+    EMPTY_ENTRIES = "SELECT e.id, CAST(0 AS BIGINT) FROM entries e LEFT JOIN postings p ON p.entry = e.id WHERE p.entry IS NULL LIMIT 10";
+    LOST_POSTINGS = "SELECT p.entry, p.leg FROM postings p LEFT JOIN entries e ON e.id = p.entry WHERE e.id IS NULL LIMIT 10";
+    WALLETS_OFF = "SELECT CAST(w.account AS TEXT), w.balance + COALESCE(s.total, 0) FROM wallets w
+        LEFT JOIN (SELECT wallet, CAST(SUM(amount) AS BIGINT) AS total FROM postings WHERE wallet IS NOT NULL GROUP BY wallet) s
+        ON s.wallet = w.account WHERE w.balance <> -COALESCE(s.total, 0) OR w.balance < 0 LIMIT 10";
+    LINES_OFF = "SELECT CAST(w.account AS TEXT), w.lines - COALESCE(s.n, 0) FROM wallets w
+        LEFT JOIN (SELECT wallet, COUNT(*) AS n, MAX(line) AS last FROM postings WHERE wallet IS NOT NULL GROUP BY wallet) s
+        ON s.wallet = w.account WHERE w.lines <> COALESCE(s.n, 0) OR w.lines <> COALESCE(s.last, 0) LIMIT 10";
+    RUNNING_OFF = "SELECT p.entry, p.balance - q.balance + p.amount FROM postings p
+        JOIN postings q ON q.wallet = p.wallet AND q.line = p.line - 1
+        WHERE p.wallet IS NOT NULL AND q.wallet IS NOT NULL AND p.balance <> q.balance - p.amount LIMIT 10";
+    HELD_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) AS BIGINT) FROM orders o
+        LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'held' GROUP BY order_id) h ON h.order_id = o.id
+        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status = 'PROVISIONING' THEN -o.price ELSE 0 END LIMIT 10";
+    SALES_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) AS BIGINT) FROM orders o
+        LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'sales' GROUP BY order_id) h ON h.order_id = o.id
+        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price ELSE 0 END LIMIT 10";
+    COST_MISSING = "SELECT o.id, o.cost FROM orders o
+        LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account LIKE 'cost:%' GROUP BY order_id) h ON h.order_id = o.id
+        WHERE o.status IN ('FULFILLED', 'CANCELLING') AND COALESCE(h.total, 0) <> o.cost LIMIT 10";
+    ESIM_MISSING = "SELECT o.id, CAST(0 AS BIGINT) FROM orders o LEFT JOIN esims s ON s.order_id = o.id
+        WHERE o.seq IS NOT NULL AND o.status IN ('FULFILLED', 'CANCELLING', 'CANCELLED') AND s.order_id IS NULL LIMIT 10";
+    COUNTERS_OFF = "SELECT CAST(w.account AS TEXT), w.placed - COALESCE(s.placed, 0) FROM wallets w
+        LEFT JOIN (SELECT account, COUNT(*) AS placed, SUM(CASE WHEN status = 'FAILED' THEN 1 ELSE 0 END) AS failed
+                   FROM orders WHERE seq IS NOT NULL GROUP BY account) s ON s.account = w.account
+        WHERE w.placed <> COALESCE(s.placed, 0) OR w.failed <> COALESCE(s.failed, 0) LIMIT 10";
+}
+
+pub fn exists(tx: &mut Tx, entry: &str) -> Result<bool> {
+    Ok(tx.opt(EXISTS, params![entry], |_| Ok(()))?.is_some())
+}
+
+/// Who moved the money and why; both empty for the service's own doings.
+#[derive(Clone, Copy, Default)]
+pub struct Note<'a> {
+    pub actor: Option<&'a str>,
+    pub text: Option<&'a str>,
+}
+
+/// Moves the entry's wallet and stores the entry. Answers the wallet's new balance.
+/// Refuses, before anything is written, what the wallet cannot pay.
+pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note, an_order_failed: bool) -> Result<Option<Usd>> {
+    let line = match entry.wallet_change() {
+        Some((account, change)) => Some(wallet::change(tx, account, change, an_order_failed)?),
+        None => None,
+    };
+    insert(tx, entry, at, note, line)?;
+    Ok(line.map(|line| line.balance))
+}
+
+/// Stores an entry whose wallet row has been moved already.
+pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Line>) -> Result<()> {
+    tx.execute(ENTRY, params![&entry.id, entry.kind.as_str(), at, note.actor, note.text])?;
+    for (leg, posting) in (1i64..).zip(&entry.postings) {
+        let (wallet, line) = match posting.account {
+            Account::Wallet(account) => (Some(account), line),
+            _ => (None, None),
+        };
+        let (no, balance) = (line.map(|line| line.no), line.map(|line| line.balance));
+        let account = posting.account.name();
+        tx.execute(
+            POSTING,
+            params![&entry.id, leg, &account, posting.amount, wallet, no, balance, entry.order.as_ref()],
+        )?;
+    }
+    Ok(())
+}
+
+/// A row that breaks a law.
+pub struct Breach {
+    pub law: &'static str,
+    pub row: String,
+    pub off_by: Usd,
+}
+
+pub struct Counts {
+    pub entries: i64,
+    pub postings: i64,
+    pub wallets: i64,
+    pub orders: i64,
+}
+
+const LAWS: &[(&str, Sql)] = &[
+    ("every entry sums to zero", UNBALANCED),
+    ("every entry has postings", EMPTY_ENTRIES),
+    ("every posting has its entry", LOST_POSTINGS),
+    ("every wallet equals its postings and is not negative", WALLETS_OFF),
+    ("every wallet's statement has no gap", LINES_OFF),
+    ("every line's balance follows from the one before", RUNNING_OFF),
+    ("money is held exactly while an order is PROVISIONING", HELD_OFF),
+    ("every delivered order is a sale of what was charged, and no other is", SALES_OFF),
+    ("every delivered order has its cost", COST_MISSING),
+    ("every delivered order has its eSIM", ESIM_MISSING),
+    ("every wallet's order counters equal its orders", COUNTERS_OFF),
+];
+
+pub fn check(tx: &mut Tx) -> Result<(Counts, Vec<Breach>)> {
+    const NONE: &[Param] = &[];
+    let counts = tx.one(COUNTS, NONE, |row| {
+        Ok(Counts { entries: row.int(0)?, postings: row.int(1)?, wallets: row.int(2)?, orders: row.int(3)? })
+    })?;
+    let mut breaches = Vec::new();
+    for &(law, sql) in LAWS {
+        let read = |row: &Row| Ok(Breach { law, row: row.text(0)?, off_by: row.usd(1)? });
+        breaches.extend(tx.all(sql, NONE, read)?);
+    }
+    Ok((counts, breaches))
+}

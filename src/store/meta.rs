@@ -1,0 +1,56 @@
+//! What the database knows about itself: its mode, its secret (sandbox only), and the counters by which
+//! every instance learns within a second that another process changed something.
+
+use super::tx::{Tx, params, queries};
+use crate::error::Result;
+
+queries! {
+    GET = "SELECT value FROM meta WHERE name = ?1";
+    SET = "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    BUMP = "UPDATE versions SET n = n + 1 WHERE name = ?1";
+    VERSIONS = "SELECT (SELECT n FROM versions WHERE name = 'accounts'), (SELECT n FROM versions WHERE name = 'catalog'),
+                       (SELECT n FROM versions WHERE name = 'simulator')";
+    NOW (Postgres) = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)";
+}
+
+#[derive(Clone, Copy)]
+pub enum Version {
+    Accounts,
+    Catalog,
+    Simulator,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Versions {
+    pub accounts: i64,
+    pub catalog: i64,
+    pub simulator: i64,
+}
+
+pub fn get(tx: &mut Tx, name: &str) -> Result<Option<String>> {
+    tx.opt(GET, params![name], |row| row.text(0))
+}
+
+pub fn set(tx: &mut Tx, name: &str, value: &str) -> Result<()> {
+    tx.execute(SET, params![name, value]).map(drop)
+}
+
+pub fn bump(tx: &mut Tx, version: Version) -> Result<()> {
+    let name = match version {
+        Version::Accounts => "accounts",
+        Version::Catalog => "catalog",
+        Version::Simulator => "simulator",
+    };
+    tx.execute(BUMP, params![name]).map(drop)
+}
+
+pub fn versions(tx: &mut Tx) -> Result<Versions> {
+    tx.one(VERSIONS, &[], |row| {
+        Ok(Versions { accounts: row.int(0)?, catalog: row.int(1)?, simulator: row.int(2)? })
+    })
+}
+
+/// The database server's clock; `None` for SQLite, which has the machine's own.
+pub fn database_now(tx: &mut Tx) -> Result<Option<i64>> {
+    if tx.is_postgres() { tx.one(NOW, &[], |row| row.int(0)).map(Some) } else { Ok(None) }
+}

@@ -1,0 +1,105 @@
+//! Bringing a database to this program's schema. Migrations come in pairs with the same numbers and names.
+//! One process migrates and seeds at a time: an advisory lock on PostgreSQL, a lock file beside a SQLite database.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use super::Location;
+use super::postgres::Session;
+use super::sqlite::open_writer;
+use super::tx::{Sql, sqlite_error};
+use crate::error::{Error, Result};
+
+mod lite {
+    refinery::embed_migrations!("migrations/sqlite");
+}
+mod pg {
+    refinery::embed_migrations!("migrations/postgres");
+}
+
+const LOCK_KEY: i64 = 0x51_4D_47_41_54_45;
+
+/// Held while one process migrates and seeds; released when dropped.
+pub enum Lock {
+    File { _file: File },
+    Session { _session: Box<Session> },
+}
+
+/// Takes the lock and migrates. Blocking: call it from a plain thread.
+pub fn run(location: &Location) -> Result<Lock> {
+    match location {
+        Location::Sqlite(path) => {
+            let file = File::create(lock_path(path)).map_err(|e| Error::fault(format!("{}: {e}", path.display())))?;
+            file.lock().map_err(Error::fault)?;
+            let mut connection = open_writer(path)?;
+            lite::migrations::runner().run(&mut connection).map_err(Error::fault)?;
+            Ok(Lock::File { _file: file })
+        }
+        Location::Postgres(url) => {
+            let mut session = Session::connect(url)?;
+            session.batch(&format!("SET lock_timeout = 0; SELECT pg_advisory_lock({LOCK_KEY})"))?;
+            pg::migrations::runner().run(session.client()).map_err(Error::fault)?;
+            Ok(Lock::Session { _session: Box::new(session) })
+        }
+    }
+}
+
+fn lock_path(path: &std::path::Path) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(".lock");
+    name.into()
+}
+
+/// Why a database cannot be used as it is; `None` when its schema is this program's.
+pub fn mismatch(location: &Location) -> Result<Option<String>> {
+    let ours = lite::migrations::runner().get_migrations().iter().map(|m| m.version()).max().unwrap_or(0);
+    let applied = match location {
+        Location::Sqlite(path) if !path.exists() => None,
+        Location::Sqlite(path) => {
+            let mut connection = open_writer(path)?;
+            let last = lite::migrations::runner().get_last_applied_migration(&mut connection).map_err(Error::fault)?;
+            last.map(|m| m.version())
+        }
+        Location::Postgres(url) => {
+            let mut session = Session::connect(url)?;
+            let last =
+                pg::migrations::runner().get_last_applied_migration(session.client()).map_err(Error::fault)?;
+            last.map(|m| m.version())
+        }
+    };
+    Ok(match applied {
+        None => Some("the database is not set up yet: run `simgate migrate`, or start `simgate serve` once".into()),
+        Some(version) if version < ours => {
+            Some(format!("the database has schema {version}, this program needs {ours}: run `simgate migrate`"))
+        }
+        Some(version) if version > ours => {
+            Some(format!("the database has schema {version}, made by a newer simgate; this one knows {ours}"))
+        }
+        Some(_) => None,
+    })
+}
+
+/// For tests: prepares every statement that is meant for this database, and names those that it refuses.
+pub fn unpreparable(location: &Location, all: &[(&'static str, &'static str, Sql)]) -> Result<Vec<String>> {
+    use super::tx::Backend;
+    let mut refused = Vec::new();
+    match location {
+        Location::Sqlite(path) => {
+            let connection = open_writer(path)?;
+            for (noun, name, sql) in all.iter().filter(|(_, _, sql)| sql.only != Some(Backend::Postgres)) {
+                if let Err(error) = connection.prepare(sql.text).map_err(sqlite_error) {
+                    refused.push(format!("{noun}::{name}: {error}"));
+                }
+            }
+        }
+        Location::Postgres(url) => {
+            let mut session = Session::connect(url)?;
+            for (noun, name, sql) in all.iter().filter(|(_, _, sql)| sql.only != Some(Backend::Sqlite)) {
+                if let Err(error) = session.prepare(sql.text) {
+                    refused.push(format!("{noun}::{name}: {error}"));
+                }
+            }
+        }
+    }
+    Ok(refused)
+}

@@ -1,0 +1,152 @@
+//! The store: two databases behind one set of functions. `Store::write` runs a business write in the writer's
+//! next group, `Store::read` a look-up. All SQL text is in this folder, one file per noun.
+//! Start with `tx.rs`, then `writer.rs`, then `orders.rs`.
+
+pub mod accounts;
+pub mod audit;
+pub mod backup;
+pub mod catalog;
+pub mod claims;
+pub mod esims;
+pub mod keys;
+pub mod ledger;
+pub mod meta;
+pub mod migrate;
+pub mod orders;
+mod postgres;
+mod reader;
+pub mod reports;
+pub mod sim;
+mod sqlite;
+pub mod tx;
+pub mod wallet;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+
+use self::reader::Reader;
+use self::tx::{Sql, Tx};
+use self::writer::{Target, Writer};
+use crate::error::{Error, Result};
+
+/// Where the data lives, as `SIMGATE_DATABASE_URL` says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    Sqlite(PathBuf),
+    Postgres(String),
+}
+
+impl Location {
+    pub fn parse(url: &str) -> Option<Location> {
+        if let Some(path) = url.strip_prefix("sqlite:") {
+            return (!path.is_empty()).then(|| Location::Sqlite(PathBuf::from(path)));
+        }
+        (url.starts_with("postgres://") || url.starts_with("postgresql://")).then(|| Location::Postgres(url.into()))
+    }
+}
+
+pub struct Store {
+    location: Location,
+    reader: Reader,
+    writer: ArcSwapOption<Writer>,
+}
+
+/// How much of the machine a store may take.
+pub struct Capacity {
+    /// Writers on PostgreSQL; SQLite always has one.
+    pub lanes: usize,
+    pub readers: usize,
+    /// How many ordinary writes may wait in a lane before callers are told to come back.
+    pub queue: usize,
+    /// A server pays once for a log of full size; a command does not.
+    pub grow_wal: bool,
+}
+
+impl Store {
+    /// Opens a database that is already migrated.
+    pub fn open(location: Location, capacity: &Capacity) -> Result<Store> {
+        let (reader, targets) = match &location {
+            Location::Sqlite(path) => (
+                Reader::sqlite(path.clone()),
+                vec![Target::Sqlite { path: path.clone(), grow_wal: capacity.grow_wal }],
+            ),
+            Location::Postgres(url) => (
+                Reader::postgres(url, capacity.readers)?,
+                (0..capacity.lanes).map(|_| Target::Postgres { url: url.clone() }).collect(),
+            ),
+        };
+        let writer = Writer::start(targets, capacity.queue)?;
+        Ok(Store { location, reader, writer: ArcSwapOption::from_pointee(writer) })
+    }
+
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// A business write, keyed by the wallet (or else the row) it moves.
+    pub async fn write<T, F>(&self, key: i64, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        self.writer()?.write(key, false, body).await
+    }
+
+    /// The last write of something begun. It is never refused for load: money waits for it.
+    pub async fn finish<T, F>(&self, key: i64, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        self.writer()?.write(key, true, body).await
+    }
+
+    pub async fn read<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        self.reader.read(body).await
+    }
+
+    pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        self.reader.snapshot(body).await
+    }
+
+    /// Flushes and ends the writers. Whoever writes afterwards gets a fault.
+    pub fn close(&self) {
+        if let Some(writer) = self.writer.swap(None).and_then(Arc::into_inner) {
+            writer.stop();
+        }
+    }
+
+    fn writer(&self) -> Result<Arc<Writer>> {
+        self.writer.load_full().ok_or_else(|| Error::fault("the store is closed"))
+    }
+}
+
+/// Every statement of every noun, for the test that prepares each on both databases.
+pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
+    let nouns: &[(&'static str, &'static [(&'static str, Sql)])] = &[
+        ("accounts", accounts::ALL),
+        ("audit", audit::ALL),
+        ("catalog", catalog::ALL),
+        ("claims", claims::ALL),
+        ("esims", esims::ALL),
+        ("keys", keys::ALL),
+        ("ledger", ledger::ALL),
+        ("meta", meta::ALL),
+        ("orders", orders::ALL),
+        ("reports", reports::ALL),
+        ("sim", sim::ALL),
+        ("wallet", wallet::ALL),
+    ];
+    nouns.iter().flat_map(|(noun, all)| all.iter().map(move |(name, sql)| (*noun, *name, *sql))).collect()
+}

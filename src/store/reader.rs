@@ -1,0 +1,120 @@
+//! Reads, never behind writers. On SQLite a short read runs in place on its thread's own connection and a long
+//! one on the blocking pool; on PostgreSQL all run on reader threads, each with its own session.
+
+use std::path::PathBuf;
+
+use crossbeam_channel::{Sender, unbounded};
+use tokio::sync::oneshot;
+
+use super::postgres::Session;
+use super::sqlite::with_reader;
+use super::tx::{Db, Tx, sqlite_error};
+use crate::error::{Error, Fault, FaultKind, Result};
+
+type Task = Box<dyn FnOnce(&mut Option<Session>, &str) + Send>;
+
+pub enum Reader {
+    Sqlite { path: PathBuf },
+    Postgres { tasks: Sender<Task> },
+}
+
+/// Whether all statements of a read must see one state of the database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum View {
+    Each,
+    Snapshot,
+}
+
+impl Reader {
+    pub fn sqlite(path: PathBuf) -> Reader {
+        Reader::Sqlite { path }
+    }
+
+    pub fn postgres(url: &str, threads: usize) -> Result<Reader> {
+        let (tasks, queue) = unbounded::<Task>();
+        for number in 0..threads {
+            let (queue, url) = (queue.clone(), url.to_string());
+            std::thread::Builder::new()
+                .name(format!("reader-{number}"))
+                .spawn(move || {
+                    let mut session = None;
+                    while let Ok(task) = queue.recv() {
+                        task(&mut session, &url);
+                    }
+                })
+                .map_err(Error::fault)?;
+        }
+        Ok(Reader::Postgres { tasks })
+    }
+
+    /// A short read: a look-up by key or one page.
+    pub async fn read<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        match self {
+            Reader::Sqlite { path } => with_reader(path, |connection| body(&mut Tx::new(Db::Sqlite(connection), false))),
+            Reader::Postgres { tasks } => on_thread(tasks, View::Each, body).await,
+        }
+    }
+
+    /// A long read over one consistent state: reports, verification, the catalog.
+    pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        match self {
+            Reader::Sqlite { path } => {
+                let path = path.clone();
+                let work = move || {
+                    with_reader(&path, |connection| {
+                        let transaction = connection.unchecked_transaction().map_err(sqlite_error)?;
+                        body(&mut Tx::new(Db::Sqlite(&transaction), false))
+                    })
+                };
+                tokio::task::spawn_blocking(work).await.map_err(Error::fault)?
+            }
+            Reader::Postgres { tasks } => on_thread(tasks, View::Snapshot, body).await,
+        }
+    }
+}
+
+async fn on_thread<T, F>(tasks: &Sender<Task>, view: View, body: F) -> Result<T>
+where
+    T: Send + 'static,
+    F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+{
+    let (reply, answer) = oneshot::channel();
+    let task: Task = Box::new(move |session, url| {
+        let mut outcome = attempt(session, url, view, &body);
+        // A session that died while it was idle says so only when it is used; a read may simply be asked again.
+        if matches!(outcome, Err(Error::Fault(Fault { kind: FaultKind::Disconnected, .. }))) {
+            *session = None;
+            outcome = attempt(session, url, view, &body);
+        }
+        let _ = reply.send(outcome);
+    });
+    tasks.send(task).map_err(|_| Error::fault("the readers have stopped"))?;
+    answer.await.map_err(|_| Error::fault("a reader thread panicked"))?
+}
+
+fn attempt<T>(
+    session: &mut Option<Session>,
+    url: &str,
+    view: View,
+    body: &impl Fn(&mut Tx) -> Result<T>,
+) -> Result<T> {
+    if session.is_none() {
+        *session = Some(Session::connect(url)?);
+    }
+    let session = session.as_mut().expect("connected above");
+    if view == View::Each {
+        return body(&mut Tx::new(Db::Postgres(session), false));
+    }
+    session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+    let outcome = body(&mut Tx::new(Db::Postgres(session), false));
+    session.batch("ROLLBACK")?;
+    outcome
+}

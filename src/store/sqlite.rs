@@ -1,0 +1,75 @@
+//! SQLite: how a connection is opened. One process has one writer; other processes (the command line) may
+//! write too, so every write transaction is BEGIN IMMEDIATE and waits its turn.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::tx::sqlite_error;
+use crate::error::Result;
+
+const BUSY_TRIES: i32 = 30_000;
+
+/// Tries every millisecond for 30 s. SQLite's own back-off grows so long that a busy server starves the command line.
+fn wait_a_little(tries: i32) -> bool {
+    std::thread::sleep(Duration::from_millis(1));
+    tries < BUSY_TRIES
+}
+
+pub fn open_writer(path: &Path) -> Result<Connection> {
+    let mut connection = Connection::open(path).map_err(sqlite_error)?;
+    connection.busy_handler(Some(wait_a_little)).map_err(sqlite_error)?;
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 16000;
+             PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824;",
+        )
+        .map_err(sqlite_error)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(connection)
+}
+
+pub fn open_reader(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
+    connection.busy_handler(Some(wait_a_little)).map_err(sqlite_error)?;
+    connection
+        .execute_batch("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824;")
+        .map_err(sqlite_error)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(connection)
+}
+
+/// Writes the write-ahead log to its working size once, so that commits overwrite blocks instead of adding them:
+/// growing a file at every commit makes the file system's journal the bottleneck.
+pub fn grow_wal(connection: &Connection) -> Result<()> {
+    connection
+        .execute_batch(
+            "BEGIN IMMEDIATE; CREATE TABLE wal_growth (filler BLOB); INSERT INTO wal_growth VALUES (zeroblob(67108864));
+             DROP TABLE wal_growth; COMMIT;",
+        )
+        .map_err(sqlite_error)?;
+    connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).map_err(sqlite_error)
+}
+
+thread_local! {
+    static READERS: RefCell<HashMap<PathBuf, Rc<Connection>>> = RefCell::default();
+}
+
+/// This thread's own read connection: a short read runs in place, in a few microseconds, and never waits for a writer.
+pub fn with_reader<T>(path: &Path, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    let known = READERS.with_borrow(|readers| readers.get(path).cloned());
+    let connection = match known {
+        Some(connection) => connection,
+        None => {
+            let connection = Rc::new(open_reader(path)?);
+            READERS.with_borrow_mut(|readers| readers.insert(path.to_path_buf(), connection.clone()));
+            connection
+        }
+    };
+    read(&connection)
+}

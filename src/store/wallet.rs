@@ -1,0 +1,123 @@
+//! The wallet row: the only balance that is kept rather than summed. It moves by one conditional statement,
+//! so there is no gap between look and leap, and each move takes the next line number of the wallet's statement.
+
+use super::tx::{Tx, params, queries};
+use crate::domain::ids::AccountNo;
+use crate::domain::money::Usd;
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Result};
+
+queries! {
+    CREATE = "INSERT INTO wallets (account, balance, lines, placed, failed, suspended) VALUES (?1, 0, 0, 0, 0, 0)";
+    READ = "SELECT balance, placed, failed, suspended FROM wallets WHERE account = ?1";
+    /// SQLite needs no lock: a write transaction has the database to itself.
+    LOCK (Postgres) = "SELECT balance FROM wallets WHERE account = ?1 FOR UPDATE";
+    MOVE = "UPDATE wallets SET balance = balance + ?2, lines = lines + 1, failed = failed + ?3
+            WHERE account = ?1 AND balance + ?2 >= 0 RETURNING lines, balance";
+    DEBIT_FOR_ORDER = "UPDATE wallets SET balance = balance - ?2, lines = lines + 1, placed = placed + ?3
+                       WHERE account = ?1 AND balance >= ?2 RETURNING lines, balance, placed";
+    SUSPEND = "UPDATE wallets SET suspended = ?2 WHERE account = ?1";
+    HELD = "SELECT CAST(COALESCE(SUM(price), 0) AS BIGINT) FROM orders
+            WHERE account = ?1 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
+    STATEMENT = "SELECT p.line, e.kind, p.amount, p.balance, p.order_id, e.at, e.note
+                 FROM postings p JOIN entries e ON e.id = p.entry
+                 WHERE p.wallet = ?1 AND p.line < ?2 AND e.at >= ?3 AND e.at < ?4
+                 ORDER BY p.line DESC LIMIT ?5";
+}
+
+pub struct Wallet {
+    pub balance: Usd,
+    pub placed: i64,
+    pub failed: i64,
+    pub suspended: bool,
+}
+
+/// The place a movement takes on the wallet's statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    pub no: i64,
+    pub balance: Usd,
+}
+
+pub struct StatementLine {
+    pub line: i64,
+    pub kind: String,
+    pub change: Usd,
+    pub balance: Usd,
+    pub order: Option<String>,
+    pub at: crate::domain::time::Time,
+    pub note: Option<String>,
+}
+
+pub fn create(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    tx.execute(CREATE, params![account]).map(drop)
+}
+
+pub fn read(tx: &mut Tx, account: AccountNo) -> Result<Wallet> {
+    tx.one(READ, params![account], |row| {
+        Ok(Wallet { balance: row.usd(0)?, placed: row.int(1)?, failed: row.int(2)?, suspended: row.flag(3)? })
+    })
+}
+
+/// Whoever needs more than one statement to decide about an account takes its wallet's lock first.
+pub fn lock(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    if tx.is_postgres() {
+        tx.one(LOCK, params![account], |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+/// Adds `change` (negative: takes away). Refuses to go below zero.
+pub fn change(tx: &mut Tx, account: AccountNo, change: Usd, an_order_failed: bool) -> Result<Line> {
+    let moved = tx.write_opt(MOVE, params![account, change, an_order_failed], |row| {
+        Ok(Line { no: row.int(0)?, balance: row.usd(1)? })
+    })?;
+    match moved {
+        Some(line) => Ok(line),
+        None => {
+            let balance = read(tx, account)?.balance;
+            Err(Refusal::InsufficientBalance { balance, required: change.negated() }.into())
+        }
+    }
+}
+
+/// Pays for an order or top-up; `None` when the balance does not suffice. A numbered order gets its number.
+pub fn debit_for_order(tx: &mut Tx, account: AccountNo, price: Usd, numbered: bool) -> Result<Option<(Line, i64)>> {
+    tx.write_opt(DEBIT_FOR_ORDER, params![account, price, numbered], |row| {
+        Ok((Line { no: row.int(0)?, balance: row.usd(1)? }, row.int(2)?))
+    })
+}
+
+pub fn set_suspended(tx: &mut Tx, account: AccountNo, suspended: bool) -> Result<()> {
+    match tx.execute(SUSPEND, params![account, suspended])? {
+        1 => Ok(()),
+        _ => Err(Error::fault("an account without a wallet")),
+    }
+}
+
+/// Charged to this account and not yet delivered or given back.
+pub fn held(tx: &mut Tx, account: AccountNo) -> Result<Usd> {
+    tx.one(HELD, params![account], |row| row.usd(0))
+}
+
+pub struct StatementQuery {
+    pub before_line: i64,
+    pub from: i64,
+    pub to: i64,
+    pub limit: i64,
+}
+
+/// Lines of a wallet's statement, newest first.
+pub fn statement(tx: &mut Tx, account: AccountNo, query: &StatementQuery) -> Result<Vec<StatementLine>> {
+    tx.all(STATEMENT, params![account, query.before_line, query.from, query.to, query.limit], |row| {
+        Ok(StatementLine {
+            line: row.int(0)?,
+            kind: row.text(1)?,
+            change: row.usd(2)?.negated(),
+            balance: row.usd(3)?,
+            order: row.opt_text(4)?,
+            at: row.time(5)?,
+            note: row.opt_text(6)?,
+        })
+    })
+}

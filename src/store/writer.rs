@@ -1,0 +1,272 @@
+//! The one writer loop, the same for both databases: take a job, run it, go on while jobs are queued, COMMIT
+//! once, only then answer all of them. Many orders share one durable commit; that is where the speed comes from.
+//!
+//! There are no savepoints. A job decides before it writes, so a refusal has nothing to undo. When a job fails
+//! after it wrote, its group is rolled back and every job of it runs again alone. A job may therefore run twice,
+//! also after a COMMIT whose answer was lost: no clock, no randomness, no I/O inside.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use metrics::{counter, gauge, histogram};
+use tokio::sync::oneshot;
+
+use super::postgres::Session;
+use super::sqlite;
+use super::tx::{Db, Tx, sqlite_error};
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Fault, FaultKind, Result};
+
+const SQLITE_GROUP: usize = 256;
+const POSTGRES_GROUP: usize = 32;
+const CONFLICT_TRIES: u32 = 10;
+const RECONNECT_FOR: Duration = Duration::from_secs(5);
+/// An ordinary job that has waited this long is refused: its caller has better things to do.
+const JOB_DEADLINE: Duration = Duration::from_secs(10);
+
+/// A business write, hidden behind its answer's type.
+trait Job: Send {
+    /// Runs once more from the start. `Err` means the transaction must be rolled back.
+    fn run(&mut self, tx: &mut Tx) -> Result<()>;
+    fn answer(self: Box<Self>);
+    fn fail(self: Box<Self>, error: Error);
+}
+
+struct Typed<T, F> {
+    body: F,
+    outcome: Option<Result<T>>,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send> Job for Typed<T, F> {
+    fn run(&mut self, tx: &mut Tx) -> Result<()> {
+        self.outcome = None;
+        let result = catch_unwind(AssertUnwindSafe(|| (self.body)(tx)))
+            .unwrap_or_else(|_| Err(Error::fault("a write panicked; the panic message is in the log above")));
+        match result {
+            Err(Error::Refused(_)) if !tx.wrote() => {}
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        self.outcome = Some(result);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>) {
+        let outcome = self.outcome.unwrap_or_else(|| Err(Error::fault("a write was answered before it ran")));
+        // The caller may have gone; the work is done all the same.
+        let _ = self.reply.send(outcome);
+    }
+
+    fn fail(self: Box<Self>, error: Error) {
+        let _ = self.reply.send(Err(error));
+    }
+}
+
+struct Queued {
+    key: i64,
+    deadline: Option<Instant>,
+    job: Box<dyn Job>,
+}
+
+/// Where a lane writes to.
+pub enum Target {
+    Sqlite { path: PathBuf, grow_wal: bool },
+    Postgres { url: String },
+}
+
+enum Connection {
+    Sqlite(rusqlite::Connection),
+    Postgres { url: String, session: Option<Session> },
+}
+
+impl Connection {
+    fn tx(&mut self, rerun: bool) -> Result<Tx<'_>> {
+        Ok(match self {
+            Connection::Sqlite(connection) => Tx::new(Db::Sqlite(connection), rerun),
+            Connection::Postgres { url, session } => {
+                if session.is_none() {
+                    *session = Some(Session::connect(url)?);
+                }
+                Tx::new(Db::Postgres(session.as_mut().expect("connected above")), rerun)
+            }
+        })
+    }
+
+    fn command(&mut self, text: &'static str) -> Result<()> {
+        match self {
+            Connection::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(text).map_err(sqlite_error)?;
+                statement.execute([]).map(drop).map_err(sqlite_error)
+            }
+            Connection::Postgres { url, session } => {
+                if session.is_none() {
+                    *session = Some(Session::connect(url)?);
+                }
+                session.as_mut().expect("connected above").batch(text)
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        match self {
+            Connection::Sqlite(_) => self.command("BEGIN IMMEDIATE"),
+            Connection::Postgres { .. } => self.command("BEGIN"),
+        }
+    }
+
+    /// Leaves no transaction open, whatever happened; a session that cannot even roll back is replaced.
+    fn rollback(&mut self) {
+        let rolled_back = self.command("ROLLBACK");
+        if let (Connection::Postgres { session, .. }, Err(_)) = (&mut *self, rolled_back) {
+            *session = None;
+        }
+    }
+}
+
+struct Lane {
+    sender: Sender<Queued>,
+    depth: Arc<AtomicUsize>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+pub struct Writer {
+    lanes: Vec<Lane>,
+    /// How many ordinary jobs may wait in one lane.
+    limit: usize,
+}
+
+impl Writer {
+    pub fn start(targets: Vec<Target>, limit: usize) -> Result<Writer> {
+        let mut lanes = Vec::new();
+        for (number, target) in targets.into_iter().enumerate() {
+            let (sender, receiver) = unbounded();
+            let depth = Arc::new(AtomicUsize::new(0));
+            let (mut connection, group) = match target {
+                Target::Sqlite { path, grow_wal } => {
+                    let connection = sqlite::open_writer(&path)?;
+                    if grow_wal {
+                        sqlite::grow_wal(&connection)?;
+                    }
+                    (Connection::Sqlite(connection), SQLITE_GROUP)
+                }
+                Target::Postgres { url } => (Connection::Postgres { url, session: None }, POSTGRES_GROUP),
+            };
+            let waiting = depth.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("writer-{number}"))
+                .spawn(move || run_lane(&mut connection, &receiver, &waiting, group))
+                .map_err(Error::fault)?;
+            lanes.push(Lane { sender, depth, thread });
+        }
+        Ok(Writer { lanes, limit })
+    }
+
+    /// Jobs of one key run in one lane, one after another: a hot wallet queues in memory, not on its row lock.
+    pub async fn write<T, F>(&self, key: i64, must_finish: bool, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        let lane = &self.lanes[(key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize % self.lanes.len()];
+        if !must_finish && lane.depth.load(Ordering::Relaxed) >= self.limit {
+            return Err(Refusal::Overloaded.into());
+        }
+        let (reply, answer) = oneshot::channel();
+        let deadline = (!must_finish).then(|| Instant::now() + JOB_DEADLINE);
+        let job = Box::new(Typed { body, outcome: None, reply });
+        lane.depth.fetch_add(1, Ordering::Relaxed);
+        lane.sender.send(Queued { key, deadline, job }).map_err(|_| Error::fault("the writer has stopped"))?;
+        answer.await.map_err(|_| Error::fault("the writer stopped before it answered"))?
+    }
+
+    /// Runs what is queued and ends the threads.
+    pub fn stop(self) {
+        for lane in self.lanes {
+            drop(lane.sender);
+            if lane.thread.join().is_err() {
+                tracing::error!("a writer thread had panicked");
+            }
+        }
+    }
+}
+
+fn run_lane(connection: &mut Connection, queue: &Receiver<Queued>, depth: &AtomicUsize, most: usize) {
+    let mut group: Vec<Queued> = Vec::with_capacity(most);
+    while let Ok(first) = queue.recv() {
+        group.push(first);
+        while group.len() < most {
+            match queue.try_recv() {
+                Ok(next) => group.push(next),
+                Err(_) => break,
+            }
+        }
+        let waiting = depth.fetch_sub(group.len(), Ordering::Relaxed) - group.len();
+        gauge!("simgate_writer_queue_depth").set(waiting as f64);
+        histogram!("simgate_writer_group_size").record(group.len() as f64);
+        let now = Instant::now();
+        let (late, mut ready): (Vec<_>, Vec<_>) =
+            group.drain(..).partition(|queued| queued.deadline.is_some_and(|deadline| deadline < now));
+        for queued in late {
+            queued.job.fail(Refusal::Overloaded.into());
+        }
+        // Two lanes, or two processes, that lock wallets in the same order cannot deadlock.
+        ready.sort_by_key(|queued| queued.key);
+        if !ready.is_empty() {
+            run_group(connection, ready);
+        }
+    }
+}
+
+fn run_group(connection: &mut Connection, mut group: Vec<Queued>) {
+    match try_group(connection, &mut group) {
+        Ok(()) => group.into_iter().for_each(|queued| queued.job.answer()),
+        Err(error) => {
+            if let Error::Fault(Fault { what, kind }) = &error {
+                tracing::debug!(%what, ?kind, jobs = group.len(), "a group of writes is run again, one by one");
+            }
+            counter!("simgate_writer_reruns_total").increment(group.len() as u64);
+            group.into_iter().for_each(|queued| run_alone(connection, queued));
+        }
+    }
+}
+
+fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
+    let outcome = (|| {
+        connection.begin()?;
+        for queued in group.iter_mut() {
+            queued.job.run(&mut connection.tx(false)?)?;
+        }
+        connection.command("COMMIT")
+    })();
+    if outcome.is_err() {
+        connection.rollback();
+    }
+    outcome
+}
+
+fn run_alone(connection: &mut Connection, mut queued: Queued) {
+    let started = Instant::now();
+    for attempt in 1.. {
+        let outcome = (|| {
+            connection.begin()?;
+            queued.job.run(&mut connection.tx(true)?)?;
+            connection.command("COMMIT")
+        })();
+        let Err(error) = outcome else { return queued.job.answer() };
+        connection.rollback();
+        let again = match &error {
+            Error::Fault(Fault { kind: FaultKind::Conflict, .. }) => attempt < CONFLICT_TRIES,
+            Error::Fault(Fault { kind: FaultKind::Disconnected, .. }) => started.elapsed() < RECONNECT_FOR,
+            Error::Fault(Fault { kind: FaultKind::Settings | FaultKind::Other, .. }) | Error::Refused(_) => false,
+        };
+        if !again {
+            return queued.job.fail(error);
+        }
+        std::thread::sleep(Duration::from_millis(1 << attempt.min(7)));
+    }
+}

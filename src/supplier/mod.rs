@@ -1,0 +1,93 @@
+//! Who provisions eSIMs. The gateway asks with our order id as the idempotency key and treats every answer it
+//! cannot be sure of as a doubt. Only suppliers that say how a doubt is resolved are accepted.
+
+pub mod sim;
+pub mod sim_catalog;
+
+use std::pin::Pin;
+
+use crate::domain::esim::{Activation, Usage};
+use crate::domain::ids::OrderId;
+use crate::domain::money::Usd;
+use crate::domain::order::CancelReason;
+use crate::domain::plan::Plan;
+use crate::domain::time::Time;
+
+/// What became of a question.
+#[derive(Debug)]
+pub enum Answer<T> {
+    Done(T),
+    /// It said no, in words: it did not and will not do it.
+    Refused(String),
+    /// The question surely never left us.
+    NotSent(String),
+    /// Anything else: a time-out, a broken line, an unreadable answer.
+    Doubt(String),
+}
+
+/// How an unanswered question is cleared up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoubtRule {
+    /// Asking again with the same order id returns the same sale.
+    RepeatIsSafe,
+}
+
+/// A profile as the supplier sold it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The supplier's own name for it.
+    pub id: String,
+    pub iccid: String,
+    pub activation: Activation,
+    /// Until when it can be installed, and given back.
+    pub install_by: Option<Time>,
+}
+
+pub struct Provision<'a> {
+    pub order: &'a OrderId,
+    pub package_code: &'a str,
+    pub data_mb: i64,
+    pub duration_days: i64,
+    pub ordered_at: Time,
+}
+
+pub struct TopUp<'a> {
+    pub order: &'a OrderId,
+    pub profile: &'a str,
+    pub package_code: &'a str,
+    pub data_mb: i64,
+    pub duration_days: i64,
+    pub ordered_at: Time,
+}
+
+pub struct Reading<'a> {
+    pub profile: &'a str,
+    pub now: Time,
+}
+
+pub struct Cancel<'a> {
+    pub profile: &'a str,
+    pub cost: Usd,
+}
+
+/// A supplier's word on a cancel.
+#[derive(Debug)]
+pub enum Cancelled {
+    /// Gone for good; this much of its cost comes back.
+    Yes { returned: Usd },
+    No(CancelReason),
+}
+
+pub type Ask<'a, T> = Pin<Box<dyn Future<Output = Answer<T>> + Send + 'a>>;
+
+pub trait Supplier: Send + Sync {
+    /// Its name in the ledger's accounts.
+    fn name(&self) -> &'static str;
+    fn doubt_rule(&self) -> DoubtRule;
+    /// Everything it sells, with our cost.
+    fn plans(&self) -> Ask<'_, Vec<Plan>>;
+    fn provision<'a>(&'a self, ask: Provision<'a>) -> Ask<'a, Profile>;
+    fn top_up<'a>(&'a self, ask: TopUp<'a>) -> Ask<'a, ()>;
+    fn usage<'a>(&'a self, ask: Reading<'a>) -> Ask<'a, Usage>;
+    fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled>;
+}

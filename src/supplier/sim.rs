@@ -1,0 +1,341 @@
+//! The simulated supplier: everything about a profile follows from our order id, so every instance and every
+//! restart sees one world, and an order costs it no row. It can be moved and made to misbehave by
+//! `/sandbox/usage` and `/sandbox/supplier`. Its journal, a file outside our database, is what the crash tests
+//! compare the gateway with.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use sha2::{Digest, Sha256};
+
+use super::{Answer, Ask, Cancel, Cancelled, DoubtRule, Profile, Provision, Reading, Supplier, TopUp, sim_catalog};
+use crate::domain::esim::{Activation, EsimStatus, Usage, luhn_digit};
+use crate::domain::order::CancelReason;
+use crate::domain::plan::Plan;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::store::{Store, sim};
+use crate::vault::hex;
+
+pub const NAME: &str = "sim";
+const INSTALL_DAYS: i64 = 180;
+/// Sim writes have no wallet; they share one lane.
+const LANE: i64 = 0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    Ok,
+    Reject,
+    Unavailable,
+    /// No answer, but it sells.
+    Timeout,
+    /// Answers after a while; who hangs up first has bought nothing.
+    Slow,
+    /// Answers a new order with the profile of an earlier one.
+    Duplicate,
+    /// Sells, and answers something that cannot be read.
+    Malformed,
+}
+
+impl Mood {
+    pub const ALL: [Mood; 7] =
+        [Mood::Ok, Mood::Reject, Mood::Unavailable, Mood::Timeout, Mood::Slow, Mood::Duplicate, Mood::Malformed];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mood::Ok => "ok",
+            Mood::Reject => "reject",
+            Mood::Unavailable => "unavailable",
+            Mood::Timeout => "timeout",
+            Mood::Slow => "slow",
+            Mood::Duplicate => "duplicate",
+            Mood::Malformed => "malformed",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Mood> {
+        Mood::ALL.into_iter().find(|mood| mood.as_str() == text)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Behaviour {
+    mood: Mood,
+    delay: Duration,
+    counted: bool,
+    since: Time,
+}
+
+pub struct Sim {
+    store: Arc<Store>,
+    behaviour: ArcSwap<Behaviour>,
+    journal: Option<Mutex<File>>,
+    last_sold: Mutex<Option<Profile>>,
+    catalog_size: usize,
+}
+
+impl Sim {
+    pub fn new(store: Arc<Store>, catalog_size: usize, journal: Option<&Path>) -> Result<Sim> {
+        let journal = match journal {
+            Some(path) => {
+                let file = File::options().create(true).append(true).open(path);
+                Some(Mutex::new(file.map_err(|e| Error::fault(format!("{}: {e}", path.display())))?))
+            }
+            None => None,
+        };
+        let behaviour = Behaviour { mood: Mood::Ok, delay: Duration::ZERO, counted: false, since: Time::from_micros(0) };
+        let last_sold = Mutex::new(None);
+        Ok(Sim { store, behaviour: ArcSwap::from_pointee(behaviour), journal, last_sold, catalog_size })
+    }
+
+    /// Takes over what any instance was last told.
+    pub async fn reload(&self) -> Result<()> {
+        let mode = self.store.read(sim::mode).await?;
+        let mood = Mood::parse(&mode.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
+        let delay = Duration::from_millis(mode.delay_ms.unsigned_abs());
+        let counted = mode.remaining.is_some();
+        self.behaviour.store(Arc::new(Behaviour { mood, delay, counted, since: mode.since }));
+        Ok(())
+    }
+
+    /// Behaves like this for so many calls, or until told otherwise.
+    pub async fn behave(&self, mood: Mood, delay_ms: i64, count: Option<i64>, now: Time) -> Result<()> {
+        let mode = sim::Mode { word: mood.as_str().into(), delay_ms, remaining: count, since: now };
+        self.store.write(LANE, move |tx| sim::set_mode(tx, &mode)).await?;
+        self.reload().await
+    }
+
+    /// Moves a profile's meter. `None` when the profile is cancelled.
+    pub async fn move_usage(
+        &self,
+        profile: &str,
+        used_mb: Option<i64>,
+        status: Option<EsimStatus>,
+        now: Time,
+    ) -> Result<Option<Usage>> {
+        let before = self.read_meter(profile, now).await?;
+        let wanted = match (status, used_mb) {
+            (Some(status), _) => status,
+            (None, Some(used)) if used > 0 => EsimStatus::Active,
+            (None, _) => before.status,
+        };
+        let used = match wanted {
+            EsimStatus::Depleted => before.total_mb,
+            _ => used_mb.unwrap_or(before.used_mb).min(before.total_mb),
+        };
+        // Depleted follows from the meter, so that a top-up brings the profile back to life.
+        let stored = if wanted == EsimStatus::Depleted { EsimStatus::Active } else { wanted };
+        let name = profile.to_string();
+        let moved = self.store.write(LANE, move |tx| sim::move_profile(tx, &name, used, stored)).await?;
+        if !moved {
+            return Ok(None);
+        }
+        self.read_meter(profile, now).await.map(Some)
+    }
+
+    async fn read_meter(&self, profile: &str, now: Time) -> Result<Usage> {
+        let parts = ProfileId::parse(profile)?;
+        let name = profile.to_string();
+        let (moved, (extra_mb, extra_days)) =
+            self.store.read(move |tx| Ok((sim::profile(tx, &name)?, sim::topups(tx, &name)?))).await?;
+        let (used_mb, status) = moved.unwrap_or((0, EsimStatus::New));
+        let total_mb = parts.data_mb + extra_mb;
+        let status = match status {
+            EsimStatus::Active if used_mb >= total_mb => EsimStatus::Depleted,
+            other => other,
+        };
+        let expires_at = match status {
+            EsimStatus::New => None,
+            _ => Some(parts.sold_at.plus_days(parts.days + extra_days)),
+        };
+        Ok(Usage { status, total_mb, used_mb, as_of: now, expires_at })
+    }
+
+    /// How to treat this call. Counted misbehaviour is counted in the database, exactly, over all instances.
+    async fn mood_of_this_call(&self) -> Result<Behaviour> {
+        let behaviour = **self.behaviour.load();
+        if behaviour.mood == Mood::Ok || !behaviour.counted {
+            return Ok(behaviour);
+        }
+        let word = behaviour.mood.as_str();
+        if self.store.finish(LANE, move |tx| sim::use_one(tx, word)).await? {
+            return Ok(behaviour);
+        }
+        self.reload().await?;
+        Ok(Behaviour { mood: Mood::Ok, ..behaviour })
+    }
+
+    /// Runs a call in the mood of the day; `act` does the deed. An order from before the simulator turned to
+    /// refusing may have been sold already, so it is sold again as what it was: repeating is safe here.
+    async fn answer<T>(
+        &self,
+        ordered_at: Option<Time>,
+        act: impl AsyncFnOnce(Mood) -> Result<Answer<T>>,
+    ) -> Answer<T> {
+        let outcome = async {
+            let Behaviour { mood, delay, since, .. } = self.mood_of_this_call().await?;
+            match mood {
+                Mood::Ok | Mood::Duplicate => act(mood).await,
+                Mood::Reject if ordered_at.is_some_and(|at| at < since) => act(Mood::Ok).await,
+                Mood::Reject => Ok(Answer::Refused("the simulator was told to refuse".into())),
+                Mood::Unavailable => Ok(Answer::NotSent("the simulator was told to be unreachable".into())),
+                Mood::Slow => {
+                    tokio::time::sleep(delay).await;
+                    act(mood).await
+                }
+                Mood::Timeout => {
+                    act(mood).await?;
+                    std::future::pending().await
+                }
+                Mood::Malformed => {
+                    act(mood).await?;
+                    Ok(Answer::Doubt("the simulator answered something unreadable".into()))
+                }
+            }
+        };
+        outcome.await.unwrap_or_else(|error| Answer::Doubt(error.to_string()))
+    }
+
+    fn note(&self, line: &str) -> Result<()> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        let mut file = journal.lock().map_err(|_| Error::fault("the journal's lock is poisoned"))?;
+        // One write call per line: lines of several processes do not mix in a file opened for appending.
+        file.write_all(format!("{line}\n").as_bytes()).map_err(Error::fault)
+    }
+
+    /// Remembered, and handed out again when told to duplicate.
+    fn last_sold(&self) -> Result<std::sync::MutexGuard<'_, Option<Profile>>> {
+        self.last_sold.lock().map_err(|_| Error::fault("the last sale's lock is poisoned"))
+    }
+}
+
+impl Supplier for Sim {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn doubt_rule(&self) -> DoubtRule {
+        DoubtRule::RepeatIsSafe
+    }
+
+    fn plans(&self) -> Ask<'_, Vec<Plan>> {
+        Box::pin(async { Answer::Done(sim_catalog::plans(self.catalog_size)) })
+    }
+
+    fn provision<'a>(&'a self, ask: Provision<'a>) -> Ask<'a, Profile> {
+        Box::pin(self.answer(Some(ask.ordered_at), async move |mood| {
+            let profile = profile_for(&ask);
+            if mood == Mood::Duplicate
+                && let Some(earlier) = self.last_sold()?.clone().filter(|earlier| earlier.id != profile.id)
+            {
+                return Ok(Answer::Done(earlier));
+            }
+            self.note(&format!("sold {} {}", ask.order, profile.iccid))?;
+            *self.last_sold()? = Some(profile.clone());
+            Ok(Answer::Done(profile))
+        }))
+    }
+
+    fn top_up<'a>(&'a self, ask: TopUp<'a>) -> Ask<'a, ()> {
+        Box::pin(self.answer(Some(ask.ordered_at), async move |_| {
+            let now = ask.ordered_at;
+            if !self.read_meter(ask.profile, now).await?.status.can_be_topped_up() {
+                return Ok(Answer::Refused("the profile is cancelled or expired".into()));
+            }
+            let (order, profile) = (ask.order.clone(), ask.profile.to_string());
+            let (data_mb, days) = (ask.data_mb, ask.duration_days);
+            self.store.finish(LANE, move |tx| sim::add_topup(tx, &order, &profile, data_mb, days)).await?;
+            self.note(&format!("topped {} {}", ask.order, ask.profile))?;
+            Ok(Answer::Done(()))
+        }))
+    }
+
+    fn usage<'a>(&'a self, ask: Reading<'a>) -> Ask<'a, Usage> {
+        Box::pin(self.answer(None, async move |_| self.read_meter(ask.profile, ask.now).await.map(Answer::Done)))
+    }
+
+    fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled> {
+        Box::pin(self.answer(None, async move |_| {
+            let profile = ask.profile.to_string();
+            if self.store.finish(LANE, move |tx| sim::cancel_profile(tx, &profile)).await? {
+                self.note(&format!("cancelled {}", ask.profile))?;
+                return Ok(Answer::Done(Cancelled::Yes { returned: ask.cost }));
+            }
+            let status = self.read_meter(ask.profile, Time::from_micros(0)).await?.status;
+            let reason = match status {
+                EsimStatus::Active | EsimStatus::Depleted => CancelReason::Used,
+                EsimStatus::Expired => CancelReason::Expired,
+                EsimStatus::New | EsimStatus::Installed | EsimStatus::Cancelled => CancelReason::Downloaded,
+            };
+            Ok(Answer::Done(Cancelled::No(reason)))
+        }))
+    }
+}
+
+/// The simulator's name for a profile holds all that it needs to know of an untouched one.
+struct ProfileId {
+    data_mb: i64,
+    days: i64,
+    sold_at: Time,
+}
+
+impl ProfileId {
+    fn text(ask: &Provision) -> String {
+        format!("{}.{}.{}.{}", ask.order, ask.data_mb, ask.duration_days, ask.ordered_at.micros())
+    }
+
+    fn parse(text: &str) -> Result<ProfileId> {
+        let mut parts = text.split('.').skip(1).map(str::parse::<i64>);
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(Ok(data_mb)), Some(Ok(days)), Some(Ok(sold))) => {
+                Ok(ProfileId { data_mb, days, sold_at: Time::from_micros(sold) })
+            }
+            _ => Err(Error::fault("not a profile of the simulator")),
+        }
+    }
+}
+
+fn profile_for(ask: &Provision) -> Profile {
+    let hash = Sha256::digest(ask.order.as_str().as_bytes());
+    let number = u64::from_be_bytes(hash[..8].try_into().expect("eight bytes")) % 10_000_000_000_000_000;
+    let digits = format!("89{number:016}");
+    let check = luhn_digit(&digits) as char;
+    Profile {
+        id: ProfileId::text(ask),
+        iccid: format!("{digits}{check}"),
+        activation: Activation {
+            smdp_address: "smdp.sim.example".into(),
+            matching_id: format!("SIM-{}", hex(&hash[8..20]).to_uppercase()),
+        },
+        install_by: Some(ask.ordered_at.plus_days(INSTALL_DAYS)),
+    }
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::OrderId;
+
+    #[test]
+    fn the_same_order_gets_the_same_profile() {
+        let order = OrderId::esim(Time::from_micros(5_000), 42);
+        let ask = || Provision {
+            order: &order,
+            package_code: "JP-1GB-7D",
+            data_mb: 1024,
+            duration_days: 7,
+            ordered_at: Time::from_micros(5_000),
+        };
+        let profile = profile_for(&ask());
+        assert_eq!(profile, profile_for(&ask()));
+        assert_eq!(profile.iccid.len(), 19);
+        assert_eq!(profile.iccid.as_bytes()[18], luhn_digit(&profile.iccid[..18]));
+        let parts = ProfileId::parse(&profile.id).unwrap();
+        assert_eq!((parts.data_mb, parts.days), (1024, 7));
+    }
+}

@@ -1,0 +1,141 @@
+//! Secrets: randomness, hashing, encryption at rest and the unguessable tokens of install pages.
+//! Every key is derived from the one server secret, each for its own purpose.
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{ChaCha20Poly1305, Nonce};
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::domain::esim::Activation;
+use crate::domain::ids::OrderId;
+use crate::error::{Error, Result};
+
+const NONCE: usize = 12;
+/// An order id without its prefix, then the proof.
+const ID_CHARS: usize = 30;
+const PROOF_CHARS: usize = 32;
+
+/// 128 random bits from the operating system.
+pub fn random() -> u128 {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).expect("the operating system gives randomness");
+    u128::from_be_bytes(bytes)
+}
+
+/// High-entropy secrets need no slow hash: nobody can try 2^256 of them.
+pub fn hash_secret(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+pub fn same(a: &[u8], b: &[u8]) -> bool {
+    a.ct_eq(b).into()
+}
+
+fn derive(secret: &str, purpose: &str) -> [u8; 32] {
+    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
+    mac.update(purpose.as_bytes());
+    mac.finalize().into_bytes().into()
+}
+
+pub struct Vault {
+    cipher: ChaCha20Poly1305,
+    install_key: [u8; 32],
+    fingerprint: String,
+}
+
+impl Vault {
+    pub fn new(secret: &str) -> Vault {
+        let cipher = ChaCha20Poly1305::new(&derive(secret, "simgate activation codes").into());
+        let fingerprint = hex(&derive(secret, "simgate fingerprint")[..8]);
+        Vault { cipher, install_key: derive(secret, "simgate install pages"), fingerprint }
+    }
+
+    /// Tells secrets apart without telling them: stored, so that a wrong secret is found at start.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Encrypts an activation code, bound to its order.
+    pub fn seal(&self, order: &OrderId, activation: &Activation) -> Result<Vec<u8>> {
+        let mut sealed = [0u8; NONCE].to_vec();
+        getrandom::fill(&mut sealed).map_err(Error::fault)?;
+        let text = format!("{}\n{}", activation.smdp_address, activation.matching_id);
+        let payload = Payload { msg: text.as_bytes(), aad: order.as_str().as_bytes() };
+        let secret = self.cipher.encrypt(Nonce::from_slice(&sealed), payload).map_err(Error::fault)?;
+        sealed.extend(secret);
+        Ok(sealed)
+    }
+
+    pub fn open(&self, order: &OrderId, sealed: &[u8]) -> Result<Activation> {
+        let (nonce, secret) =
+            sealed.split_at_checked(NONCE).ok_or_else(|| Error::fault("an activation code is cut short"))?;
+        let payload = Payload { msg: secret, aad: order.as_str().as_bytes() };
+        let text = self
+            .cipher
+            .decrypt(Nonce::from_slice(nonce), payload)
+            .map_err(|_| Error::fault(format!("the activation code of {order} does not open with this secret")))?;
+        let text = String::from_utf8(text).map_err(Error::fault)?;
+        let (smdp_address, matching_id) =
+            text.split_once('\n').ok_or_else(|| Error::fault("an activation code has one part"))?;
+        Ok(Activation { smdp_address: smdp_address.into(), matching_id: matching_id.into() })
+    }
+
+    /// The token that opens an order's install page: its id and a proof that we made it. Nothing is stored.
+    pub fn install_token(&self, order: &OrderId) -> String {
+        let id = order.as_str().trim_start_matches("ord_");
+        format!("{id}{}", self.proof(id))
+    }
+
+    pub fn order_of_token(&self, token: &str) -> Option<OrderId> {
+        if token.len() != ID_CHARS + PROOF_CHARS || !token.is_ascii() {
+            return None;
+        }
+        let (id, proof) = token.split_at(ID_CHARS);
+        same(self.proof(id).as_bytes(), proof.as_bytes()).then(|| OrderId::from_text(format!("ord_{id}")))
+    }
+
+    fn proof(&self, id: &str) -> String {
+        let mut mac =
+            <Hmac<Sha256> as Mac>::new_from_slice(&self.install_key).expect("HMAC takes a key of any length");
+        mac.update(id.as_bytes());
+        hex(&mac.finalize().into_bytes()[..PROOF_CHARS / 2])
+    }
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::time::Time;
+
+    #[test]
+    fn codes_open_only_for_their_order_and_secret() {
+        let (vault, other) = (Vault::new("one"), Vault::new("two"));
+        let (order, stranger) =
+            (OrderId::esim(Time::from_micros(1), 1), OrderId::esim(Time::from_micros(1), 2));
+        let code = Activation { smdp_address: "smdp.example".into(), matching_id: "K2-ABC".into() };
+        let sealed = vault.seal(&order, &code).unwrap();
+        assert_eq!(vault.open(&order, &sealed).unwrap(), code);
+        assert!(vault.open(&stranger, &sealed).is_err());
+        assert!(other.open(&order, &sealed).is_err());
+        assert!(vault.open(&order, &sealed[..5]).is_err());
+    }
+
+    #[test]
+    fn tokens_cannot_be_made_without_the_secret() {
+        let (vault, other) = (Vault::new("one"), Vault::new("two"));
+        let order = OrderId::esim(Time::from_micros(1_700_000_000_000_000), 1);
+        let token = vault.install_token(&order);
+        assert_eq!(vault.order_of_token(&token), Some(order));
+        assert_eq!(other.order_of_token(&token), None);
+        assert_eq!(vault.order_of_token(&token[1..]), None);
+    }
+}

@@ -1,0 +1,74 @@
+# The running binary, seen from outside. Sourced by ./test, which sets bb, tools and tmp.
+
+redocly_lint() {
+  REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true \
+    "$bb/node_modules/.bin/redocly" lint --config "$bb/redocly.yaml" "$tmp/openapi.json"
+}
+
+spectral_lint() { "$bb/node_modules/.bin/spectral" lint --ruleset "$bb/spectral.yaml" "$tmp/openapi.json"; }
+
+typescript_client() {
+  local npm=$bb/node_modules
+  mkdir "$tmp/ts" && ln -s "$npm" "$tmp/ts/node_modules" && cp "$bb"/{order.ts,tsconfig.json,package.json} "$tmp/ts" &&
+    "$npm/.bin/openapi-typescript" "$tmp/openapi.json" -o "$tmp/ts/schema.d.ts" &&
+    "$npm/.bin/tsc" -p "$tmp/ts" &&
+    API_URL=$api_url API_KEY=$api_key API_SECRET=$api_secret timeout --foreground 60 node "$tmp/ts/order.js"
+}
+
+python_client() {
+  # The generator formats what it made with the ruff it finds.
+  PATH=$tools/venv/bin:$PATH openapi-python-client generate --path "$tmp/openapi.json" \
+    --output-path "$tmp/py/simgate_client" --meta none --fail-on-warning &&
+    API_URL=$api_url API_KEY=$api_key API_SECRET=$api_secret PYTHONPATH=$tmp/py \
+      timeout --foreground 60 "$tools/venv/bin/python" "$bb/order.py" "$tmp/openapi.json"
+}
+
+# fuzz SECONDS: requests made from our own description, good and bad; every answer must fit it.
+fuzz() {
+  local type
+  mkdir "$gw_dir/fuzz" && cp "$bb/schemathesis.toml" "$gw_dir/fuzz" || return
+  # Codes made up by the fuzzer would never buy anything.
+  for type in BASE TOPUP; do
+    curl -fsS --max-time 10 -H "X-B2B-Key: $api_key" -H "X-B2B-Secret: $api_secret" \
+      "$api_url/api/b2b/v1/plans?country=FR&type=$type" | jq '.plans | sort_by(.priceUsd) | .[:5][].packageCode' || return
+  done >"$gw_dir/fuzz/codes.dict"
+  (cd "$gw_dir/fuzz" && API_KEY=$api_key API_SECRET=$api_secret timeout --foreground $(($1 + 120)) \
+    "$tools/venv/bin/schemathesis" run "$api_url/api/b2b/v1/openapi.json" --origin "$api_url" --max-time "$1" |
+    tee out.txt) || { tail -n 20 "$gw_log"; return 1; }
+  # When time runs out it skips what is left and still succeeds.
+  grep -q 'Scenarios: *[1-9]' "$gw_dir/fuzz/out.txt" || { echo "$1 s were too short for all phases"; return 1; }
+}
+
+verify_ledger() {
+  gateway_command ledger verify --json | tee /dev/stderr |
+    python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["ok"] is not True)'
+}
+
+# fuzz_on DATABASE SECONDS [SETTING=VALUE...]
+fuzz_on() {
+  local on=$1 seconds=$2
+  shift 2
+  check "gateway starts on $on" gateway_start "$on" SIMGATE_RATE_LIMIT=0 "$@" || return
+  check "schemathesis on $on" fuzz "$seconds"
+  check "ledger verify on $on" verify_ledger
+  check "gateway stops on $on" gateway_stop
+}
+
+blackbox() {
+  stage "OpenAPI, clients, README"
+  if check "gateway starts" gateway_start default; then
+    if check "openapi.json" curl -fsS --max-time 10 -o "$tmp/openapi.json" "$api_url/api/b2b/v1/openapi.json"; then
+      check "redocly lint" redocly_lint
+      check "spectral lint" spectral_lint
+      check "TypeScript client orders" typescript_client
+      check "Python client orders" python_client
+    fi
+    check "README as pasted" timeout --foreground 120 python3 "$bb/readme.py" README.md "$gw_dir"
+    check "gateway stops" gateway_stop
+  fi
+
+  stage "Fuzzing"
+  fuzz_on SQLite 90
+  check "empty database" "$pg_programs/psql" -q "$pg_url/postgres" -c 'create database fuzz' &&
+    fuzz_on PostgreSQL 45 "SIMGATE_DATABASE_URL=$pg_url/fuzz"
+}

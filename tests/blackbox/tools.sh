@@ -1,0 +1,34 @@
+# What the checks need and a fresh Debian machine may lack. Sourced by ./test, which sets bb and tools.
+
+# The newest PostgreSQL; Debian keeps the server programs off the PATH.
+postgres_programs() {
+  local found
+  found=$(command -v initdb || ls -d /usr/lib/postgresql/*/bin/initdb 2>/dev/null | sort -V | tail -n 1)
+  [ -n "$found" ] && dirname "$(readlink -f "$found")"
+}
+
+install_packages() {
+  local missing=() as_root=()
+  postgres_programs || missing+=(postgresql)
+  command -v curl || missing+=(curl)
+  command -v jq || missing+=(jq)
+  # Debian splits pip for new environments off from Python itself.
+  python3 -c 'import ensurepip, venv' || missing+=(python3-venv)
+  [ ${#missing[@]} != 0 ] || return 0
+  [ "$(id -u)" = 0 ] || as_root=(sudo -n)
+  "${as_root[@]}" apt-get update -q &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -q --no-install-recommends "${missing[@]}"
+}
+
+# A copy of the pinned list beside what was installed from it says whether that is still current.
+install_npm() {
+  cmp -s "$bb/package-lock.json" "$bb/node_modules/.installed" && return
+  (cd "$bb" && npm ci --ignore-scripts --no-audit --no-fund) && cp "$bb/package-lock.json" "$bb/node_modules/.installed"
+}
+
+install_python() {
+  cmp -s "$bb/requirements.txt" "$tools/venv/.installed" && return
+  python3 -m venv --clear "$tools/venv" && "$tools/venv/bin/pip" install -q -r "$bb/requirements.txt" &&
+    cp "$bb/requirements.txt" "$tools/venv/.installed"
+}

@@ -1,0 +1,298 @@
+//! A gateway of its own for every test: a fresh database (SQLite file or PostgreSQL database), a free port, and a
+//! partner with money. When a test ends, the harness checks what must always hold: the books balance, and no
+//! order is left open. PostgreSQL tests need SIMGATE_TEST_POSTGRES (an administrator's URL); `./test` sets it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use simgate::app::App;
+use simgate::config::{Raw, Settings};
+use simgate::domain::money::Usd;
+use simgate::ops::operator::{self, NewPartner};
+use simgate::ops::{ledger, recover};
+use simgate::start::{self, Role};
+use tokio_util::sync::CancellationToken;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Db {
+    Sqlite,
+    Postgres,
+}
+
+/// Writes each test twice, once for each database.
+macro_rules! both_databases {
+    ($($(#[$doc:meta])* async fn $name:ident($gateway:ident) $(with [$($settings:expr),* $(,)?])? $body:block)*) => {$(
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            $(#[$doc])*
+            async fn check($gateway: &crate::harness::Gateway) $body
+
+            fn settings() -> Vec<(&'static str, &'static str)> {
+                vec![$($($settings),*)?]
+            }
+
+            #[test]
+            fn sqlite() {
+                crate::harness::run(crate::harness::Db::Sqlite, settings(), async |gateway| check(gateway).await);
+            }
+
+            #[test]
+            fn postgres() {
+                crate::harness::run(crate::harness::Db::Postgres, settings(), async |gateway| check(gateway).await);
+            }
+        }
+    )*};
+}
+pub(crate) use both_databases;
+
+/// An API key and its secret.
+#[derive(Clone)]
+pub struct Key {
+    pub id: String,
+    pub secret: String,
+}
+
+pub struct Gateway {
+    pub app: App,
+    pub base: String,
+    pub partner: String,
+    pub key: Key,
+    pub client: reqwest::Client,
+    pub dir: PathBuf,
+    pub db: Db,
+}
+
+pub struct Reply {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Reply {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error} in {:?}", self.text))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The body of an answer that must have this status.
+    #[track_caller]
+    pub fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        if self.text.is_empty() { Value::Null } else { self.json() }
+    }
+
+    /// The code of a problem that must have this status.
+    #[track_caller]
+    pub fn problem(&self, status: u16) -> String {
+        let body = self.expect(status);
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        assert_eq!(body["status"], status);
+        assert_eq!(body["success"], false);
+        assert_eq!(body["error"], body["detail"]);
+        assert_eq!(body["requestId"], self.header("x-request-id"));
+        body["code"].as_str().unwrap().to_string()
+    }
+}
+
+/// Runs one test against its own gateway, then checks what must always hold.
+pub fn run(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Gateway)) {
+    let Some(place) = Place::new(db) else {
+        eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (gateway, stop, served) = start_gateway(&place, &settings).await;
+        test(&gateway).await;
+        gateway.settle().await;
+        gateway.check_books().await;
+        stop.cancel();
+        served.await.unwrap();
+    });
+    runtime.shutdown_background();
+    place.remove();
+}
+
+/// Where a test's data lives.
+pub struct Place {
+    pub db: Db,
+    pub dir: PathBuf,
+    pub url: String,
+    admin: Option<String>,
+}
+
+impl Place {
+    pub fn new(db: Db) -> Option<Place> {
+        let unique = format!("simgate_test_{}_{:x}", std::process::id(), simgate::vault::random() as u64);
+        let dir = std::env::temp_dir().join(&unique);
+        let (url, admin) = match db {
+            Db::Sqlite => (format!("sqlite:{}", dir.join("simgate.db").display()), None),
+            Db::Postgres => {
+                let admin = std::env::var("SIMGATE_TEST_POSTGRES").ok()?;
+                (with_database(&admin, &unique), Some(admin))
+            }
+        };
+        std::fs::create_dir_all(&dir).unwrap();
+        if let Some(admin) = &admin {
+            execute(admin, &format!("CREATE DATABASE {unique}"));
+        }
+        Some(Place { db, dir, url, admin })
+    }
+
+    pub fn settings(&self, extra: &[(&str, &str)]) -> Settings {
+        let mut flags: BTreeMap<String, String> =
+            [("database_url", self.url.as_str()), ("listen", "127.0.0.1:0"), ("log", "warn")]
+                .into_iter()
+                .chain(extra.iter().copied())
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect();
+        let journal = self.dir.join("journal");
+        flags.entry("sandbox_journal".into()).or_insert(journal.display().to_string());
+        Settings::check(&Raw::collect(&flags, std::iter::empty(), None).unwrap()).unwrap()
+    }
+
+    pub fn remove(self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+        if let Some(admin) = &self.admin {
+            let name = self.url.rsplit('/').next().unwrap();
+            execute(admin, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+        }
+    }
+}
+
+fn with_database(admin: &str, name: &str) -> String {
+    let (server, _) = admin.rsplit_once('/').expect("SIMGATE_TEST_POSTGRES ends in /DATABASE");
+    format!("{server}/{name}")
+}
+
+/// One statement as the administrator. On a plain thread: the blocking client must not run inside a runtime.
+pub fn execute(url: &str, statement: &str) {
+    std::thread::scope(|scope| {
+        let run = || postgres::Client::connect(url, postgres::NoTls).unwrap().batch_execute(statement).unwrap();
+        scope.spawn(run).join().unwrap();
+    });
+}
+
+async fn start_gateway(
+    place: &Place,
+    extra: &[(&str, &str)],
+) -> (Gateway, CancellationToken, tokio::task::JoinHandle<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let mut settings = place.settings(extra);
+    settings.base_url = base.clone();
+    settings.checkout_url = base.clone();
+    settings.demo_file = place.dir.join("simgate-demo.env");
+    simgate::telemetry::init_logs(&settings.log, false);
+    let app = start::open(settings, Role::Server).await.unwrap();
+    let stop = CancellationToken::new();
+    let served = tokio::spawn({
+        let (app, stop) = (app.clone(), stop.clone());
+        async move { start::run(&app, listener, None, stop).await }
+    });
+    let (partner, key) = new_partner(&app, "Test Travel", Usd::dollars(1_000)).await;
+    let client = reqwest::Client::new();
+    (Gateway { app, base, partner, key, client, dir: place.dir.clone(), db: place.db }, stop, served)
+}
+
+async fn new_partner(app: &App, name: &str, credit: Usd) -> (String, Key) {
+    let new = NewPartner { name: name.into(), email: None, credit };
+    let made = operator::create_partner(app, "test", new).await.unwrap();
+    simgate::ops::keys::load(app).await.unwrap();
+    (made.id.to_string(), Key { id: made.key.id.to_string(), secret: made.key.secret })
+}
+
+impl Gateway {
+    /// Another partner with this much money: its id and key.
+    pub async fn partner(&self, name: &str, credit: Usd) -> (String, Key) {
+        new_partner(&self.app, name, credit).await
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        self.send_as(&self.key, "GET", path, None).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Reply {
+        self.send_as(&self.key, "POST", path, Some(body)).await
+    }
+
+    pub async fn send_as(&self, key: &Key, method: &str, path: &str, body: Option<Value>) -> Reply {
+        let request = self
+            .client
+            .request(method.parse().unwrap(), format!("{}{path}", self.base))
+            .header("x-b2b-key", &key.id)
+            .header("x-b2b-secret", &key.secret);
+        let request = match body {
+            Some(body) => request.header("content-type", "application/json").body(body.to_string()),
+            None => request,
+        };
+        reply(request).await
+    }
+
+    /// A sandbox helper that must succeed.
+    pub async fn sandbox(&self, path: &str, body: Value) -> Value {
+        let request = self.client.post(format!("{}/sandbox/{path}", self.base));
+        reply(request.header("content-type", "application/json").body(body.to_string())).await.expect(200)
+    }
+
+    /// Places an order that must be delivered at once.
+    pub async fn order(&self, package_code: &str) -> Value {
+        let body = serde_json::json!({ "packageCode": package_code });
+        self.post("/api/b2b/v1/orders", body).await.expect(200)["order"].clone()
+    }
+
+    pub async fn balance(&self) -> String {
+        self.get("/api/b2b/v1/balance").await.expect(200)["balanceUsd"].to_string()
+    }
+
+    /// Moves time forward so far that recovery may take over whatever is open.
+    pub fn pass_time(&self, millis: i64) {
+        self.app.clock.advance(millis);
+    }
+
+    /// Waits until a condition holds; fails after 30 s.
+    pub async fn until<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+        let started = Instant::now();
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            assert!(started.elapsed() < Duration::from_secs(30), "waited 30 s for: {what}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Brings everything open to its end: the supplier behaves, and recovery has its turn.
+    async fn settle(&self) {
+        self.sandbox("supplier", serde_json::json!({ "mode": "ok" })).await;
+        self.until("no order is open", async || {
+            self.app.clock.advance(60_000);
+            recover::round(&self.app).await.unwrap();
+            let open = operator::open_orders(&self.app).await.unwrap();
+            (open == 0).then_some(())
+        })
+        .await;
+    }
+
+    pub async fn check_books(&self) {
+        let verdict = ledger::verify(&self.app).await.unwrap();
+        for breach in &verdict.breaches {
+            eprintln!("{}: {} is off by {}", breach.law, breach.row, breach.off_by);
+        }
+        assert!(verdict.breaches.is_empty(), "the books are off");
+    }
+}
+
+pub async fn reply(request: reqwest::RequestBuilder) -> Reply {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    Reply { status, headers, text: response.text().await.unwrap() }
+}

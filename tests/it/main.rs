@@ -1,0 +1,4 @@
+//! Behaviour through the public doors, on both databases. Start with `harness.rs`.
+
+mod harness;
+mod orders;
