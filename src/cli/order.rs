@@ -140,12 +140,12 @@ async fn named(app: &App, text: &str) -> Result<Order, Failure> {
 
 pub fn table(orders: &[Order], owners: &HashMap<AccountNo, String>) -> Table {
     let columns = [
-        "orderId",
+        "id",
         "orderNo",
         "partnerId",
         "packageCode",
         "status",
-        "priceUsd",
+        "chargedUsd",
         "iccid",
         "partnerRefId",
         "createdAt",
@@ -176,7 +176,7 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
             .with("detail", failure.detail.clone())
     });
     Ok(Record::new()
-        .with("orderId", order.id.to_string())
+        .with("id", order.id.to_string())
         .with("orderNo", order.order_no())
         .with("partnerId", owners.get(&order.account).cloned())
         .with("apiKey", order.key_id.clone())
@@ -187,9 +187,10 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
         .with("planName", order.plan_name.clone())
         .with("dataMb", order.data_mb)
         .with("durationDays", order.duration_days)
-        .with("priceUsd", order.price)
+        .with("chargedUsd", order.price)
         .with("costUsd", order.cost)
         .with("supplier", order.supplier.clone())
+        .with("iccid", order.esim.as_ref().map(|esim| esim.iccid.clone()))
         .with("esim", order.esim.as_ref().map(esim))
         .with("esimOrderId", order.esim_order.as_ref().map(ToString::to_string))
         .with("createdAt", order.created_at)
@@ -224,7 +225,6 @@ fn esim(esim: &Esim) -> Record {
             .with("expiresAt", usage.expires_at)
     });
     Record::new()
-        .with("iccid", esim.iccid.clone())
         .with("profile", esim.profile.clone())
         .with("installBy", esim.install_by)
         .with("usage", usage)

@@ -21,20 +21,23 @@ pub fn render(record: &Record) -> String {
     for (name, value) in &lines {
         out.push_str(&format!("{name:width$}  {value}\n"));
     }
-    for (name, value) in &record.fields {
-        if let Cell::Table(table) = value {
-            if !out.is_empty() {
-                out.push('\n');
-            }
-            if table.rows.is_empty() {
-                out.push_str(&format!("no {}\n", words(name)));
-                continue;
-            }
-            if record.fields.len() > 1 {
-                out.push_str(&format!("{}:\n", words(name)));
-            }
-            out.push_str(&grid(table));
+    let tables = record.fields.iter().filter_map(|(name, value)| match value {
+        Cell::Table(table) => Some((name, table)),
+        _ => None,
+    });
+    let all_empty = tables.clone().all(|(_, table)| table.rows.is_empty());
+    for (name, table) in tables.filter(|(_, table)| all_empty || !table.rows.is_empty()) {
+        if !out.is_empty() {
+            out.push('\n');
         }
+        if table.rows.is_empty() {
+            out.push_str(&format!("no {}\n", words(name)));
+            continue;
+        }
+        if record.fields.len() > 1 {
+            out.push_str(&format!("{}:\n", words(name)));
+        }
+        out.push_str(&grid(table));
     }
     if let Some(remark) = &record.remark {
         if !out.is_empty() {

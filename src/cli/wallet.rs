@@ -7,7 +7,9 @@ use super::{Failure, Outcome, args, partner};
 use crate::app::App;
 use crate::domain::ledger::CreditKind;
 use crate::domain::money::Usd;
+use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
+use crate::error::Error;
 use crate::ops::accounts;
 use crate::ops::operator::{self, Adjustment};
 
@@ -74,12 +76,25 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Debit(movement) => {
             let kind = movement.kind.unwrap_or(CreditKind::Correction);
             let (id, debit) = adjustment(app, movement, kind).await?;
-            let balance = operator::debit_wallet(app, actor, debit.clone()).await?;
+            let balance = operator::debit_wallet(app, actor, debit.clone())
+                .await
+                .map_err(too_much)?;
             moved(id, &debit, debit.amount.negated(), balance)
         }
         Command::Statement(statement) => lines(app, statement).await?,
     };
     Ok(record.into())
+}
+
+/// The partner API words this for a purchase.
+fn too_much(error: Error) -> Failure {
+    match error {
+        Error::Refused(refusal @ Refusal::InsufficientBalance { balance, .. }) => Failure::refused(
+            refusal,
+            format!("the wallet holds only {balance} USD, and never goes below zero"),
+        ),
+        other => other.into(),
+    }
 }
 
 async fn adjustment(

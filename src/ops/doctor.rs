@@ -135,7 +135,7 @@ async fn ledger(app: &App) -> Result<Check> {
     } else {
         Check::ok(
             "ledger",
-            format!("debits equal credits; {} wallets hold {kept} USD", owners.len()),
+            format!("debits equal credits; the wallets together hold {kept} USD"),
         )
     })
 }

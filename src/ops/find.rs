@@ -24,7 +24,10 @@ pub async fn find(app: &App, text: &str) -> Result<Found> {
             }
             ids.extend(orders::all_with_iccid(tx, &text)?);
             ids.extend(claims::find(tx, &text)?);
-            let mut found = Found { accounts: accounts::find(tx, &text)?.into_iter().collect(), orders: Vec::new() };
+            let by_id = accounts::find(tx, &text)?;
+            // Emails are kept in lower case.
+            let by_email = if by_id.is_none() { accounts::find(tx, &text.to_lowercase())? } else { None };
+            let mut found = Found { accounts: by_id.into_iter().chain(by_email).collect(), orders: Vec::new() };
             for id in &ids {
                 found.orders.extend(orders::by_id(tx, id)?);
             }

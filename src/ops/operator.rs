@@ -203,7 +203,10 @@ pub async fn debit_wallet(app: &App, actor: &str, debit: Adjustment) -> Result<U
 
 async fn adjust(app: &App, actor: &str, command: &'static str, what: Adjustment, entry: Entry) -> Result<Usd> {
     let (now, actor_name) = (app.now(), actor.to_string());
-    let note = deed(app, actor, command, format!("{} USD, {}: {}", what.amount, what.kind.as_str(), what.reason));
+    let owner = account_by_no(app, what.account).await?.id;
+    let order = entry.order.as_ref().map(|id| format!(" for {id}")).unwrap_or_default();
+    let detail = format!("{owner}: {} USD{order}, {}: {}", what.amount, what.kind.as_str(), what.reason);
+    let note = deed(app, actor, command, detail);
     app.store
         .write(what.account.0, move |tx| {
             if tx.is_rerun() && ledger::exists(tx, &entry.id)? {

@@ -101,7 +101,7 @@ queries! {
     COUNT_PROVISIONING = "SELECT COUNT(*) FROM orders WHERE account = ?1 AND seq IS NOT NULL
                 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
     TOPUPS_LITE (Sqlite) = select_order!("WHERE o.esim_order IN (SELECT value FROM json_each(?1)) ORDER BY o.id");
-    TOPUPS_PG (Postgres) = select_order!("WHERE o.esim_order IN (SELECT json_array_elements_text(CAST(?1 AS JSON))) ORDER BY o.id");
+    TOPUPS_PG (Postgres) = select_order!("WHERE o.esim_order IN (SELECT json_array_elements_text(CAST(CAST(?1 AS TEXT) AS JSON))) ORDER BY o.id");
     DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND o.ask_until < ?1 ORDER BY o.id LIMIT ?2");
     ORPHANS = "SELECT id, orphan_profile FROM orders WHERE orphan IS NOT NULL AND orphan = 'OPEN' LIMIT 100";
     OPEN_COUNTS = "SELECT status, COUNT(*) FROM orders WHERE status IN ('PROVISIONING', 'CANCELLING') AND created_at < ?1 GROUP BY status";
