@@ -65,7 +65,7 @@ pub fn render(api: &OpenApi) -> Bytes {
     let described = serde_json::to_value(api).unwrap_or_default();
     let page = DocsPage {
         title: text(&described["info"]["title"]),
-        introduction: text(&described["info"]["description"]),
+        introduction: prose(&text(&described["info"]["description"])),
         server: text(&described["servers"][0]["url"]),
         operations: operations(&described),
         schemas: schemas(&described),
@@ -75,6 +75,16 @@ pub fn render(api: &OpenApi) -> Bytes {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_string()
+}
+
+/// What stands between backticks becomes code; everything is escaped.
+fn prose(text: &str) -> String {
+    let mut html = String::new();
+    for (place, part) in text.split('`').enumerate() {
+        let escaped = part.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        html.push_str(&if place % 2 == 1 { format!("<code>{escaped}</code>") } else { escaped });
+    }
+    html
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -92,7 +102,7 @@ fn operations(api: &Value) -> Vec<Operation> {
                     place: text(&p["in"]),
                     kind: kind(&p["schema"]),
                     required: p["required"] == true,
-                    about: text(&p["description"]),
+                    about: prose(&text(&p["description"])),
                 })
                 .collect();
             let body = &operation["requestBody"]["content"]["application/json"]["schema"];
@@ -101,7 +111,7 @@ fn operations(api: &Value) -> Vec<Operation> {
             }
             let responses = members(&operation["responses"]).map(|(status, response)| Answer {
                 status: status.clone(),
-                about: text(&response["description"]),
+                about: prose(&text(&response["description"])),
                 schema: members(&response["content"]).find_map(|(_, content)| schema_name(&content["schema"])),
             });
             found.push(Operation {
@@ -109,7 +119,7 @@ fn operations(api: &Value) -> Vec<Operation> {
                 method: method.to_uppercase(),
                 path: path.clone(),
                 summary: text(&operation["summary"]),
-                description: text(&operation["description"]),
+                description: prose(&text(&operation["description"])),
                 inputs,
                 responses: responses.collect(),
             });
@@ -122,7 +132,7 @@ fn schemas(api: &Value) -> Vec<Schema> {
     let described = members(&api["components"]["schemas"]);
     let listed = described.map(|(name, schema)| Schema {
         name: name.clone(),
-        about: text(&schema["description"]),
+        about: prose(&text(&schema["description"])),
         words: words(schema),
         fields: fields_of(schema, ""),
     });
@@ -137,7 +147,7 @@ fn fields_of(schema: &Value, place: &str) -> Vec<Field> {
         place: place.into(),
         kind: kind(field),
         required: required.contains(&name.as_str()),
-        about: text(&field["description"]),
+        about: prose(&text(&field["description"])),
     });
     listed.collect()
 }

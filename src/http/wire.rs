@@ -101,6 +101,7 @@ pub fn parse_time(text: &str) -> Option<Time> {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Balance)]
 pub struct BalanceView {
     #[schema(example = true)]
     pub success: bool,
@@ -121,6 +122,7 @@ pub struct BalanceView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Transaction)]
 pub struct TransactionView {
     /// Position on the statement, counted from 1.
     #[schema(example = 2, minimum = 1)]
@@ -143,6 +145,7 @@ pub struct TransactionView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = TransactionList)]
 pub struct TransactionsView {
     #[schema(example = true)]
     pub success: bool,
@@ -157,6 +160,7 @@ pub struct TransactionsView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Plan)]
 pub struct PlanView {
     #[schema(example = "JP-5GB-30D")]
     pub package_code: String,
@@ -197,6 +201,7 @@ impl From<&Plan> for PlanView {
 
 /// Plans on sale. Written from prepared pieces; this type describes the result.
 #[derive(Serialize, ToSchema)]
+#[schema(as = PlanList)]
 pub struct PlansView {
     #[schema(example = true)]
     pub success: bool,
@@ -209,6 +214,7 @@ pub struct PlansView {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = TopUpPlanList)]
 pub struct TopUpPlansView {
     #[schema(example = true)]
     pub success: bool,
@@ -222,6 +228,7 @@ pub struct TopUpPlansView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Order)]
 pub struct OrderView {
     #[schema(example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
     pub id: String,
@@ -265,6 +272,7 @@ pub struct OrderView {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = Refundable)]
 pub struct RefundableView {
     /// Whether a cancel has a chance; the supplier decides when it is asked.
     pub eligible: bool,
@@ -278,6 +286,7 @@ pub struct RefundableView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Failure)]
 pub struct FailureView {
     #[schema(example = "SUPPLIER_REJECTED")]
     pub code: String,
@@ -287,6 +296,7 @@ pub struct FailureView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = TopUpOrder)]
 pub struct TopUpOrderView {
     #[schema(example = "top_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
     pub id: String,
@@ -363,6 +373,7 @@ pub fn order_view(app: &App, listed: &Listed) -> Result<OrderView> {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OrderPlaced)]
 pub struct PlacedView {
     #[schema(example = true)]
     pub success: bool,
@@ -373,6 +384,7 @@ pub struct PlacedView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = TopUpPlaced)]
 pub struct TopUpPlacedView {
     #[schema(example = true)]
     pub success: bool,
@@ -385,6 +397,7 @@ pub struct TopUpPlacedView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OrderCancelled)]
 pub struct CancelledView {
     #[schema(example = true)]
     pub success: bool,
@@ -397,6 +410,7 @@ pub struct CancelledView {
 /// One order or one top-up.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OrderFound)]
 pub struct FoundView {
     #[schema(example = true)]
     pub success: bool,
@@ -412,6 +426,7 @@ pub struct FoundView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OrderList)]
 pub struct OrdersView {
     #[schema(example = true)]
     pub success: bool,
@@ -429,6 +444,7 @@ pub struct OrdersView {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Usage)]
 pub struct UsageView {
     #[schema(example = true)]
     pub success: bool,

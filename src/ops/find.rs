@@ -22,7 +22,7 @@ pub async fn find(app: &App, text: &str) -> Result<Found> {
             if let Some((account, seq)) = ids::parse_order_no(&text.to_uppercase()) {
                 ids.extend(orders::by_number(tx, account, seq)?.map(|order| order.id));
             }
-            ids.extend(orders::all_with_iccid(tx, &text)?);
+            ids.extend(orders::with_iccid(tx, &text, 50)?);
             ids.extend(claims::find(tx, &text)?);
             let by_id = accounts::find(tx, &text)?;
             // Emails are kept in lower case.

@@ -20,8 +20,11 @@ use crate::store::orders::{self, Look, Offer, PageFilter, PageQuery};
 use crate::store::tx::Tx;
 use crate::store::{claims, wallet};
 
-/// Recovery leaves an order alone for this long after its asker must have given up.
+/// Recovery leaves an order alone for at most this long after its asker must have given up.
 const ASK_MARGIN_MS: i64 = 5_000;
+
+/// Suppliers reuse ICCIDs, but not more often than this.
+const MOST_OF_ONE_ICCID: i64 = 100;
 
 /// Who buys, and through which key.
 #[derive(Clone, Debug)]
@@ -69,7 +72,8 @@ pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId
 
 /// Until when this process may be asking the supplier about something begun now.
 pub(super) fn ask_until(app: &App, now: Time) -> Time {
-    now.plus_millis(app.settings.supplier_timeout_ms + ASK_MARGIN_MS)
+    let asking = app.settings.supplier_timeout_ms;
+    now.plus_millis(asking + asking.min(ASK_MARGIN_MS))
 }
 
 struct Draft {
@@ -287,7 +291,7 @@ pub async fn list(app: &App, account: AccountNo, query: ListQuery) -> Result<Lis
 fn list_few(tx: &mut Tx, account: AccountNo, query: &ListQuery) -> Result<List> {
     let ids = match (&query.reference, &query.iccid) {
         (Some(reference), _) => claims::orders_of(tx, account, reference)?,
-        (None, Some(iccid)) => orders::all_with_iccid(tx, iccid)?,
+        (None, Some(iccid)) => orders::with_iccid(tx, iccid, MOST_OF_ONE_ICCID)?,
         (None, None) => Vec::new(),
     };
     let mut found = Vec::new();

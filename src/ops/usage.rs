@@ -32,7 +32,8 @@ pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {
     let esim = order.esim.as_ref().ok_or_else(|| Error::fault("a delivered order without its eSIM"))?;
     let supplier = app.supplier(&order.supplier)?;
     let ask = supplier.usage(Reading { profile: &esim.profile, now: app.now() });
-    let usage = match tokio::time::timeout(PATIENCE, ask).await {
+    let patience = PATIENCE.min(Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs()));
+    let usage = match tokio::time::timeout(patience, ask).await {
         Ok(Answer::Done(usage)) => Some(usage),
         Ok(Answer::Refused(_) | Answer::NotSent(_) | Answer::Doubt(_)) | Err(_) => None,
     };

@@ -17,6 +17,9 @@ mod pg {
     refinery::embed_migrations!("migrations/postgres");
 }
 
+/// Where refinery writes down what it applied; a database without it was never set up.
+const HISTORY: &str = "refinery_schema_history";
+const HAS_HISTORY: &str = "SELECT 1 FROM pg_class WHERE oid = to_regclass('refinery_schema_history')";
 const LOCK_KEY: i64 = 0x51_4D_47_41_54_45;
 
 /// Held while one process migrates and seeds; released when dropped.
@@ -57,14 +60,21 @@ pub fn mismatch(location: &Location) -> Result<Option<String>> {
         Location::Sqlite(path) if !path.exists() => None,
         Location::Sqlite(path) => {
             let mut connection = open_writer(path)?;
-            let last = lite::migrations::runner().get_last_applied_migration(&mut connection).map_err(Error::fault)?;
-            last.map(|m| m.version())
+            if connection.table_exists(None, HISTORY).map_err(sqlite_error)? {
+                let runner = lite::migrations::runner();
+                runner.get_last_applied_migration(&mut connection).map_err(Error::fault)?.map(|m| m.version())
+            } else {
+                None
+            }
         }
         Location::Postgres(url) => {
             let mut session = Session::connect(url)?;
-            let last =
-                pg::migrations::runner().get_last_applied_migration(session.client()).map_err(Error::fault)?;
-            last.map(|m| m.version())
+            if session.query(HAS_HISTORY, &[])?.is_empty() {
+                None
+            } else {
+                let runner = pg::migrations::runner();
+                runner.get_last_applied_migration(session.client()).map_err(Error::fault)?.map(|m| m.version())
+            }
         }
     };
     Ok(match applied {

@@ -132,6 +132,13 @@ impl Store {
     }
 }
 
+/// A connection as the writer opens it, for the benchmark's reference.
+pub fn writer_connection(path: &std::path::Path) -> Result<rusqlite::Connection> {
+    let connection = sqlite::open_writer(path)?;
+    sqlite::grow_wal(&connection)?;
+    Ok(connection)
+}
+
 /// Every statement of every noun, for the test that prepares each on both databases.
 pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
     let nouns: &[(&'static str, &'static [(&'static str, Sql)])] = &[

@@ -87,9 +87,8 @@ queries! {
     ORPHAN_FOUND = "UPDATE orders SET orphan = 'OPEN', orphan_profile = ?2 WHERE id = ?1 AND orphan IS NULL";
     ORPHAN_ENDED = "UPDATE orders SET orphan = ?2 WHERE id = ?1 AND orphan = 'OPEN'";
     BY_ID = select_order!("WHERE o.id = ?1");
-    BY_ICCID = select_order!("WHERE s.iccid = ?1 AND o.esim_order IS NULL ORDER BY s.order_id DESC LIMIT 1");
     BY_NUMBER = select_order!("WHERE o.account = ?1 AND o.seq = ?2");
-    BY_PROFILE_OF_ICCID = "SELECT order_id FROM esims WHERE iccid = ?1 ORDER BY order_id DESC";
+    OF_ICCID = "SELECT order_id FROM esims WHERE iccid = ?1 ORDER BY order_id DESC LIMIT ?2";
     PAGE = select_order!("WHERE o.account = ?1 AND o.seq IS NOT NULL AND o.seq < ?2
                 AND o.status IN ('FULFILLED', 'CANCELLING', 'CANCELLED') ORDER BY o.seq DESC LIMIT ?3 OFFSET ?4");
     FILTERED = select_order!("WHERE o.account = ?1 AND o.seq IS NOT NULL AND o.seq < ?2
@@ -98,13 +97,14 @@ queries! {
     COUNT_FILTERED = "SELECT COUNT(*) FROM orders WHERE account = ?1 AND seq IS NOT NULL
                 AND ((CAST(?2 AS TEXT) IS NULL AND status IN ('FULFILLED', 'CANCELLING', 'CANCELLED')) OR status = ?2)
                 AND created_at >= ?3 AND created_at < ?4";
-    COUNT_PROVISIONING = "SELECT COUNT(*) FROM orders WHERE account = ?1 AND seq IS NOT NULL
+    /// Worded so that only the small index over open orders fits it.
+    COUNT_PROVISIONING = "SELECT COUNT(*) FROM orders WHERE account = ?1 AND esim_order IS NULL
                 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
     TOPUPS_LITE (Sqlite) = select_order!("WHERE o.esim_order IN (SELECT value FROM json_each(?1)) ORDER BY o.id");
     TOPUPS_PG (Postgres) = select_order!("WHERE o.esim_order IN (SELECT json_array_elements_text(CAST(CAST(?1 AS TEXT) AS JSON))) ORDER BY o.id");
-    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND o.ask_until < ?1 ORDER BY o.id LIMIT ?2");
+    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND o.ask_until < ?1 LIMIT ?2");
     ORPHANS = "SELECT id, orphan_profile FROM orders WHERE orphan IS NOT NULL AND orphan = 'OPEN' LIMIT 100";
-    OPEN_COUNTS = "SELECT status, COUNT(*) FROM orders WHERE status IN ('PROVISIONING', 'CANCELLING') AND created_at < ?1 GROUP BY status";
+    OPEN_COUNTS = "SELECT status, COUNT(*) FROM orders WHERE status IN ('PROVISIONING', 'CANCELLING') AND updated_at < ?1 GROUP BY status";
     RECENT = select_order!("WHERE (CAST(?1 AS BIGINT) IS NULL OR o.account = ?1) AND (CAST(?2 AS TEXT) IS NULL OR o.status = ?2)
                 ORDER BY o.id DESC LIMIT ?3");
 }
@@ -320,16 +320,19 @@ pub fn by_id(tx: &mut Tx, id: &OrderId) -> Result<Option<Order>> {
 
 /// The order that delivered the newest profile sold under this ICCID, whoever owns it.
 pub fn by_iccid(tx: &mut Tx, iccid: &str) -> Result<Option<Order>> {
-    tx.opt(BY_ICCID, params![iccid], read_order)
+    match with_iccid(tx, iccid, 1)?.first() {
+        Some(id) => by_id(tx, id),
+        None => Ok(None),
+    }
 }
 
 pub fn by_number(tx: &mut Tx, account: AccountNo, seq: i64) -> Result<Option<Order>> {
     tx.opt(BY_NUMBER, params![account, seq], read_order)
 }
 
-/// Every order that delivered this ICCID, newest first.
-pub fn all_with_iccid(tx: &mut Tx, iccid: &str) -> Result<Vec<OrderId>> {
-    tx.all(BY_PROFILE_OF_ICCID, params![iccid], |row| Ok(OrderId::from_text(row.text(0)?)))
+/// The orders that delivered this ICCID, newest first.
+pub fn with_iccid(tx: &mut Tx, iccid: &str, limit: i64) -> Result<Vec<OrderId>> {
+    tx.all(OF_ICCID, params![iccid, limit], |row| Ok(OrderId::from_text(row.text(0)?)))
 }
 
 pub struct PageQuery {

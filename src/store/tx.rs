@@ -221,6 +221,12 @@ impl<'c> Tx<'c> {
         Tx { db, wrote: false, rerun }
     }
 
+    /// A transaction that the caller has begun and will end. The benchmark's reference uses it; the service
+    /// writes through `Store`.
+    pub fn sqlite(connection: &'c rusqlite::Connection) -> Tx<'c> {
+        Tx::new(Db::Sqlite(connection), false)
+    }
+
     pub fn is_postgres(&self) -> bool {
         matches!(self.db, Db::Postgres(_))
     }
@@ -352,6 +358,9 @@ pub(super) fn postgres_error(error: postgres::Error) -> Error {
         }
         None => FaultKind::Other,
     };
-    let server = error.as_db_error().map(|e| format!(": {} {}", e.code().code(), e.message())).unwrap_or_default();
-    Error::Fault(Fault { what: format!("postgres: {error}{server}"), kind })
+    let cause = match error.as_db_error() {
+        Some(server) => format!(": {} {}", server.code().code(), server.message()),
+        None => std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default(),
+    };
+    Error::Fault(Fault { what: format!("postgres: {error}{cause}"), kind })
 }

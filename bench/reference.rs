@@ -1,0 +1,194 @@
+//! What the gateway is measured against, and what fills its databases: run by `bench/run`.
+//!
+//! - `bare ADDRESS FILE [ENCODING]`: axum answering the bytes of a file, and nothing else;
+//! - `ceiling DIR SECONDS`: both writes of an order on SQLite, in one thread, in groups of 64, without HTTP;
+//! - `partners URL COUNT FILE`: partners with money, their keys written to a file;
+//! - `fill URL COUNT`: that many orders, through the same operations as the doors use.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderValue, header};
+use simgate::app::App;
+use simgate::config::{Raw, Settings};
+use simgate::domain::esim::Esim;
+use simgate::domain::ids::{AccountNo, OrderId};
+use simgate::domain::ledger::Entry;
+use simgate::domain::money::Usd;
+use simgate::domain::order::{Order, OrderStatus};
+use simgate::domain::time::Time;
+use simgate::ops::operator::{self, NewPartner};
+use simgate::ops::orders::{self, Buyer, Purchase};
+use simgate::start::{self, Role};
+use simgate::store::tx::Tx;
+use simgate::vault;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const GROUP: usize = 64;
+const WALLETS: i64 = 1_000;
+const PLAN: &str = "JP-1GB-7D";
+
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match arguments.as_slice() {
+        ["bare", address, file, rest @ ..] => runtime.block_on(bare(address, file, rest.first().copied())),
+        ["ceiling", dir, seconds] => runtime.block_on(ceiling(Path::new(dir), seconds.parse()?)),
+        ["partners", url, count, file] => runtime.block_on(partners(url, count.parse()?, file)),
+        ["fill", url, count] => runtime.block_on(fill(url, count.parse()?)),
+        other => Err(format!("unknown arguments {other:?}").into()),
+    }
+}
+
+async fn bare(address: &str, file: &str, encoding: Option<&str>) -> Outcome {
+    let body = Bytes::from(std::fs::read(file)?);
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(encoding) = encoding {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::try_from(encoding)?);
+    }
+    let answer = axum::routing::get(move || async move { (headers.clone(), body.clone()) });
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    let listener = axum::serve::ListenerExt::tap_io(listener, |stream| drop(stream.set_nodelay(true)));
+    Ok(axum::serve(listener, axum::Router::new().fallback(answer)).await?)
+}
+
+async fn open(url: &str) -> Outcome<App> {
+    let flags: BTreeMap<String, String> = [("database_url", url), ("log", "warn"), ("write_queue", "100000")]
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .into();
+    let settings = Settings::check(&Raw::collect(&flags, std::iter::empty(), None)?)?;
+    Ok(start::open(settings, Role::Server).await?)
+}
+
+async fn partners(url: &str, count: usize, file: &str) -> Outcome {
+    let app = open(url).await?;
+    let mut out = std::fs::File::create(file)?;
+    for number in 0..count {
+        let new =
+            NewPartner { name: format!("Partner {number}"), email: None, credit: Usd::dollars(100_000_000) };
+        let made = operator::create_partner(&app, "bench", new).await?;
+        writeln!(out, "{} {}", made.key.id, made.key.secret)?;
+    }
+    app.store.close();
+    Ok(())
+}
+
+async fn fill(url: &str, count: usize) -> Outcome {
+    let app = open(url).await?;
+    let mut buyers = Vec::new();
+    for partner in operator::partners(&app).await?.into_iter().filter(|partner| partner.name != "Demo Travel") {
+        let keys = operator::list_keys(&app, Some(partner.no)).await?;
+        buyers.push(Buyer { account: partner.no, key_id: keys[0].id.to_string(), limited: false });
+    }
+    let clients = (0..256).map(|client| {
+        let (app, buyers) = (app.clone(), buyers.clone());
+        tokio::spawn(async move {
+            for number in (client..count).step_by(256) {
+                let purchase = Purchase {
+                    package_code: PLAN.into(),
+                    reference: Some(format!("fill-{:x}", vault::random())),
+                    max_price: None,
+                    esim_order: None,
+                };
+                orders::place(&app, buyers[number % buyers.len()].clone(), purchase).await.map_err(|e| e.to_string())?;
+            }
+            Ok::<(), String>(())
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await??;
+    }
+    app.tasks.close();
+    app.tasks.wait().await;
+    app.store.close();
+    Ok(())
+}
+
+/// The statements of both writes, as the gateway runs them, with nothing around them.
+async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
+    let path = dir.join("ceiling.db");
+    let url = format!("sqlite:{}", path.display());
+    std::env::set_current_dir(dir)?;
+    partners(&url, WALLETS as usize, "ceiling.keys").await?;
+    let app = open(&url).await?;
+    let keys = operator::list_keys(&app, None).await?;
+    let key = keys[0].id.to_string();
+    app.store.close();
+    let connection = simgate::store::writer_connection(&path)?;
+    let started = Instant::now();
+    let mut placed = 0;
+    while started.elapsed() < Duration::from_secs(seconds) {
+        let batch: Vec<Order> = (0..GROUP as i64).map(|n| order(AccountNo(2 + (placed + n) % WALLETS), &key)).collect();
+        group(&connection, |tx| {
+            for order in &batch {
+                let reference = order.reference.as_deref();
+                simgate::store::orders::look(tx, order.account, &key, reference, PLAN)?;
+                let entry = Entry::hold(&order.id, order.account, order.price);
+                simgate::store::orders::hold(tx, order, &entry)?.ok_or_else(|| simgate::error::Error::fault("poor"))?;
+            }
+            Ok(())
+        })?;
+        group(&connection, |tx| {
+            for order in &batch {
+                let entry = Entry::fulfilled(&order.id, order.price, "sim", order.cost);
+                simgate::store::orders::fulfil(tx, &order.id, order.esim.as_ref(), &entry, order.created_at)?;
+            }
+            Ok(())
+        })?;
+        placed += GROUP as i64;
+    }
+    println!("{:.0}", placed as f64 / started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn group(connection: &rusqlite::Connection, body: impl FnOnce(&mut Tx) -> simgate::error::Result<()>) -> Outcome {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    body(&mut Tx::sqlite(connection))?;
+    connection.prepare_cached("COMMIT")?.execute([])?;
+    Ok(())
+}
+
+fn order(account: AccountNo, key: &str) -> Order {
+    let now = Time::from_micros(1_800_000_000_000_000 + (vault::random() as u32 as i64));
+    let id = OrderId::esim(now, vault::random());
+    let iccid = format!("89{:017}", vault::random() % 100_000_000_000_000_000);
+    let esim = Esim {
+        order: id.clone(),
+        profile: format!("{id}.1024.7.{}", now.micros()),
+        iccid,
+        sealed: vec![7; 75],
+        install_by: Some(now),
+        last_usage: None,
+    };
+    Order {
+        id,
+        account,
+        seq: None,
+        esim_order: None,
+        reference: Some(format!("ref-{:x}", vault::random())),
+        package_code: PLAN.into(),
+        plan_name: "Japan 1 GB 7 days".into(),
+        family: "JP".into(),
+        data_mb: 1024,
+        duration_days: 7,
+        price: Usd::from_micros(820_000),
+        cost: Usd::from_micros(740_000),
+        supplier: "sim".into(),
+        key_id: key.into(),
+        status: OrderStatus::Provisioning,
+        ask_until: now,
+        created_at: now,
+        updated_at: now,
+        failure: None,
+        esim: Some(esim),
+    }
+}
