@@ -109,6 +109,7 @@ impl Refusal {
             NotCancellable(reason) => (409, "NOT_CANCELLABLE", "Not cancellable", format!("This order cannot be cancelled: {}.", reason.as_str())),
             NotFailable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING can be failed.".into()),
             NotRetryable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING or CANCELLING can be retried.".into()),
+            RefundTooLarge { left } => (409, "LIMIT_EXCEEDED", "Refund too large", format!("At most {left} USD can still be given back for this order.")),
             EsimNotActive => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM is cancelled or expired and takes no top-ups.".into()),
             EsimCancelled => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM was cancelled and cannot be moved.".into()),
             WrongPlanType => (422, "WRONG_PLAN_TYPE", "Wrong plan type", "This plan cannot be used here: orders take BASE plans, top-ups take one of the eSIM's topup-plans.".into()),

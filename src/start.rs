@@ -72,10 +72,11 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
     Ok(app)
 }
 
-/// Migrates only.
-pub async fn migrate(settings: &Settings) -> Result<()> {
-    let location = settings.database.clone();
-    on_plain_thread(move || migrate::run(&location).map(drop)).await
+/// Brings the database to this program's schema, stamps and seeds it, and ends.
+pub async fn migrate(settings: Settings) -> Result<()> {
+    let app = open(settings, Role::Server).await?;
+    let _ = tokio::task::spawn_blocking(move || app.store.close()).await;
+    Ok(())
 }
 
 /// The blocking PostgreSQL client must not run on a thread of the async runtime.

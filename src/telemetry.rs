@@ -1,5 +1,6 @@
 //! Logs to stderr, and metrics in Prometheus' text form. Neither ever holds a secret, a token or a body.
 
+use std::io::IsTerminal;
 use std::sync::OnceLock;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -16,6 +17,7 @@ pub fn init_logs(filter: &str, json: bool) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(parsed.unwrap_or_else(|_| EnvFilter::new("info")))
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     // A second initialisation, as tests make it, keeps the first.
     let _ = if json { builder.json().try_init() } else { builder.try_init() };

@@ -238,7 +238,7 @@ fn run_to_end(command: impl Future<Output = Outcome>) -> Outcome {
 }
 
 async fn migrate(raw: &Raw, settings: Settings) -> Outcome {
-    start::migrate(&settings).await?;
+    start::migrate(settings).await?;
     let record = Record::new()
         .with("database", settings::database(raw))
         .with("migrated", true);

@@ -187,7 +187,7 @@ impl Entry {
     /// The operator gives money for an order out of kindness; the sale stands.
     pub fn goodwill_refund(id: &EntryId, order: &OrderId, buyer: AccountNo, amount: Usd) -> Entry {
         let legs = [(Account::Goodwill, amount), (Account::Wallet(buyer), amount.negated())];
-        Entry::new(id.to_string(), EntryKind::Refund, Some(order), &legs)
+        Entry::new(format!("{order}.refund.{id}"), EntryKind::Refund, Some(order), &legs)
     }
 
     pub fn operator_credit(id: &EntryId, kind: CreditKind, wallet: AccountNo, amount: Usd) -> Entry {

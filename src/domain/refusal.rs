@@ -39,6 +39,7 @@ pub enum Refusal {
     NotCancellable(CancelReason),
     NotFailable,
     NotRetryable,
+    RefundTooLarge { left: Usd },
     EsimNotActive,
     EsimCancelled,
     WrongPlanType,

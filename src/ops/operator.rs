@@ -212,6 +212,10 @@ async fn adjust(app: &App, actor: &str, command: &'static str, what: Adjustment,
             if tx.is_rerun() && ledger::exists(tx, &entry.id)? {
                 return Ok(wallet::read(tx, what.account)?.balance);
             }
+            if let Some(order) = &entry.order {
+                wallet::lock(tx, what.account)?;
+                require_refundable(tx, order, what.amount)?;
+            }
             let text = Note { actor: Some(&actor_name), text: Some(&what.reason) };
             let balance = ledger::post(tx, &entry, now, text, false)?.unwrap_or_default();
             audit::record(tx, &note)?;
@@ -274,13 +278,25 @@ pub async fn fail_order(app: &App, actor: &str, id: &str, reason: &str) -> Resul
     }
 }
 
-/// Pays money back for an order out of goodwill; the sale and the eSIM stay. Answers the new balance.
+/// Pays money back for a delivered order out of goodwill, at most its price in all; the sale and the eSIM stay.
+/// Answers the new balance.
 pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason: &str) -> Result<Usd> {
     let order = order(app, id).await?;
     let entry = Entry::goodwill_refund(&app.new_entry_id(), &order.id, order.account, amount);
     let what =
         Adjustment { account: order.account, amount, kind: CreditKind::Goodwill, reason: reason.to_string() };
     adjust(app, actor, "order refund", what, entry).await
+}
+
+/// Called under the wallet's lock, so that two refunds at once cannot both take the rest.
+fn require_refundable(tx: &mut Tx, id: &OrderId, amount: Usd) -> Result<()> {
+    let order = orders::by_id(tx, id)?.ok_or(Refusal::OrderNotFound)?;
+    let left = match order.status {
+        OrderStatus::Fulfilled => order.price.minus(ledger::goodwill_for(tx, id)?),
+        // What failed or was cancelled is paid back already; the rest is not decided yet.
+        OrderStatus::Provisioning | OrderStatus::Failed | OrderStatus::Cancelling | OrderStatus::Cancelled => Usd::ZERO,
+    };
+    if amount > left { Err(Refusal::RefundTooLarge { left }.into()) } else { Ok(()) }
 }
 
 async fn record(app: &App, deed: Deed) -> Result<()> {

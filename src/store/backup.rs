@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use postgres::config::Host;
+
 use super::Location;
 use super::sqlite::open_reader;
 use super::tx::sqlite_error;
@@ -27,9 +29,7 @@ pub fn copy(location: &Location, to: &Path) -> Result<Backup> {
             Ok(Backup::Done)
         }
         Location::Postgres(url) => {
-            let outcome =
-                Command::new("pg_dump").args(["--format=custom", "--file"]).arg(to).arg("--dbname").arg(url).output();
-            match outcome {
+            match pg_dump(url, to)?.output() {
                 Ok(output) if output.status.success() => Ok(Backup::Done),
                 Ok(output) => Err(Error::fault(format!(
                     "pg_dump failed: {}",
@@ -43,4 +43,29 @@ pub fn copy(location: &Location, to: &Path) -> Result<Backup> {
             }
         }
     }
+}
+
+/// The connection goes by the environment: arguments can be read by every user of the machine.
+fn pg_dump(url: &str, to: &Path) -> Result<Command> {
+    let config: postgres::Config = url.parse().map_err(|_| Error::fault("the database URL is not valid"))?;
+    let mut command = Command::new("pg_dump");
+    command.args(["--format=custom", "--file"]).arg(to);
+    match config.get_hosts().first() {
+        Some(Host::Tcp(host)) => drop(command.env("PGHOST", host)),
+        Some(Host::Unix(path)) => drop(command.env("PGHOST", path)),
+        None => {}
+    }
+    if let Some(port) = config.get_ports().first() {
+        command.env("PGPORT", port.to_string());
+    }
+    if let Some(user) = config.get_user() {
+        command.env("PGUSER", user);
+    }
+    if let Some(password) = config.get_password() {
+        command.env("PGPASSWORD", String::from_utf8_lossy(password).as_ref());
+    }
+    if let Some(name) = config.get_dbname() {
+        command.env("PGDATABASE", name);
+    }
+    Ok(command)
 }

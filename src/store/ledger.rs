@@ -3,6 +3,7 @@
 
 use super::tx::{Param, Row, Sql, Tx, params, queries};
 use super::wallet::{self, Line};
+use crate::domain::ids::OrderId;
 use crate::domain::ledger::{Account, Entry};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
@@ -13,15 +14,17 @@ queries! {
     ENTRY = "INSERT INTO entries (id, kind, at, actor, note) VALUES (?1, ?2, ?3, ?4, ?5)";
     POSTING = "INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    GIVEN_FOR = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings
+                 WHERE account = 'goodwill' AND entry >= ?1 AND entry < ?2";
     COUNTS = "SELECT (SELECT COUNT(*) FROM entries), (SELECT COUNT(*) FROM postings),
                      (SELECT COUNT(*) FROM wallets), (SELECT COUNT(*) FROM orders)";
     UNBALANCED = "SELECT entry, CAST(SUM(amount) AS BIGINT) FROM postings GROUP BY entry HAVING SUM(amount) <> 0 LIMIT 10";
     EMPTY_ENTRIES = "SELECT e.id, CAST(0 AS BIGINT) FROM entries e LEFT JOIN postings p ON p.entry = e.id WHERE p.entry IS NULL LIMIT 10";
     LOST_POSTINGS = "SELECT p.entry, p.leg FROM postings p LEFT JOIN entries e ON e.id = p.entry WHERE e.id IS NULL LIMIT 10";
-    WALLETS_OFF = "SELECT CAST(w.account AS TEXT), w.balance + COALESCE(s.total, 0) FROM wallets w
+    WALLETS_OFF = "SELECT a.id, w.balance + COALESCE(s.total, 0) FROM wallets w JOIN accounts a ON a.no = w.account
         LEFT JOIN (SELECT wallet, CAST(SUM(amount) AS BIGINT) AS total FROM postings WHERE wallet IS NOT NULL GROUP BY wallet) s
         ON s.wallet = w.account WHERE w.balance <> -COALESCE(s.total, 0) OR w.balance < 0 LIMIT 10";
-    LINES_OFF = "SELECT CAST(w.account AS TEXT), w.lines - COALESCE(s.n, 0) FROM wallets w
+    LINES_OFF = "SELECT a.id, w.lines - COALESCE(s.n, 0) FROM wallets w JOIN accounts a ON a.no = w.account
         LEFT JOIN (SELECT wallet, COUNT(*) AS n, MAX(line) AS last FROM postings WHERE wallet IS NOT NULL GROUP BY wallet) s
         ON s.wallet = w.account WHERE w.lines <> COALESCE(s.n, 0) OR w.lines <> COALESCE(s.last, 0) LIMIT 10";
     RUNNING_OFF = "SELECT p.entry, p.balance - q.balance + p.amount FROM postings p
@@ -38,7 +41,7 @@ queries! {
         WHERE o.status IN ('FULFILLED', 'CANCELLING') AND COALESCE(h.total, 0) <> o.cost LIMIT 10";
     ESIM_MISSING = "SELECT o.id, CAST(0 AS BIGINT) FROM orders o LEFT JOIN esims s ON s.order_id = o.id
         WHERE o.seq IS NOT NULL AND o.status IN ('FULFILLED', 'CANCELLING', 'CANCELLED') AND s.order_id IS NULL LIMIT 10";
-    COUNTERS_OFF = "SELECT CAST(w.account AS TEXT), w.placed - COALESCE(s.placed, 0) FROM wallets w
+    COUNTERS_OFF = "SELECT a.id, w.placed - COALESCE(s.placed, 0) FROM wallets w JOIN accounts a ON a.no = w.account
         LEFT JOIN (SELECT account, COUNT(*) AS placed, SUM(CASE WHEN status = 'FAILED' THEN 1 ELSE 0 END) AS failed
                    FROM orders WHERE seq IS NOT NULL GROUP BY account) s ON s.account = w.account
         WHERE w.placed <> COALESCE(s.placed, 0) OR w.failed <> COALESCE(s.failed, 0) LIMIT 10";
@@ -46,6 +49,12 @@ queries! {
 
 pub fn exists(tx: &mut Tx, entry: &str) -> Result<bool> {
     Ok(tx.opt(EXISTS, params![entry], |_| Ok(()))?.is_some())
+}
+
+/// What was given for an order out of goodwill so far. Its entries are named after the order, so this is a short range.
+pub fn goodwill_for(tx: &mut Tx, order: &OrderId) -> Result<Usd> {
+    let (from, to) = (format!("{order}.refund."), format!("{order}.refund/"));
+    tx.one(GIVEN_FOR, params![&from, &to], |row| row.usd(0))
 }
 
 /// Who moved the money and why; both empty for the service's own doings.

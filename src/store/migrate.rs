@@ -2,7 +2,8 @@
 //! One process migrates and seeds at a time: an advisory lock on PostgreSQL, a lock file beside a SQLite database.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use super::Location;
 use super::postgres::Session;
@@ -34,6 +35,7 @@ pub fn run(location: &Location) -> Result<Lock> {
         Location::Sqlite(path) => {
             let file = File::create(lock_path(path)).map_err(|e| Error::fault(format!("{}: {e}", path.display())))?;
             file.lock().map_err(Error::fault)?;
+            create_private(path)?;
             let mut connection = open_writer(path)?;
             lite::migrations::runner().run(&mut connection).map_err(Error::fault)?;
             Ok(Lock::File { _file: file })
@@ -47,7 +49,13 @@ pub fn run(location: &Location) -> Result<Lock> {
     }
 }
 
-fn lock_path(path: &std::path::Path) -> PathBuf {
+/// A sandbox keeps its secret in the database, so only its owner may read the file. SQLite's side files follow it.
+fn create_private(path: &Path) -> Result<()> {
+    let opened = File::options().create(true).append(true).mode(0o600).open(path);
+    opened.map(drop).map_err(|error| Error::fault(format!("{}: {error}", path.display())))
+}
+
+fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(".lock");
     name.into()
