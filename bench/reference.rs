@@ -85,7 +85,8 @@ async fn partners(url: &str, count: usize, file: &str) -> Outcome {
 async fn fill(url: &str, count: usize) -> Outcome {
     let app = open(url).await?;
     let mut buyers = Vec::new();
-    for partner in operator::partners(&app).await?.into_iter().filter(|partner| partner.name != "Demo Travel") {
+    for partner in operator::partners(&app).await?.into_iter().filter(|partner| partner.name != "Demo Travel")
+    {
         let keys = operator::list_keys(&app, Some(partner.no)).await?;
         buyers.push(Buyer { account: partner.no, key_id: keys[0].id.to_string(), limited: false });
     }
@@ -99,7 +100,9 @@ async fn fill(url: &str, count: usize) -> Outcome {
                     max_price: None,
                     esim_order: None,
                 };
-                orders::place(&app, buyers[number % buyers.len()].clone(), purchase).await.map_err(|e| e.to_string())?;
+                orders::place(&app, buyers[number % buyers.len()].clone(), purchase)
+                    .await
+                    .map_err(|e| e.to_string())?;
             }
             Ok::<(), String>(())
         })
@@ -127,13 +130,15 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
     let started = Instant::now();
     let mut placed = 0;
     while started.elapsed() < Duration::from_secs(seconds) {
-        let batch: Vec<Order> = (0..GROUP as i64).map(|n| order(AccountNo(2 + (placed + n) % WALLETS), &key)).collect();
+        let batch: Vec<Order> =
+            (0..GROUP as i64).map(|n| order(AccountNo(2 + (placed + n) % WALLETS), &key)).collect();
         group(&connection, |tx| {
             for order in &batch {
                 let reference = order.reference.as_deref();
                 simgate::store::orders::look(tx, order.account, &key, reference, PLAN)?;
                 let entry = Entry::hold(&order.id, order.account, order.price);
-                simgate::store::orders::hold(tx, order, &entry)?.ok_or_else(|| simgate::error::Error::fault("poor"))?;
+                simgate::store::orders::hold(tx, order, &entry)?
+                    .ok_or_else(|| simgate::error::Error::fault("poor"))?;
             }
             Ok(())
         })?;
@@ -150,7 +155,10 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
     Ok(())
 }
 
-fn group(connection: &rusqlite::Connection, body: impl FnOnce(&mut Tx) -> simgate::error::Result<()>) -> Outcome {
+fn group(
+    connection: &rusqlite::Connection,
+    body: impl FnOnce(&mut Tx) -> simgate::error::Result<()>,
+) -> Outcome {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     body(&mut Tx::sqlite(connection))?;
     connection.prepare_cached("COMMIT")?.execute([])?;

@@ -47,7 +47,9 @@ impl Deref for App {
 impl App {
     pub fn new(settings: Settings, store: Arc<Store>, vault: Vault) -> Result<App> {
         if settings.mode == Mode::Live {
-            return Err(Error::settings("mode is live: it needs a real supplier, and this build has only the simulator"));
+            return Err(Error::settings(
+                "mode is live: it needs a real supplier, and this build has only the simulator",
+            ));
         }
         let sim = Sim::new(store.clone(), settings.sandbox_plans, settings.sandbox_journal.as_deref())?;
         Ok(App(Arc::new(Parts {

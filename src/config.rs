@@ -124,10 +124,11 @@ impl Raw {
         let mut raw: BTreeMap<&'static str, (String, String)> =
             SPECS.iter().map(|spec| (spec.name, (spec.default.to_string(), "default".to_string()))).collect();
         if let Some((path, text)) = file {
-            let table: toml::Table =
-                toml::from_str(text).map_err(|e| ConfigError(format!("{path} is not valid TOML: {}", e.message())))?;
+            let table: toml::Table = toml::from_str(text)
+                .map_err(|e| ConfigError(format!("{path} is not valid TOML: {}", e.message())))?;
             for (name, value) in table {
-                let spec = known(&name).ok_or_else(|| ConfigError(format!("{path} has an unknown setting {name:?}")))?;
+                let spec = known(&name)
+                    .ok_or_else(|| ConfigError(format!("{path} has an unknown setting {name:?}")))?;
                 let text = match value {
                     toml::Value::String(text) => text,
                     toml::Value::Array(items) => {
@@ -141,8 +142,9 @@ impl Raw {
         }
         for (variable, value) in env {
             let Some(name) = variable.strip_prefix("SIMGATE_") else { continue };
-            let spec = known(&name.to_lowercase())
-                .ok_or_else(|| ConfigError(format!("{variable} in the environment is not a setting of simgate")))?;
+            let spec = known(&name.to_lowercase()).ok_or_else(|| {
+                ConfigError(format!("{variable} in the environment is not a setting of simgate"))
+            })?;
             raw.insert(spec.name, (value, format!("{variable} in the environment")));
         }
         for (name, value) in flags {
@@ -157,7 +159,12 @@ impl Raw {
     }
 
     /// Empty means not set.
-    fn parse<T>(&self, name: &str, allowed: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, ConfigError> {
+    fn parse<T>(
+        &self,
+        name: &str,
+        allowed: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, ConfigError> {
         let (text, source) = &self.0[name];
         if text.is_empty() {
             return Ok(None);
@@ -168,7 +175,12 @@ impl Raw {
         })
     }
 
-    fn require<T>(&self, name: &str, allowed: &str, read: impl Fn(&str) -> Option<T>) -> Result<T, ConfigError> {
+    fn require<T>(
+        &self,
+        name: &str,
+        allowed: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, ConfigError> {
         self.parse(name, allowed, read)?
             .ok_or_else(|| ConfigError(format!("{name} ({}) is empty: {allowed}", self.0[name].1)))
     }
@@ -234,8 +246,10 @@ impl Settings {
         let must_be_url = "must start with http:// or https:// and have no query";
         let base_url = raw.parse("base_url", must_be_url, url)?.unwrap_or_else(|| format!("http://{listen}"));
         let rate = |name: &str, burst: &str| -> Result<Option<RateLimit>, ConfigError> {
-            let per_second = raw.require(name, "must be a whole number from 0 to 1000000", whole(0, 1_000_000))? as u32;
-            let burst = raw.require(burst, "must be a whole number from 1 to 1000000", whole(1, 1_000_000))? as u32;
+            let per_second =
+                raw.require(name, "must be a whole number from 0 to 1000000", whole(0, 1_000_000))? as u32;
+            let burst =
+                raw.require(burst, "must be a whole number from 1 to 1000000", whole(1, 1_000_000))? as u32;
             Ok((per_second > 0).then_some(RateLimit { per_second, burst }))
         };
         let millis = "must be milliseconds from 1 to 600000";
@@ -251,15 +265,21 @@ impl Settings {
                 (text.len() >= 32).then(|| SecretString::from(text))
             })?,
             trusted_proxies: raw
-                .parse("trusted_proxies", "must be networks like 10.0.0.0/8, separated by commas", parse_networks)?
+                .parse(
+                    "trusted_proxies",
+                    "must be networks like 10.0.0.0/8, separated by commas",
+                    parse_networks,
+                )?
                 .unwrap_or_default(),
             metrics_listen: raw.parse("metrics_listen", "must be ADDRESS:PORT", |t| t.parse().ok())?,
             key_limit: rate("rate_limit", "rate_burst")?,
             ip_limit: rate("ip_rate_limit", "ip_rate_burst")?,
             answer_within_ms: raw.require("answer_within_ms", millis, whole(1, 600_000))?,
             supplier_timeout_ms: raw.require("supplier_timeout_ms", millis, whole(1, 600_000))?,
-            low_balance: raw.require("low_balance_usd", "must be an amount of USD", |t| Usd::parse(t).ok())?,
-            sandbox_plans: raw.require("sandbox_plans", "must be from 0 to 1000000", whole(0, 1_000_000))? as usize,
+            low_balance: raw
+                .require("low_balance_usd", "must be an amount of USD", |t| Usd::parse(t).ok())?,
+            sandbox_plans: raw.require("sandbox_plans", "must be from 0 to 1000000", whole(0, 1_000_000))?
+                as usize,
             sandbox_journal: raw.parse("sandbox_journal", "must be a path", |t| Some(PathBuf::from(t)))?,
             demo_file: PathBuf::from("simgate-demo.env"),
             max_connections: raw.require("max_connections", count, whole(1, 1_000_000))? as usize,
@@ -294,7 +314,8 @@ impl Settings {
 
 /// `10.0.0.0/8,192.0.2.7`: networks or single addresses.
 pub fn parse_networks(text: &str) -> Option<Vec<IpNet>> {
-    let parse = |part: &str| part.parse::<IpNet>().ok().or_else(|| part.parse::<IpAddr>().ok().map(IpNet::from));
+    let parse =
+        |part: &str| part.parse::<IpNet>().ok().or_else(|| part.parse::<IpAddr>().ok().map(IpNet::from));
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(parse).collect()
 }
 
@@ -302,7 +323,11 @@ pub fn parse_networks(text: &str) -> Option<Vec<IpNet>> {
 mod tests {
     use super::*;
 
-    fn load(flags: &[(&str, &str)], env: &[(&str, &str)], file: Option<&str>) -> Result<Settings, ConfigError> {
+    fn load(
+        flags: &[(&str, &str)],
+        env: &[(&str, &str)],
+        file: Option<&str>,
+    ) -> Result<Settings, ConfigError> {
         let flags = flags.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let env = env.iter().map(|(k, v)| (k.to_string(), v.to_string()));
         Settings::check(&Raw::collect(&flags, env, file.map(|text| ("simgate.toml", text)))?)
@@ -321,10 +346,25 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_their_source() {
         for (flags, env, file, expected) in [
-            (vec![], vec![("SIMGATE_LISTN", "x")], None, "SIMGATE_LISTN in the environment is not a setting of simgate"),
+            (
+                vec![],
+                vec![("SIMGATE_LISTN", "x")],
+                None,
+                "SIMGATE_LISTN in the environment is not a setting of simgate",
+            ),
             (vec![], vec![], Some("lisen = 1"), "simgate.toml has an unknown setting \"lisen\""),
-            (vec![("rate_limit", "-1")], vec![], None, "rate_limit (--rate-limit) is \"-1\": must be a whole number from 0 to 1000000"),
-            (vec![], vec![("SIMGATE_SECRET", "short")], None, "secret (SIMGATE_SECRET in the environment) is \"hidden\": must have at least 32 characters"),
+            (
+                vec![("rate_limit", "-1")],
+                vec![],
+                None,
+                "rate_limit (--rate-limit) is \"-1\": must be a whole number from 0 to 1000000",
+            ),
+            (
+                vec![],
+                vec![("SIMGATE_SECRET", "short")],
+                None,
+                "secret (SIMGATE_SECRET in the environment) is \"hidden\": must have at least 32 characters",
+            ),
         ] {
             let error = load(&flags, &env, file).err().expect(expected);
             assert_eq!(error.0, expected);

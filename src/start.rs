@@ -12,9 +12,9 @@ use crate::config::{Mode, Settings};
 use crate::domain::ids::secret_text;
 use crate::domain::money::Usd;
 use crate::error::{Error, Result};
+use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::{Versions, refresh};
-use crate::ops::catalog;
 use crate::store::migrate::{self, Lock};
 use crate::store::{Capacity, Location, Store, meta};
 use crate::vault::{self, Vault};
@@ -34,11 +34,13 @@ pub enum Role {
 pub async fn open(settings: Settings, role: Role) -> Result<App> {
     let location = settings.database.clone();
     let lock = match role {
-        Role::Server => Some(on_plain_thread({
-            let location = location.clone();
-            move || migrate::run(&location)
-        })
-        .await?),
+        Role::Server => Some(
+            on_plain_thread({
+                let location = location.clone();
+                move || migrate::run(&location)
+            })
+            .await?,
+        ),
         Role::Command => {
             let found = on_plain_thread({
                 let location = location.clone();
@@ -53,7 +55,9 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
     };
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
     let capacity = match role {
-        Role::Server => Capacity { lanes: cores, readers: cores * 2, queue: settings.write_queue, grow_wal: true },
+        Role::Server => {
+            Capacity { lanes: cores, readers: cores * 2, queue: settings.write_queue, grow_wal: true }
+        }
         Role::Command => Capacity { lanes: 1, readers: 1, queue: settings.write_queue, grow_wal: false },
     };
     let store = Arc::new(Store::open(location, &capacity)?);
@@ -93,14 +97,18 @@ async fn stamp(settings: &Settings, store: &Store, role: Role) -> Result<Vault> 
     match stored_mode.as_deref() {
         Some(stored) if stored == mode => {}
         Some(stored) => {
-            return Err(Error::settings(format!("mode is {mode}, but this database was made in {stored} mode")));
+            return Err(Error::settings(format!(
+                "mode is {mode}, but this database was made in {stored} mode"
+            )));
         }
         None if role == Role::Server => store.write(0, move |tx| meta::set(tx, "mode", mode)).await?,
         None => return Err(Error::settings("the database was never served; start `simgate serve` once")),
     }
     let secret = match (settings.secret_text(), settings.mode) {
         (Some(secret), _) => secret.to_string(),
-        (None, Mode::Live) => return Err(Error::settings("secret is not set: live mode requires SIMGATE_SECRET")),
+        (None, Mode::Live) => {
+            return Err(Error::settings("secret is not set: live mode requires SIMGATE_SECRET"));
+        }
         (None, Mode::Sandbox) => sandbox_secret(store).await?,
     };
     let vault = Vault::new(&secret);
@@ -133,7 +141,9 @@ async fn seed(app: &App) -> Result<()> {
     if catalog::is_empty(app).await? {
         catalog::sync(app).await?;
     }
-    if app.settings.mode == Mode::Sandbox && app.store.read(|tx| meta::get(tx, "demo_partner")).await?.is_none() {
+    if app.settings.mode == Mode::Sandbox
+        && app.store.read(|tx| meta::get(tx, "demo_partner")).await?.is_none()
+    {
         let demo = NewPartner { name: "Demo Travel".into(), email: None, credit: DEMO_CREDIT };
         let partner = operator::create_partner(app, "seed", demo).await?;
         write_demo_file(app, partner.key.id.as_str(), &partner.key.secret)?;
@@ -217,12 +227,18 @@ fn greet(app: &App) {
         Location::Postgres(_) => "PostgreSQL".into(),
     };
     let plans = app.catalog.borrow().lists.values().map(Vec::len).max().unwrap_or(0);
-    println!("simgate {} serves {base} ({} mode, {database}, {plans} plans)", env!("CARGO_PKG_VERSION"), app.settings.mode.as_str());
+    println!(
+        "simgate {} serves {base} ({} mode, {database}, {plans} plans)",
+        env!("CARGO_PKG_VERSION"),
+        app.settings.mode.as_str()
+    );
     println!("  docs      {base}/docs");
     println!("  API       {base}/api/b2b/v1/openapi.json");
     if app.settings.demo_file.exists() {
         let file = app.settings.demo_file.display();
-        println!("  demo key  ./{file}   (try: . ./{file}; curl -H \"X-B2B-Key: $B2B_KEY\" -H \"X-B2B-Secret: $B2B_SECRET\" $B2B_URL/api/b2b/v1/balance)");
+        println!(
+            "  demo key  ./{file}   (try: . ./{file}; curl -H \"X-B2B-Key: $B2B_KEY\" -H \"X-B2B-Secret: $B2B_SECRET\" $B2B_URL/api/b2b/v1/balance)"
+        );
     }
 }
 

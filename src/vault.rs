@@ -33,7 +33,8 @@ pub fn same(a: &[u8], b: &[u8]) -> bool {
 }
 
 fn derive(secret: &str, purpose: &str) -> [u8; 32] {
-    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
+    let mut mac =
+        <Hmac<Sha256> as Mac>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
     mac.update(purpose.as_bytes());
     mac.finalize().into_bytes().into()
 }
@@ -71,10 +72,9 @@ impl Vault {
         let (nonce, secret) =
             sealed.split_at_checked(NONCE).ok_or_else(|| Error::fault("an activation code is cut short"))?;
         let payload = Payload { msg: secret, aad: order.as_str().as_bytes() };
-        let text = self
-            .cipher
-            .decrypt(Nonce::from_slice(nonce), payload)
-            .map_err(|_| Error::fault(format!("the activation code of {order} does not open with this secret")))?;
+        let text = self.cipher.decrypt(Nonce::from_slice(nonce), payload).map_err(|_| {
+            Error::fault(format!("the activation code of {order} does not open with this secret"))
+        })?;
         let text = String::from_utf8(text).map_err(Error::fault)?;
         let (smdp_address, matching_id) =
             text.split_once('\n').ok_or_else(|| Error::fault("an activation code has one part"))?;

@@ -21,13 +21,11 @@ pub fn usd(text: &str) -> Result<Usd, String> {
 
 /// An amount of USD that moves something.
 pub fn some_usd(text: &str) -> Result<Usd, String> {
-    usd(text).and_then(|amount| {
-        if amount.is_positive() {
-            Ok(amount)
-        } else {
-            Err("must be more than 0".into())
-        }
-    })
+    usd(text).and_then(
+        |amount| {
+            if amount.is_positive() { Ok(amount) } else { Err("must be more than 0".into()) }
+        },
+    )
 }
 
 /// The beginning of a period: a moment, or the first moment of a day.
@@ -70,21 +68,15 @@ pub fn email(text: &str) -> Result<String, String> {
             && !domain.contains('@')
             && !text.contains(char::is_whitespace)
     });
-    if well_formed {
-        Ok(text)
-    } else {
-        Err("must be an email address".into())
-    }
+    if well_formed { Ok(text) } else { Err("must be an email address".into()) }
 }
 
 /// Networks or addresses, separated by commas, in one spelling.
 pub fn networks(text: &str) -> Result<String, String> {
     match parse_networks(text) {
-        Some(networks) if !networks.is_empty() => Ok(networks
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(",")),
+        Some(networks) if !networks.is_empty() => {
+            Ok(networks.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+        }
         _ => Err("must be addresses or networks like 192.0.2.7,10.0.0.0/8".into()),
     }
 }
@@ -127,10 +119,7 @@ mod tests {
         assert_eq!(some_usd("0"), Err("must be more than 0".into()));
         assert_eq!(usd("-1"), Err("must not be negative".into()));
         assert_eq!(usd("1.0000001"), Err("must have at most 6 decimals".into()));
-        assert_eq!(
-            networks("10.0.0.0/8, 192.0.2.7").unwrap(),
-            "10.0.0.0/8,192.0.2.7/32"
-        );
+        assert_eq!(networks("10.0.0.0/8, 192.0.2.7").unwrap(), "10.0.0.0/8,192.0.2.7/32");
         assert!(networks("").is_err() && networks("x").is_err());
         assert_eq!(email("Ann@Example.COM").unwrap(), "ann@example.com");
         assert!(email("ann").is_err());

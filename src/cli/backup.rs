@@ -24,10 +24,7 @@ impl Backup {
         match backup::copy(app, self.path.clone()).await? {
             backup::Backup::Done => {
                 let bytes = std::fs::metadata(&self.path).map(|file| file.len() as i64).ok();
-                Ok(Record::new()
-                    .with("path", self.path.display().to_string())
-                    .with("bytes", bytes)
-                    .into())
+                Ok(Record::new().with("path", self.path.display().to_string()).with("bytes", bytes).into())
             }
             backup::Backup::RunYourself(command) => Err(Failure {
                 exit: 1,

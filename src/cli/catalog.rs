@@ -47,9 +47,7 @@ pub async fn run(app: &App, command: Command) -> Outcome {
     let record = match command {
         Command::Sync => {
             let synced = catalog::sync(app).await?;
-            Record::new()
-                .with("plans", synced.plans as i64)
-                .with("withdrawn", synced.withdrawn as i64)
+            Record::new().with("plans", synced.plans as i64).with("withdrawn", synced.withdrawn as i64)
         }
         Command::List(query) => list(app, &query),
     };
@@ -59,11 +57,7 @@ pub async fn run(app: &App, command: Command) -> Outcome {
 /// As the partner API lists them, with the cost that partners do not see.
 fn list(app: &App, query: &List) -> Record {
     let snapshot = app.catalog.borrow().clone();
-    let plans = snapshot
-        .lists
-        .get(DEFAULT_PRICE_LIST)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let plans = snapshot.lists.get(DEFAULT_PRICE_LIST).map(Vec::as_slice).unwrap_or_default();
     let mut found: Vec<&Plan> = plans.iter().filter(|plan| query.wants(plan)).collect();
     found.sort_by_key(|plan| (&plan.family, plan.data_mb, plan.duration_days, &plan.code));
     let total = found.len();
@@ -94,17 +88,12 @@ fn list(app: &App, query: &List) -> Record {
             cell(plan.retail),
         ]
     });
-    Record::new()
-        .with("total", total as i64)
-        .with("plans", Table::new(columns, rows))
+    Record::new().with("total", total as i64).with("plans", Table::new(columns, rows))
 }
 
 impl List {
     fn wants(&self, plan: &Plan) -> bool {
-        let country_fits = self
-            .country
-            .as_ref()
-            .is_none_or(|code| plan.countries.contains(code));
+        let country_fits = self.country.as_ref().is_none_or(|code| plan.countries.contains(code));
         let type_fits = self.plan_type.is_none_or(|wanted| plan.plan_type == wanted);
         country_fits && type_fits && self.query.as_ref().is_none_or(|query| has_words(plan, query))
     }
@@ -119,8 +108,5 @@ fn has_words(plan: &Plan, query: &str) -> bool {
         }
     }
     let text = text.to_lowercase();
-    query
-        .to_lowercase()
-        .split_whitespace()
-        .all(|word| text.contains(word))
+    query.to_lowercase().split_whitespace().all(|word| text.contains(word))
 }

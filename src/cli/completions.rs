@@ -19,9 +19,6 @@ impl Completions {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut super::command_line(), "simgate", &mut script);
         let script = String::from_utf8_lossy(&script).into_owned();
-        Record::new()
-            .with("shell", self.shell.to_string())
-            .with("script", script.clone())
-            .prose(script)
+        Record::new().with("shell", self.shell.to_string()).with("script", script.clone()).prose(script)
     }
 }

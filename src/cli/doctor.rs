@@ -26,38 +26,19 @@ pub async fn run(raw: &Raw, settings: Settings) -> Outcome {
     let prose: String = checks.iter().map(line).collect();
     let rows = checks.into_iter().map(|check| {
         let advice = Some(check.advice).filter(|advice| !advice.is_empty());
-        [
-            cell(check.subject),
-            cell(check.health.as_str()),
-            cell(check.finding),
-            cell(advice),
-        ]
+        [cell(check.subject), cell(check.health.as_str()), cell(check.finding), cell(advice)]
     });
     let table = Table::new(["check", "health", "finding", "advice"], rows);
-    Ok(Report {
-        record: Record::new()
-            .with("ok", passed)
-            .with("checks", table)
-            .prose(prose),
-        passed,
-    })
+    Ok(Report { record: Record::new().with("ok", passed).with("checks", table).prose(prose), passed })
 }
 
 fn line(check: &Check) -> String {
-    let Check {
-        subject,
-        health,
-        finding,
-        advice,
-    } = check;
+    let Check { subject, health, finding, advice } = check;
     let health = health.as_str();
     if advice.is_empty() {
         return format!("{health:4}  {subject:9} {finding}\n");
     }
-    format!(
-        "{health:4}  {subject:9} {finding}\n{:16}what to do: {advice}\n",
-        ""
-    )
+    format!("{health:4}  {subject:9} {finding}\n{:16}what to do: {advice}\n", "")
 }
 
 /// They are valid, or we would not be here; some are valid and still unwise.
@@ -77,13 +58,7 @@ fn check_settings(settings: &Settings) -> Check {
             "put a TLS proxy in front and set SIMGATE_BASE_URL",
         );
     }
-    Check::ok(
-        "settings",
-        format!(
-            "valid, {} mode; `simgate config` shows them",
-            settings.mode.as_str()
-        ),
-    )
+    Check::ok("settings", format!("valid, {} mode; `simgate config` shows them", settings.mode.as_str()))
 }
 
 fn advice(error: &Error) -> &'static str {

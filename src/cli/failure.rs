@@ -16,20 +16,12 @@ pub struct Failure {
 
 impl Failure {
     pub fn usage(message: impl Into<String>) -> Failure {
-        Failure {
-            exit: 2,
-            code: "INVALID_REQUEST",
-            message: message.into(),
-        }
+        Failure { exit: 2, code: "INVALID_REQUEST", message: message.into() }
     }
 
     /// A refusal told in the operator's words instead of the partner's.
     pub fn refused(refusal: Refusal, message: impl Into<String>) -> Failure {
-        Failure {
-            exit: 1,
-            code: refusal.problem().code,
-            message: message.into(),
-        }
+        Failure { exit: 1, code: refusal.problem().code, message: message.into() }
     }
 
     /// What a program reads on stdout.
@@ -40,11 +32,7 @@ impl Failure {
             code: &'static str,
             error: String,
         }
-        Document {
-            success: false,
-            code: self.code,
-            error: self.message.clone(),
-        }
+        Document { success: false, code: self.code, error: self.message.clone() }
     }
 }
 
@@ -57,20 +45,12 @@ impl From<Error> for Failure {
                 FaultKind::Conflict | FaultKind::Disconnected | FaultKind::Other => (1, "INTERNAL"),
             },
         };
-        Failure {
-            exit,
-            code,
-            message: error.to_string(),
-        }
+        Failure { exit, code, message: error.to_string() }
     }
 }
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Failure {
-        Failure {
-            exit: 2,
-            code: "INVALID_SETTINGS",
-            message: error.0,
-        }
+        Failure { exit: 2, code: "INVALID_SETTINGS", message: error.0 }
     }
 }

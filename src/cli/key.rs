@@ -66,10 +66,7 @@ async fn make(app: &App, actor: &str, create: Create) -> Result<Record, Failure>
         ips: create.ips.unwrap_or_default(),
         read_only: create.read_only,
     };
-    Ok(issued(
-        record,
-        operator::create_key(app, actor, account.no, terms).await?,
-    ))
+    Ok(issued(record, operator::create_key(app, actor, account.no, terms).await?))
 }
 
 /// Adds a fresh key and, this once, its secret.
@@ -93,10 +90,7 @@ async fn list(app: &App, partner: Option<&str>) -> Result<Record, Failure> {
 /// The public name of each account.
 pub async fn owners(app: &App) -> Result<HashMap<AccountNo, String>, Failure> {
     let partners = operator::partners(app).await?;
-    Ok(partners
-        .into_iter()
-        .map(|account| (account.no, account.id.to_string()))
-        .collect())
+    Ok(partners.into_iter().map(|account| (account.no, account.id.to_string())).collect())
 }
 
 async fn revoke(app: &App, actor: &str, key: &str) -> Result<Record, Failure> {
@@ -113,15 +107,7 @@ async fn revoke(app: &App, actor: &str, key: &str) -> Result<Record, Failure> {
 }
 
 pub fn table(keys: &[Key], owner: impl Fn(AccountNo) -> Option<String>) -> Table {
-    let columns = [
-        "apiKey",
-        "partnerId",
-        "dailyLimitUsd",
-        "ips",
-        "readOnly",
-        "createdAt",
-        "revokedAt",
-    ];
+    let columns = ["apiKey", "partnerId", "dailyLimitUsd", "ips", "readOnly", "createdAt", "revokedAt"];
     let rows = keys.iter().map(|key| {
         [
             cell(key.id.to_string()),
@@ -137,9 +123,5 @@ pub fn table(keys: &[Key], owner: impl Fn(AccountNo) -> Option<String>) -> Table
 }
 
 fn listed(networks: &str) -> Vec<String> {
-    networks
-        .split(',')
-        .filter(|network| !network.is_empty())
-        .map(str::to_string)
-        .collect()
+    networks.split(',').filter(|network| !network.is_empty()).map(str::to_string).collect()
 }

@@ -17,10 +17,8 @@ pub async fn run(app: &App, command: Command) -> Outcome {
     let Command::Verify = command;
     let verdict = ledger::verify(app).await?;
     let passed = verdict.breaches.is_empty();
-    let rows = verdict
-        .breaches
-        .into_iter()
-        .map(|breach| [cell(breach.law), cell(breach.row), cell(breach.off_by)]);
+    let rows =
+        verdict.breaches.into_iter().map(|breach| [cell(breach.law), cell(breach.row), cell(breach.off_by)]);
     let record = Record::new()
         .with("ok", passed)
         .with("entries", verdict.counts.entries)
@@ -28,13 +26,7 @@ pub async fn run(app: &App, command: Command) -> Outcome {
         .with("wallets", verdict.counts.wallets)
         .with("orders", verdict.counts.orders)
         .with("breaches", Table::new(["law", "row", "offByUsd"], rows));
-    let sentence = if passed {
-        "Every law of the ledger holds."
-    } else {
-        "The books are wrong: see the rows above."
-    };
-    Ok(Report {
-        record: record.remark(sentence),
-        passed,
-    })
+    let sentence =
+        if passed { "Every law of the ledger holds." } else { "The books are wrong: see the rows above." };
+    Ok(Report { record: record.remark(sentence), passed })
 }

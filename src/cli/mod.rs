@@ -133,11 +133,7 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
                 Format::Csv => text::csv(&report.record),
                 Format::Json => document(&report.record),
             });
-            if report.passed {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            }
+            if report.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(failure) => {
             eprintln!("error: {}", failure.message);
@@ -167,11 +163,7 @@ fn wants_csv(matches: &ArgMatches) -> bool {
 fn refuse_usage(error: &clap::Error, wants_json: bool) -> ExitCode {
     if wants_json && error.use_stderr() {
         let rendered = error.to_string();
-        let sentence = rendered
-            .trim_start_matches("error: ")
-            .split("\n\n")
-            .next()
-            .unwrap_or_default();
+        let sentence = rendered.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
         print(&document(&Failure::usage(sentence).document()));
     }
     // Nothing is left to tell anyone when even this cannot be written.
@@ -219,10 +211,7 @@ fn execute(matches: &ArgMatches) -> Result<Option<Report>, Failure> {
 }
 
 fn serve(settings: Settings) -> Result<(), Failure> {
-    let runtime = Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(Error::fault)?;
+    let runtime = Builder::new_multi_thread().enable_all().build().map_err(Error::fault)?;
     let served = runtime.block_on(start::serve(settings));
     // What did not drain in time must not hold up the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -230,18 +219,12 @@ fn serve(settings: Settings) -> Result<(), Failure> {
 }
 
 fn run_to_end(command: impl Future<Output = Outcome>) -> Outcome {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Error::fault)?
-        .block_on(command)
+    Builder::new_current_thread().enable_all().build().map_err(Error::fault)?.block_on(command)
 }
 
 async fn migrate(raw: &Raw, settings: Settings) -> Outcome {
     start::migrate(settings).await?;
-    let record = Record::new()
-        .with("database", settings::database(raw))
-        .with("migrated", true);
+    let record = Record::new().with("database", settings::database(raw)).with("migrated", true);
     Ok(record.into())
 }
 
@@ -295,11 +278,7 @@ mod tests {
         ] {
             let matches = command_line().try_get_matches_from(line.split(' ')).unwrap();
             assert!(matches.get_flag("json"), "{line}");
-            assert_eq!(
-                matches.get_one::<String>("log_format").map(String::as_str),
-                Some("json"),
-                "{line}"
-            );
+            assert_eq!(matches.get_one::<String>("log_format").map(String::as_str), Some("json"), "{line}");
             assert_eq!(
                 matches.get_one::<String>("public_sandbox").map(String::as_str),
                 Some("true"),

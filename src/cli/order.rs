@@ -82,17 +82,9 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         }
         Command::Fail { order, reason } => {
             let order = named(app, &order).await?;
-            show(
-                app,
-                operator::fail_order(app, actor, order.id.as_str(), &reason).await?,
-            )
-            .await?
+            show(app, operator::fail_order(app, actor, order.id.as_str(), &reason).await?).await?
         }
-        Command::Refund {
-            order,
-            amount,
-            reason,
-        } => {
+        Command::Refund { order, amount, reason } => {
             let order = named(app, &order).await?;
             let balance = operator::refund_order(app, actor, order.id.as_str(), amount, &reason).await?;
             Record::new()
@@ -123,9 +115,7 @@ async fn named(app: &App, text: &str) -> Result<Order, Failure> {
     let number = text.trim().to_uppercase();
     let found = if ids::parse_order_no(&number).is_some() {
         let found = find::find(app, &number).await?.orders;
-        found
-            .into_iter()
-            .find(|order| order.order_no().as_ref() == Some(&number))
+        found.into_iter().find(|order| order.order_no().as_ref() == Some(&number))
     } else {
         match operator::order(app, text).await {
             Err(Error::Refused(Refusal::OrderNotFound)) => None,
@@ -171,9 +161,7 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
     let listed = orders::with_topups(app, order).await?;
     let order = &listed.order;
     let failure = order.failure.as_ref().map(|failure| {
-        Record::new()
-            .with("code", failure.code.clone())
-            .with("detail", failure.detail.clone())
+        Record::new().with("code", failure.code.clone()).with("detail", failure.detail.clone())
     });
     Ok(Record::new()
         .with("id", order.id.to_string())
@@ -201,11 +189,7 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
 
 /// A top-up has no top-ups of its own.
 fn topups(order: &Order, topups: &[Order], owners: &HashMap<AccountNo, String>) -> Cell {
-    if order.id.is_topup() {
-        Cell::Nothing
-    } else {
-        Cell::Table(table(topups, owners))
-    }
+    if order.id.is_topup() { Cell::Nothing } else { Cell::Table(table(topups, owners)) }
 }
 
 fn is_open(order: &Order) -> bool {

@@ -60,10 +60,7 @@ impl Table {
         columns: [&'static str; N],
         rows: impl IntoIterator<Item = [Cell; N]>,
     ) -> Table {
-        Table {
-            columns: columns.into(),
-            rows: rows.into_iter().map(Vec::from).collect(),
-        }
+        Table { columns: columns.into(), rows: rows.into_iter().map(Vec::from).collect() }
     }
 }
 
@@ -125,9 +122,9 @@ impl Serialize for Cell {
         match self {
             Cell::Nothing => to.serialize_none(),
             Cell::Text(text) => to.serialize_str(text),
-            Cell::Usd(amount) => RawValue::from_string(amount.to_string())
-                .map_err(S::Error::custom)?
-                .serialize(to),
+            Cell::Usd(amount) => {
+                RawValue::from_string(amount.to_string()).map_err(S::Error::custom)?.serialize(to)
+            }
             Cell::Count(count) => to.serialize_i64(*count),
             Cell::Flag(flag) => to.serialize_bool(*flag),
             Cell::At(time) => to.serialize_str(&iso(*time)),

@@ -93,11 +93,8 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
 }
 
 async fn make(app: &App, actor: &str, create: Create) -> Result<Record, Failure> {
-    let new = NewPartner {
-        name: create.name,
-        email: create.email,
-        credit: create.credit.unwrap_or(Usd::ZERO),
-    };
+    let new =
+        NewPartner { name: create.name, email: create.email, credit: create.credit.unwrap_or(Usd::ZERO) };
     let created = operator::create_partner(app, actor, new).await?;
     let record = Record::new().with("partnerId", created.id.to_string());
     Ok(key::issued(record, created.key))
@@ -107,9 +104,7 @@ async fn show(app: &App, account: &Account) -> Result<Record, Failure> {
     let held = accounts::balance(app, account.no).await?.held;
     let keys = operator::list_keys(app, Some(account.no)).await?;
     let of_account = |_| Some(account.id.to_string());
-    Ok(details(account)
-        .with("heldUsd", held)
-        .with("keys", key::table(&keys, of_account)))
+    Ok(details(account).with("heldUsd", held).with("keys", key::table(&keys, of_account)))
 }
 
 async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
@@ -126,9 +121,7 @@ async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
         price_list: set.price_list,
         low_balance: set.low_balance,
     };
-    Ok(details(
-        &operator::change_partner(app, actor, account.id.as_str(), change).await?,
-    ))
+    Ok(details(&operator::change_partner(app, actor, account.id.as_str(), change).await?))
 }
 
 /// The account with this id or email. An email that two accounts share names neither: money could go astray.
@@ -186,10 +179,7 @@ fn cells(account: &Account) -> [Cell; 10] {
 }
 
 fn details(account: &Account) -> Record {
-    Record {
-        fields: COLUMNS.into_iter().zip(cells(account)).collect(),
-        ..Record::new()
-    }
+    Record { fields: COLUMNS.into_iter().zip(cells(account)).collect(), ..Record::new() }
 }
 
 pub fn table(accounts: &[Account]) -> Table {

@@ -53,16 +53,8 @@ pub async fn run(app: &App, command: Command) -> Outcome {
 async fn margin(app: &App, query: Margin) -> Result<Record, Failure> {
     let Period { from, to } = query.period;
     let report = reports::margin(app, from, to, query.limit).await?;
-    let columns = [
-        "orderId",
-        "partnerId",
-        "packageCode",
-        "status",
-        "salesUsd",
-        "costUsd",
-        "lossesUsd",
-        "profitUsd",
-    ];
+    let columns =
+        ["orderId", "partnerId", "packageCode", "status", "salesUsd", "costUsd", "lossesUsd", "profitUsd"];
     let rows = report.orders.into_iter().map(|line| {
         let margin = line.margin;
         let profit = margin.profit();
@@ -95,12 +87,7 @@ async fn trial_balance(app: &App) -> Result<Record, Failure> {
     let credit = lines.iter().fold(Usd::ZERO, |sum, line| sum.plus(line.credit));
     let columns = ["account", "debitUsd", "creditUsd", "balanceUsd"];
     let rows = lines.into_iter().map(|line| {
-        [
-            cell(line.account),
-            cell(line.debit),
-            cell(line.credit),
-            cell(line.debit.minus(line.credit)),
-        ]
+        [cell(line.account), cell(line.debit), cell(line.credit), cell(line.debit.minus(line.credit))]
     });
     Ok(Record::new()
         .with("debitUsd", debit)
@@ -111,18 +98,8 @@ async fn trial_balance(app: &App) -> Result<Record, Failure> {
 
 async fn wallets(app: &App) -> Result<Record, Failure> {
     let owners = reports::wallets(app).await?;
-    let total = owners
-        .iter()
-        .fold(Usd::ZERO, |sum, owner| sum.plus(owner.balance));
-    let columns = [
-        "partnerId",
-        "name",
-        "email",
-        "balanceUsd",
-        "lowBalanceUsd",
-        "isLowBalance",
-        "suspended",
-    ];
+    let total = owners.iter().fold(Usd::ZERO, |sum, owner| sum.plus(owner.balance));
+    let columns = ["partnerId", "name", "email", "balanceUsd", "lowBalanceUsd", "isLowBalance", "suspended"];
     let rows = owners.into_iter().map(|owner| {
         [
             cell(owner.id.to_string()),
@@ -134,7 +111,5 @@ async fn wallets(app: &App) -> Result<Record, Failure> {
             cell(owner.suspended),
         ]
     });
-    Ok(Record::new()
-        .with("balanceUsd", total)
-        .with("wallets", Table::new(columns, rows)))
+    Ok(Record::new().with("balanceUsd", total).with("wallets", Table::new(columns, rows)))
 }

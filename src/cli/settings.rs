@@ -21,11 +21,8 @@ pub fn on(command: Command) -> Command {
 }
 
 fn option(spec: &'static Spec) -> Arg {
-    let default = if spec.default.is_empty() {
-        String::new()
-    } else {
-        format!(" [default: {}]", spec.default)
-    };
+    let default =
+        if spec.default.is_empty() { String::new() } else { format!(" [default: {}]", spec.default) };
     let variable = spec.name.to_uppercase();
     let option = Arg::new(spec.name)
         .long(spec.name.replace('_', "-"))
@@ -37,10 +34,7 @@ fn option(spec: &'static Spec) -> Arg {
         .global(true);
     if matches!(spec.default, "true" | "false") {
         // With `=` only: a bare word after the option is the command.
-        return option
-            .num_args(0..=1)
-            .require_equals(true)
-            .default_missing_value("true");
+        return option.num_args(0..=1).require_equals(true).default_missing_value("true");
     }
     option
 }
@@ -60,36 +54,23 @@ pub fn collect(matches: &ArgMatches, file: Option<&Path>) -> Result<Raw, Failure
         Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => {
             let message = format!("{} cannot be read: {error}", path.display());
-            return Err(Failure {
-                exit: 2,
-                code: "INVALID_SETTINGS",
-                message,
-            });
+            return Err(Failure { exit: 2, code: "INVALID_SETTINGS", message });
         }
     };
     let shown = path.display().to_string();
-    Ok(Raw::collect(
-        &flags,
-        env,
-        text.as_deref().map(|text| (shown.as_str(), text)),
-    )?)
+    Ok(Raw::collect(&flags, env, text.as_deref().map(|text| (shown.as_str(), text)))?)
 }
 
 /// Commands log only warnings unless they are told what to log.
 pub fn quiet_log_filter<'a>(raw: &Raw, settings: &'a Settings) -> &'a str {
-    let untouched = raw
-        .shown()
-        .iter()
-        .any(|(name, _, source)| *name == "log" && source == "default");
+    let untouched = raw.shown().iter().any(|(name, _, source)| *name == "log" && source == "default");
     if untouched { "warn" } else { &settings.log }
 }
 
 /// The database as it may be shown: without a password.
 pub fn database(raw: &Raw) -> String {
     let mut all = raw.shown().into_iter();
-    all.find(|(name, ..)| *name == "database_url")
-        .map(|(_, value, _)| value)
-        .unwrap_or_default()
+    all.find(|(name, ..)| *name == "database_url").map(|(_, value, _)| value).unwrap_or_default()
 }
 
 /// Every setting with its effective value and where it came from.
@@ -101,11 +82,7 @@ pub fn show(raw: &Raw, settings: &Settings) -> Record {
             "checkout_url" => settings.checkout_url.clone(),
             _ => value,
         };
-        [
-            cell(name),
-            cell(Some(value).filter(|value| !value.is_empty())),
-            cell(source),
-        ]
+        [cell(name), cell(Some(value).filter(|value| !value.is_empty())), cell(source)]
     });
     Record::new().with("settings", Table::new(["name", "value", "source"], rows))
 }

@@ -12,11 +12,7 @@ pub fn render(record: &Record) -> String {
     }
     let mut lines = Vec::new();
     flatten("", record, &mut lines);
-    let width = lines
-        .iter()
-        .map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or(0);
+    let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for (name, value) in &lines {
         out.push_str(&format!("{name:width$}  {value}\n"));
@@ -60,29 +56,18 @@ fn flatten(prefix: &str, record: &Record, into: &mut Vec<(String, String)>) {
 }
 
 fn grid(table: &Table) -> String {
-    let rows: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .map(|row| row.iter().map(shown).collect())
-        .collect();
+    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(shown).collect()).collect();
     let mut out = String::new();
     let columns: Vec<(usize, bool)> = (0..table.columns.len())
         .map(|at| {
             let widest = rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-            let number = table
-                .rows
-                .iter()
-                .any(|row| matches!(row[at], Cell::Usd(_) | Cell::Count(_)));
+            let number = table.rows.iter().any(|row| matches!(row[at], Cell::Usd(_) | Cell::Count(_)));
             (widest.max(table.columns[at].len()), number)
         })
         .collect();
     let mut push = |texts: &mut dyn Iterator<Item = &str>| {
         let aligned = texts.zip(&columns).map(|(text, &(width, number))| {
-            if number {
-                format!("{text:>width$}")
-            } else {
-                format!("{text:width$}")
-            }
+            if number { format!("{text:>width$}") } else { format!("{text:width$}") }
         });
         let line: Vec<String> = aligned.collect();
         out.push_str(line.join("  ").trim_end());
@@ -101,16 +86,9 @@ fn shown(value: &Cell) -> String {
         Cell::Flag(false) => "no".into(),
         Cell::Nothing => "-".into(),
         Cell::Words(words) if words.len() > WORDS_SHOWN => {
-            format!(
-                "{} +{}",
-                words[..WORDS_SHOWN].join(","),
-                words.len() - WORDS_SHOWN
-            )
+            format!("{} +{}", words[..WORDS_SHOWN].join(","), words.len() - WORDS_SHOWN)
         }
-        other => plain(other)
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect(),
+        other => plain(other).chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
     }
 }
 
@@ -152,11 +130,7 @@ fn quoted(text: &str) -> String {
 /// `topUps` as `top ups`.
 fn words(name: &str) -> String {
     let split = |c: char| {
-        if c.is_uppercase() {
-            format!(" {}", c.to_lowercase())
-        } else {
-            c.to_string()
-        }
+        if c.is_uppercase() { format!(" {}", c.to_lowercase()) } else { c.to_string() }
     };
     name.chars().map(split).collect()
 }
@@ -180,9 +154,6 @@ mod tests {
             render(&record),
             "total  7\n\nlines:\nname    amountUsd\na b             5\nc, \"d\"      12.34\n"
         );
-        assert_eq!(
-            csv(&record),
-            "name,amountUsd\na\u{1b}b,5\n\"c, \"\"d\"\"\",12.34\n"
-        );
+        assert_eq!(csv(&record), "name,amountUsd\na\u{1b}b,5\n\"c, \"\"d\"\"\",12.34\n");
     }
 }

@@ -76,9 +76,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Debit(movement) => {
             let kind = movement.kind.unwrap_or(CreditKind::Correction);
             let (id, debit) = adjustment(app, movement, kind).await?;
-            let balance = operator::debit_wallet(app, actor, debit.clone())
-                .await
-                .map_err(too_much)?;
+            let balance = operator::debit_wallet(app, actor, debit.clone()).await.map_err(too_much)?;
             moved(id, &debit, debit.amount.negated(), balance)
         }
         Command::Statement(statement) => lines(app, statement).await?,
@@ -103,12 +101,7 @@ async fn adjustment(
     kind: CreditKind,
 ) -> Result<(String, Adjustment), Failure> {
     let account = partner::named(app, &movement.account).await?;
-    let what = Adjustment {
-        account: account.no,
-        amount: movement.amount,
-        kind,
-        reason: movement.reason,
-    };
+    let what = Adjustment { account: account.no, amount: movement.amount, kind, reason: movement.reason };
     Ok((account.id.to_string(), what))
 }
 
@@ -125,15 +118,7 @@ async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
     let account = partner::named(app, &query.account).await?;
     let Period { from, to } = query.period;
     let statement = accounts::statement(app, account.no, from, to, None, query.limit).await?;
-    let columns = [
-        "line",
-        "createdAt",
-        "type",
-        "amountUsd",
-        "balanceUsd",
-        "orderId",
-        "note",
-    ];
+    let columns = ["line", "createdAt", "type", "amountUsd", "balanceUsd", "orderId", "note"];
     let rows = statement.lines.into_iter().map(|line| {
         [
             cell(line.line),

@@ -64,12 +64,7 @@ const fn row(
     region: Region,
     aliases: &'static [&'static str],
 ) -> Country {
-    Country {
-        code,
-        name,
-        aliases,
-        region,
-    }
+    Country { code, name, aliases, region }
 }
 
 /// Sorted by code: `by_code` searches it by halves.
@@ -375,18 +370,10 @@ mod tests {
 
     #[test]
     fn people_write_other_names() {
-        for (alias, code) in [
-            ("UK", "GB"),
-            ("Holland", "NL"),
-            ("UAE", "AE"),
-            ("USA", "US"),
-            ("Burma", "MM"),
-            ("Turkey", "TR"),
-        ] {
-            assert!(
-                by_code(code).is_some_and(|country| country.aliases.contains(&alias)),
-                "{alias}"
-            );
+        for (alias, code) in
+            [("UK", "GB"), ("Holland", "NL"), ("UAE", "AE"), ("USA", "US"), ("Burma", "MM"), ("Turkey", "TR")]
+        {
+            assert!(by_code(code).is_some_and(|country| country.aliases.contains(&alias)), "{alias}");
         }
     }
 }

@@ -120,7 +120,10 @@ const SEQ_BITS: u32 = 26;
 /// The reference for people: `SG` and ten characters. It stands for (account, n-th order) under a fixed
 /// scramble, so it is unique without an index, leads back to its order, and does not show how much anyone sells.
 pub fn order_no(account: AccountNo, seq: i64) -> String {
-    assert!((0..1 << 24).contains(&account.0) && (0..1 << SEQ_BITS).contains(&seq), "account or order count too large");
+    assert!(
+        (0..1 << 24).contains(&account.0) && (0..1 << SEQ_BITS).contains(&seq),
+        "account or order count too large"
+    );
     let mut value = scramble((account.0 as u64) << SEQ_BITS | seq as u64);
     let mut text = [0u8; 12];
     text[..2].copy_from_slice(b"SG");

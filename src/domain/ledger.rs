@@ -174,7 +174,13 @@ impl Entry {
     }
 
     /// The supplier took the profile back, and gives back `returned` of its cost.
-    pub fn cancelled(order: &OrderId, buyer: AccountNo, price: Usd, supplier: &'static str, returned: Usd) -> Entry {
+    pub fn cancelled(
+        order: &OrderId,
+        buyer: AccountNo,
+        price: Usd,
+        supplier: &'static str,
+        returned: Usd,
+    ) -> Entry {
         let legs = [
             (Account::Sales, price),
             (Account::Wallet(buyer), price.negated()),
@@ -231,8 +237,11 @@ mod tests {
     fn any_step() -> impl Strategy<Value = Step> {
         prop_oneof![
             (1i64..50_000_000).prop_map(Step::Credit),
-            (1i64..9_000_000, 0i64..9_000_000, 0u8..4)
-                .prop_map(|(price, cost, outcome)| Step::Buy { price, cost, outcome }),
+            (1i64..9_000_000, 0i64..9_000_000, 0u8..4).prop_map(|(price, cost, outcome)| Step::Buy {
+                price,
+                cost,
+                outcome
+            }),
         ]
     }
 

@@ -66,7 +66,9 @@ impl Usd {
             None => (false, text),
         };
         let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
-            Some((m, e)) => (m, e.strip_prefix('+').unwrap_or(e).parse::<i32>().or(Err(MoneyError::NotANumber))?),
+            Some((m, e)) => {
+                (m, e.strip_prefix('+').unwrap_or(e).parse::<i32>().or(Err(MoneyError::NotANumber))?)
+            }
             None => (digits, 0),
         };
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

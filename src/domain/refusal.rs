@@ -17,9 +17,14 @@ pub enum Refusal {
     /// Well-formed JSON with fields that are wrong: all of them at once.
     Invalid(Vec<FieldError>),
     Unauthenticated,
-    InsufficientBalance { balance: Usd, required: Usd },
+    InsufficientBalance {
+        balance: Usd,
+        required: Usd,
+    },
     AccountSuspended,
-    DailyLimit { limit: Usd },
+    DailyLimit {
+        limit: Usd,
+    },
     ReadOnlyKey,
     AddressNotAllowed,
     PlanNotFound,
@@ -35,17 +40,27 @@ pub enum Refusal {
     PayloadTooLarge,
     UnsupportedMediaType,
     IdempotencyConflict,
-    PriceChanged { price: Usd },
+    PriceChanged {
+        price: Usd,
+    },
     NotCancellable(CancelReason),
     NotFailable,
     NotRetryable,
-    RefundTooLarge { left: Usd },
+    RefundTooLarge {
+        left: Usd,
+    },
     EsimNotActive,
     EsimCancelled,
     WrongPlanType,
-    RateLimited { retry_after_secs: u64 },
-    SupplierRejected { refunded: Usd },
-    SupplierUnavailable { refunded: Usd },
+    RateLimited {
+        retry_after_secs: u64,
+    },
+    SupplierRejected {
+        refunded: Usd,
+    },
+    SupplierUnavailable {
+        refunded: Usd,
+    },
     CarrierUnavailable,
     Overloaded,
 }

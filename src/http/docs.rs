@@ -112,7 +112,8 @@ fn operations(api: &Value) -> Vec<Operation> {
             let responses = members(&operation["responses"]).map(|(status, response)| Answer {
                 status: status.clone(),
                 about: prose(&text(&response["description"])),
-                schema: members(&response["content"]).find_map(|(_, content)| schema_name(&content["schema"])),
+                schema: members(&response["content"])
+                    .find_map(|(_, content)| schema_name(&content["schema"])),
             });
             found.push(Operation {
                 id: text(&operation["operationId"]),
@@ -140,7 +141,8 @@ fn schemas(api: &Value) -> Vec<Schema> {
 }
 
 fn fields_of(schema: &Value, place: &str) -> Vec<Field> {
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let described = members(&schema["properties"]);
     let listed = described.map(|(name, field)| Field {
         name: name.clone(),
@@ -157,7 +159,8 @@ fn schema_name(schema: &Value) -> Option<String> {
 }
 
 fn words(schema: &Value) -> String {
-    let words: Vec<&str> = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let words: Vec<&str> =
+        schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     words.join(", ")
 }
 

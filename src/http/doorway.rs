@@ -46,7 +46,8 @@ pub async fn pass(mut request: Request, next: Next) -> Response {
         headers.insert(REQUEST_ID, value);
     }
     let route = route.as_ref().map_or("(none)", |route| route.as_str()).to_string();
-    histogram!("simgate_http_request_seconds", "route" => route.clone()).record(started.elapsed().as_secs_f64());
+    histogram!("simgate_http_request_seconds", "route" => route.clone())
+        .record(started.elapsed().as_secs_f64());
     tracing::debug!(%method, route, status, request_id, ms = started.elapsed().as_millis() as u64, "request");
     counter!("simgate_http_requests_total", "route" => route, "status" => status_class(status)).increment(1);
     response
@@ -80,7 +81,11 @@ fn kept_or_new(headers: &HeaderMap) -> String {
 }
 
 fn mentions(headers: &HeaderMap, kind: &str) -> bool {
-    headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).any(|text| text.contains(kind))
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|text| text.contains(kind))
 }
 
 /// No Accept header takes anything; otherwise one of its ranges must cover JSON.

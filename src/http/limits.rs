@@ -56,7 +56,11 @@ fn limit<K: Hash + Eq + Clone>(setting: Option<RateLimit>) -> Option<Limit<K>> {
 
 impl Limits {
     pub fn new(settings: &Settings) -> Limits {
-        Limits { keys: limit(settings.key_limit), addresses: limit(settings.ip_limit), clock: DefaultClock::default() }
+        Limits {
+            keys: limit(settings.key_limit),
+            addresses: limit(settings.ip_limit),
+            clock: DefaultClock::default(),
+        }
     }
 
     pub fn by_key(&self, key: &String) -> Result<Option<Allowance>, (Refusal, Allowance)> {

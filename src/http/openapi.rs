@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
-use utoipa::openapi::{
-    ContactBuilder, Content, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, Ref, RefOr,
-    ResponseBuilder, SecurityRequirement, ServerBuilder, Type,
-};
 use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{
+    ContactBuilder, Content, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi,
+    OpenApiBuilder, Ref, RefOr, ResponseBuilder, SecurityRequirement, ServerBuilder, Type,
+};
 
 const INTRODUCTION: &str = "Buy eSIM data plans at wholesale prices from a prepaid wallet.\n\n\
 Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC. \
@@ -45,9 +45,12 @@ pub fn complete(mut api: OpenApi) -> OpenApi {
         ("partnerSecret", "X-B2B-Secret", "The secret half of the same key"),
     ] {
         let key = ApiKeyValue::with_description(header, about);
-        components.security_schemes.insert(scheme.into(), RefOr::T(SecurityScheme::ApiKey(ApiKey::Header(key))));
+        components
+            .security_schemes
+            .insert(scheme.into(), RefOr::T(SecurityScheme::ApiKey(ApiKey::Header(key))));
     }
-    let both = SecurityRequirement::new("partnerKey", Vec::<String>::new()).add("partnerSecret", Vec::<String>::new());
+    let both = SecurityRequirement::new("partnerKey", Vec::<String>::new())
+        .add("partnerSecret", Vec::<String>::new());
     api.security = Some(vec![both]);
     for item in api.paths.paths.values_mut() {
         for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
@@ -78,7 +81,12 @@ fn add_common_errors(operation: &mut Operation) {
     let problem = || Content::new(Some(Ref::from_schema_name("Problem")));
     for (status, about) in common {
         operation.responses.responses.entry(status.to_string()).or_insert_with(|| {
-            RefOr::T(ResponseBuilder::new().description(about).content("application/problem+json", problem()).build())
+            RefOr::T(
+                ResponseBuilder::new()
+                    .description(about)
+                    .content("application/problem+json", problem())
+                    .build(),
+            )
         });
     }
     for response in operation.responses.responses.values_mut() {

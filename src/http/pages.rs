@@ -111,7 +111,11 @@ pub async fn install(
 }
 
 /// `/qr/{token}.svg` or `.png`.
-pub async fn qr(_: Anyone, FromState(state): FromState<State>, Path(file): Path<String>) -> Result<Response, Refused> {
+pub async fn qr(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Path(file): Path<String>,
+) -> Result<Response, Refused> {
     let (token, kind) = file.rsplit_once('.').ok_or(Refusal::NotFound)?;
     if kind != "svg" && kind != "png" {
         return Err(Refusal::NotFound.into());
@@ -167,6 +171,7 @@ fn png(code: &QRCode) -> Result<Vec<u8>, Error> {
 }
 
 pub async fn style() -> Response {
-    let headers = [(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "public, max-age=3600")];
+    let headers =
+        [(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "public, max-age=3600")];
     (headers, STYLE).into_response()
 }

@@ -32,7 +32,8 @@ type Answer = Result<Response, Refused>;
 
 fn json(status: StatusCode, body: &impl Serialize) -> Answer {
     let bytes = serde_json::to_vec(body).map_err(crate::error::Error::fault)?;
-    Ok((status, [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response())
+    Ok((status, [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes)
+        .into_response())
 }
 
 /// 200 for what is done, 202 with directions for what is still with the supplier.
@@ -120,7 +121,11 @@ pub struct TransactionsQuery {
 #[utoipa::path(get, path = "/api/b2b/v1/balance/transactions", operation_id = "listTransactions", tag = "wallet",
     params(TransactionsQuery),
     responses((status = 200, description = "Lines of the statement", body = TransactionsView)))]
-pub async fn transactions(partner: Partner, FromState(state): FromState<State>, RawQuery(query): RawQuery) -> Answer {
+pub async fn transactions(
+    partner: Partner,
+    FromState(state): FromState<State>,
+    RawQuery(query): RawQuery,
+) -> Answer {
     let mut query = Query::parse(query.as_deref());
     let (from, to) = (query.time("from"), query.time("to"));
     let after = query.take("after", "must be a nextAfter of an earlier page", parse_cursor);
@@ -155,7 +160,12 @@ pub struct PlansQuery {
     #[param(inline, value_type = Option<PlanTypeWord>, default = "BASE")]
     r#type: Option<String>,
     /// Words that must all occur in name, code, operator or country names.
-    #[param(min_length = 1, max_length = 128, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$", example = "japan 5")]
+    #[param(
+        min_length = 1,
+        max_length = 128,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$",
+        example = "japan 5"
+    )]
     query: Option<String>,
     /// With `page` or `limit` the list is cut into pages; without them it is whole.
     #[param(minimum = 1, maximum = 1000000)]
@@ -181,7 +191,8 @@ pub async fn plans(
     let country = query.take("country", "must be a two-letter country code", |text| {
         (text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic())).then(|| text.to_ascii_uppercase())
     });
-    let plan_type = query.take("type", "must be one of BASE, TOPUP", PlanType::parse).unwrap_or(PlanType::Base);
+    let plan_type =
+        query.take("type", "must be one of BASE, TOPUP", PlanType::parse).unwrap_or(PlanType::Base);
     let words = query.text("query", 128);
     let (page, limit) = (query.whole("page", 1, 1_000_000), query.whole("limit", 1, 1000));
     query.finish()?;
@@ -196,10 +207,20 @@ pub async fn plans(
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct OrderRequest {
     /// From the list of plans.
-    #[schema(min_length = 1, max_length = 64, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$", example = "JP-1GB-7D")]
+    #[schema(
+        min_length = 1,
+        max_length = 64,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$",
+        example = "JP-1GB-7D"
+    )]
     package_code: String,
     /// Your own reference. The same reference with the same package is the same order, for ever: send one, and retry safely.
-    #[schema(min_length = 1, max_length = 128, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$", example = "booking-1001")]
+    #[schema(
+        min_length = 1,
+        max_length = 128,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$",
+        example = "booking-1001"
+    )]
     partner_ref_id: Option<String>,
     /// Refuse with PRICE_CHANGED when the plan costs more than this.
     #[schema(exclusive_minimum = 0, exclusive_maximum = 1000000000, multiple_of = 0.000001, example = 25)]
@@ -292,13 +313,18 @@ pub struct OrdersQuery {
 #[utoipa::path(get, path = "/api/b2b/v1/orders", operation_id = "listOrders", tag = "orders", params(OrdersQuery),
     responses((status = 200, description = "One page of orders", body = OrdersView,
         headers(("Link" = String, description = "Next page (RFC 8288)")))))]
-pub async fn list_orders(partner: Partner, FromState(state): FromState<State>, RawQuery(query): RawQuery) -> Answer {
+pub async fn list_orders(
+    partner: Partner,
+    FromState(state): FromState<State>,
+    RawQuery(query): RawQuery,
+) -> Answer {
     let mut query = Query::parse(query.as_deref());
     let wanted = ListQuery {
         page: query.whole("page", 1, 1_000_000_000).unwrap_or(1),
         limit: query.whole("limit", 1, 100).unwrap_or(20),
         after: query.take("after", "must be the place that a Link header gave", parse_cursor),
-        iccid: query.take("iccid", "must have 19 or 20 digits", |text| is_iccid(text).then(|| text.to_string())),
+        iccid: query
+            .take("iccid", "must have 19 or 20 digits", |text| is_iccid(text).then(|| text.to_string())),
         reference: query.text("partnerRefId", REFERENCE_CHARS),
         status: query.take("status", "must be an order status", OrderStatus::parse),
         from: query.time("from"),
@@ -347,7 +373,11 @@ fn next_link_base(wanted: &ListQuery) -> String {
     responses(
         (status = 200, description = "The order or top-up", body = FoundView),
         (status = 404, description = "ORDER_NOT_FOUND", body = Problem, content_type = "application/problem+json")))]
-pub async fn get_order(partner: Partner, FromState(state): FromState<State>, Path(id): Path<String>) -> Answer {
+pub async fn get_order(
+    partner: Partner,
+    FromState(state): FromState<State>,
+    Path(id): Path<String>,
+) -> Answer {
     let order = orders::find(&state.app, partner.account, &order_id(id)?).await?;
     let view = if order.id.is_topup() {
         FoundView { success: true, order: None, top_up_order: Some(topup_view(&order)) }
@@ -370,7 +400,11 @@ pub async fn get_order(partner: Partner, FromState(state): FromState<State>, Pat
         (status = 403, description = "LIMIT_EXCEEDED: the key is read-only", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "ORDER_NOT_FOUND", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "NOT_CANCELLABLE, with a reason", body = Problem, content_type = "application/problem+json")))]
-pub async fn cancel_order(partner: Partner, FromState(state): FromState<State>, Path(id): Path<String>) -> Answer {
+pub async fn cancel_order(
+    partner: Partner,
+    FromState(state): FromState<State>,
+    Path(id): Path<String>,
+) -> Answer {
     let outcome = cancel::cancel(&state.app, partner.account, &order_id(id)?).await?;
     let open = outcome.order.status == OrderStatus::Cancelling;
     let listed = orders::with_topups(&state.app, outcome.order).await?;
@@ -396,11 +430,19 @@ pub async fn cancel_order(partner: Partner, FromState(state): FromState<State>, 
         (status = 200, description = "Bundles for this eSIM", body = TopUpPlansView),
         (status = 404, description = "ESIM_NOT_FOUND", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "ESIM_NOT_ACTIVE", body = Problem, content_type = "application/problem+json")))]
-pub async fn topup_plans(partner: Partner, FromState(state): FromState<State>, Path(number): Path<String>) -> Answer {
+pub async fn topup_plans(
+    partner: Partner,
+    FromState(state): FromState<State>,
+    Path(number): Path<String>,
+) -> Answer {
     let iccid = iccid(number)?;
     let plans = topups::plans(&state.app, partner.account, &iccid, &partner.price_list).await?;
-    let view =
-        TopUpPlansView { success: true, iccid, currency: "USD", plans: plans.iter().map(PlanView::from).collect() };
+    let view = TopUpPlansView {
+        success: true,
+        iccid,
+        currency: "USD",
+        plans: plans.iter().map(PlanView::from).collect(),
+    };
     json(StatusCode::OK, &view)
 }
 
@@ -455,7 +497,11 @@ pub async fn top_up(
     responses(
         (status = 200, description = "The reading", body = UsageView),
         (status = 404, description = "ESIM_NOT_FOUND", body = Problem, content_type = "application/problem+json")))]
-pub async fn get_usage(partner: Partner, FromState(state): FromState<State>, Path(number): Path<String>) -> Answer {
+pub async fn get_usage(
+    partner: Partner,
+    FromState(state): FromState<State>,
+    Path(number): Path<String>,
+) -> Answer {
     let iccid = iccid(number)?;
     let report = usage::report(&state.app, partner.account, &iccid).await?;
     json(StatusCode::OK, &usage_view(&iccid, &report))

@@ -94,9 +94,10 @@ impl Shelf {
 
     pub fn answer(&self, wanted: &Wanted) -> Arc<Answer> {
         match (&wanted.country, &wanted.query, wanted.page) {
-            (None, None, None) => {
-                self.everything.get_or_init(|| self.write(&(0..self.fragments.len() as u32).collect::<Vec<_>>(), None)).clone()
-            }
+            (None, None, None) => self
+                .everything
+                .get_or_init(|| self.write(&(0..self.fragments.len() as u32).collect::<Vec<_>>(), None))
+                .clone(),
             (Some(code), None, None) => match self.countries.get(code) {
                 Some(shelf) => shelf.answer.get_or_init(|| self.write(&shelf.plans, None)).clone(),
                 None => self.write(&[], None),
@@ -185,7 +186,11 @@ fn words_of(plan: &Plan) -> Vec<String> {
     for text in texts {
         for word in text.to_lowercase().split_whitespace() {
             words.push(word.to_string());
-            words.extend(word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).map(str::to_string));
+            words.extend(
+                word.split(|c: char| !c.is_alphanumeric())
+                    .filter(|part| !part.is_empty())
+                    .map(str::to_string),
+            );
         }
     }
     words
@@ -203,7 +208,8 @@ impl Answer {
     fn new(json: String) -> Answer {
         let hash = hex(&Sha256::digest(json.as_bytes())[..16]);
         // Weak, because the same catalog goes out plain and compressed.
-        let etag = HeaderValue::try_from(format!("W/\"{hash}\"")).unwrap_or(HeaderValue::from_static("W/\"\""));
+        let etag =
+            HeaderValue::try_from(format!("W/\"{hash}\"")).unwrap_or(HeaderValue::from_static("W/\"\""));
         Answer { json: Bytes::from(json), etag, gzip: OnceLock::new(), brotli: OnceLock::new() }
     }
 
@@ -233,7 +239,9 @@ impl Answer {
     fn is_known_to(&self, request: &HeaderMap) -> bool {
         let ours = self.etag.to_str().unwrap_or_default().trim_start_matches("W/");
         request.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|tags| {
-            tags.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|tag| tag == ours || tag == "*")
+            tags.split(',')
+                .map(|tag| tag.trim().trim_start_matches("W/"))
+                .any(|tag| tag == ours || tag == "*")
         })
     }
 }
@@ -245,11 +253,13 @@ enum Encoding {
 }
 
 fn accepted_encoding(request: &HeaderMap) -> Encoding {
-    let accepted = request.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accepted =
+        request.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let accepts = |name: &str| {
         accepted.split(',').any(|part| {
             let mut pieces = part.split(';').map(str::trim);
-            pieces.next() == Some(name) && !pieces.any(|piece| matches!(piece, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+            pieces.next() == Some(name)
+                && !pieces.any(|piece| matches!(piece, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
         })
     };
     if accepts("br") {

@@ -127,8 +127,12 @@ pub fn render(error: &Error, response: Response, request_id: &str, as_page: bool
 
 fn extra_header(refusal: &Refusal) -> Option<(HeaderName, HeaderValue)> {
     match refusal {
-        Refusal::Unauthenticated => Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("X-B2B-Key realm=\"partner\""))),
-        Refusal::RateLimited { retry_after_secs } => Some((header::RETRY_AFTER, HeaderValue::from(*retry_after_secs))),
+        Refusal::Unauthenticated => {
+            Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("X-B2B-Key realm=\"partner\"")))
+        }
+        Refusal::RateLimited { retry_after_secs } => {
+            Some((header::RETRY_AFTER, HeaderValue::from(*retry_after_secs)))
+        }
         Refusal::Overloaded | Refusal::SupplierUnavailable { .. } | Refusal::CarrierUnavailable => {
             Some((header::RETRY_AFTER, HeaderValue::from_static("1")))
         }
@@ -163,7 +167,8 @@ fn problem(refusal: Option<&Refusal>, request_id: &str) -> Problem {
     };
     match refusal {
         Some(Refusal::Invalid(fields)) => {
-            let shown = fields.iter().map(|f| FieldProblem { field: f.field.clone(), message: f.message.clone() });
+            let shown =
+                fields.iter().map(|f| FieldProblem { field: f.field.clone(), message: f.message.clone() });
             body.errors = shown.collect();
         }
         Some(Refusal::InsufficientBalance { balance, required }) => {

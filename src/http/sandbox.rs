@@ -16,7 +16,11 @@ use crate::ops::usage::Report;
 use crate::supplier::sim::Mood;
 
 /// Uses data, installs or expires a profile: `{iccid, usedGb?, status?}`.
-pub async fn usage(_: Anyone, FromState(state): FromState<State>, body: JsonBody) -> Result<Response, Refused> {
+pub async fn usage(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    body: JsonBody,
+) -> Result<Response, Refused> {
     let mut fields = Fields::parse(&body)?;
     let iccid = fields.required_text("iccid", 20);
     let used_mb = fields.gigabytes("usedGb");
@@ -33,7 +37,11 @@ pub async fn usage(_: Anyone, FromState(state): FromState<State>, body: JsonBody
 }
 
 /// Sets the supplier's mood: `{mode, delayMs?, count?}`.
-pub async fn supplier(_: Anyone, FromState(state): FromState<State>, body: JsonBody) -> Result<Response, Refused> {
+pub async fn supplier(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    body: JsonBody,
+) -> Result<Response, Refused> {
     let mut fields = Fields::parse(&body)?;
     let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
     let mood = fields.word("mode", allowed, Mood::parse);
@@ -42,6 +50,7 @@ pub async fn supplier(_: Anyone, FromState(state): FromState<State>, body: JsonB
     fields.finish()?;
     let Some(mood) = mood else { return Err(Refusal::field("mode", "is required").into()) };
     sandbox::set_mood(&state.app, mood, delay_ms, count).await?;
-    let view = serde_json::json!({ "success": true, "mode": mood.as_str(), "delayMs": delay_ms, "count": count });
+    let view =
+        serde_json::json!({ "success": true, "mode": mood.as_str(), "delayMs": delay_ms, "count": count });
     Ok((StatusCode::OK, axum::Json(view)).into_response())
 }

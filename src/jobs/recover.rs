@@ -26,7 +26,10 @@ async fn round(app: &App, warned: &mut i64) -> Result<()> {
     let stuck: i64 = operator::stuck_orders(app).await?.iter().map(|(_, count)| count).sum();
     gauge!("simgate_orders_stuck").set(stuck as f64);
     if stuck > *warned {
-        tracing::warn!(stuck, "orders have waited for their supplier for over 30 minutes; see `simgate order list --stuck`");
+        tracing::warn!(
+            stuck,
+            "orders have waited for their supplier for over 30 minutes; see `simgate order list --stuck`"
+        );
     }
     *warned = stuck;
     Ok(())

@@ -17,7 +17,11 @@ pub async fn balance(app: &App, account: AccountNo) -> Result<Balance> {
     app.store
         .read(move |tx| {
             let wallet = wallet::read(tx, account)?;
-            Ok(Balance { available: wallet.balance, held: wallet::held(tx, account)?, suspended: wallet.suspended })
+            Ok(Balance {
+                available: wallet.balance,
+                held: wallet::held(tx, account)?,
+                suspended: wallet.suspended,
+            })
         })
         .await
 }

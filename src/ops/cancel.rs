@@ -53,13 +53,7 @@ async fn still_open(app: &App, order: Order) -> Result<Outcome> {
 }
 
 /// Write 1: `FULFILLED → CANCELLING`, under the wallet's lock so that no top-up slips in.
-fn begin(
-    tx: &mut Tx,
-    account: AccountNo,
-    id: &OrderId,
-    now: Time,
-    ask_until: Time,
-) -> Result<Order> {
+fn begin(tx: &mut Tx, account: AccountNo, id: &OrderId, now: Time, ask_until: Time) -> Result<Order> {
     wallet::lock(tx, account)?;
     let mut order = rows::by_id(tx, id)?.ok_or(Refusal::OrderNotFound)?;
     let refuse = |reason| Err(Error::from(Refusal::NotCancellable(reason)));
@@ -108,7 +102,9 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
     };
     counter!("simgate_supplier_calls_total", "call" => "cancel", "outcome" => outcome).increment(1);
     match answer {
-        Answer::Done(Cancelled::Yes { returned }) => granted(app, order, supplier.name(), returned).await.map(Some),
+        Answer::Done(Cancelled::Yes { returned }) => {
+            granted(app, order, supplier.name(), returned).await.map(Some)
+        }
         Answer::Done(Cancelled::No(reason)) => denied(app, order, reason).await,
         Answer::Refused(_) => denied(app, order, CancelReason::SupplierCannotCancel).await,
         Answer::NotSent(why) | Answer::Doubt(why) => {

@@ -36,8 +36,11 @@ pub async fn load(app: &App) -> Result<()> {
 pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
     let snapshot = app.catalog.borrow().clone();
     let plans = snapshot.lists.get(price_list).map(Vec::as_slice).unwrap_or_default();
-    let mut found: Vec<Plan> =
-        plans.iter().filter(|plan| plan.plan_type == PlanType::Topup && plan.family == family).cloned().collect();
+    let mut found: Vec<Plan> = plans
+        .iter()
+        .filter(|plan| plan.plan_type == PlanType::Topup && plan.family == family)
+        .cloned()
+        .collect();
     found.sort_by(|a, b| a.wholesale.cmp(&b.wholesale).then_with(|| a.code.cmp(&b.code)));
     found
 }
@@ -69,8 +72,7 @@ pub async fn sync(app: &App) -> Result<Synced> {
     let withdrawn = gone.len();
     for batch in gone.chunks(PLANS_PER_JOB) {
         let batch = batch.to_vec();
-        let withdraw =
-            move |tx: &mut Tx| batch.iter().try_for_each(|code| catalog::withdraw(tx, code));
+        let withdraw = move |tx: &mut Tx| batch.iter().try_for_each(|code| catalog::withdraw(tx, code));
         app.store.finish(LANE, withdraw).await?;
     }
     app.store.finish(LANE, catalog::publish).await?;

@@ -24,7 +24,10 @@ use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
 /// How an order stands after it was asked about.
 pub enum Standing {
     /// Fulfilled or failed, and what the wallet holds now.
-    Ended { order: Box<Order>, balance: Usd },
+    Ended {
+        order: Box<Order>,
+        balance: Usd,
+    },
     Open,
 }
 
@@ -146,7 +149,12 @@ async fn ask(supplier: &dyn Supplier, order: &Order) -> Result<Answer<Option<Pro
     })
 }
 
-async fn fulfil(app: &App, order: &Order, supplier: &'static str, profile: Option<Profile>) -> Result<Standing> {
+async fn fulfil(
+    app: &App,
+    order: &Order,
+    supplier: &'static str,
+    profile: Option<Profile>,
+) -> Result<Standing> {
     let esim = match profile {
         Some(profile) => Some(Esim {
             order: order.id.clone(),
@@ -190,7 +198,10 @@ async fn fulfil(app: &App, order: &Order, supplier: &'static str, profile: Optio
 enum Finished {
     Now(Usd),
     /// Somebody else ended the order first.
-    Before { order: Box<Order>, balance: Usd },
+    Before {
+        order: Box<Order>,
+        balance: Usd,
+    },
     /// The profile belongs to this other order.
     NotOurs(String),
 }

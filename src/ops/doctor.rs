@@ -40,41 +40,21 @@ pub struct Check {
 
 impl Check {
     pub fn ok(subject: &'static str, finding: impl Into<String>) -> Check {
-        Check {
-            subject,
-            health: Health::Ok,
-            finding: finding.into(),
-            advice: String::new(),
-        }
+        Check { subject, health: Health::Ok, finding: finding.into(), advice: String::new() }
     }
 
     pub fn warn(subject: &'static str, finding: impl Into<String>, advice: impl Into<String>) -> Check {
-        Check {
-            subject,
-            health: Health::Warn,
-            finding: finding.into(),
-            advice: advice.into(),
-        }
+        Check { subject, health: Health::Warn, finding: finding.into(), advice: advice.into() }
     }
 
     pub fn fail(subject: &'static str, finding: impl Into<String>, advice: impl Into<String>) -> Check {
-        Check {
-            subject,
-            health: Health::Fail,
-            finding: finding.into(),
-            advice: advice.into(),
-        }
+        Check { subject, health: Health::Fail, finding: finding.into(), advice: advice.into() }
     }
 }
 
 /// Everything that can be asked of an open application.
 pub async fn examine(app: &App) -> Result<Vec<Check>> {
-    Ok(vec![
-        supplier(app).await?,
-        catalog(app),
-        ledger(app).await?,
-        stuck(app).await?,
-    ])
+    Ok(vec![supplier(app).await?, catalog(app), ledger(app).await?, stuck(app).await?])
 }
 
 async fn supplier(app: &App) -> Result<Check> {
@@ -88,10 +68,9 @@ async fn supplier(app: &App) -> Result<Check> {
         )
     };
     Ok(match tokio::time::timeout(PATIENCE, supplier.plans()).await {
-        Ok(Answer::Done(plans)) => Check::ok(
-            "supplier",
-            format!("{name} answers and sells {} plans", plans.len()),
-        ),
+        Ok(Answer::Done(plans)) => {
+            Check::ok("supplier", format!("{name} answers and sells {} plans", plans.len()))
+        }
         Ok(Answer::Refused(why) | Answer::NotSent(why) | Answer::Doubt(why)) => silent(&why),
         Err(_) => silent("no word within 10 s"),
     })
@@ -107,50 +86,27 @@ fn catalog(app: &App) -> Check {
 
 /// Debits against credits, and wallets against their postings, in one state of the database.
 async fn ledger(app: &App) -> Result<Check> {
-    let (lines, owners) = app
-        .store
-        .snapshot(|tx| Ok((reports::trial_balance(tx)?, accounts::list(tx)?)))
-        .await?;
+    let (lines, owners) =
+        app.store.snapshot(|tx| Ok((reports::trial_balance(tx)?, accounts::list(tx)?))).await?;
     let sum = |amounts: &mut dyn Iterator<Item = Usd>| amounts.fold(Usd::ZERO, Usd::plus);
-    let (debit, credit) = (
-        sum(&mut lines.iter().map(|l| l.debit)),
-        sum(&mut lines.iter().map(|l| l.credit)),
-    );
+    let (debit, credit) = (sum(&mut lines.iter().map(|l| l.debit)), sum(&mut lines.iter().map(|l| l.credit)));
     let of_wallets = lines.iter().filter(|line| line.account == "wallet");
     let posted = sum(&mut of_wallets.map(|line| line.credit.minus(line.debit)));
     let kept = sum(&mut owners.iter().map(|owner| owner.balance));
     let advice = "stop selling and run `simgate ledger verify`: it names the rows";
     Ok(if debit != credit {
-        Check::fail(
-            "ledger",
-            format!("debits are {debit} USD and credits {credit} USD"),
-            advice,
-        )
+        Check::fail("ledger", format!("debits are {debit} USD and credits {credit} USD"), advice)
     } else if posted != kept {
-        Check::fail(
-            "ledger",
-            format!("wallets hold {kept} USD and their postings say {posted} USD"),
-            advice,
-        )
+        Check::fail("ledger", format!("wallets hold {kept} USD and their postings say {posted} USD"), advice)
     } else {
-        Check::ok(
-            "ledger",
-            format!("debits equal credits; the wallets together hold {kept} USD"),
-        )
+        Check::ok("ledger", format!("debits equal credits; the wallets together hold {kept} USD"))
     })
 }
 
 async fn stuck(app: &App) -> Result<Check> {
-    let waiting: i64 = operator::stuck_orders(app)
-        .await?
-        .iter()
-        .map(|(_, count)| count)
-        .sum();
+    let waiting: i64 = operator::stuck_orders(app).await?.iter().map(|(_, count)| count).sum();
     Ok(match waiting {
-        0 => Check::ok(
-            "orders",
-            "none has waited for its supplier for more than 30 minutes",
-        ),
+        0 => Check::ok("orders", "none has waited for its supplier for more than 30 minutes"),
         count => Check::warn(
             "orders",
             format!("waiting for their supplier for more than 30 minutes: {count}"),

@@ -27,7 +27,8 @@ pub async fn find(app: &App, text: &str) -> Result<Found> {
             let by_id = accounts::find(tx, &text)?;
             // Emails are kept in lower case.
             let by_email = if by_id.is_none() { accounts::find(tx, &text.to_lowercase())? } else { None };
-            let mut found = Found { accounts: by_id.into_iter().chain(by_email).collect(), orders: Vec::new() };
+            let mut found =
+                Found { accounts: by_id.into_iter().chain(by_email).collect(), orders: Vec::new() };
             for id in &ids {
                 found.orders.extend(orders::by_id(tx, id)?);
             }

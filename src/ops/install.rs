@@ -10,7 +10,10 @@ use crate::store::orders;
 pub enum Install {
     /// The supplier has not delivered yet.
     BeingPrepared(Order),
-    Ready { order: Order, activation: Activation },
+    Ready {
+        order: Order,
+        activation: Activation,
+    },
 }
 
 pub async fn open(app: &App, token: &str) -> Result<Install> {
@@ -19,7 +22,8 @@ pub async fn open(app: &App, token: &str) -> Result<Install> {
     match order.status {
         OrderStatus::Provisioning => Ok(Install::BeingPrepared(order)),
         OrderStatus::Fulfilled => {
-            let activation = activation(app, &order)?.ok_or_else(|| Error::fault("no eSIM on a delivered order"))?;
+            let activation =
+                activation(app, &order)?.ok_or_else(|| Error::fault("no eSIM on a delivered order"))?;
             Ok(Install::Ready { order, activation })
         }
         // While a cancel is being decided the code is withheld: whoever installs now would have both.

@@ -70,7 +70,12 @@ pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<C
         })
         .await?;
     if new.credit.is_positive() {
-        let credit = Adjustment { account: no, amount: new.credit, kind: CreditKind::Promo, reason: "opening credit".into() };
+        let credit = Adjustment {
+            account: no,
+            amount: new.credit,
+            kind: CreditKind::Promo,
+            reason: "opening credit".into(),
+        };
         credit_wallet(app, actor, credit).await?;
     }
     let key = create_key(app, actor, no, KeyTerms::default()).await?;
@@ -201,7 +206,13 @@ pub async fn debit_wallet(app: &App, actor: &str, debit: Adjustment) -> Result<U
     adjust(app, actor, "wallet debit", debit, entry).await
 }
 
-async fn adjust(app: &App, actor: &str, command: &'static str, what: Adjustment, entry: Entry) -> Result<Usd> {
+async fn adjust(
+    app: &App,
+    actor: &str,
+    command: &'static str,
+    what: Adjustment,
+    entry: Entry,
+) -> Result<Usd> {
     let (now, actor_name) = (app.now(), actor.to_string());
     let owner = account_by_no(app, what.account).await?.id;
     let order = entry.order.as_ref().map(|id| format!(" for {id}")).unwrap_or_default();
@@ -294,7 +305,10 @@ fn require_refundable(tx: &mut Tx, id: &OrderId, amount: Usd) -> Result<()> {
     let left = match order.status {
         OrderStatus::Fulfilled => order.price.minus(ledger::goodwill_for(tx, id)?),
         // What failed or was cancelled is paid back already; the rest is not decided yet.
-        OrderStatus::Provisioning | OrderStatus::Failed | OrderStatus::Cancelling | OrderStatus::Cancelled => Usd::ZERO,
+        OrderStatus::Provisioning
+        | OrderStatus::Failed
+        | OrderStatus::Cancelling
+        | OrderStatus::Cancelled => Usd::ZERO,
     };
     if amount > left { Err(Refusal::RefundTooLarge { left }.into()) } else { Ok(()) }
 }
@@ -317,7 +331,8 @@ pub async fn longest_waiting(app: &App, account: Option<AccountNo>, limit: usize
     let since = app.now().plus_millis(-STUCK_AFTER_MS);
     let read = move |tx: &mut Tx| orders::due(tx, Time::from_micros(i64::MAX), i64::MAX);
     let mut waiting = app.store.snapshot(read).await?;
-    waiting.retain(|order| order.updated_at < since && account.is_none_or(|account| order.account == account));
+    waiting
+        .retain(|order| order.updated_at < since && account.is_none_or(|account| order.account == account));
     waiting.sort_by_key(|order| order.updated_at);
     waiting.truncate(limit);
     Ok(waiting)

@@ -101,10 +101,16 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     if buyer.limited || purchase.esim_order.is_some() {
         wallet::lock(tx, buyer.account)?;
     }
-    let look =
-        orders::look(tx, buyer.account, &buyer.key_id, purchase.reference.as_deref(), &purchase.package_code)?;
+    let look = orders::look(
+        tx,
+        buyer.account,
+        &buyer.key_id,
+        purchase.reference.as_deref(),
+        &purchase.package_code,
+    )?;
     if let Some(claimed_by) = &look.claimed_by {
-        let earlier = orders::by_id(tx, claimed_by)?.ok_or_else(|| Error::fault("a claim without its order"))?;
+        let earlier =
+            orders::by_id(tx, claimed_by)?.ok_or_else(|| Error::fault("a claim without its order"))?;
         return if is_same_request(&earlier, purchase) {
             Ok(Begun::Replay(Box::new(earlier)))
         } else {
@@ -148,7 +154,11 @@ fn is_same_request(earlier: &Order, purchase: &Purchase) -> bool {
 }
 
 /// The plan, if it can be bought like this; for a top-up also the eSIM it fills.
-fn acceptable_offer<'a>(tx: &mut Tx, look: &'a Look, purchase: &Purchase) -> Result<(&'a Offer, Option<Esim>)> {
+fn acceptable_offer<'a>(
+    tx: &mut Tx,
+    look: &'a Look,
+    purchase: &Purchase,
+) -> Result<(&'a Offer, Option<Esim>)> {
     let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
     let Some(esim_order) = &purchase.esim_order else {
         return match offer.plan_type {
@@ -162,7 +172,10 @@ fn acceptable_offer<'a>(tx: &mut Tx, look: &'a Look, purchase: &Purchase) -> Res
         OrderStatus::Provisioning | OrderStatus::Failed => return Err(Refusal::EsimNotFound.into()),
         OrderStatus::Cancelling | OrderStatus::Cancelled => return Err(Refusal::EsimNotActive.into()),
     }
-    if offer.plan_type != PlanType::Topup || offer.family != filled.family || offer.supplier != filled.supplier {
+    if offer.plan_type != PlanType::Topup
+        || offer.family != filled.family
+        || offer.supplier != filled.supplier
+    {
         return Err(Refusal::WrongPlanType.into());
     }
     Ok((offer, filled.esim))

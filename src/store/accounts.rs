@@ -81,8 +81,13 @@ pub fn list(tx: &mut Tx) -> Result<Vec<Account>> {
 }
 
 pub fn update(tx: &mut Tx, account: &Account) -> Result<()> {
-    let values =
-        params![account.no, &account.name, account.email.as_deref(), &account.price_list, account.low_balance];
+    let values = params![
+        account.no,
+        &account.name,
+        account.email.as_deref(),
+        &account.price_list,
+        account.low_balance
+    ];
     tx.execute(UPDATE, values)?;
     meta::bump(tx, meta::Version::Accounts)
 }

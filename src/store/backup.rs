@@ -28,20 +28,18 @@ pub fn copy(location: &Location, to: &Path) -> Result<Backup> {
             source.execute("VACUUM INTO ?1", [target]).map_err(sqlite_error)?;
             Ok(Backup::Done)
         }
-        Location::Postgres(url) => {
-            match pg_dump(url, to)?.output() {
-                Ok(output) if output.status.success() => Ok(Backup::Done),
-                Ok(output) => Err(Error::fault(format!(
-                    "pg_dump failed: {}",
-                    String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("no message")
-                ))),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Backup::RunYourself(format!(
-                    "pg_dump --format=custom --file {} --dbname \"$SIMGATE_DATABASE_URL\"",
-                    to.display()
-                ))),
-                Err(error) => Err(Error::fault(error)),
-            }
-        }
+        Location::Postgres(url) => match pg_dump(url, to)?.output() {
+            Ok(output) if output.status.success() => Ok(Backup::Done),
+            Ok(output) => Err(Error::fault(format!(
+                "pg_dump failed: {}",
+                String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("no message")
+            ))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Backup::RunYourself(format!(
+                "pg_dump --format=custom --file {} --dbname \"$SIMGATE_DATABASE_URL\"",
+                to.display()
+            ))),
+            Err(error) => Err(Error::fault(error)),
+        },
     }
 }
 

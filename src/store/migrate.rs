@@ -33,7 +33,8 @@ pub enum Lock {
 pub fn run(location: &Location) -> Result<Lock> {
     match location {
         Location::Sqlite(path) => {
-            let file = File::create(lock_path(path)).map_err(|e| Error::fault(format!("{}: {e}", path.display())))?;
+            let file = File::create(lock_path(path))
+                .map_err(|e| Error::fault(format!("{}: {e}", path.display())))?;
             file.lock().map_err(Error::fault)?;
             create_private(path)?;
             let mut connection = open_writer(path)?;
@@ -81,15 +82,20 @@ pub fn mismatch(location: &Location) -> Result<Option<String>> {
                 None
             } else {
                 let runner = pg::migrations::runner();
-                runner.get_last_applied_migration(session.client()).map_err(Error::fault)?.map(|m| m.version())
+                runner
+                    .get_last_applied_migration(session.client())
+                    .map_err(Error::fault)?
+                    .map(|m| m.version())
             }
         }
     };
     Ok(match applied {
-        None => Some("the database is not set up yet: run `simgate migrate`, or start `simgate serve` once".into()),
-        Some(version) if version < ours => {
-            Some(format!("the database has schema {version}, this program needs {ours}: run `simgate migrate`"))
-        }
+        None => Some(
+            "the database is not set up yet: run `simgate migrate`, or start `simgate serve` once".into(),
+        ),
+        Some(version) if version < ours => Some(format!(
+            "the database has schema {version}, this program needs {ours}: run `simgate migrate`"
+        )),
         Some(version) if version > ours => {
             Some(format!("the database has schema {version}, made by a newer simgate; this one knows {ours}"))
         }

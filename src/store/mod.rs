@@ -44,7 +44,8 @@ impl Location {
         if let Some(path) = url.strip_prefix("sqlite:") {
             return (!path.is_empty()).then(|| Location::Sqlite(PathBuf::from(path)));
         }
-        (url.starts_with("postgres://") || url.starts_with("postgresql://")).then(|| Location::Postgres(url.into()))
+        (url.starts_with("postgres://") || url.starts_with("postgresql://"))
+            .then(|| Location::Postgres(url.into()))
     }
 }
 

@@ -234,7 +234,13 @@ fn insert_params<'a>(order: &'a Order, seq: Param<'a>) -> Vec<Param<'a>> {
 
 /// `PROVISIONING → FULFILLED` with the profile (orders) and the sale. Answers the balance now, or `None` when
 /// the order was not waiting for this: it has ended already, or the profile belongs to another order.
-pub fn fulfil(tx: &mut Tx, id: &OrderId, profile: Option<&Esim>, entry: &Entry, now: Time) -> Result<Option<Usd>> {
+pub fn fulfil(
+    tx: &mut Tx,
+    id: &OrderId,
+    profile: Option<&Esim>,
+    entry: &Entry,
+    now: Time,
+) -> Result<Option<Usd>> {
     if tx.is_postgres() {
         let names: Vec<String> = entry.postings.iter().map(|posting| posting.account.name()).collect();
         let mut values = vec![
@@ -355,7 +361,11 @@ pub fn page(tx: &mut Tx, account: AccountNo, query: &PageQuery) -> Result<Vec<Or
         None => tx.all(PAGE, params![account, before, limit, offset], read_order),
         Some(filter) => {
             let status = filter.status.map(OrderStatus::as_str);
-            tx.all(FILTERED, params![account, before, limit, offset, status, filter.from, filter.to], read_order)
+            tx.all(
+                FILTERED,
+                params![account, before, limit, offset, status, filter.from, filter.to],
+                read_order,
+            )
         }
     }
 }

@@ -15,7 +15,8 @@ pub struct Session {
 
 impl Session {
     pub fn connect(url: &str) -> Result<Session> {
-        let mut config: postgres::Config = url.parse().map_err(|_| Error::fault("the database URL is not valid"))?;
+        let mut config: postgres::Config =
+            url.parse().map_err(|_| Error::fault("the database URL is not valid"))?;
         config
             .application_name("simgate")
             .connect_timeout(std::time::Duration::from_secs(5))

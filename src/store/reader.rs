@@ -54,7 +54,9 @@ impl Reader {
         F: Fn(&mut Tx) -> Result<T> + Send + 'static,
     {
         match self {
-            Reader::Sqlite { path } => with_reader(path, |connection| body(&mut Tx::new(Db::Sqlite(connection), false))),
+            Reader::Sqlite { path } => {
+                with_reader(path, |connection| body(&mut Tx::new(Db::Sqlite(connection), false)))
+            }
             Reader::Postgres { tasks } => on_thread(tasks, View::Each, body).await,
         }
     }

@@ -33,7 +33,12 @@ pub struct Mode {
 
 pub fn mode(tx: &mut Tx) -> Result<Mode> {
     tx.one(MODE, &[], |row| {
-        Ok(Mode { word: row.text(0)?, delay_ms: row.int(1)?, remaining: row.opt_int(2)?, since: row.time(3)? })
+        Ok(Mode {
+            word: row.text(0)?,
+            delay_ms: row.int(1)?,
+            remaining: row.opt_int(2)?,
+            since: row.time(3)?,
+        })
     })
 }
 

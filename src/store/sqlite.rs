@@ -38,7 +38,9 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
     let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
     connection.busy_handler(Some(wait_a_little)).map_err(sqlite_error)?;
     connection
-        .execute_batch("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824;")
+        .execute_batch(
+            "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824;",
+        )
         .map_err(sqlite_error)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(connection)

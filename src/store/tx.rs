@@ -115,7 +115,11 @@ impl rusqlite::ToSql for Param<'_> {
 }
 
 impl ToSql for Param<'_> {
-    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match self {
             Param::Int(value) if *ty == Type::INT4 => i32::try_from(*value)?.to_sql(ty, out),
             Param::Int(value) if *ty == Type::INT8 => value.to_sql(ty, out),
@@ -353,7 +357,9 @@ pub(super) fn postgres_error(error: postgres::Error) -> Error {
         ) => FaultKind::Disconnected,
         Some(_) => FaultKind::Other,
         // Without a code from the server the trouble is the line, or a value of ours that does not fit.
-        None if error.is_closed() || std::error::Error::source(&error).is_some_and(|s| s.is::<std::io::Error>()) => {
+        None if error.is_closed()
+            || std::error::Error::source(&error).is_some_and(|s| s.is::<std::io::Error>()) =>
+        {
             FaultKind::Disconnected
         }
         None => FaultKind::Other,

@@ -82,7 +82,12 @@ pub fn change(tx: &mut Tx, account: AccountNo, change: Usd, an_order_failed: boo
 }
 
 /// Pays for an order or top-up; `None` when the balance does not suffice. A numbered order gets its number.
-pub fn debit_for_order(tx: &mut Tx, account: AccountNo, price: Usd, numbered: bool) -> Result<Option<(Line, i64)>> {
+pub fn debit_for_order(
+    tx: &mut Tx,
+    account: AccountNo,
+    price: Usd,
+    numbered: bool,
+) -> Result<Option<(Line, i64)>> {
     tx.write_opt(DEBIT_FOR_ORDER, params![account, price, numbered], |row| {
         Ok((Line { no: row.int(0)?, balance: row.usd(1)? }, row.int(2)?))
     })

@@ -180,7 +180,9 @@ impl Writer {
         let deadline = (!must_finish).then(|| Instant::now() + JOB_DEADLINE);
         let job = Box::new(Typed { body, outcome: None, reply });
         lane.depth.fetch_add(1, Ordering::Relaxed);
-        lane.sender.send(Queued { key, deadline, job }).map_err(|_| Error::fault("the writer has stopped"))?;
+        lane.sender
+            .send(Queued { key, deadline, job })
+            .map_err(|_| Error::fault("the writer has stopped"))?;
         answer.await.map_err(|_| Error::fault("the writer stopped before it answered"))?
     }
 
@@ -262,7 +264,9 @@ fn run_alone(connection: &mut Connection, mut queued: Queued) {
         let again = match &error {
             Error::Fault(Fault { kind: FaultKind::Conflict, .. }) => attempt < CONFLICT_TRIES,
             Error::Fault(Fault { kind: FaultKind::Disconnected, .. }) => started.elapsed() < RECONNECT_FOR,
-            Error::Fault(Fault { kind: FaultKind::Settings | FaultKind::Other, .. }) | Error::Refused(_) => false,
+            Error::Fault(Fault { kind: FaultKind::Settings | FaultKind::Other, .. }) | Error::Refused(_) => {
+                false
+            }
         };
         if !again {
             return queued.job.fail(error);

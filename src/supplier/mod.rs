@@ -74,7 +74,9 @@ pub struct Cancel<'a> {
 #[derive(Debug)]
 pub enum Cancelled {
     /// Gone for good; this much of its cost comes back.
-    Yes { returned: Usd },
+    Yes {
+        returned: Usd,
+    },
     No(CancelReason),
 }
 

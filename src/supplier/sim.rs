@@ -12,7 +12,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 
-use super::{Answer, Ask, Cancel, Cancelled, DoubtRule, Profile, Provision, Reading, Supplier, TopUp, sim_catalog};
+use super::{
+    Answer, Ask, Cancel, Cancelled, DoubtRule, Profile, Provision, Reading, Supplier, TopUp, sim_catalog,
+};
 use crate::domain::esim::{Activation, EsimStatus, Usage, luhn_digit};
 use crate::domain::order::CancelReason;
 use crate::domain::plan::Plan;
@@ -42,8 +44,15 @@ pub enum Mood {
 }
 
 impl Mood {
-    pub const ALL: [Mood; 7] =
-        [Mood::Ok, Mood::Reject, Mood::Unavailable, Mood::Timeout, Mood::Slow, Mood::Duplicate, Mood::Malformed];
+    pub const ALL: [Mood; 7] = [
+        Mood::Ok,
+        Mood::Reject,
+        Mood::Unavailable,
+        Mood::Timeout,
+        Mood::Slow,
+        Mood::Duplicate,
+        Mood::Malformed,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -87,7 +96,8 @@ impl Sim {
             }
             None => None,
         };
-        let behaviour = Behaviour { mood: Mood::Ok, delay: Duration::ZERO, counted: false, since: Time::from_micros(0) };
+        let behaviour =
+            Behaviour { mood: Mood::Ok, delay: Duration::ZERO, counted: false, since: Time::from_micros(0) };
         let last_sold = Mutex::new(None);
         Ok(Sim { store, behaviour: ArcSwap::from_pointee(behaviour), journal, last_sold, catalog_size })
     }
@@ -255,7 +265,9 @@ impl Supplier for Sim {
     }
 
     fn usage<'a>(&'a self, ask: Reading<'a>) -> Ask<'a, Usage> {
-        Box::pin(self.answer(None, async move |_| self.read_meter(ask.profile, ask.now).await.map(Answer::Done)))
+        Box::pin(
+            self.answer(None, async move |_| self.read_meter(ask.profile, ask.now).await.map(Answer::Done)),
+        )
     }
 
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled> {
@@ -314,7 +326,6 @@ fn profile_for(ask: &Provision) -> Profile {
         install_by: Some(ask.ordered_at.plus_days(INSTALL_DAYS)),
     }
 }
-
 
 #[cfg(test)]
 mod tests {

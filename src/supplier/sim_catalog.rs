@@ -56,13 +56,7 @@ const REGIONAL: Ladder = &[
     (20_480, &[30, 90]),
     (51_200, &[90, 180]),
 ];
-const TOPUPS: Ladder = &[
-    (1024, &[7, 30]),
-    (3072, &[30]),
-    (5120, &[30]),
-    (10_240, &[30]),
-    (20_480, &[90]),
-];
+const TOPUPS: Ladder = &[(1024, &[7, 30]), (3072, &[30]), (5120, &[30]), (10_240, &[30]), (20_480, &[90])];
 
 /// Plans with one coverage; its top-ups fit its base plans.
 struct Family {
@@ -76,11 +70,8 @@ struct Family {
 
 /// The whole catalog; more of the same kind when a benchmark wants `at_least` so many plans.
 pub fn plans(at_least: usize) -> Vec<Plan> {
-    let families: Vec<Family> = MARKETS
-        .iter()
-        .map(Family::of_market)
-        .chain(ZONES.iter().map(Family::of_zone))
-        .collect();
+    let families: Vec<Family> =
+        MARKETS.iter().map(Family::of_market).chain(ZONES.iter().map(Family::of_zone)).collect();
     let mut plans = Vec::with_capacity(at_least);
     for family in &families {
         plans.extend(steps(family.ladder).map(|(mb, days)| family.base(mb, days)));
@@ -112,9 +103,7 @@ fn widen(plans: &mut Vec<Plan>, families: &[Family], at_least: usize) {
 }
 
 fn steps(ladder: Ladder) -> impl Iterator<Item = (i64, i64)> {
-    ladder
-        .iter()
-        .flat_map(|&(mb, durations)| durations.iter().map(move |&days| (mb, days)))
+    ladder.iter().flat_map(|&(mb, durations)| durations.iter().map(move |&days| (mb, days)))
 }
 
 /// Every size with every duration a traveller would use it up in.
@@ -157,11 +146,7 @@ impl Family {
         let prices = price::of(self.gigabyte_cents, data_mb, days);
         Plan {
             code: format!("{}-{amount}{unit}-{days}D", self.code),
-            name: format!(
-                "{} {amount} {unit} {days} {}",
-                self.name,
-                if days == 1 { "day" } else { "days" }
-            ),
+            name: format!("{} {amount} {unit} {days} {}", self.name, if days == 1 { "day" } else { "days" }),
             plan_type: PlanType::Base,
             family: self.code.to_owned(),
             countries: self.countries.clone(),
@@ -200,11 +185,7 @@ impl Family {
 
 /// Half a gigabyte is 512 MB, but people read "500 MB".
 fn amount(data_mb: i64) -> (i64, &'static str) {
-    if data_mb % 1024 == 0 {
-        (data_mb / 1024, "GB")
-    } else {
-        (data_mb * 1000 / 1024, "MB")
-    }
+    if data_mb % 1024 == 0 { (data_mb / 1024, "GB") } else { (data_mb * 1000 / 1024, "MB") }
 }
 
 #[cfg(test)]
@@ -224,16 +205,9 @@ mod tests {
     fn check_prices(plan: &Plan) {
         let (cost, wholesale, retail) = (plan.cost.micros(), plan.wholesale.micros(), plan.retail.micros());
         assert!(0 < cost && cost < wholesale && wholesale < retail, "{plan:?}");
-        assert_eq!(
-            (cost % 100, wholesale % 10_000, retail % 10_000),
-            (0, 0, 0),
-            "{plan:?}"
-        );
+        assert_eq!((cost % 100, wholesale % 10_000, retail % 10_000), (0, 0, 0), "{plan:?}");
         assert!(wholesale * 13 <= retail * 10, "{plan:?}");
-        assert!(
-            wholesale * 100 >= cost * 108 && wholesale - cost * 115 / 100 <= 10_000,
-            "{plan:?}"
-        );
+        assert!(wholesale * 100 >= cost * 108 && wholesale - cost * 115 / 100 <= 10_000, "{plan:?}");
     }
 
     #[test]
@@ -248,11 +222,7 @@ mod tests {
         for zone in ZONES {
             let covered = zone.countries();
             assert!(covered.len() >= 2 && zone.code.len() > 2, "{}", zone.code);
-            assert!(
-                covered.iter().all(|code| country::by_code(code).is_some()),
-                "{}",
-                zone.code
-            );
+            assert!(covered.iter().all(|code| country::by_code(code).is_some()), "{}", zone.code);
         }
         assert!(ZONES.iter().any(|zone| zone.countries().len() >= 180));
     }
@@ -265,11 +235,7 @@ mod tests {
             .map(|plan| plan.countries[0].as_str())
             .collect();
         assert!(countries.len() >= 190, "{}", countries.len());
-        assert!(
-            (2_500..3_500).contains(&base(&plans).count()),
-            "{}",
-            base(&plans).count()
-        );
+        assert!((2_500..3_500).contains(&base(&plans).count()), "{}", base(&plans).count());
     }
 
     #[test]
@@ -281,11 +247,7 @@ mod tests {
             .map(|plan| (plan.family.as_str(), plan.countries.as_slice()))
             .collect();
         for plan in base(&plans) {
-            assert!(
-                fits.contains(&(plan.family.as_str(), plan.countries.as_slice())),
-                "{}",
-                plan.code
-            );
+            assert!(fits.contains(&(plan.family.as_str(), plan.countries.as_slice())), "{}", plan.code);
             assert!(plan.countries.is_sorted());
         }
     }
@@ -297,8 +259,7 @@ mod tests {
         for code in codes(&plans) {
             assert!(code.len() <= 40, "{code}");
             assert!(
-                code.bytes()
-                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'-'),
+                code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'-'),
                 "{code}"
             );
         }
@@ -321,10 +282,7 @@ mod tests {
         let huge = plans(100_000);
         assert!(huge.len() >= 100_000);
         assert_eq!(codes(&huge).len(), huge.len());
-        assert!(
-            huge.iter()
-                .any(|plan| plan.code == "JP-5GB-30D-N1" && plan.operator == "NTT Docomo")
-        );
+        assert!(huge.iter().any(|plan| plan.code == "JP-5GB-30D-N1" && plan.operator == "NTT Docomo"));
     }
 
     #[test]
@@ -342,10 +300,7 @@ mod tests {
             ("JP-5GB-30D-TOPUP", "Japan 5 GB 30 days top-up"),
             ("EUROPE-10GB-30D", "Europe 10 GB 30 days"),
         ] {
-            assert!(
-                plans.iter().any(|plan| plan.code == code && plan.name == name),
-                "{code}"
-            );
+            assert!(plans.iter().any(|plan| plan.code == code && plan.name == name), "{code}");
         }
     }
 }

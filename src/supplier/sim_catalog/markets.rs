@@ -21,12 +21,7 @@ pub struct Market {
 }
 
 const fn row(code: &'static str, range: Range, gigabyte_cents: i64, operators: &'static str) -> Market {
-    Market {
-        code,
-        range,
-        gigabyte_cents,
-        operators,
-    }
+    Market { code, range, gigabyte_cents, operators }
 }
 
 /// Sorted by code, like the countries.

@@ -13,12 +13,8 @@ pub struct Zone {
 impl Zone {
     /// Alpha-2 codes, sorted.
     pub fn countries(&self) -> Vec<String> {
-        let mut codes: Vec<String> = self
-            .groups
-            .iter()
-            .flat_map(|group| group.split(' '))
-            .map(str::to_owned)
-            .collect();
+        let mut codes: Vec<String> =
+            self.groups.iter().flat_map(|group| group.split(' ')).map(str::to_owned).collect();
         codes.sort();
         codes.dedup();
         codes
@@ -31,12 +27,7 @@ const fn row(
     gigabyte_cents: i64,
     groups: &'static [&'static str],
 ) -> Zone {
-    Zone {
-        code,
-        name,
-        gigabyte_cents,
-        groups,
-    }
+    Zone { code, name, gigabyte_cents, groups }
 }
 
 const EU: &str = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK";
