@@ -88,7 +88,12 @@ async fn fill(url: &str, count: usize) -> Outcome {
     for partner in operator::partners(&app).await?.into_iter().filter(|partner| partner.name != "Demo Travel")
     {
         let keys = operator::list_keys(&app, Some(partner.no)).await?;
-        buyers.push(Buyer { account: partner.no, key_id: keys[0].id.to_string(), limited: false });
+        buyers.push(Buyer {
+            account: partner.no,
+            key_id: keys[0].id.to_string(),
+            price_list: partner.price_list,
+            limited: false,
+        });
     }
     let clients = (0..256).map(|client| {
         let (app, buyers) = (app.clone(), buyers.clone());
@@ -135,7 +140,7 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         group(&connection, |tx| {
             for order in &batch {
                 let reference = order.reference.as_deref();
-                simgate::store::orders::look(tx, order.account, &key, reference, PLAN)?;
+                simgate::store::orders::look(tx, order.account, reference, PLAN, "default")?;
                 let entry = Entry::hold(&order.id, order.account, order.price);
                 simgate::store::orders::hold(tx, order, &entry)?
                     .ok_or_else(|| simgate::error::Error::fault("poor"))?;

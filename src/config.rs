@@ -132,8 +132,11 @@ impl Raw {
                 let text = match value {
                     toml::Value::String(text) => text,
                     toml::Value::Array(items) => {
-                        let items: Vec<&str> = items.iter().filter_map(|item| item.as_str()).collect();
-                        items.join(",")
+                        let texts: Option<Vec<&str>> = items.iter().map(|item| item.as_str()).collect();
+                        let texts = texts.ok_or_else(|| {
+                            ConfigError(format!("{name} in {path} must be a list of strings"))
+                        })?;
+                        texts.join(",")
                     }
                     other => other.to_string(),
                 };

@@ -98,7 +98,7 @@ impl Refusal {
             AccountNotFound => (404, "NOT_FOUND", "Account not found", "No account has this id or email.".into()),
             KeyNotFound => (404, "NOT_FOUND", "Key not found", "No API key has this id.".into()),
             NotFound => (404, "NOT_FOUND", "Not found", "There is nothing at this address.".into()),
-            Gone => (410, "NOT_FOUND", "Gone", "This eSIM was cancelled.".into()),
+            Gone => (410, "NOT_FOUND", "Gone", "This eSIM is not to be had any more: its order was cancelled or failed.".into()),
             MethodNotAllowed => (405, "METHOD_NOT_ALLOWED", "Method not allowed", "This address does not take this method; see the Allow header.".into()),
             NotAcceptable => (406, "NOT_ACCEPTABLE", "Not acceptable", "This address answers application/json.".into()),
             RequestTimeout => (408, "REQUEST_TIMEOUT", "Request timed out", "The request did not arrive in time.".into()),

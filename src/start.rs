@@ -16,6 +16,7 @@ use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::{Versions, refresh};
 use crate::store::migrate::{self, Lock};
+use crate::store::tx::Tx;
 use crate::store::{Capacity, Location, Store, meta};
 use crate::vault::{self, Vault};
 use crate::{http, jobs, telemetry};
@@ -32,6 +33,11 @@ pub enum Role {
 
 /// Opens the database: a server migrates and seeds it, a command refuses a schema that is not its own.
 pub async fn open(settings: Settings, role: Role) -> Result<App> {
+    if settings.mode == Mode::Live {
+        return Err(Error::settings(
+            "mode is live: it needs a real supplier, and this build has only the simulator",
+        ));
+    }
     let location = settings.database.clone();
     let lock = match role {
         Role::Server => Some(
@@ -95,21 +101,19 @@ async fn stamp(settings: &Settings, store: &Store, role: Role) -> Result<Vault> 
     let mode = settings.mode.as_str();
     let stored_mode = store.read(|tx| meta::get(tx, "mode")).await?;
     match stored_mode.as_deref() {
-        Some(stored) if stored == mode => {}
-        Some(stored) => {
+        Some(stored) if stored != mode => {
             return Err(Error::settings(format!(
                 "mode is {mode}, but this database was made in {stored} mode"
             )));
         }
-        None if role == Role::Server => store.write(0, move |tx| meta::set(tx, "mode", mode)).await?,
-        None => return Err(Error::settings("the database was never served; start `simgate serve` once")),
-    }
-    let secret = match (settings.secret_text(), settings.mode) {
-        (Some(secret), _) => secret.to_string(),
-        (None, Mode::Live) => {
-            return Err(Error::settings("secret is not set: live mode requires SIMGATE_SECRET"));
+        None if role == Role::Command => {
+            return Err(Error::settings("the database is not set up yet: run `simgate migrate`"));
         }
-        (None, Mode::Sandbox) => sandbox_secret(store).await?,
+        Some(_) | None => {}
+    }
+    let secret = match settings.secret_text() {
+        Some(secret) => secret.to_string(),
+        None => sandbox_secret(store).await?,
     };
     let vault = Vault::new(&secret);
     let ours = vault.fingerprint().to_string();
@@ -119,7 +123,11 @@ async fn stamp(settings: &Settings, store: &Store, role: Role) -> Result<Vault> 
             "secret is not the one this database was made with: activation codes could not be read",
         )),
         None => {
-            store.write(0, move |tx| meta::set(tx, "secret_fingerprint", &ours)).await?;
+            let both = move |tx: &mut Tx| {
+                meta::set(tx, "mode", mode)?;
+                meta::set(tx, "secret_fingerprint", &ours)
+            };
+            store.write(0, both).await?;
             Ok(vault)
         }
     }

@@ -62,7 +62,7 @@ CREATE TABLE plans (
 CREATE TABLE prices (
     price_list TEXT COLLATE "C" NOT NULL,
     code       TEXT COLLATE "C" NOT NULL,
-    price      BIGINT NOT NULL,
+    price      BIGINT NOT NULL CHECK (price > 0),
     PRIMARY KEY (price_list, code)
 );
 
@@ -114,7 +114,7 @@ CREATE TABLE past_claims (
 CREATE TABLE esims (
     order_id     TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     account      BIGINT NOT NULL,
-    profile      TEXT COLLATE "C" NOT NULL UNIQUE,
+    profile      TEXT COLLATE "C" NOT NULL,
     iccid        TEXT COLLATE "C" NOT NULL,
     activation   BYTEA NOT NULL,
     install_by   BIGINT,
@@ -124,7 +124,8 @@ CREATE TABLE esims (
     as_of        BIGINT,
     expires_at   BIGINT
 );
-CREATE INDEX esims_by_iccid ON esims (iccid);
+-- A profile has one ICCID for life, so this makes profiles unique as well as findable by ICCID.
+CREATE UNIQUE INDEX esims_by_iccid ON esims (iccid, profile);
 
 CREATE TABLE entries (
     id    TEXT COLLATE "C" NOT NULL PRIMARY KEY,

@@ -62,7 +62,7 @@ CREATE TABLE plans (
 CREATE TABLE prices (
     price_list TEXT    NOT NULL,
     code       TEXT    NOT NULL,
-    price      INTEGER NOT NULL,
+    price      INTEGER NOT NULL CHECK (price > 0),
     PRIMARY KEY (price_list, code)
 ) STRICT, WITHOUT ROWID;
 
@@ -114,7 +114,7 @@ CREATE TABLE past_claims (
 CREATE TABLE esims (
     order_id     TEXT    NOT NULL PRIMARY KEY,
     account      INTEGER NOT NULL,
-    profile      TEXT    NOT NULL UNIQUE,
+    profile      TEXT    NOT NULL,
     iccid        TEXT    NOT NULL,
     activation   BLOB    NOT NULL,
     install_by   INTEGER,
@@ -124,7 +124,8 @@ CREATE TABLE esims (
     as_of        INTEGER,
     expires_at   INTEGER
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX esims_by_iccid ON esims (iccid);
+-- A profile has one ICCID for life, so this makes profiles unique as well as findable by ICCID.
+CREATE UNIQUE INDEX esims_by_iccid ON esims (iccid, profile);
 
 CREATE TABLE entries (
     id    TEXT    NOT NULL PRIMARY KEY,

@@ -25,7 +25,7 @@ pub async fn run(app: &App, command: Command) -> Outcome {
         .with("postings", verdict.counts.postings)
         .with("wallets", verdict.counts.wallets)
         .with("orders", verdict.counts.orders)
-        .with("breaches", Table::new(["law", "row", "offByUsd"], rows));
+        .with("breaches", Table::new(["law", "row", "offBy"], rows));
     let sentence =
         if passed { "Every law of the ledger holds." } else { "The books are wrong: see the rows above." };
     Ok(Report { record: record.remark(sentence), passed })

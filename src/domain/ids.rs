@@ -1,6 +1,6 @@
-//! Identifiers: a prefix that says what it is, the time it was made, and 131 random bits.
+//! Identifiers: a prefix that says what it is, the time it was made, and 128 random bits.
 //! The time comes first so that new rows land at the end of an index; the randomness makes an id unguessable.
-//! Randomness and time are handed in: see `crate::entropy` for the one place that makes them.
+//! Randomness and time are handed in: `crate::vault` and `crate::clock` make them.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ fn make(prefix: &str, at: Time, random: u128) -> String {
     text
 }
 
-/// A long secret in base 62, for API secrets: 43 digits hold 256 bits.
+/// A long secret in base 62, for API secrets: 44 digits hold 256 bits.
 pub fn secret_text(prefix: &str, random: [u128; 2]) -> String {
     let mut text = String::from(prefix);
     base62(random[0], 22, &mut text);

@@ -97,8 +97,17 @@ fn client_address(parts: &Parts, settings: &Settings) -> IpAddr {
     if settings.trusted_proxies.is_empty() || !trusted(&peer) {
         return peer;
     }
-    let forwarded = parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
-    let chain: Vec<IpAddr> =
-        forwarded.flat_map(|text| text.split(',')).filter_map(|part| part.trim().parse().ok()).collect();
-    chain.into_iter().rev().find(|address| !trusted(address)).unwrap_or(peer)
+    let forwarded =
+        parts.headers.get_all("x-forwarded-for").iter().map(|value| value.to_str().unwrap_or_default());
+    let chain: Vec<&str> = forwarded.flat_map(|text| text.split(',')).map(str::trim).collect();
+    let mut nearest = peer;
+    for hop in chain.into_iter().rev() {
+        // Whatever stands before a hop that is no address may have been made up by the client.
+        let Ok(address) = hop.parse::<IpAddr>() else { break };
+        nearest = address.to_canonical();
+        if !trusted(&nearest) {
+            break;
+        }
+    }
+    nearest
 }

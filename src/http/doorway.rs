@@ -93,7 +93,10 @@ fn takes_json(headers: &HeaderMap) -> bool {
     let mut accepts = headers.get_all(header::ACCEPT).iter().peekable();
     accepts.peek().is_none()
         || accepts.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')).any(|range| {
-            let kind = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-            kind == "*/*" || kind == "application/*" || kind.ends_with("json")
+            let mut pieces = range.split(';').map(|piece| piece.trim().to_ascii_lowercase());
+            let kind = pieces.next().unwrap_or_default();
+            let refused =
+                pieces.any(|piece| matches!(piece.as_str(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+            !refused && (kind == "*/*" || kind == "application/*" || kind.ends_with("json"))
         })
 }

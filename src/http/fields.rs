@@ -2,9 +2,11 @@
 //! once. Numbers that are money stay text until `Usd::parse`; they never pass through a float.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::value::RawValue;
@@ -50,6 +52,18 @@ fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     essence == "application/json" || essence.ends_with("+json")
+}
+
+/// The variable part of a path. What does not even decode to text is empty, and nothing has an empty name.
+pub struct Segment(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Segment {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segment, Infallible> {
+        let decoded = Path::<String>::from_request_parts(parts, state).await;
+        Ok(Segment(decoded.map(|Path(text)| text).unwrap_or_default()))
+    }
 }
 
 /// 1 to `most` characters, none of them a control character.
@@ -163,8 +177,14 @@ pub struct Query {
 
 impl Query {
     pub fn parse(query: Option<&str>) -> Query {
+        let query = query.unwrap_or_default();
         let mut parsed = Query { values: HashMap::new(), errors: Vec::new() };
-        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        // Bytes that are no text are decoded to the replacement character, which hardly anyone sends on purpose.
+        let meant = query.to_ascii_lowercase().contains("%ef%bf%bd");
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            if !meant && value.contains(char::REPLACEMENT_CHARACTER) {
+                parsed.wrong(&name, "must be valid UTF-8");
+            }
             if parsed.values.insert(name.to_string(), value.to_string()).is_some() {
                 parsed.wrong(&name, "must be given once");
             }

@@ -3,7 +3,7 @@
 
 use askama::Template;
 use axum::body::Body;
-use axum::extract::{Path, State as FromState};
+use axum::extract::State as FromState;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fast_qr::convert::svg::SvgBuilder;
@@ -12,6 +12,7 @@ use fast_qr::{ECL, QRBuilder, QRCode};
 
 use super::State;
 use super::auth::Anyone;
+use super::fields::Segment;
 use super::problem::{Problem, Refused};
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
@@ -82,7 +83,7 @@ pub fn error_page(problem: &Problem) -> String {
 pub async fn install(
     _: Anyone,
     FromState(state): FromState<State>,
-    Path(token): Path<String>,
+    Segment(token): Segment,
 ) -> Result<Response, Refused> {
     match install::open(&state.app, &token).await? {
         Install::BeingPrepared(order) => {
@@ -114,7 +115,7 @@ pub async fn install(
 pub async fn qr(
     _: Anyone,
     FromState(state): FromState<State>,
-    Path(file): Path<String>,
+    Segment(file): Segment,
 ) -> Result<Response, Refused> {
     let (token, kind) = file.rsplit_once('.').ok_or(Refusal::NotFound)?;
     if kind != "svg" && kind != "png" {

@@ -1,6 +1,6 @@
 //! The partner API: parse, call one operation, render. Nothing is decided here.
 
-use axum::extract::{Path, RawQuery, State as FromState};
+use axum::extract::{RawQuery, State as FromState};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::State;
 use super::auth::Partner;
-use super::fields::{Fields, JsonBody, Query};
+use super::fields::{Fields, JsonBody, Query, Segment};
 use super::plans::Wanted;
 use super::problem::{Problem, Refused};
 use super::wire::{self, *};
@@ -373,11 +373,7 @@ fn next_link_base(wanted: &ListQuery) -> String {
     responses(
         (status = 200, description = "The order or top-up", body = FoundView),
         (status = 404, description = "ORDER_NOT_FOUND", body = Problem, content_type = "application/problem+json")))]
-pub async fn get_order(
-    partner: Partner,
-    FromState(state): FromState<State>,
-    Path(id): Path<String>,
-) -> Answer {
+pub async fn get_order(partner: Partner, FromState(state): FromState<State>, Segment(id): Segment) -> Answer {
     let order = orders::find(&state.app, partner.account, &order_id(id)?).await?;
     let view = if order.id.is_topup() {
         FoundView { success: true, order: None, top_up_order: Some(topup_view(&order)) }
@@ -403,7 +399,7 @@ pub async fn get_order(
 pub async fn cancel_order(
     partner: Partner,
     FromState(state): FromState<State>,
-    Path(id): Path<String>,
+    Segment(id): Segment,
 ) -> Answer {
     let outcome = cancel::cancel(&state.app, partner.account, &order_id(id)?).await?;
     let open = outcome.order.status == OrderStatus::Cancelling;
@@ -433,7 +429,7 @@ pub async fn cancel_order(
 pub async fn topup_plans(
     partner: Partner,
     FromState(state): FromState<State>,
-    Path(number): Path<String>,
+    Segment(number): Segment,
 ) -> Answer {
     let iccid = iccid(number)?;
     let plans = topups::plans(&state.app, partner.account, &iccid, &partner.price_list).await?;
@@ -463,7 +459,7 @@ pub async fn topup_plans(
 pub async fn top_up(
     partner: Partner,
     FromState(state): FromState<State>,
-    Path(number): Path<String>,
+    Segment(number): Segment,
     body: JsonBody,
 ) -> Answer {
     let iccid = iccid(number)?;
@@ -500,7 +496,7 @@ pub async fn top_up(
 pub async fn get_usage(
     partner: Partner,
     FromState(state): FromState<State>,
-    Path(number): Path<String>,
+    Segment(number): Segment,
 ) -> Answer {
     let iccid = iccid(number)?;
     let report = usage::report(&state.app, partner.account, &iccid).await?;

@@ -118,6 +118,7 @@ pub fn render(error: &Error, response: Response, request_id: &str, as_page: bool
         parts.headers.insert(name, value);
     }
     let text = if as_page {
+        super::pages::guard(&mut parts.headers);
         super::pages::error_page(&body)
     } else {
         serde_json::to_string(&body).unwrap_or_else(|_| String::from("{}"))

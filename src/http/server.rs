@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -56,24 +57,40 @@ pub async fn serve(router: Router, listener: TcpListener, connections: usize, st
             }
         };
         let (router, builder, watcher) = (router.clone(), builder.clone(), graceful.watcher());
+        let stop = stop.clone();
         tokio::spawn(async move {
             let _place = place;
-            // The protocol is told apart by the first bytes, and nothing else limits the wait for those.
-            if !speaks(&stream).await {
+            // Whoever has said nothing yet does not hold up a shutdown.
+            if stop.run_until_cancelled(speaks(&stream)).await != Some(true) {
                 return;
             }
+            let asked = Arc::new(AtomicBool::new(false));
+            let heard = asked.clone();
             let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+                heard.store(true, Ordering::Relaxed);
                 let mut request: Request = request.map(Body::new);
-                request.extensions_mut().insert(Peer(peer.ip()));
+                request.extensions_mut().insert(Peer(peer.ip().to_canonical()));
                 router.clone().call(request)
             });
             let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-            // Broken connections are the client's affair.
-            let _ = watcher.watch(connection).await;
+            tokio::select! {
+                // Broken connections are the client's affair.
+                _ = watcher.watch(connection) => {}
+                () = never_asks(&asked) => {}
+            }
         });
     }
     drop(listener);
     graceful.shutdown().await;
+}
+
+/// Ends when a client that spoke has not made a request in time. The protocol is told apart by the first bytes,
+/// and no time-out of hyper's covers those, nor an HTTP/2 connection without a request.
+async fn never_asks(asked: &AtomicBool) {
+    tokio::time::sleep(PATIENCE).await;
+    if asked.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
 }
 
 async fn speaks(stream: &TcpStream) -> bool {

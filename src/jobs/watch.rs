@@ -10,10 +10,19 @@ use crate::ops::refresh::{Versions, refresh};
 const EVERY: Duration = Duration::from_millis(250);
 
 pub async fn run(app: App, mut seen: Versions, stop: CancellationToken) {
+    let mut blind = false;
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
         match refresh(&app, seen).await {
-            Ok(versions) => seen = versions,
-            Err(error) => tracing::warn!(%error, "cannot see what other processes changed; trying again"),
+            Ok(versions) => {
+                seen = versions;
+                blind = false;
+            }
+            // Once for each outage: four lines a second would bury everything else.
+            Err(error) if !blind => {
+                tracing::warn!(%error, "cannot see what other processes changed; trying again");
+                blind = true;
+            }
+            Err(_) => {}
         }
     }
 }

@@ -16,7 +16,9 @@ use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::order::{Failure, Order, OrderEvent, OrderStatus};
 use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::store::ledger::{self, Note};
 use crate::store::tx::Tx;
 use crate::store::{esims, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
@@ -68,7 +70,10 @@ async fn pursue(app: App, order: Order) -> Result<Standing> {
     let mut turn = Turn::First;
     loop {
         match timeout_at(deadline, ask_once(&app, &order, turn)).await {
-            Err(_) => return Ok(Standing::Open),
+            Err(_) => {
+                note_silence(&order);
+                return Ok(Standing::Open);
+            }
             Ok(Err(error)) => return Err(error),
             Ok(Ok(Standing::Ended { order, balance })) => return Ok(Standing::Ended { order, balance }),
             Ok(Ok(Standing::Open)) => {}
@@ -100,7 +105,7 @@ pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> 
         Answer::NotSent(_) => "not_sent",
         Answer::Doubt(_) => "doubt",
     };
-    let call = if order.id.is_topup() { "top_up" } else { "provision" };
+    let call = call_name(order);
     counter!("simgate_supplier_calls_total", "call" => call, "outcome" => outcome).increment(1);
     histogram!("simgate_supplier_seconds", "call" => call).record(started.elapsed().as_secs_f64());
     match answer {
@@ -113,6 +118,20 @@ pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> 
             Ok(Standing::Open)
         }
     }
+}
+
+fn call_name(order: &Order) -> &'static str {
+    match order.status {
+        OrderStatus::Cancelling => "cancel",
+        _ if order.id.is_topup() => "top_up",
+        _ => "provision",
+    }
+}
+
+/// The supplier's time is up without an answer.
+pub(super) fn note_silence(order: &Order) {
+    counter!("simgate_supplier_calls_total", "call" => call_name(order), "outcome" => "silent").increment(1);
+    tracing::warn!(order = %order.id, "the supplier did not answer in time; it will be asked again");
 }
 
 async fn ask(supplier: &dyn Supplier, order: &Order) -> Result<Answer<Option<Profile>>> {
@@ -175,7 +194,10 @@ async fn fulfil(
         .finish(order.account.0, move |tx| {
             match orders::fulfil(tx, &waiting.id, delivered.as_ref(), &entry, now)? {
                 Some(balance) => Ok(Finished::Now(balance)),
-                None => too_late(tx, &waiting, delivered.as_ref()),
+                None => {
+                    note_late_topup(tx, &waiting, supplier, now)?;
+                    too_late(tx, &waiting, delivered.as_ref())
+                }
             }
         })
         .await?;
@@ -209,7 +231,13 @@ enum Finished {
 /// Why write 3 found nothing to do. A profile that turns up for a failed order is marked, to be cancelled.
 fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<&Esim>) -> Result<Finished> {
     let order = orders::by_id(tx, &waiting.id)?.ok_or_else(|| Error::fault("an order vanished"))?;
+    let owner = match delivered {
+        Some(esim) => esims::owner_of(tx, esim)?,
+        None => None,
+    };
+    // A profile that another order delivered is not ours to cancel: its owner uses it.
     if order.status == OrderStatus::Failed
+        && owner.is_none()
         && let Some(esim) = delivered
     {
         orders::orphan_found(tx, &order.id, &esim.profile)?;
@@ -218,14 +246,19 @@ fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<&Esim>) -> Result<Fi
         let balance = wallet::read(tx, order.account)?.balance;
         return Ok(Finished::Before { order: Box::new(order), balance });
     }
-    let owner = match delivered {
-        Some(esim) => esims::owner_of(tx, &esim.profile)?,
-        None => None,
-    };
     match owner {
         Some(owner) => Ok(Finished::NotOurs(owner.to_string())),
         None => Err(Error::fault("an order that waits could not be fulfilled")),
     }
+}
+
+/// A top-up that was sold after its money went back cannot be taken off the eSIM again: its cost is our loss.
+fn note_late_topup(tx: &mut Tx, waiting: &Order, supplier: &'static str, now: Time) -> Result<()> {
+    let failed = orders::by_id(tx, &waiting.id)?.is_some_and(|order| order.status == OrderStatus::Failed);
+    if waiting.id.is_topup() && failed && orders::orphan_lost(tx, &waiting.id)? {
+        ledger::post(tx, &Entry::orphan(&waiting.id, supplier, waiting.cost), now, Note::default(), false)?;
+    }
+    Ok(())
 }
 
 /// `PROVISIONING → FAILED`, with the money back in the wallet.

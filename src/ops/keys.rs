@@ -33,7 +33,12 @@ pub struct Caller {
 
 impl Caller {
     pub fn buyer(&self) -> Buyer {
-        Buyer { account: self.account, key_id: self.key_id.clone(), limited: self.limited }
+        Buyer {
+            account: self.account,
+            key_id: self.key_id.clone(),
+            price_list: self.price_list.clone(),
+            limited: self.limited,
+        }
     }
 }
 

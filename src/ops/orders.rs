@@ -31,6 +31,7 @@ const MOST_OF_ONE_ICCID: i64 = 100;
 pub struct Buyer {
     pub account: AccountNo,
     pub key_id: String,
+    pub price_list: String,
     /// Its key has a daily limit, so its purchases are decided under the wallet's lock.
     pub limited: bool,
 }
@@ -104,9 +105,9 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     let look = orders::look(
         tx,
         buyer.account,
-        &buyer.key_id,
         purchase.reference.as_deref(),
         &purchase.package_code,
+        &buyer.price_list,
     )?;
     if let Some(claimed_by) = &look.claimed_by {
         let earlier =
@@ -128,7 +129,8 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     if look.balance < offer.price {
         return Err(short.into());
     }
-    let spent = match &look.limit {
+    let limit = if buyer.limited { orders::daily_limit(tx, &buyer.key_id)? } else { None };
+    let spent = match limit {
         Some(limit) => {
             let spent = limit.spent_on(now.day()).plus(offer.price);
             if spent > limit.limit {
@@ -210,7 +212,6 @@ fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
 async fn await_replay(app: &App, order: Order) -> Result<Receipt> {
     counter!("simgate_orders_replayed_total").increment(1);
     let waited = app.now().plus_millis(app.settings.answer_within_ms);
-    let was_open = order.status == OrderStatus::Provisioning;
     let mut order = order;
     let mut pause = 4;
     while order.status == OrderStatus::Provisioning && app.now() < waited {
@@ -218,7 +219,8 @@ async fn await_replay(app: &App, order: Order) -> Result<Receipt> {
         pause = (pause * 2).min(250);
         order = find(app, order.account, &order.id).await?;
     }
-    if was_open && order.status == OrderStatus::Failed {
+    // Only a live order holds its reference: this one failed while we looked.
+    if order.status == OrderStatus::Failed {
         return Err(deliver::refusal_of(&order).into());
     }
     let account = order.account;
@@ -324,10 +326,14 @@ fn list_few(tx: &mut Tx, account: AccountNo, query: &ListQuery) -> Result<List> 
             && iccid_fits
             && query.from.is_none_or(|from| order.created_at >= from)
             && query.to.is_none_or(|to| order.created_at < to)
-            && query.after.is_none_or(|after| order.seq.is_some_and(|seq| seq < after))
     });
     let total = found.len() as i64;
-    let skipped = if query.after.is_some() { 0 } else { (query.page - 1).saturating_mul(query.limit) };
+    let skipped = match query.after {
+        Some(after) => {
+            found.iter().take_while(|order| order.seq.is_none_or(|seq| seq >= after)).count() as i64
+        }
+        None => (query.page - 1).saturating_mul(query.limit),
+    };
     let page: Vec<Order> = found.into_iter().skip(skipped as usize).take(query.limit as usize).collect();
     let more = skipped.saturating_add(page.len() as i64) < total;
     let next = if more { page.last().and_then(|order| order.seq) } else { None };

@@ -27,24 +27,41 @@ pub async fn round(app: &App) -> Result<usize> {
     for order in due {
         asked.spawn(take_over(app.clone(), order));
     }
-    let taken = asked.join_all().await.into_iter().filter(|taken| *taken).count();
     for (id, profile) in app.store.read(rows::orphans).await? {
-        if let Err(error) = cancel_orphan(app, &id, &profile).await {
+        asked.spawn(take_back(app.clone(), id, profile));
+    }
+    Ok(asked.join_all().await.into_iter().filter(|taken| *taken).count())
+}
+
+/// As long as one process may ask; a supplier that stays silent must not hold up the others.
+fn patience(app: &App) -> Duration {
+    Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs())
+}
+
+async fn take_back(app: App, id: OrderId, profile: String) -> bool {
+    match timeout(patience(&app), cancel_orphan(&app, &id, &profile)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
             tracing::error!(order = %id, %error, "a profile of a failed order could not be cancelled yet");
         }
+        Err(_) => {
+            tracing::error!(order = %id, "the supplier does not answer about a profile of a failed order")
+        }
     }
-    Ok(taken)
+    true
 }
 
 async fn take_over(app: App, order: Order) -> bool {
-    let patience = Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs());
-    match timeout(patience, ask_again(&app, &order)).await {
+    match timeout(patience(&app), ask_again(&app, &order)).await {
         Ok(Ok(taken)) => taken,
         Ok(Err(error)) => {
             tracing::error!(order = %order.id, %error, "an open order could not be finished yet");
             true
         }
-        Err(_) => true,
+        Err(_) => {
+            deliver::note_silence(&order);
+            true
+        }
     }
 }
 

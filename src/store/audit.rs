@@ -7,7 +7,6 @@ use crate::error::Result;
 queries! {
     EXISTS = "SELECT 1 FROM audit WHERE id = ?1";
     INSERT = "INSERT INTO audit (id, at, actor, command, detail) VALUES (?1, ?2, ?3, ?4, ?5)";
-    LIST = "SELECT at, actor, command, detail FROM audit ORDER BY id DESC LIMIT ?1";
 }
 
 /// An operator's deed. The id is made by the caller, so that a re-run writes it once.
@@ -25,9 +24,4 @@ pub fn record(tx: &mut Tx, deed: &Deed) -> Result<()> {
         return Ok(());
     }
     tx.execute(INSERT, params![&deed.id, deed.at, &deed.actor, deed.command, &deed.detail]).map(drop)
-}
-
-/// The newest deeds: time, actor, command, detail.
-pub fn list(tx: &mut Tx, limit: i64) -> Result<Vec<(Time, String, String, String)>> {
-    tx.all(LIST, params![limit], |row| Ok((row.time(0)?, row.text(1)?, row.text(2)?, row.text(3)?)))
 }

@@ -7,7 +7,7 @@ use crate::error::Result;
 
 queries! {
     INSERT = "INSERT INTO esims (order_id, account, profile, iccid, activation, install_by) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    OWNER = "SELECT order_id FROM esims WHERE profile = ?1";
+    OWNER = "SELECT order_id FROM esims WHERE iccid = ?1 AND profile = ?2";
     SAVE_USAGE = "UPDATE esims SET usage_status = ?2, total_mb = ?3, used_mb = ?4, as_of = ?5, expires_at = ?6
                   WHERE order_id = ?1 AND (as_of IS NULL OR as_of <= ?5)";
 }
@@ -19,8 +19,8 @@ pub fn insert(tx: &mut Tx, account: AccountNo, esim: &Esim) -> Result<()> {
 }
 
 /// The order that delivered a supplier's profile.
-pub fn owner_of(tx: &mut Tx, profile: &str) -> Result<Option<OrderId>> {
-    tx.opt(OWNER, params![profile], |row| Ok(OrderId::from_text(row.text(0)?)))
+pub fn owner_of(tx: &mut Tx, esim: &Esim) -> Result<Option<OrderId>> {
+    tx.opt(OWNER, params![&esim.iccid, &esim.profile], |row| Ok(OrderId::from_text(row.text(0)?)))
 }
 
 /// Keeps a reading, unless a newer one is there.

@@ -20,28 +20,37 @@ queries! {
                      (SELECT COUNT(*) FROM wallets), (SELECT COUNT(*) FROM orders)";
     UNBALANCED = "SELECT entry, CAST(SUM(amount) AS BIGINT) FROM postings GROUP BY entry HAVING SUM(amount) <> 0 LIMIT 10";
     EMPTY_ENTRIES = "SELECT e.id, CAST(0 AS BIGINT) FROM entries e LEFT JOIN postings p ON p.entry = e.id WHERE p.entry IS NULL LIMIT 10";
-    LOST_POSTINGS = "SELECT p.entry, p.leg FROM postings p LEFT JOIN entries e ON e.id = p.entry WHERE e.id IS NULL LIMIT 10";
+    LOST_POSTINGS = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p
+        LEFT JOIN entries e ON e.id = p.entry WHERE e.id IS NULL LIMIT 10";
+    NO_WALLET = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p
+        LEFT JOIN wallets w ON w.account = p.wallet WHERE p.account = 'wallet' AND w.account IS NULL LIMIT 10";
+    NO_ORDER = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p
+        LEFT JOIN orders o ON o.id = p.order_id WHERE p.order_id IS NOT NULL AND o.id IS NULL LIMIT 10";
     WALLETS_OFF = "SELECT a.id, w.balance + COALESCE(s.total, 0) FROM wallets w JOIN accounts a ON a.no = w.account
         LEFT JOIN (SELECT wallet, CAST(SUM(amount) AS BIGINT) AS total FROM postings WHERE wallet IS NOT NULL GROUP BY wallet) s
         ON s.wallet = w.account WHERE w.balance <> -COALESCE(s.total, 0) OR w.balance < 0 LIMIT 10";
-    LINES_OFF = "SELECT a.id, w.lines - COALESCE(s.n, 0) FROM wallets w JOIN accounts a ON a.no = w.account
+    LINES_OFF = "SELECT a.id, CAST(0 AS BIGINT) FROM wallets w JOIN accounts a ON a.no = w.account
         LEFT JOIN (SELECT wallet, COUNT(*) AS n, MAX(line) AS last FROM postings WHERE wallet IS NOT NULL GROUP BY wallet) s
         ON s.wallet = w.account WHERE w.lines <> COALESCE(s.n, 0) OR w.lines <> COALESCE(s.last, 0) LIMIT 10";
-    RUNNING_OFF = "SELECT p.entry, p.balance - q.balance + p.amount FROM postings p
-        JOIN postings q ON q.wallet = p.wallet AND q.line = p.line - 1
-        WHERE p.wallet IS NOT NULL AND q.wallet IS NOT NULL AND p.balance <> q.balance - p.amount LIMIT 10";
-    HELD_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) AS BIGINT) FROM orders o
+    RUNNING_OFF = "SELECT p.entry, p.balance - COALESCE(q.balance, 0) + p.amount FROM postings p
+        LEFT JOIN postings q ON q.wallet IS NOT NULL AND q.wallet = p.wallet AND q.line = p.line - 1
+        WHERE p.wallet IS NOT NULL AND p.balance <> COALESCE(q.balance, 0) - p.amount LIMIT 10";
+    FIRST_LINE_OFF = "SELECT entry, balance + amount FROM postings WHERE wallet IS NOT NULL AND line = 1 AND balance <> -amount LIMIT 10";
+    LAST_LINE_OFF = "SELECT a.id, w.balance - p.balance FROM wallets w JOIN accounts a ON a.no = w.account
+        JOIN postings p ON p.wallet = w.account AND p.line = w.lines WHERE p.wallet IS NOT NULL AND w.balance <> p.balance LIMIT 10";
+    HELD_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status = 'PROVISIONING' THEN -o.price ELSE 0 END AS BIGINT) FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'held' GROUP BY order_id) h ON h.order_id = o.id
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status = 'PROVISIONING' THEN -o.price ELSE 0 END LIMIT 10";
-    SALES_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) AS BIGINT) FROM orders o
+    SALES_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price ELSE 0 END AS BIGINT)
+        FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'sales' GROUP BY order_id) h ON h.order_id = o.id
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price ELSE 0 END LIMIT 10";
-    COST_MISSING = "SELECT o.id, o.cost FROM orders o
+    COST_MISSING = "SELECT o.id, CAST(COALESCE(h.total, 0) - o.cost AS BIGINT) FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account LIKE 'cost:%' GROUP BY order_id) h ON h.order_id = o.id
         WHERE o.status IN ('FULFILLED', 'CANCELLING') AND COALESCE(h.total, 0) <> o.cost LIMIT 10";
     ESIM_MISSING = "SELECT o.id, CAST(0 AS BIGINT) FROM orders o LEFT JOIN esims s ON s.order_id = o.id
         WHERE o.seq IS NOT NULL AND o.status IN ('FULFILLED', 'CANCELLING', 'CANCELLED') AND s.order_id IS NULL LIMIT 10";
-    COUNTERS_OFF = "SELECT a.id, w.placed - COALESCE(s.placed, 0) FROM wallets w JOIN accounts a ON a.no = w.account
+    COUNTERS_OFF = "SELECT a.id, CAST(0 AS BIGINT) FROM wallets w JOIN accounts a ON a.no = w.account
         LEFT JOIN (SELECT account, COUNT(*) AS placed, SUM(CASE WHEN status = 'FAILED' THEN 1 ELSE 0 END) AS failed
                    FROM orders WHERE seq IS NOT NULL GROUP BY account) s ON s.account = w.account
         WHERE w.placed <> COALESCE(s.placed, 0) OR w.failed <> COALESCE(s.failed, 0) LIMIT 10";
@@ -97,7 +106,8 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
 pub struct Breach {
     pub law: &'static str,
     pub row: String,
-    pub off_by: Usd,
+    /// By how much, with its unit.
+    pub off_by: String,
 }
 
 pub struct Counts {
@@ -107,18 +117,29 @@ pub struct Counts {
     pub orders: i64,
 }
 
-const LAWS: &[(&str, Sql)] = &[
-    ("every entry sums to zero", UNBALANCED),
-    ("every entry has postings", EMPTY_ENTRIES),
-    ("every posting has its entry", LOST_POSTINGS),
-    ("every wallet equals its postings and is not negative", WALLETS_OFF),
-    ("every wallet's statement has no gap", LINES_OFF),
-    ("every line's balance follows from the one before", RUNNING_OFF),
-    ("money is held exactly while an order is PROVISIONING", HELD_OFF),
-    ("every delivered order is a sale of what was charged, and no other is", SALES_OFF),
-    ("every delivered order has its cost", COST_MISSING),
-    ("every delivered order has its eSIM", ESIM_MISSING),
-    ("every wallet's order counters equal its orders", COUNTERS_OFF),
+/// What a law's difference counts.
+#[derive(Clone, Copy)]
+enum Unit {
+    Usd,
+    Rows,
+}
+
+const LAWS: &[(&str, Unit, Sql)] = &[
+    ("every entry sums to zero", Unit::Usd, UNBALANCED),
+    ("every entry has postings", Unit::Rows, EMPTY_ENTRIES),
+    ("every posting has its entry", Unit::Usd, LOST_POSTINGS),
+    ("every posting on a wallet has its wallet", Unit::Usd, NO_WALLET),
+    ("every posting for an order has its order", Unit::Usd, NO_ORDER),
+    ("every wallet equals its postings and is not negative", Unit::Usd, WALLETS_OFF),
+    ("every wallet's statement has no gap", Unit::Rows, LINES_OFF),
+    ("every statement begins at zero", Unit::Usd, FIRST_LINE_OFF),
+    ("every line's balance follows from the one before", Unit::Usd, RUNNING_OFF),
+    ("every statement ends at the wallet's balance", Unit::Usd, LAST_LINE_OFF),
+    ("money is held exactly while an order is PROVISIONING", Unit::Usd, HELD_OFF),
+    ("every delivered order is a sale of what was charged, and no other is", Unit::Usd, SALES_OFF),
+    ("every delivered order has its cost", Unit::Usd, COST_MISSING),
+    ("every delivered order has its eSIM", Unit::Rows, ESIM_MISSING),
+    ("every wallet's order counters equal its orders", Unit::Rows, COUNTERS_OFF),
 ];
 
 pub fn check(tx: &mut Tx) -> Result<(Counts, Vec<Breach>)> {
@@ -127,8 +148,14 @@ pub fn check(tx: &mut Tx) -> Result<(Counts, Vec<Breach>)> {
         Ok(Counts { entries: row.int(0)?, postings: row.int(1)?, wallets: row.int(2)?, orders: row.int(3)? })
     })?;
     let mut breaches = Vec::new();
-    for &(law, sql) in LAWS {
-        let read = |row: &Row| Ok(Breach { law, row: row.text(0)?, off_by: row.usd(1)? });
+    for &(law, unit, sql) in LAWS {
+        let read = |row: &Row| {
+            let off_by = match unit {
+                Unit::Usd => format!("{} USD", row.usd(1)?),
+                Unit::Rows => row.int(1)?.to_string(),
+            };
+            Ok(Breach { law, row: row.text(0)?, off_by })
+        };
         breaches.extend(tx.all(sql, NONE, read)?);
     }
     Ok((counts, breaches))

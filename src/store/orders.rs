@@ -29,15 +29,14 @@ macro_rules! select_order {
 }
 
 queries! {
-    LOOK = "SELECT w.balance, w.suspended, k.daily_limit, k.spent_day, k.spent, c.order_id,
+    LOOK = "SELECT w.balance, w.suspended, c.order_id,
                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price
             FROM wallets w
-            JOIN accounts a ON a.no = w.account
-            LEFT JOIN api_keys k ON k.id = ?2
-            LEFT JOIN claims c ON c.account = w.account AND c.reference = ?3
-            LEFT JOIN plans p ON p.code = ?4 AND p.on_sale = 1
-            LEFT JOIN prices x ON x.price_list = a.price_list AND x.code = p.code
+            LEFT JOIN claims c ON c.account = w.account AND c.reference = ?2
+            LEFT JOIN plans p ON p.code = ?3 AND p.on_sale = 1
+            LEFT JOIN prices x ON x.price_list = ?4 AND x.code = p.code
             WHERE w.account = ?1";
+    DAILY_LIMIT = "SELECT daily_limit, spent_day, spent FROM api_keys WHERE id = ?1 AND daily_limit IS NOT NULL";
     INSERT = "INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
                   duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16)";
@@ -63,7 +62,7 @@ queries! {
     FULFIL_ALL (Postgres) = "WITH o AS (
             UPDATE orders SET status = 'FULFILLED', updated_at = CAST(?2 AS BIGINT)
             WHERE id = CAST(?1 AS TEXT) AND status = 'PROVISIONING'
-              AND NOT EXISTS (SELECT 1 FROM esims WHERE profile = CAST(?3 AS TEXT)) RETURNING account),
+              AND NOT EXISTS (SELECT 1 FROM esims WHERE iccid = CAST(?4 AS TEXT) AND profile = CAST(?3 AS TEXT)) RETURNING account),
         s AS (INSERT INTO esims (order_id, account, profile, iccid, activation, install_by)
             SELECT CAST(?1 AS TEXT), account, CAST(?3 AS TEXT), CAST(?4 AS TEXT), CAST(?5 AS BYTEA), CAST(?6 AS BIGINT) FROM o
             WHERE CAST(?3 AS TEXT) IS NOT NULL),
@@ -85,6 +84,7 @@ queries! {
     LEASE = "UPDATE orders SET ask_until = ?3 WHERE id = ?1 AND ask_until = ?2
              AND status IN ('PROVISIONING', 'CANCELLING')";
     ORPHAN_FOUND = "UPDATE orders SET orphan = 'OPEN', orphan_profile = ?2 WHERE id = ?1 AND orphan IS NULL";
+    ORPHAN_LOST = "UPDATE orders SET orphan = 'LOST' WHERE id = ?1 AND orphan IS NULL";
     ORPHAN_ENDED = "UPDATE orders SET orphan = ?2 WHERE id = ?1 AND orphan = 'OPEN'";
     BY_ID = select_order!("WHERE o.id = ?1");
     BY_NUMBER = select_order!("WHERE o.account = ?1 AND o.seq = ?2");
@@ -106,14 +106,13 @@ queries! {
     ORPHANS = "SELECT id, orphan_profile FROM orders WHERE orphan IS NOT NULL AND orphan = 'OPEN' LIMIT 100";
     OPEN_COUNTS = "SELECT status, COUNT(*) FROM orders WHERE status IN ('PROVISIONING', 'CANCELLING') AND updated_at < ?1 GROUP BY status";
     RECENT = select_order!("WHERE (CAST(?1 AS BIGINT) IS NULL OR o.account = ?1) AND (CAST(?2 AS TEXT) IS NULL OR o.status = ?2)
-                ORDER BY o.id DESC LIMIT ?3");
+                ORDER BY o.created_at DESC, o.id DESC LIMIT ?3");
 }
 
 /// What the deciding read of an order sees: one row, one moment.
 pub struct Look {
     pub balance: Usd,
     pub suspended: bool,
-    pub limit: Option<DailyLimit>,
     pub claimed_by: Option<OrderId>,
     pub plan: Option<Offer>,
 }
@@ -145,26 +144,20 @@ pub struct Offer {
 pub fn look(
     tx: &mut Tx,
     account: AccountNo,
-    key_id: &str,
     reference: Option<&str>,
     package_code: &str,
+    price_list: &str,
 ) -> Result<Look> {
-    tx.one(LOOK, params![account, key_id, reference, package_code], |row| {
-        let limit = match row.opt_int(2)? {
-            Some(limit) => {
-                Some(DailyLimit { limit: Usd::from_micros(limit), day: row.int(3)?, spent: row.usd(4)? })
-            }
-            None => None,
-        };
-        let plan = match row.opt_int(13)? {
+    tx.one(LOOK, params![account, reference, package_code, price_list], |row| {
+        let plan = match row.opt_int(10)? {
             Some(price) => Some(Offer {
-                plan_type: row.word(6, PlanType::parse)?,
-                name: row.text(7)?,
-                family: row.text(8)?,
-                data_mb: row.int(9)?,
-                duration_days: row.int(10)?,
-                cost: row.usd(11)?,
-                supplier: row.text(12)?,
+                plan_type: row.word(3, PlanType::parse)?,
+                name: row.text(4)?,
+                family: row.text(5)?,
+                data_mb: row.int(6)?,
+                duration_days: row.int(7)?,
+                cost: row.usd(8)?,
+                supplier: row.text(9)?,
                 price: Usd::from_micros(price),
             }),
             None => None,
@@ -172,10 +165,16 @@ pub fn look(
         Ok(Look {
             balance: row.usd(0)?,
             suspended: row.flag(1)?,
-            limit,
-            claimed_by: row.opt_text(5)?.map(OrderId::from_text),
+            claimed_by: row.opt_text(2)?.map(OrderId::from_text),
             plan,
         })
+    })
+}
+
+/// A key's daily limit and what was spent of it, if it has one.
+pub fn daily_limit(tx: &mut Tx, key_id: &str) -> Result<Option<DailyLimit>> {
+    tx.opt(DAILY_LIMIT, params![key_id], |row| {
+        Ok(DailyLimit { limit: row.usd(0)?, day: row.int(1)?, spent: row.usd(2)? })
     })
 }
 
@@ -260,7 +259,7 @@ pub fn fulfil(
         return tx.write_opt(FULFIL_ALL, &values, |row| row.usd(0));
     }
     if let Some(profile) = profile
-        && esims::owner_of(tx, &profile.profile)?.is_some()
+        && esims::owner_of(tx, profile)?.is_some()
     {
         return Ok(None);
     }
@@ -314,6 +313,11 @@ pub fn lease(tx: &mut Tx, id: &OrderId, seen: Time, ask_until: Time) -> Result<b
 /// A profile turned up for an order that had failed; `profile` is kept so that it can be cancelled.
 pub fn orphan_found(tx: &mut Tx, id: &OrderId, profile: &str) -> Result<()> {
     tx.execute(ORPHAN_FOUND, params![id, profile]).map(drop)
+}
+
+/// Something was sold for an order that had failed, and cannot be taken back; false when that is known already.
+pub fn orphan_lost(tx: &mut Tx, id: &OrderId) -> Result<bool> {
+    Ok(tx.execute(ORPHAN_LOST, params![id])? == 1)
 }
 
 pub fn orphan_ended(tx: &mut Tx, id: &OrderId, outcome: &str) -> Result<bool> {

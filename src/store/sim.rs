@@ -21,6 +21,7 @@ queries! {
               ON CONFLICT (profile) DO UPDATE SET status = 'CANCELLED'
               WHERE sim_profiles.status IN ('NEW', 'CANCELLED') AND sim_profiles.used_mb = 0";
     ADD_TOPUP = "INSERT INTO sim_topups (order_id, profile, data_mb, days) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (order_id) DO NOTHING";
+    HAS_TOPUP = "SELECT 1 FROM sim_topups WHERE order_id = ?1";
     TOPUPS = "SELECT CAST(COALESCE(SUM(data_mb), 0) AS BIGINT), CAST(COALESCE(SUM(days), 0) AS BIGINT) FROM sim_topups WHERE profile = ?1";
 }
 
@@ -78,6 +79,10 @@ pub fn cancel_profile(tx: &mut Tx, profile: &str) -> Result<bool> {
 
 pub fn add_topup(tx: &mut Tx, order: &OrderId, profile: &str, data_mb: i64, days: i64) -> Result<()> {
     tx.execute(ADD_TOPUP, params![order, profile, data_mb, days]).map(drop)
+}
+
+pub fn has_topup(tx: &mut Tx, order: &OrderId) -> Result<bool> {
+    Ok(tx.opt(HAS_TOPUP, params![order], |_| Ok(()))?.is_some())
 }
 
 /// Megabytes and days added to a profile.

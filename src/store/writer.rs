@@ -232,7 +232,9 @@ fn run_group(connection: &mut Connection, mut group: Vec<Queued>) {
                 tracing::debug!(%what, ?kind, jobs = group.len(), "a group of writes is run again, one by one");
             }
             counter!("simgate_writer_reruns_total").increment(group.len() as u64);
-            group.into_iter().for_each(|queued| run_alone(connection, queued));
+            // One limit for all of them: a database that is down must not be waited for once per job.
+            let give_up = Instant::now() + RECONNECT_FOR;
+            group.into_iter().for_each(|queued| run_alone(connection, queued, give_up));
         }
     }
 }
@@ -251,8 +253,7 @@ fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
     outcome
 }
 
-fn run_alone(connection: &mut Connection, mut queued: Queued) {
-    let started = Instant::now();
+fn run_alone(connection: &mut Connection, mut queued: Queued, give_up: Instant) {
     for attempt in 1.. {
         let outcome = (|| {
             connection.begin()?;
@@ -263,7 +264,7 @@ fn run_alone(connection: &mut Connection, mut queued: Queued) {
         connection.rollback();
         let again = match &error {
             Error::Fault(Fault { kind: FaultKind::Conflict, .. }) => attempt < CONFLICT_TRIES,
-            Error::Fault(Fault { kind: FaultKind::Disconnected, .. }) => started.elapsed() < RECONNECT_FOR,
+            Error::Fault(Fault { kind: FaultKind::Disconnected, .. }) => Instant::now() < give_up,
             Error::Fault(Fault { kind: FaultKind::Settings | FaultKind::Other, .. }) | Error::Refused(_) => {
                 false
             }

@@ -25,6 +25,7 @@ use crate::vault::hex;
 
 pub const NAME: &str = "sim";
 const INSTALL_DAYS: i64 = 180;
+const LONG_AGO: Time = Time::from_micros(0);
 /// Sim writes have no wallet; they share one lane.
 const LANE: i64 = 0;
 
@@ -253,6 +254,11 @@ impl Supplier for Sim {
     fn top_up<'a>(&'a self, ask: TopUp<'a>) -> Ask<'a, ()> {
         Box::pin(self.answer(Some(ask.ordered_at), async move |_| {
             let now = ask.ordered_at;
+            let order = ask.order.clone();
+            // What was sold before is sold, whatever has become of the profile since: repeating is safe.
+            if self.store.read(move |tx| sim::has_topup(tx, &order)).await? {
+                return Ok(Answer::Done(()));
+            }
             if !self.read_meter(ask.profile, now).await?.status.can_be_topped_up() {
                 return Ok(Answer::Refused("the profile is cancelled or expired".into()));
             }
@@ -271,20 +277,30 @@ impl Supplier for Sim {
     }
 
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled> {
-        Box::pin(self.answer(None, async move |_| {
+        let decide = async move |_| {
             let profile = ask.profile.to_string();
             if self.store.finish(LANE, move |tx| sim::cancel_profile(tx, &profile)).await? {
                 self.note(&format!("cancelled {}", ask.profile))?;
                 return Ok(Answer::Done(Cancelled::Yes { returned: ask.cost }));
             }
-            let status = self.read_meter(ask.profile, Time::from_micros(0)).await?.status;
+            let status = self.read_meter(ask.profile, LONG_AGO).await?.status;
             let reason = match status {
                 EsimStatus::Active | EsimStatus::Depleted => CancelReason::Used,
                 EsimStatus::Expired => CancelReason::Expired,
                 EsimStatus::New | EsimStatus::Installed | EsimStatus::Cancelled => CancelReason::Downloaded,
             };
             Ok(Answer::Done(Cancelled::No(reason)))
-        }))
+        };
+        Box::pin(async move {
+            // A profile that was taken back without a word is taken back again as it was, whatever the mood is now.
+            match self.read_meter(ask.profile, LONG_AGO).await {
+                Ok(usage) => {
+                    let done_before = usage.status == EsimStatus::Cancelled;
+                    self.answer(done_before.then_some(LONG_AGO), decide).await
+                }
+                Err(error) => Answer::Doubt(error.to_string()),
+            }
+        })
     }
 }
 
