@@ -253,18 +253,18 @@ impl Supplier for Sim {
 
     fn top_up<'a>(&'a self, ask: TopUp<'a>) -> Ask<'a, ()> {
         Box::pin(self.answer(Some(ask.ordered_at), async move |_| {
-            let now = ask.ordered_at;
-            let order = ask.order.clone();
-            // What was sold before is sold, whatever has become of the profile since: repeating is safe.
-            if self.store.read(move |tx| sim::has_topup(tx, &order)).await? {
-                return Ok(Answer::Done(()));
-            }
-            if !self.read_meter(ask.profile, now).await?.status.can_be_topped_up() {
-                return Ok(Answer::Refused("the profile is cancelled or expired".into()));
-            }
             let (order, profile) = (ask.order.clone(), ask.profile.to_string());
             let (data_mb, days) = (ask.data_mb, ask.duration_days);
-            self.store.finish(LANE, move |tx| sim::add_topup(tx, &order, &profile, data_mb, days)).await?;
+            let asked = order.clone();
+            // What was sold before is sold, whatever has become of the profile since: repeating is safe.
+            if !self.store.read(move |tx| sim::has_topup(tx, &asked)).await? {
+                if !self.read_meter(ask.profile, ask.ordered_at).await?.status.can_be_topped_up() {
+                    return Ok(Answer::Refused("the profile is cancelled or expired".into()));
+                }
+                self.store
+                    .finish(LANE, move |tx| sim::add_topup(tx, &order, &profile, data_mb, days))
+                    .await?;
+            }
             self.note(&format!("topped {} {}", ask.order, ask.profile))?;
             Ok(Answer::Done(()))
         }))
