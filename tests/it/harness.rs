@@ -2,8 +2,8 @@
 //! partner with money. When a test ends, the harness checks what must always hold: the books balance, and no
 //! order is left open. PostgreSQL tests need SIMGATE_TEST_POSTGRES (an administrator's URL); `./test` sets it.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderMap;
@@ -11,9 +11,12 @@ use serde_json::Value;
 use simgate::app::App;
 use simgate::config::{Raw, Settings};
 use simgate::domain::money::Usd;
+use simgate::domain::refusal::Refusal;
+use simgate::error::Error;
 use simgate::ops::operator::{self, NewPartner};
-use simgate::ops::{ledger, recover};
+use simgate::ops::{keys, ledger, recover, sandbox};
 use simgate::start::{self, Role};
+use simgate::supplier::sim::Mood;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +58,19 @@ pub(crate) use both_databases;
 pub struct Key {
     pub id: String,
     pub secret: String,
+}
+
+impl Key {
+    /// Waits until the gateway has seen this key, as every process does within a second.
+    pub async fn until_known(&self, app: &App) {
+        let home = std::net::IpAddr::from([127, 0, 0, 1]);
+        let unknown = || matches!(keys::authenticate(app, &self.id, &self.secret, home), Err(Error::Refused(Refusal::Unauthenticated)));
+        let started = Instant::now();
+        while unknown() {
+            assert!(started.elapsed() < Duration::from_secs(10), "a new key is not seen");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
 }
 
 pub struct Gateway {
@@ -176,7 +192,8 @@ fn with_database(admin: &str, name: &str) -> String {
 /// One statement as the administrator. On a plain thread: the blocking client must not run inside a runtime.
 pub fn execute(url: &str, statement: &str) {
     std::thread::scope(|scope| {
-        let run = || postgres::Client::connect(url, postgres::NoTls).unwrap().batch_execute(statement).unwrap();
+        let run =
+            || postgres::Client::connect(url, postgres::NoTls).unwrap().batch_execute(statement).unwrap();
         scope.spawn(run).join().unwrap();
     });
 }
@@ -206,8 +223,9 @@ async fn start_gateway(
 async fn new_partner(app: &App, name: &str, credit: Usd) -> (String, Key) {
     let new = NewPartner { name: name.into(), email: None, credit };
     let made = operator::create_partner(app, "test", new).await.unwrap();
-    simgate::ops::keys::load(app).await.unwrap();
-    (made.id.to_string(), Key { id: made.key.id.to_string(), secret: made.key.secret })
+    let key = Key { id: made.key.id.to_string(), secret: made.key.secret };
+    key.until_known(app).await;
+    (made.id.to_string(), key)
 }
 
 impl Gateway {
@@ -237,10 +255,48 @@ impl Gateway {
         reply(request).await
     }
 
+    /// A request with this gateway's key, for a test to add to.
+    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        self.client
+            .request(method.parse().unwrap(), format!("{}{path}", self.base))
+            .header("x-b2b-key", &self.key.id)
+            .header("x-b2b-secret", &self.key.secret)
+    }
+
+    /// Tells the supplier how to behave from now on.
+    pub async fn supplier(&self, mode: &str) {
+        self.sandbox("supplier", serde_json::json!({ "mode": mode })).await;
+    }
+
     /// A sandbox helper that must succeed.
     pub async fn sandbox(&self, path: &str, body: Value) -> Value {
         let request = self.client.post(format!("{}/sandbox/{path}", self.base));
         reply(request.header("content-type", "application/json").body(body.to_string())).await.expect(200)
+    }
+
+    /// A sandbox helper, whatever it answers.
+    pub async fn try_sandbox(&self, path: &str, body: Value) -> Reply {
+        let request = self.client.post(format!("{}/sandbox/{path}", self.base));
+        reply(request.header("content-type", "application/json").body(body.to_string())).await
+    }
+
+    /// What the supplier wrote down: words of each line, in its own order.
+    pub fn journal(&self) -> Vec<Vec<String>> {
+        read_journal(&self.dir)
+    }
+
+    /// The journal's lines that begin with this word, without doubles: repeating a question is allowed.
+    pub fn journalled(&self, word: &str) -> BTreeSet<Vec<String>> {
+        self.journal().into_iter().filter(|line| line[0] == word).collect()
+    }
+
+    /// The wholesale price of a plan.
+    pub async fn price(&self, package_code: &str) -> Usd {
+        let country = &package_code[..2];
+        let plans = self.get(&format!("/api/b2b/v1/plans?country={country}")).await.expect(200);
+        let plans = plans["plans"].as_array().unwrap();
+        let plan = plans.iter().find(|plan| plan["packageCode"] == package_code).unwrap();
+        Usd::parse(&plan["priceUsd"].to_string()).unwrap()
     }
 
     /// Places an order that must be delivered at once.
@@ -272,7 +328,7 @@ impl Gateway {
 
     /// Brings everything open to its end: the supplier behaves, and recovery has its turn.
     async fn settle(&self) {
-        self.sandbox("supplier", serde_json::json!({ "mode": "ok" })).await;
+        sandbox::set_mood(&self.app, Mood::Ok, 0, None).await.unwrap();
         self.until("no order is open", async || {
             self.app.clock.advance(60_000);
             recover::round(&self.app).await.unwrap();
@@ -289,6 +345,12 @@ impl Gateway {
         }
         assert!(verdict.breaches.is_empty(), "the books are off");
     }
+}
+
+/// The simulated supplier's journal in a test's folder; empty before the first sale.
+pub fn read_journal(dir: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(dir.join("journal")).unwrap_or_default();
+    text.lines().map(|line| line.split(' ').map(str::to_string).collect()).collect()
 }
 
 pub async fn reply(request: reqwest::RequestBuilder) -> Reply {

@@ -1,0 +1,179 @@
+//! The real binary in a test's own folder: started on a free port, killed or asked to stop, and helped by the
+//! command line. A server that a test leaves behind is killed.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::harness::{Db, Key, Place, Reply, reply};
+
+pub struct Site {
+    pub place: Place,
+    settings: Vec<(&'static str, &'static str)>,
+    pub client: reqwest::Client,
+}
+
+pub struct Server {
+    child: Child,
+    pub base: String,
+    pub address: String,
+}
+
+/// Runs a test on a site of its own; without PostgreSQL its tests are skipped.
+pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Site)) {
+    let Some(place) = Place::new(db) else {
+        eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let site = Site { place, settings, client: reqwest::Client::new() };
+    runtime.block_on(test(&site));
+    runtime.shutdown_background();
+    site.place.remove();
+}
+
+/// Below the range from which the system gives ports to clients: nobody takes it between two starts.
+fn free_port() -> u16 {
+    loop {
+        let port = 10_000 + (simgate::vault::random() % 20_000) as u16;
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+impl Site {
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_simgate"));
+        command.env_clear().current_dir(&self.place.dir).stdin(Stdio::null());
+        command.args(["--database-url", &self.place.url, "--log", "error"]);
+        command
+    }
+
+    /// Starts a server and does not wait for it.
+    pub fn spawn(&self) -> Server {
+        let address = format!("127.0.0.1:{}", free_port());
+        let mut command = self.command();
+        command.args(["serve", "--listen", &address, "--sandbox-journal", "journal"]);
+        command.args(["--rate-limit", "0", "--ip-rate-limit", "0"]);
+        for (name, value) in &self.settings {
+            command.args([&format!("--{}", name.replace('_', "-")), *value]);
+        }
+        let child = command.stdout(Stdio::null()).spawn().unwrap();
+        Server { child, base: format!("http://{address}"), address }
+    }
+
+    /// Starts a server and waits until it is ready.
+    pub async fn start(&self) -> Server {
+        let mut server = self.spawn();
+        let ready = format!("{}/readyz", server.base);
+        until("the server is ready", async || {
+            assert_eq!(server.child.try_wait().unwrap(), None, "the server ended by itself");
+            let answer = self.client.get(&ready).send().await.ok()?;
+            (answer.status() == 200).then_some(())
+        })
+        .await;
+        server
+    }
+
+    /// Runs a command that must succeed; answers its JSON.
+    pub async fn cli(&self, args: &[&str]) -> Value {
+        let mut command = self.command();
+        command.arg("--json").args(args);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            output.status.success(),
+            "simgate {args:?}: {text} {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// A new partner with this much money, known to the server: its id and key.
+    pub async fn partner(&self, server: &Server, name: &str, credit: &str) -> (String, Key) {
+        let made = self.cli(&["partner", "create", "--name", name, "--credit", credit]).await;
+        let text = |field: &str| made[field].as_str().unwrap().to_string();
+        let key = Key { id: text("apiKey"), secret: text("apiSecret") };
+        until("the server knows the new key", async || {
+            let reply = self.send(&server.base, &key, "GET", "/api/b2b/v1/balance", None).await.unwrap();
+            (reply.status == 200).then_some(())
+        })
+        .await;
+        (text("partnerId"), key)
+    }
+
+    /// `None` when nobody answered.
+    pub async fn send(
+        &self,
+        base: &str,
+        key: &Key,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Option<Reply> {
+        let request = self
+            .client
+            .request(method.parse().unwrap(), format!("{base}{path}"))
+            .header("x-b2b-key", &key.id)
+            .header("x-b2b-secret", &key.secret);
+        let request = match body {
+            Some(body) => request.header("content-type", "application/json").body(body.to_string()),
+            None => request,
+        };
+        let response = request.send().await.ok()?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Some(Reply { status, headers, text: response.text().await.ok()? })
+    }
+
+    /// Tells the supplier how to behave.
+    pub async fn supplier(&self, server: &Server, body: Value) {
+        let request = self.client.post(format!("{}/sandbox/supplier", server.base));
+        let request = request.header("content-type", "application/json").body(body.to_string());
+        reply(request).await.expect(200);
+    }
+
+    pub async fn verify_books(&self) {
+        let verdict = self.cli(&["ledger", "verify"]).await;
+        assert_eq!(verdict["ok"], true, "{verdict}");
+    }
+}
+
+impl Server {
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks the server to stop, as a service manager does.
+    pub fn terminate(&self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    /// Waits for a server that was asked to stop: its exit code.
+    pub async fn exit_code(&mut self) -> Option<i32> {
+        until("the server has stopped", async || self.child.try_wait().unwrap()).await.code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until a condition holds; fails after 30 s.
+pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "waited 30 s for: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
