@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::tx::sqlite_error;
@@ -29,8 +30,16 @@ pub fn open_writer(path: &Path) -> Result<Connection> {
              PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824;",
         )
         .map_err(sqlite_error)?;
-    connection.set_prepared_statement_cache_capacity(128);
+    settle(&connection)?;
     Ok(connection)
+}
+
+/// Statements are prepared once and kept. Without the stability guarantee SQLite plans a statement anew for every
+/// bound value that might fit a partial index, which costs more than running it.
+fn settle(connection: &Connection) -> Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(sqlite_error)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(())
 }
 
 pub fn open_reader(path: &Path) -> Result<Connection> {
@@ -42,7 +51,7 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
             "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824;",
         )
         .map_err(sqlite_error)?;
-    connection.set_prepared_statement_cache_capacity(128);
+    settle(&connection)?;
     Ok(connection)
 }
 
