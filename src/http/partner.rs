@@ -157,7 +157,7 @@ pub struct PlansQuery {
     /// Two-letter ISO 3166 code, in any case: only plans that work there.
     #[param(pattern = "^[A-Za-z]{2}$", example = "JP")]
     country: Option<String>,
-    #[param(inline, value_type = Option<PlanTypeWord>, default = "BASE")]
+    #[param(required = false, schema_with = plan_type_or_base)]
     r#type: Option<String>,
     /// Words that must all occur in name, code, operator or country names.
     #[param(
@@ -292,7 +292,12 @@ pub struct OrdersQuery {
     #[param(pattern = "^[0-9]{19,20}$")]
     iccid: Option<String>,
     /// Every order that used this reference, in any state.
-    #[param(min_length = 1, max_length = 128, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$")]
+    #[param(
+        rename = "partnerRefId",
+        min_length = 1,
+        max_length = 128,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$"
+    )]
     partner_ref_id: Option<String>,
     #[param(inline, value_type = Option<OrderStatusWord>)]
     status: Option<String>,
@@ -421,7 +426,7 @@ pub async fn cancel_order(
 ///
 /// The bundles that fit an eSIM, cheapest first.
 #[utoipa::path(get, path = "/api/b2b/v1/orders/{iccid}/topup-plans", operation_id = "listTopUpPlans", tag = "top-ups",
-    params(("iccid" = String, Path, description = "19 or 20 digits", example = "8901234567890123452")),
+    params(("iccid" = String, Path, description = "19 or 20 digits", pattern = "^[0-9]{19,20}$", example = "8901234567890123452")),
     responses(
         (status = 200, description = "Bundles for this eSIM", body = TopUpPlansView),
         (status = 404, description = "ESIM_NOT_FOUND", body = Problem, content_type = "application/problem+json"),
@@ -446,7 +451,7 @@ pub async fn topup_plans(
 ///
 /// Adds a bundle to an existing eSIM; its QR code and profile stay the same.
 #[utoipa::path(post, path = "/api/b2b/v1/orders/{iccid}/topup", operation_id = "topUp", tag = "top-ups", request_body = OrderRequest,
-    params(("iccid" = String, Path, description = "19 or 20 digits", example = "8901234567890123452")),
+    params(("iccid" = String, Path, description = "19 or 20 digits", pattern = "^[0-9]{19,20}$", example = "8901234567890123452")),
     responses(
         (status = 200, description = "Added, or the same top-up again (header Idempotent-Replayed)", body = TopUpPlacedView),
         (status = 202, description = "Accepted; the supplier has not answered yet", body = TopUpPlacedView),
@@ -489,7 +494,7 @@ pub async fn top_up(
 ///
 /// The carrier's reading, live; the last known one, marked `stale`, when the carrier does not answer.
 #[utoipa::path(get, path = "/api/b2b/v1/orders/{iccid}/usage", operation_id = "getUsage", tag = "usage",
-    params(("iccid" = String, Path, description = "19 or 20 digits", example = "8901234567890123452")),
+    params(("iccid" = String, Path, description = "19 or 20 digits", pattern = "^[0-9]{19,20}$", example = "8901234567890123452")),
     responses(
         (status = 200, description = "The reading", body = UsageView),
         (status = 404, description = "ESIM_NOT_FOUND", body = Problem, content_type = "application/problem+json")))]

@@ -77,6 +77,13 @@ vocabulary! {
     CancelReasonWord CancelReason "CancelReason";
 }
 
+/// The type of plan to list, and what is listed when none is named.
+pub fn plan_type_or_base() -> RefOr<Schema> {
+    let words = PlanType::ALL.map(PlanType::as_str);
+    let default = serde_json::Value::from(PlanType::Base.as_str());
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).default(Some(default)).into()
+}
+
 /// Gigabytes from megabytes, to three decimals.
 fn gigabytes(megabytes: i64) -> f64 {
     (megabytes as f64 / 1024.0 * 1000.0).round() / 1000.0
@@ -94,7 +101,8 @@ pub fn parse_time(text: &str) -> Option<Time> {
     if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
         return Some(Time::from_micros(stamp.as_microsecond()));
     }
-    let date: jiff::civil::Date = text.parse().ok()?;
+    // A date and time without an offset would be read as its date alone; it names no moment.
+    let date: jiff::civil::Date = Some(text).filter(|text| text.len() == "2026-01-31".len())?.parse().ok()?;
     let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
     Some(Time::from_micros(midnight.timestamp().as_microsecond()))
 }
