@@ -59,6 +59,22 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
             None
         }
     };
+    let opened = assemble(settings, location, role).await;
+    // Released here whatever happened: a PostgreSQL session must not be dropped on a thread of the runtime.
+    if let Some(lock) = lock {
+        on_plain_thread(move || {
+            drop::<Lock>(lock);
+            Ok(())
+        })
+        .await?;
+    }
+    let app = opened?;
+    refresh(&app, Versions::default()).await?;
+    Ok(app)
+}
+
+/// Everything from an up-to-date schema to an application; a server also seeds a new database.
+async fn assemble(settings: Settings, location: Location, role: Role) -> Result<App> {
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
     let capacity = match role {
         Role::Server => {
@@ -69,15 +85,9 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
     let store = Arc::new(Store::open(location, &capacity)?);
     let vault = stamp(&settings, &store, role).await?;
     let app = App::new(settings, store, vault)?;
-    refresh(&app, Versions::default()).await?;
-    if let Some(lock) = lock {
-        seed(&app).await?;
-        on_plain_thread(move || {
-            drop::<Lock>(lock);
-            Ok(())
-        })
-        .await?;
+    if role == Role::Server {
         refresh(&app, Versions::default()).await?;
+        seed(&app).await?;
     }
     Ok(app)
 }
