@@ -3,6 +3,7 @@
 mod api_errors;
 mod api_keys;
 mod api_lists;
+mod api_logs;
 mod api_openapi;
 mod api_orders;
 mod api_pages;
