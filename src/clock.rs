@@ -29,6 +29,7 @@ impl Clock {
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "this is the one place")]
 fn system_micros() -> i64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is set to after 1970");
     i64::try_from(since_1970.as_micros()).expect("the clock is set to before the year 294247")

@@ -1,6 +1,8 @@
 //! simgate: a wholesale eSIM gateway that a company runs itself.
 //! Four doors stand before one set of operations; see ARCHITECTURE.md for the map.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod app;
 pub mod cli;
 pub mod clock;

@@ -14,9 +14,8 @@ const EVERY: Duration = Duration::from_secs(1);
 pub async fn run(app: App, stop: CancellationToken) {
     let mut warned = 0;
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
-        match stop.run_until_cancelled(round(&app, &mut warned)).await {
-            Some(Err(error)) => tracing::warn!(%error, "recovery could not run; trying again"),
-            Some(Ok(())) | None => {}
+        if let Some(Err(error)) = stop.run_until_cancelled(round(&app, &mut warned)).await {
+            tracing::warn!(%error, "recovery could not run; trying again");
         }
     }
 }

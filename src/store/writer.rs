@@ -81,7 +81,7 @@ pub enum Target {
 
 enum Connection {
     Sqlite(rusqlite::Connection),
-    Postgres { url: String, session: Option<Session> },
+    Postgres { url: String, session: Option<Box<Session>> },
 }
 
 impl Connection {
@@ -90,7 +90,7 @@ impl Connection {
             Connection::Sqlite(connection) => Tx::new(Db::Sqlite(connection), rerun),
             Connection::Postgres { url, session } => {
                 if session.is_none() {
-                    *session = Some(Session::connect(url)?);
+                    *session = Some(Box::new(Session::connect(url)?));
                 }
                 Tx::new(Db::Postgres(session.as_mut().expect("connected above")), rerun)
             }
@@ -105,7 +105,7 @@ impl Connection {
             }
             Connection::Postgres { url, session } => {
                 if session.is_none() {
-                    *session = Some(Session::connect(url)?);
+                    *session = Some(Box::new(Session::connect(url)?));
                 }
                 session.as_mut().expect("connected above").batch(text)
             }

@@ -22,7 +22,7 @@ assert.equal(bought.response.status, 200);
 assert.equal(bought.data.order.chargedUsd, plan.priceUsd);
 
 const read = await api.GET("/api/b2b/v1/orders/{id}", { params: { path: { id: bought.data.order.id } } });
-assert(read.data, `read: ${JSON.stringify(read.error)}`);
+assert(read.data?.order, `read: ${JSON.stringify(read.error)}`);
 assert.equal(read.data.order.partnerRefId, partnerRefId);
 assert.equal(read.data.order.status, "FULFILLED");
 assert.equal(read.data.order.iccid, bought.data.order.iccid);

@@ -64,7 +64,12 @@ impl Key {
     /// Waits until the gateway has seen this key, as every process does within a second.
     pub async fn until_known(&self, app: &App) {
         let home = std::net::IpAddr::from([127, 0, 0, 1]);
-        let unknown = || matches!(keys::authenticate(app, &self.id, &self.secret, home), Err(Error::Refused(Refusal::Unauthenticated)));
+        let unknown = || {
+            matches!(
+                keys::authenticate(app, &self.id, &self.secret, home),
+                Err(Error::Refused(Refusal::Unauthenticated))
+            )
+        };
         let started = Instant::now();
         while unknown() {
             assert!(started.elapsed() < Duration::from_secs(10), "a new key is not seen");
