@@ -135,8 +135,7 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
     let started = Instant::now();
     let mut placed = 0;
     while started.elapsed() < Duration::from_secs(seconds) {
-        let batch: Vec<Order> =
-            (0..GROUP as i64).map(|n| order(AccountNo(2 + (placed + n) % WALLETS), &key)).collect();
+        let batch: Vec<Order> = (0..GROUP as i64).map(|n| order(placed + n, &key)).collect();
         group(&connection, |tx| {
             for order in &batch {
                 let reference = order.reference.as_deref();
@@ -170,8 +169,10 @@ fn group(
     Ok(())
 }
 
-fn order(account: AccountNo, key: &str) -> Order {
-    let now = Time::from_micros(1_800_000_000_000_000 + (vault::random() as u32 as i64));
+/// The n-th order: wallets take turns, and time goes on as it does in the service, so that ids are made in order.
+fn order(number: i64, key: &str) -> Order {
+    let account = AccountNo(2 + number % WALLETS);
+    let now = Time::from_micros(1_800_000_000_000_000 + number * 100);
     let id = OrderId::esim(now, vault::random());
     let iccid = format!("89{:017}", vault::random() % 100_000_000_000_000_000);
     let esim = Esim {
