@@ -112,6 +112,7 @@ impl Refusal {
             RefundTooLarge { left } => (409, "LIMIT_EXCEEDED", "Refund too large", format!("At most {left} USD can still be given back for this order.")),
             EsimNotActive => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM is cancelled or expired and takes no top-ups.".into()),
             EsimCancelled => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM was cancelled and cannot be moved.".into()),
+            EsimWithheld => (409, "ESIM_NOT_ACTIVE", "eSIM withheld", "This eSIM is being cancelled; its code is withheld until that is decided.".into()),
             WrongPlanType => (422, "WRONG_PLAN_TYPE", "Wrong plan type", "This plan cannot be used here: orders take BASE plans, top-ups take one of the eSIM's topup-plans.".into()),
             RateLimited { retry_after_secs } => (429, "RATE_LIMITED", "Too many requests", format!("Too many requests; try again in {retry_after_secs} s.")),
             SupplierRejected { refunded } => (502, "SUPPLIER_REJECTED", "Supplier refused", format!("The supplier refused this order; {}.", given_back(*refunded))),

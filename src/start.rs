@@ -1,5 +1,6 @@
 //! From settings to a running gateway: migrate, stamp, seed, load, listen, and drain at the end.
 
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -171,7 +172,6 @@ async fn seed(app: &App) -> Result<()> {
 }
 
 fn write_demo_file(app: &App, key: &str, secret: &str) -> Result<()> {
-    use std::io::Write;
     let path = &app.settings.demo_file;
     let wrong = |error| Error::fault(format!("{}: {error}", path.display()));
     let mut file = std::fs::File::options()
@@ -238,6 +238,7 @@ pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>,
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
 }
 
+/// Where to look next. Nobody may be reading: a closed standard output is no reason not to serve.
 fn greet(app: &App) {
     let base = &app.settings.base_url;
     let database = match app.store.location() {
@@ -245,19 +246,14 @@ fn greet(app: &App) {
         Location::Postgres(_) => "PostgreSQL".into(),
     };
     let plans = app.catalog.borrow().lists.values().map(Vec::len).max().unwrap_or(0);
-    println!(
-        "simgate {} serves {base} ({} mode, {database}, {plans} plans)",
-        env!("CARGO_PKG_VERSION"),
-        app.settings.mode.as_str()
-    );
-    println!("  docs      {base}/docs");
-    println!("  API       {base}/api/b2b/v1/openapi.json");
+    let (version, mode) = (env!("CARGO_PKG_VERSION"), app.settings.mode.as_str());
+    let mut text = format!("simgate {version} serves {base} ({mode} mode, {database}, {plans} plans)\n");
+    text.push_str(&format!("  docs      {base}/docs\n  API       {base}/api/b2b/v1/openapi.json\n"));
     if app.settings.demo_file.exists() {
         let file = app.settings.demo_file.display();
-        println!(
-            "  demo key  ./{file}   (try: . ./{file}; curl -H \"X-B2B-Key: $B2B_KEY\" -H \"X-B2B-Secret: $B2B_SECRET\" $B2B_URL/api/b2b/v1/balance)"
-        );
+        text.push_str(&format!("  demo key  ./{file}   (try: . ./{file}; curl -H \"X-B2B-Key: $B2B_KEY\" -H \"X-B2B-Secret: $B2B_SECRET\" $B2B_URL/api/b2b/v1/balance)\n"));
     }
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 async fn wait_for_signal() {

@@ -112,7 +112,6 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelReason {
     Provisioning,
-    Failed,
     Downloaded,
     Used,
     ToppedUp,
@@ -122,9 +121,8 @@ pub enum CancelReason {
 }
 
 impl CancelReason {
-    pub const ALL: [CancelReason; 8] = [
+    pub const ALL: [CancelReason; 7] = [
         CancelReason::Provisioning,
-        CancelReason::Failed,
         CancelReason::Downloaded,
         CancelReason::Used,
         CancelReason::ToppedUp,
@@ -136,7 +134,6 @@ impl CancelReason {
     pub fn as_str(self) -> &'static str {
         match self {
             CancelReason::Provisioning => "PROVISIONING",
-            CancelReason::Failed => "FAILED",
             CancelReason::Downloaded => "DOWNLOADED",
             CancelReason::Used => "USED",
             CancelReason::ToppedUp => "TOPPED_UP",
@@ -157,8 +154,10 @@ pub fn refundable(
 ) -> Result<(), CancelReason> {
     match status {
         OrderStatus::Provisioning => return Err(CancelReason::Provisioning),
-        OrderStatus::Failed => return Err(CancelReason::Failed),
-        OrderStatus::Cancelling | OrderStatus::Cancelled => return Err(CancelReason::AlreadyCancelled),
+        // A failed order has given its money back already, as a cancelled one has.
+        OrderStatus::Failed | OrderStatus::Cancelling | OrderStatus::Cancelled => {
+            return Err(CancelReason::AlreadyCancelled);
+        }
         OrderStatus::Fulfilled => {}
     }
     if topped_up {

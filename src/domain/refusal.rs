@@ -51,6 +51,7 @@ pub enum Refusal {
     },
     EsimNotActive,
     EsimCancelled,
+    EsimWithheld,
     WrongPlanType,
     RateLimited {
         retry_after_secs: u64,

@@ -355,7 +355,7 @@ pub async fn list_orders(
 fn next_link_base(wanted: &ListQuery) -> String {
     let mut link = form_urlencoded::Serializer::new(String::from("/api/b2b/v1/orders?"));
     link.append_pair("limit", &wanted.limit.to_string());
-    let time = |time: Time| wire::iso(time);
+    let time = |time: Time| wire::iso_exact(time);
     for (name, value) in [
         ("iccid", wanted.iccid.clone()),
         ("partnerRefId", wanted.reference.clone()),

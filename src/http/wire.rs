@@ -90,10 +90,17 @@ fn gigabytes(megabytes: i64) -> f64 {
 }
 
 pub fn iso(time: Time) -> String {
-    match jiff::Timestamp::from_microsecond(time.micros()) {
-        Ok(stamp) => stamp.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
-        Err(_) => String::from("0000-01-01T00:00:00.000Z"),
-    }
+    formatted(time, "%Y-%m-%dT%H:%M:%S%.3fZ")
+}
+
+/// To the microsecond: for a time that must come back as it was.
+pub fn iso_exact(time: Time) -> String {
+    formatted(time, "%Y-%m-%dT%H:%M:%S%.6fZ")
+}
+
+fn formatted(time: Time, form: &str) -> String {
+    // Times come from our clock or from what was parsed as one, so they are in range.
+    jiff::Timestamp::from_microsecond(time.micros()).unwrap_or_default().strftime(form).to_string()
 }
 
 /// RFC 3339, or a date, which is its midnight UTC.

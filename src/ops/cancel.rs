@@ -64,10 +64,10 @@ fn begin(tx: &mut Tx, account: AccountNo, id: &OrderId, now: Time, ask_until: Ti
                 // A re-run of this very write finds its own work done.
                 OrderStatus::Cancelling if tx.is_rerun() && order.updated_at == now => Ok(order),
                 OrderStatus::Provisioning => refuse(CancelReason::Provisioning),
-                OrderStatus::Failed => refuse(CancelReason::Failed),
-                OrderStatus::Fulfilled | OrderStatus::Cancelling | OrderStatus::Cancelled => {
-                    refuse(CancelReason::AlreadyCancelled)
-                }
+                OrderStatus::Fulfilled
+                | OrderStatus::Failed
+                | OrderStatus::Cancelling
+                | OrderStatus::Cancelled => refuse(CancelReason::AlreadyCancelled),
             };
         }
     }

@@ -27,7 +27,8 @@ pub async fn open(app: &App, token: &str) -> Result<Install> {
             Ok(Install::Ready { order, activation })
         }
         // While a cancel is being decided the code is withheld: whoever installs now would have both.
-        OrderStatus::Cancelling | OrderStatus::Cancelled | OrderStatus::Failed => Err(Refusal::Gone.into()),
+        OrderStatus::Cancelling => Err(Refusal::EsimWithheld.into()),
+        OrderStatus::Cancelled | OrderStatus::Failed => Err(Refusal::Gone.into()),
     }
 }
 

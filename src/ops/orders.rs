@@ -309,9 +309,14 @@ fn list_few(tx: &mut Tx, account: AccountNo, query: &ListQuery) -> Result<List> 
         (None, Some(iccid)) => orders::with_iccid(tx, iccid, MOST_OF_ONE_ICCID)?,
         (None, None) => Vec::new(),
     };
-    let mut found = Vec::new();
+    let mut found: Vec<Order> = Vec::new();
     for id in &ids {
-        found.extend(orders::by_id(tx, id)?);
+        let mut order = orders::by_id(tx, id)?;
+        // A top-up's reference leads to the order that lists it.
+        if let Some(filled) = order.as_ref().and_then(|order| order.esim_order.clone()) {
+            order = orders::by_id(tx, &filled)?;
+        }
+        found.extend(order.filter(|order| found.iter().all(|known| known.id != order.id)));
     }
     found.retain(|order| {
         // Without a status, a reference shows every state and an ICCID what was delivered.
@@ -321,7 +326,6 @@ fn list_few(tx: &mut Tx, account: AccountNo, query: &ListQuery) -> Result<List> 
             None => true,
         };
         order.account == account
-            && !order.id.is_topup()
             && state_fits
             && iccid_fits
             && query.from.is_none_or(|from| order.created_at >= from)

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 
 use self::reader::Reader;
+pub use self::sqlite::writer_connection;
 use self::tx::{Sql, Tx};
 use self::writer::{Target, Writer};
 use crate::error::{Error, Result};
@@ -131,13 +132,6 @@ impl Store {
     fn writer(&self) -> Result<Arc<Writer>> {
         self.writer.load_full().ok_or_else(|| Error::fault("the store is closed"))
     }
-}
-
-/// A connection as the writer opens it, for the benchmark's reference.
-pub fn writer_connection(path: &std::path::Path) -> Result<rusqlite::Connection> {
-    let connection = sqlite::open_writer(path)?;
-    sqlite::grow_wal(&connection)?;
-    Ok(connection)
 }
 
 /// Every statement of every noun, for the test that prepares each on both databases.

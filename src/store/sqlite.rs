@@ -42,6 +42,13 @@ fn settle(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// A connection as the writer has it, for the benchmark's reference.
+pub fn writer_connection(path: &Path) -> Result<Connection> {
+    let connection = open_writer(path)?;
+    grow_wal(&connection)?;
+    Ok(connection)
+}
+
 pub fn open_reader(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
