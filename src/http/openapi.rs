@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 
 use utoipa::openapi::path::Operation;
+use utoipa::{PartialSchema, ToSchema};
+
+use super::problem::Problem;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
@@ -37,9 +40,35 @@ pub fn base(server: &str) -> OpenApi {
         .build()
 }
 
-/// Adds to every operation what all of them share.
+/// What each operation may refuse besides what all of them do.
+#[rustfmt::skip]
+const REFUSALS: &[(&str, u16, &str)] = &[
+    ("placeOrder", 402, "INSUFFICIENT_BALANCE"),
+    ("placeOrder", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
+    ("placeOrder", 404, "PLAN_NOT_FOUND"),
+    ("placeOrder", 409, "IDEMPOTENCY_CONFLICT or PRICE_CHANGED"),
+    ("placeOrder", 422, "WRONG_PLAN_TYPE"),
+    ("placeOrder", 502, "SUPPLIER_REJECTED: the money is back in the wallet"),
+    ("getOrder", 404, "ORDER_NOT_FOUND"),
+    ("cancelOrder", 404, "ORDER_NOT_FOUND"),
+    ("cancelOrder", 409, "NOT_CANCELLABLE, with a reason"),
+    ("listTopUpPlans", 404, "ESIM_NOT_FOUND"),
+    ("listTopUpPlans", 409, "ESIM_NOT_ACTIVE"),
+    ("topUp", 402, "INSUFFICIENT_BALANCE"),
+    ("topUp", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
+    ("topUp", 404, "ESIM_NOT_FOUND or PLAN_NOT_FOUND"),
+    ("topUp", 409, "IDEMPOTENCY_CONFLICT, PRICE_CHANGED or ESIM_NOT_ACTIVE"),
+    ("topUp", 422, "WRONG_PLAN_TYPE"),
+    ("topUp", 502, "SUPPLIER_REJECTED: the money is back in the wallet"),
+    ("getUsage", 404, "ESIM_NOT_FOUND"),
+];
+
+/// Adds to every operation what it may refuse, and what all of them share.
 pub fn complete(mut api: OpenApi) -> OpenApi {
     let components = api.components.get_or_insert_default();
+    let mut problem = vec![(Problem::name().to_string(), Problem::schema())];
+    Problem::schemas(&mut problem);
+    components.schemas.extend(problem);
     for (scheme, header, about) in [
         ("partnerKey", "X-B2B-Key", "The public half of an API key"),
         ("partnerSecret", "X-B2B-Secret", "The secret half of the same key"),
@@ -54,14 +83,14 @@ pub fn complete(mut api: OpenApi) -> OpenApi {
     api.security = Some(vec![both]);
     for item in api.paths.paths.values_mut() {
         for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
-            add_common_errors(operation);
+            add_errors(operation);
         }
     }
     api
 }
 
-fn add_common_errors(operation: &mut Operation) {
-    let mut common = BTreeMap::from([
+fn add_errors(operation: &mut Operation) {
+    let mut errors: BTreeMap<u16, &str> = BTreeMap::from([
         (401, "UNAUTHENTICATED: key or secret missing, wrong or revoked"),
         (403, "LIMIT_EXCEEDED: this key may not do this, or not from this address"),
         (405, "METHOD_NOT_ALLOWED"),
@@ -71,15 +100,17 @@ fn add_common_errors(operation: &mut Operation) {
         (503, "OVERLOADED or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
     ]);
     if operation.request_body.is_some() {
-        common.insert(408, "REQUEST_TIMEOUT: the body did not arrive in time");
-        common.insert(413, "PAYLOAD_TOO_LARGE: more than 64 KiB");
-        common.insert(415, "UNSUPPORTED_MEDIA_TYPE: the body is not JSON");
+        errors.insert(408, "REQUEST_TIMEOUT: the body did not arrive in time");
+        errors.insert(413, "PAYLOAD_TOO_LARGE: more than 64 KiB");
+        errors.insert(415, "UNSUPPORTED_MEDIA_TYPE: the body is not JSON");
     }
     if operation.request_body.is_some() || operation.parameters.is_some() {
-        common.insert(400, "INVALID_REQUEST: every wrong field is named");
+        errors.insert(400, "INVALID_REQUEST: every wrong field is named");
     }
     let problem = || Content::new(Some(Ref::from_schema_name("Problem")));
-    for (status, about) in common {
+    let own = REFUSALS.iter().filter(|(id, ..)| operation.operation_id.as_deref() == Some(id));
+    errors.extend(own.map(|(_, status, about)| (*status, *about)));
+    for (status, about) in errors {
         operation.responses.responses.entry(status.to_string()).or_insert_with(|| {
             RefOr::T(
                 ResponseBuilder::new()

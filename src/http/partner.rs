@@ -10,7 +10,7 @@ use super::State;
 use super::auth::Partner;
 use super::fields::{Fields, JsonBody, Query, Segment};
 use super::plans::Wanted;
-use super::problem::{Problem, Refused};
+use super::problem::Refused;
 use super::wire::{self, *};
 use crate::domain::esim::is_iccid;
 use crate::domain::ids::OrderId;
@@ -251,13 +251,7 @@ fn order_fields(body: &JsonBody) -> Result<OrderFields, Refusal> {
 #[utoipa::path(post, path = "/api/b2b/v1/orders", operation_id = "placeOrder", tag = "orders", request_body = OrderRequest,
     responses(
         (status = 200, description = "Delivered, or the same order again (header Idempotent-Replayed)", body = PlacedView),
-        (status = 202, description = "Accepted; the supplier has not answered yet", body = PlacedView),
-        (status = 402, description = "INSUFFICIENT_BALANCE", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "ACCOUNT_SUSPENDED or LIMIT_EXCEEDED", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "PLAN_NOT_FOUND", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "IDEMPOTENCY_CONFLICT or PRICE_CHANGED", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "WRONG_PLAN_TYPE", body = Problem, content_type = "application/problem+json"),
-        (status = 502, description = "SUPPLIER_REJECTED: the money is back in the wallet", body = Problem, content_type = "application/problem+json")))]
+        (status = 202, description = "Accepted; the supplier has not answered yet", body = PlacedView)))]
 pub async fn place_order(partner: Partner, FromState(state): FromState<State>, body: JsonBody) -> Answer {
     let fields = order_fields(&body)?;
     let purchase = Purchase {
@@ -376,8 +370,7 @@ fn next_link_base(wanted: &ListQuery) -> String {
 #[utoipa::path(get, path = "/api/b2b/v1/orders/{id}", operation_id = "getOrder", tag = "orders",
     params(("id" = String, Path, description = "The order's or top-up's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses(
-        (status = 200, description = "The order or top-up", body = FoundView),
-        (status = 404, description = "ORDER_NOT_FOUND", body = Problem, content_type = "application/problem+json")))]
+        (status = 200, description = "The order or top-up", body = FoundView)))]
 pub async fn get_order(partner: Partner, FromState(state): FromState<State>, Segment(id): Segment) -> Answer {
     let order = orders::find(&state.app, partner.account, &order_id(id)?).await?;
     let view = if order.id.is_topup() {
@@ -397,10 +390,7 @@ pub async fn get_order(partner: Partner, FromState(state): FromState<State>, Seg
     params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses(
         (status = 200, description = "Cancelled and refunded", body = CancelledView),
-        (status = 202, description = "The supplier has not answered yet", body = CancelledView),
-        (status = 403, description = "LIMIT_EXCEEDED: the key is read-only", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "ORDER_NOT_FOUND", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "NOT_CANCELLABLE, with a reason", body = Problem, content_type = "application/problem+json")))]
+        (status = 202, description = "The supplier has not answered yet", body = CancelledView)))]
 pub async fn cancel_order(
     partner: Partner,
     FromState(state): FromState<State>,
@@ -428,9 +418,7 @@ pub async fn cancel_order(
 #[utoipa::path(get, path = "/api/b2b/v1/orders/{iccid}/topup-plans", operation_id = "listTopUpPlans", tag = "top-ups",
     params(("iccid" = String, Path, description = "19 or 20 digits", pattern = "^[0-9]{19,20}$", example = "8901234567890123452")),
     responses(
-        (status = 200, description = "Bundles for this eSIM", body = TopUpPlansView),
-        (status = 404, description = "ESIM_NOT_FOUND", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "ESIM_NOT_ACTIVE", body = Problem, content_type = "application/problem+json")))]
+        (status = 200, description = "Bundles for this eSIM", body = TopUpPlansView)))]
 pub async fn topup_plans(
     partner: Partner,
     FromState(state): FromState<State>,
@@ -454,13 +442,7 @@ pub async fn topup_plans(
     params(("iccid" = String, Path, description = "19 or 20 digits", pattern = "^[0-9]{19,20}$", example = "8901234567890123452")),
     responses(
         (status = 200, description = "Added, or the same top-up again (header Idempotent-Replayed)", body = TopUpPlacedView),
-        (status = 202, description = "Accepted; the supplier has not answered yet", body = TopUpPlacedView),
-        (status = 402, description = "INSUFFICIENT_BALANCE", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "ACCOUNT_SUSPENDED or LIMIT_EXCEEDED", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "ESIM_NOT_FOUND or PLAN_NOT_FOUND", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "IDEMPOTENCY_CONFLICT, PRICE_CHANGED or ESIM_NOT_ACTIVE", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "WRONG_PLAN_TYPE", body = Problem, content_type = "application/problem+json"),
-        (status = 502, description = "SUPPLIER_REJECTED: the money is back in the wallet", body = Problem, content_type = "application/problem+json")))]
+        (status = 202, description = "Accepted; the supplier has not answered yet", body = TopUpPlacedView)))]
 pub async fn top_up(
     partner: Partner,
     FromState(state): FromState<State>,
@@ -496,8 +478,7 @@ pub async fn top_up(
 #[utoipa::path(get, path = "/api/b2b/v1/orders/{iccid}/usage", operation_id = "getUsage", tag = "usage",
     params(("iccid" = String, Path, description = "19 or 20 digits", pattern = "^[0-9]{19,20}$", example = "8901234567890123452")),
     responses(
-        (status = 200, description = "The reading", body = UsageView),
-        (status = 404, description = "ESIM_NOT_FOUND", body = Problem, content_type = "application/problem+json")))]
+        (status = 200, description = "The reading", body = UsageView)))]
 pub async fn get_usage(
     partner: Partner,
     FromState(state): FromState<State>,

@@ -7,15 +7,24 @@ use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::Result;
 
+/// An account with its wallet.
+macro_rules! select_account {
+    ($tail:literal) => {
+        concat!(
+            "SELECT a.no, a.id, a.name, a.email, a.price_list, a.low_balance, a.created_at,
+                    w.balance, w.suspended, w.placed, w.failed
+             FROM accounts a JOIN wallets w ON w.account = a.no ",
+            $tail
+        )
+    };
+}
+
 queries! {
     NEXT_NO = "SELECT CAST(COALESCE(MAX(no), 0) AS BIGINT) + 1 FROM accounts";
     INSERT = "INSERT INTO accounts (no, id, name, email, price_list, low_balance, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    FIND = "SELECT a.no, a.id, a.name, a.email, a.price_list, a.low_balance, a.created_at, w.balance, w.suspended, w.placed, w.failed
-            FROM accounts a JOIN wallets w ON w.account = a.no WHERE a.id = ?1 OR a.email = ?1 ORDER BY a.no LIMIT 1";
-    BY_NO = "SELECT a.no, a.id, a.name, a.email, a.price_list, a.low_balance, a.created_at, w.balance, w.suspended, w.placed, w.failed
-            FROM accounts a JOIN wallets w ON w.account = a.no WHERE a.no = ?1";
-    LIST = "SELECT a.no, a.id, a.name, a.email, a.price_list, a.low_balance, a.created_at, w.balance, w.suspended, w.placed, w.failed
-            FROM accounts a JOIN wallets w ON w.account = a.no ORDER BY a.no";
+    FIND = select_account!("WHERE a.id = ?1 OR a.email = ?1 ORDER BY a.no LIMIT 1");
+    BY_NO = select_account!("WHERE a.no = ?1");
+    LIST = select_account!("ORDER BY a.no");
     UPDATE = "UPDATE accounts SET name = ?2, email = ?3, price_list = ?4, low_balance = ?5 WHERE no = ?1";
 }
 
