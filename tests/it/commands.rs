@@ -187,7 +187,8 @@ both_databases! {
 
     async fn orders_that_need_a_hand(gateway) with [("answer_within_ms", "150"), ("supplier_timeout_ms", "60000")] {
         let done = gateway.order("JP-1GB-7D").await;
-        gateway.supplier("malformed").await;
+        // A supplier that stays silent keeps the server waiting, so that nobody else asks while the operator does.
+        gateway.supplier("timeout").await;
         let body = |reference: &str| json!({ "packageCode": "JP-1GB-7D", "partnerRefId": reference });
         let doubtful = gateway.post(ORDERS, body("doubt-1")).await.expect(202)["order"].clone();
         let hopeless = gateway.post(ORDERS, body("doubt-2")).await.expect(202)["order"].clone();
