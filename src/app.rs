@@ -1,7 +1,7 @@
 //! The application: everything an operation needs, built once at start and cloned cheaply.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
@@ -14,6 +14,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::catalog::Snapshot;
 use crate::ops::keys::KeyRing;
+use crate::ops::refresh::Versions;
 use crate::store::Store;
 use crate::supplier::Supplier;
 use crate::supplier::sim::Sim;
@@ -32,6 +33,8 @@ pub struct Parts {
     /// What is on sale. Watchers hear of every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
+    /// Up to which change catalog, keys and simulator are loaded.
+    pub seen: Mutex<Versions>,
     /// Work that outlives the request that began it; a shutdown waits for it.
     pub tasks: TaskTracker,
 }
@@ -55,6 +58,7 @@ impl App {
             sim: Arc::new(sim),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
             keys: ArcSwap::from_pointee(KeyRing::default()),
+            seen: Mutex::default(),
             tasks: TaskTracker::new(),
         })))
     }

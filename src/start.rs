@@ -15,7 +15,7 @@ use crate::domain::money::Usd;
 use crate::error::{Error, Result};
 use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
-use crate::ops::refresh::{Versions, refresh};
+use crate::ops::refresh::refresh;
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
 use crate::store::{Capacity, Location, Store, meta};
@@ -70,7 +70,7 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
         .await?;
     }
     let app = opened?;
-    refresh(&app, Versions::default()).await?;
+    refresh(&app).await?;
     Ok(app)
 }
 
@@ -79,15 +79,15 @@ async fn assemble(settings: Settings, location: Location, role: Role) -> Result<
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
     let capacity = match role {
         Role::Server => {
-            Capacity { lanes: cores, readers: cores * 2, queue: settings.write_queue, grow_wal: true }
+            Capacity { lanes: cores, readers: cores * 2, queue: settings.write_queue, serves: true }
         }
-        Role::Command => Capacity { lanes: 1, readers: 1, queue: settings.write_queue, grow_wal: false },
+        Role::Command => Capacity { lanes: 1, readers: 1, queue: settings.write_queue, serves: false },
     };
     let store = Arc::new(Store::open(location, &capacity)?);
     let vault = stamp(&settings, &store, role).await?;
     let app = App::new(settings, store, vault)?;
     if role == Role::Server {
-        refresh(&app, Versions::default()).await?;
+        refresh(&app).await?;
         seed(&app).await?;
     }
     Ok(app)
@@ -215,8 +215,7 @@ pub async fn serve(settings: Settings) -> Result<()> {
 
 /// Serves until `stop`, then finishes what is running and flushes the writer. Tests call this too.
 pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>, stop: CancellationToken) {
-    let seen = refresh(app, Versions::default()).await.unwrap_or_default();
-    jobs::start(app, seen, &stop);
+    jobs::start(app, &stop);
     if let Some(metrics) = metrics {
         app.tasks.spawn(http::server::serve(http::metrics_router(), metrics, 64, stop.clone()));
     }

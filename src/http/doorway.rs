@@ -1,14 +1,18 @@
 //! What surrounds every request: its id, the security headers, the metrics, and the body of every error.
 //! Paths with tokens in them are never logged or labelled; routes are.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use metrics::{counter, histogram};
+use metrics::{Counter, Histogram, counter, histogram};
 
 use super::auth::Shown;
 use super::problem::{self, Pending, Refused};
@@ -45,11 +49,9 @@ pub async fn pass(mut request: Request, next: Next) -> Response {
     if let Ok(value) = HeaderValue::try_from(request_id.as_str()) {
         headers.insert(REQUEST_ID, value);
     }
-    let route = route.as_ref().map_or("(none)", |route| route.as_str()).to_string();
-    histogram!("simgate_http_request_seconds", "route" => route.clone())
-        .record(started.elapsed().as_secs_f64());
+    let route = route.as_ref().map_or("(none)", |route| route.as_str());
     tracing::debug!(%method, route, status, request_id, ms = started.elapsed().as_millis() as u64, "request");
-    counter!("simgate_http_requests_total", "route" => route, "status" => status_class(status)).increment(1);
+    measure(route, status, started);
     response
 }
 
@@ -59,13 +61,38 @@ async fn unharmed(response: impl Future<Output = Response>) -> Response {
     caught.unwrap_or_else(|_| Refused(Error::fault("a handler panicked")).into_response())
 }
 
-fn status_class(status: u16) -> &'static str {
-    match status {
-        200..300 => "2xx",
-        300..400 => "3xx",
-        400..500 => "4xx",
-        _ => "5xx",
+/// The metrics of one route. Looking them up by their labels would cost more than raising them.
+struct RouteMetrics {
+    seconds: Histogram,
+    by_class: [Counter; 4],
+}
+
+const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
+
+impl RouteMetrics {
+    fn new(route: &str) -> RouteMetrics {
+        let count =
+            |class| counter!("simgate_http_requests_total", "route" => route.to_string(), "status" => class);
+        let seconds = histogram!("simgate_http_request_seconds", "route" => route.to_string());
+        RouteMetrics { seconds, by_class: CLASSES.map(count) }
     }
+}
+
+thread_local! {
+    static ROUTES: RefCell<HashMap<String, RouteMetrics>> = RefCell::default();
+}
+
+fn measure(route: &str, status: u16, started: Instant) {
+    let class = usize::from(status / 100).clamp(2, 5) - 2;
+    ROUTES.with_borrow_mut(|routes| {
+        if !routes.contains_key(route) {
+            routes.insert(route.to_string(), RouteMetrics::new(route));
+        }
+        if let Some(metrics) = routes.get(route) {
+            metrics.seconds.record(started.elapsed().as_secs_f64());
+            metrics.by_class[class].increment(1);
+        }
+    });
 }
 
 /// The caller's own id, when it is short and plain; else a new one.
@@ -76,8 +103,15 @@ fn kept_or_new(headers: &HeaderMap) -> String {
     };
     match headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(sane) {
         Some(text) => text.into(),
-        None => format!("{:032x}", vault::random()),
+        None => new_id(),
     }
+}
+
+/// A random start for this process, then counted: unique, and no call to the system for each request.
+fn new_id() -> String {
+    static START: LazyLock<u128> = LazyLock::new(vault::random);
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    format!("{:032x}", START.wrapping_add(u128::from(NUMBER.fetch_add(1, Ordering::Relaxed))))
 }
 
 fn mentions(headers: &HeaderMap, kind: &str) -> bool {

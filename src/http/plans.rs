@@ -22,22 +22,24 @@ const WORDS_REMEMBERED: usize = 4096;
 
 /// Everything prepared from one snapshot, by price list and plan type.
 #[derive(Default)]
-pub struct Shelves(HashMap<(String, &'static str), Shelf>);
+pub struct Shelves(HashMap<String, [Shelf; 2]>);
 
 impl Shelves {
     pub fn prepare(snapshot: &Snapshot) -> Result<Shelves> {
         let mut shelves = HashMap::new();
         for (list, plans) in &snapshot.lists {
-            for plan_type in [PlanType::Base, PlanType::Topup] {
-                let kept = plans.iter().filter(|plan| plan.plan_type == plan_type);
-                shelves.insert((list.clone(), plan_type.as_str()), Shelf::prepare(kept)?);
-            }
+            let of = |plan_type| Shelf::prepare(plans.iter().filter(move |plan| plan.plan_type == plan_type));
+            shelves.insert(list.clone(), [of(PlanType::Base)?, of(PlanType::Topup)?]);
         }
         Ok(Shelves(shelves))
     }
 
     pub fn get(&self, list: &str, plan_type: PlanType) -> Option<&Shelf> {
-        self.0.get(&(list.to_string(), plan_type.as_str()))
+        let [base, topup] = self.0.get(list)?;
+        Some(match plan_type {
+            PlanType::Base => base,
+            PlanType::Topup => topup,
+        })
     }
 }
 

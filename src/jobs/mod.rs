@@ -6,10 +6,9 @@ mod watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::ops::refresh::Versions;
 
 /// Starts every job; they end when `stop` is cancelled.
-pub fn start(app: &App, seen: Versions, stop: &CancellationToken) {
-    app.tasks.spawn(watch::run(app.clone(), seen, stop.clone()));
+pub fn start(app: &App, stop: &CancellationToken) {
+    app.tasks.spawn(watch::run(app.clone(), stop.clone()));
     app.tasks.spawn(recover::run(app.clone(), stop.clone()));
 }

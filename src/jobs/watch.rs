@@ -5,18 +5,15 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::ops::refresh::{Versions, refresh};
+use crate::ops::refresh::refresh;
 
 const EVERY: Duration = Duration::from_millis(250);
 
-pub async fn run(app: App, mut seen: Versions, stop: CancellationToken) {
+pub async fn run(app: App, stop: CancellationToken) {
     let mut blind = false;
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
-        match refresh(&app, seen).await {
-            Ok(versions) => {
-                seen = versions;
-                blind = false;
-            }
+        match refresh(&app).await {
+            Ok(()) => blind = false,
             // Once for each outage: four lines a second would bury everything else.
             Err(error) if !blind => {
                 tracing::warn!(%error, "cannot see what other processes changed; trying again");

@@ -2,17 +2,18 @@
 //! reloads what moved. It also keeps our clock on the database's.
 
 use crate::app::App;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::{catalog, keys};
 use crate::store::meta;
 pub use crate::store::meta::Versions;
 
-/// Reloads everything that changed since `seen`, and answers what is seen now.
-pub async fn refresh(app: &App, seen: Versions) -> Result<Versions> {
+/// Reloads everything that changed since this was last called.
+pub async fn refresh(app: &App) -> Result<()> {
     let (now, versions) = app.store.read(|tx| Ok((meta::database_now(tx)?, meta::versions(tx)?))).await?;
     if let Some(now) = now {
         app.clock.follow(now);
     }
+    let seen = *app.seen.lock().map_err(Error::fault)?;
     if versions.accounts != seen.accounts {
         keys::load(app).await?;
     }
@@ -22,7 +23,8 @@ pub async fn refresh(app: &App, seen: Versions) -> Result<Versions> {
     if versions.simulator != seen.simulator {
         app.sim.reload().await?;
     }
-    Ok(versions)
+    *app.seen.lock().map_err(Error::fault)? = versions;
+    Ok(())
 }
 
 /// Whether requests can be served: the database answers, and there is something on sale.

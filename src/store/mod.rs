@@ -63,8 +63,8 @@ pub struct Capacity {
     pub readers: usize,
     /// How many ordinary writes may wait in a lane before callers are told to come back.
     pub queue: usize,
-    /// A server pays once for a log of full size; a command does not.
-    pub grow_wal: bool,
+    /// A server keeps SQLite's log in shape; a command does not.
+    pub serves: bool,
 }
 
 impl Store {
@@ -73,7 +73,7 @@ impl Store {
         let (reader, targets) = match &location {
             Location::Sqlite(path) => (
                 Reader::sqlite(path.clone()),
-                vec![Target::Sqlite { path: path.clone(), grow_wal: capacity.grow_wal }],
+                vec![Target::Sqlite { path: path.clone(), serves: capacity.serves }],
             ),
             Location::Postgres(url) => (
                 Reader::postgres(url, capacity.readers)?,

@@ -44,9 +44,8 @@ fn settle(connection: &Connection) -> Result<()> {
 
 /// A connection as the writer has it, for the benchmark's reference.
 pub fn writer_connection(path: &Path) -> Result<Connection> {
-    let connection = open_writer(path)?;
-    grow_wal(&connection)?;
-    Ok(connection)
+    grow_wal(path)?;
+    open_writer(path)
 }
 
 pub fn open_reader(path: &Path) -> Result<Connection> {
@@ -63,15 +62,24 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
 }
 
 /// Writes the write-ahead log to its working size once, so that commits overwrite blocks instead of adding them:
-/// growing a file at every commit makes the file system's journal the bottleneck.
-pub fn grow_wal(connection: &Connection) -> Result<()> {
+/// growing a file at every commit makes the file system's journal the bottleneck. On a connection of its own with
+/// a small cache, or the filler would stay in memory.
+pub fn grow_wal(path: &Path) -> Result<()> {
+    let connection = open_writer(path)?;
     connection
         .execute_batch(
-            "BEGIN IMMEDIATE; CREATE TABLE wal_growth (filler BLOB); INSERT INTO wal_growth VALUES (zeroblob(67108864));
+            "PRAGMA cache_size = -1024; BEGIN IMMEDIATE; CREATE TABLE wal_growth (filler BLOB);
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 256)
+             INSERT INTO wal_growth SELECT zeroblob(262144) FROM n;
              DROP TABLE wal_growth; COMMIT;",
         )
         .map_err(sqlite_error)?;
     connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).map_err(sqlite_error)
+}
+
+/// Moves what is committed from the log into the database, as far as that goes without making anyone wait.
+pub fn checkpoint(connection: &Connection) -> Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sqlite_error)
 }
 
 thread_local! {

@@ -23,6 +23,7 @@ use crate::error::{Error, Fault, FaultKind, Result};
 
 const SQLITE_GROUP: usize = 256;
 const POSTGRES_GROUP: usize = 32;
+const CHECKPOINT_EVERY: Duration = Duration::from_millis(100);
 const CONFLICT_TRIES: u32 = 10;
 const RECONNECT_FOR: Duration = Duration::from_secs(5);
 /// An ordinary job that has waited this long is refused: its caller has better things to do.
@@ -75,8 +76,14 @@ struct Queued {
 
 /// Where a lane writes to.
 pub enum Target {
-    Sqlite { path: PathBuf, grow_wal: bool },
-    Postgres { url: String },
+    /// A server keeps the log in shape; a command does not.
+    Sqlite {
+        path: PathBuf,
+        serves: bool,
+    },
+    Postgres {
+        url: String,
+    },
 }
 
 enum Connection {
@@ -147,12 +154,11 @@ impl Writer {
             let (sender, receiver) = unbounded();
             let depth = Arc::new(AtomicUsize::new(0));
             let (mut connection, group) = match target {
-                Target::Sqlite { path, grow_wal } => {
-                    let connection = sqlite::open_writer(&path)?;
-                    if grow_wal {
-                        sqlite::grow_wal(&connection)?;
+                Target::Sqlite { path, serves } => {
+                    if serves {
+                        start_checkpoints(path.clone(), Arc::downgrade(&depth))?;
                     }
-                    (Connection::Sqlite(connection), SQLITE_GROUP)
+                    (Connection::Sqlite(sqlite::open_writer(&path)?), SQLITE_GROUP)
                 }
                 Target::Postgres { url } => (Connection::Postgres { url, session: None }, POSTGRES_GROUP),
             };
@@ -195,6 +201,26 @@ impl Writer {
             }
         }
     }
+}
+
+/// Grows the log once, then empties it bit by bit beside the writer. When the writer comes to checkpoint by itself,
+/// which it must to start the log anew, little is left to do and nobody waits long.
+fn start_checkpoints(path: PathBuf, alive: std::sync::Weak<AtomicUsize>) -> Result<()> {
+    let work = move || {
+        let run = || {
+            sqlite::grow_wal(&path)?;
+            let connection = sqlite::open_writer(&path)?;
+            while alive.strong_count() > 0 {
+                std::thread::sleep(CHECKPOINT_EVERY);
+                sqlite::checkpoint(&connection)?;
+            }
+            Ok::<(), Error>(())
+        };
+        if let Err(error) = run() {
+            tracing::warn!(%error, "the log is not checkpointed beside the writer any more; the writer does it");
+        }
+    };
+    std::thread::Builder::new().name("checkpoint".into()).spawn(work).map(drop).map_err(Error::fault)
 }
 
 fn run_lane(connection: &mut Connection, queue: &Receiver<Queued>, depth: &AtomicUsize, most: usize) {
