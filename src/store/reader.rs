@@ -115,7 +115,7 @@ fn attempt<T>(
     if view == View::Each {
         return body(&mut Tx::new(Db::Postgres(session), false));
     }
-    session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on")?;
+    session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on; SET LOCAL plan_cache_mode = auto")?;
     let outcome = body(&mut Tx::new(Db::Postgres(session), false));
     session.batch("ROLLBACK")?;
     outcome
