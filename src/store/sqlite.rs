@@ -74,7 +74,7 @@ pub fn grow_wal(path: &Path) -> Result<()> {
              DROP TABLE wal_growth; COMMIT;",
         )
         .map_err(sqlite_error)?;
-    connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).map_err(sqlite_error)
+    checkpoint(&connection)
 }
 
 /// Moves what is committed from the log into the database, as far as that goes without making anyone wait.
