@@ -26,8 +26,8 @@ pub fn open_writer(path: &Path) -> Result<Connection> {
     connection.busy_handler(Some(wait_a_little)).map_err(sqlite_error)?;
     connection
         .execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 16000;
-             PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824;",
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 64000;
+             PRAGMA cache_size = -131072; PRAGMA temp_store = MEMORY;",
         )
         .map_err(sqlite_error)?;
     settle(&connection)?;
@@ -53,9 +53,7 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
     let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
     connection.busy_handler(Some(wait_a_little)).map_err(sqlite_error)?;
     connection
-        .execute_batch(
-            "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824;",
-        )
+        .execute_batch("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;")
         .map_err(sqlite_error)?;
     settle(&connection)?;
     Ok(connection)

@@ -23,7 +23,8 @@ use crate::error::{Error, Fault, FaultKind, Result};
 
 const SQLITE_GROUP: usize = 256;
 const POSTGRES_GROUP: usize = 32;
-const CHECKPOINT_EVERY: Duration = Duration::from_millis(100);
+/// Each checkpoint makes whoever commits at that moment wait for the disk, so they are few.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 const CONFLICT_TRIES: u32 = 10;
 const RECONNECT_FOR: Duration = Duration::from_secs(5);
 /// An ordinary job that has waited this long is refused: its caller has better things to do.
@@ -211,8 +212,8 @@ fn start_checkpoints(path: PathBuf, alive: std::sync::Weak<AtomicUsize>) -> Resu
             sqlite::grow_wal(&path)?;
             let connection = sqlite::open_writer(&path)?;
             while alive.strong_count() > 0 {
-                std::thread::sleep(CHECKPOINT_EVERY);
                 sqlite::checkpoint(&connection)?;
+                std::thread::sleep(CHECKPOINT_EVERY);
             }
             Ok::<(), Error>(())
         };
