@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::ops::refresh::refresh;
 
 const EVERY: Duration = Duration::from_millis(250);
+const _: () = assert!(EVERY.as_millis() * 2 <= 1_000, "a change counts everywhere within a second");
 
 pub async fn run(app: App, stop: CancellationToken) {
     let mut blind = false;

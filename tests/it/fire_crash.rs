@@ -11,8 +11,8 @@ use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 
-use crate::harness::{Db, Key, Reply, read_journal};
-use crate::process::{Server, Site, on_site, until};
+use crate::harness::{Db, Key, Reply, read_journal, until};
+use crate::process::{Server, Site, on_site};
 
 const ORDERS: &str = "/api/b2b/v1/orders";
 const PLAN: &str = "JP-1GB-7D";

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::harness::{Db, Key};
-use crate::process::{Server, Site, on_site, until};
+use crate::harness::{Db, Key, until};
+use crate::process::{Server, Site, on_site};
 
 const ORDERS: &str = "/api/b2b/v1/orders";
 const PLAN: &str = "JP-1GB-7D";

@@ -319,16 +319,8 @@ impl Gateway {
         self.app.clock.advance(millis);
     }
 
-    /// Waits until a condition holds; fails after 30 s.
-    pub async fn until<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-        let started = Instant::now();
-        loop {
-            if let Some(found) = look().await {
-                return found;
-            }
-            assert!(started.elapsed() < Duration::from_secs(30), "waited 30 s for: {what}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    pub async fn until<T>(&self, what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+        until(what, look).await
     }
 
     /// Brings everything open to its end: the supplier behaves, and recovery has its turn.
@@ -362,4 +354,16 @@ pub async fn reply(request: reqwest::RequestBuilder) -> Reply {
     let response = request.send().await.unwrap();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     Reply { status, headers, text: response.text().await.unwrap() }
+}
+
+/// Waits until a condition holds; fails after a minute.
+pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "waited a minute for: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

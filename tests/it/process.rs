@@ -2,11 +2,10 @@
 //! command line. A server that a test leaves behind is killed.
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{Db, Key, Place, Reply, reply};
+use crate::harness::{Db, Key, Place, Reply, reply, until};
 
 pub struct Site {
     pub place: Place,
@@ -163,17 +162,5 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Waits until a condition holds; fails after 30 s.
-pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = look().await {
-            return found;
-        }
-        assert!(started.elapsed() < Duration::from_secs(30), "waited 30 s for: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
