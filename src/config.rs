@@ -1,6 +1,8 @@
 //! Every setting: its name, its default, its check. Flags win over `SIMGATE_*` variables, those over
 //! `simgate.toml`. A setting that is unknown or wrong stops the start and is named, with where it came from.
 
+mod networks;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -11,6 +13,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::money::Usd;
 use crate::store::Location;
+
+pub use self::networks::{FinalBy, NetworkSettings, Settlement};
 
 /// One setting as the outside sees it. `listen` is `--listen`, `SIMGATE_LISTEN` and `listen = …` in the file.
 pub struct Spec {
@@ -26,7 +30,7 @@ const fn spec(name: &'static str, default: &'static str, help: &'static str) -> 
 }
 
 #[rustfmt::skip]
-pub const SPECS: &[Spec] = &[
+const GENERAL: &[Spec] = &[
     spec("mode", "sandbox", "sandbox (simulated supplier) or live"),
     spec("database_url", "sqlite:simgate.db", "sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"),
     spec("listen", "127.0.0.1:8402", "address to listen on, HOST:PORT"),
@@ -51,6 +55,11 @@ pub const SPECS: &[Spec] = &[
     spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
     spec("log_format", "text", "text or json"),
 ];
+
+/// Every setting there is.
+pub fn specs() -> impl Iterator<Item = &'static Spec> {
+    GENERAL.iter().chain(networks::SPECS)
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -98,6 +107,7 @@ pub struct Settings {
     pub write_queue: usize,
     pub log: String,
     pub log_json: bool,
+    pub settlement: Settlement,
 }
 
 #[derive(Debug)]
@@ -122,7 +132,7 @@ impl Raw {
         file: Option<(&str, &str)>,
     ) -> Result<Raw, ConfigError> {
         let mut raw: BTreeMap<&'static str, (String, String)> =
-            SPECS.iter().map(|spec| (spec.name, (spec.default.to_string(), "default".to_string()))).collect();
+            specs().map(|spec| (spec.name, (spec.default.to_string(), "default".to_string()))).collect();
         if let Some((path, text)) = file {
             let table: toml::Table = toml::from_str(text)
                 .map_err(|e| ConfigError(format!("{path} is not valid TOML: {}", e.message())))?;
@@ -165,6 +175,10 @@ impl Raw {
         &self.0[name].0
     }
 
+    fn source(&self, name: &str) -> &str {
+        &self.0[name].1
+    }
+
     /// Empty means not set.
     fn parse<T>(
         &self,
@@ -204,12 +218,12 @@ impl Raw {
             };
             (spec.name, text, source.clone())
         };
-        SPECS.iter().map(show).collect()
+        specs().map(show).collect()
     }
 }
 
 fn known(name: &str) -> Option<&'static Spec> {
-    SPECS.iter().find(|spec| spec.name == name)
+    specs().find(|spec| spec.name == name)
 }
 
 /// A database URL without what stands between the user's name and the `@`.
@@ -297,6 +311,7 @@ impl Settings {
                 "json" => Some(true),
                 _ => None,
             })?,
+            settlement: Settlement::check(raw, mode)?,
         };
         let public_sandbox = raw.require("public_sandbox", "must be true or false", flag)?;
         if mode == Mode::Sandbox && !listen.ip().is_loopback() && !public_sandbox {

@@ -118,6 +118,20 @@ impl Refusal {
             SupplierRejected { refunded } => (502, "SUPPLIER_REJECTED", "Supplier refused", format!("The supplier refused this order; {}.", given_back(*refunded))),
             SupplierUnavailable { refunded } => (503, "SUPPLIER_UNAVAILABLE", "Supplier unavailable", format!("The supplier could not be reached and the order was not sent; {}.", given_back(*refunded))),
             CarrierUnavailable => (503, "SUPPLIER_UNAVAILABLE", "Supplier unavailable", "The carrier did not answer and no earlier reading is known; nothing was charged.".into()),
+            InvoiceNotFound => (404, "INVOICE_NOT_FOUND", "Invoice not found", "No invoice of this account has this id.".into()),
+            UnsupportedPair(pairs) => {
+                let all: Vec<String> = pairs.iter().map(|(currency, network)| format!("{} on {}", currency.as_str(), network.as_str())).collect();
+                (422, "UNSUPPORTED_PAIR", "Unsupported pair", format!("This currency cannot be taken on this network. What can: {}.", all.join(", ")))
+            }
+            TooManyInvoices { retry_after_secs } => (429, "RATE_LIMITED", "Too many open invoices",
+                format!("Five invoices are open on this network already; pay one, or try again in {retry_after_secs} s, when the next expires.")),
+            TxNotForInvoice => (422, "TX_NOT_FOR_INVOICE", "Transaction is not for this invoice", "This transaction pays no token that we take to this invoice's address.".into()),
+            TxFailed => (422, "TX_FAILED", "Transaction failed", "This transaction was reverted: it moved nothing.".into()),
+            TransferAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "This transaction has been credited to another account.".into()),
+            TransferNotFound => (404, "NOT_FOUND", "Transfer not found", "No transfer has this id; `simgate transfers unmatched` lists them.".into()),
+            TransferNotUnmatched => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "Only an UNMATCHED transfer can be assigned, returned or written off.".into()),
+            ChainUnavailable => (503, "CHAIN_UNAVAILABLE", "Chain unavailable", "The network's nodes did not answer, so the chain could not be looked at; nothing is lost. Try again shortly.".into()),
+            BuyingOnHold => (503, "OVERLOADED", "Buying is on hold", "Buying is on hold while the operator checks a restored backup; nothing was charged.".into()),
             Overloaded => (503, "OVERLOADED", "Overloaded", "Too much is waiting; nothing was charged. Try again shortly.".into()),
         };
         Problem { status, code, title, detail }

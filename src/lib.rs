@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod app;
+pub mod chain;
 pub mod cli;
 pub mod clock;
 pub mod config;

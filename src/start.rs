@@ -12,13 +12,14 @@ use crate::app::App;
 use crate::config::{Mode, Settings};
 use crate::domain::ids::secret_text;
 use crate::domain::money::Usd;
+use crate::domain::network::AddressKind;
 use crate::error::{Error, Result};
 use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::refresh;
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
-use crate::store::{Capacity, Location, Store, meta};
+use crate::store::{Capacity, Location, Store, addresses, meta};
 use crate::vault::{self, Vault};
 use crate::{http, jobs, telemetry};
 
@@ -85,6 +86,9 @@ async fn assemble(settings: Settings, location: Location, role: Role) -> Result<
     };
     let store = Arc::new(Store::open(location, &capacity)?);
     let vault = stamp(&settings, &store, role).await?;
+    if role == Role::Server {
+        stamp_keys(&settings, &store).await?;
+    }
     let app = App::new(settings, store, vault)?;
     if role == Role::Server {
         refresh(&app).await?;
@@ -142,6 +146,33 @@ async fn stamp(settings: &Settings, store: &Store, role: Role) -> Result<Vault> 
             Ok(vault)
         }
     }
+}
+
+/// Remembers which extended public keys addresses come from, and refuses others unless told that they are new:
+/// a mistyped key would send partners' money to addresses that nobody can spend from.
+async fn stamp_keys(settings: &Settings, store: &Store) -> Result<()> {
+    for kind in AddressKind::ALL {
+        let name = format!("{}_xpub", kind.as_str().to_lowercase());
+        let ours = settings.settlement.xpub(kind).fingerprint().to_string();
+        let current = name.clone();
+        let stored = store.read(move |tx| meta::get(tx, &current)).await?;
+        if stored.as_ref() == Some(&ours) {
+            continue;
+        }
+        if stored.is_some() && !settings.settlement.new_key {
+            return Err(Error::settings(format!(
+                "{name} is not the key that this database's addresses come from (its fingerprint is {ours}); if it is \
+                 meant to replace it, start once with --new-key: old addresses stay watched"
+            )));
+        }
+        store
+            .write(0, move |tx| {
+                addresses::add_key(tx, kind, &ours)?;
+                meta::set(tx, &name, &ours)
+            })
+            .await?;
+    }
+    Ok(())
 }
 
 /// A sandbox makes its own secret and keeps it in the database.

@@ -1,4 +1,4 @@
-//! Settings on the command line: every entry of `config::SPECS` is an option of every command. Also the
+//! Settings on the command line: every entry of `config::specs` is an option of every command. Also the
 //! `config` command, which shows what came of flags, environment and file.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::failure::Failure;
 use super::output::{Record, Table, cell};
-use crate::config::{Raw, SPECS, Settings, Spec};
+use crate::config::{Raw, Settings, Spec, specs};
 
 const DEFAULT_FILE: &str = "simgate.toml";
 
@@ -16,7 +16,7 @@ const DEFAULT_FILE: &str = "simgate.toml";
 /// they would bury what the command is about.
 pub fn on(command: Command) -> Command {
     let listed = matches!(command.get_name(), "simgate" | "serve");
-    let options = SPECS.iter().map(|spec| option(spec).hide(!listed));
+    let options = specs().map(|spec| option(spec).hide(!listed));
     command.args(options).mut_subcommands(on)
 }
 
@@ -45,7 +45,7 @@ pub fn collect(matches: &ArgMatches, file: Option<&Path>) -> Result<Raw, Failure
         let value = matches.get_one::<String>(spec.name)?;
         Some((spec.name.to_string(), value.clone()))
     };
-    let flags: BTreeMap<String, String> = SPECS.iter().filter_map(given).collect();
+    let flags: BTreeMap<String, String> = specs().filter_map(given).collect();
     let env = std::env::vars_os()
         .map(|(k, v)| (k.to_string_lossy().into_owned(), v.to_string_lossy().into_owned()));
     let path = file.unwrap_or(Path::new(DEFAULT_FILE));

@@ -74,6 +74,8 @@ ids! {
     KeyId "key_";
     /// A ledger entry that belongs to no order.
     EntryId "ent_";
+    /// A request for an on-chain payment. Whoever holds it may read the invoice, so it is never logged.
+    InvoiceId "inv_";
 }
 
 /// An order (`ord_`) or a top-up (`top_`): both are bought the same way and share one table.

@@ -4,6 +4,8 @@
 
 use super::ids::{AccountNo, EntryId, OrderId};
 use super::money::Usd;
+use super::network::{Currency, Network};
+use super::transfer::{Transfer, TransferId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Account {
@@ -21,6 +23,16 @@ pub enum Account {
     Correction,
     /// A supplier sold what we had already given back.
     LossOrphan,
+    /// What lies on our addresses, by network and token.
+    Cash(Network, Currency),
+    /// Arrived, and nobody's so far.
+    Unmatched,
+    /// Arrived, and the search for its owner was given up.
+    Unclaimed,
+    /// What an account owes us because a deposit vanished after it was spent.
+    Receivable,
+    /// The operator's own purse, outside the gateway.
+    Treasury,
 }
 
 impl Account {
@@ -37,6 +49,11 @@ impl Account {
             Account::Goodwill => "goodwill".into(),
             Account::Correction => "correction".into(),
             Account::LossOrphan => "loss:orphan".into(),
+            Account::Cash(network, currency) => format!("cash:{}:{}", network.as_str(), currency.as_str()),
+            Account::Unmatched => "unmatched".into(),
+            Account::Unclaimed => "unclaimed".into(),
+            Account::Receivable => "receivable".into(),
+            Account::Treasury => "treasury".into(),
         }
     }
 }
@@ -89,10 +106,18 @@ pub enum EntryKind {
     Credit,
     Debit,
     Orphan,
+    Deposit,
+    Reversal,
+    Unmatched,
+    Assigned,
+    Returned,
+    WrittenOff,
+    Payout,
+    Sweep,
 }
 
 impl EntryKind {
-    pub const ALL: [EntryKind; 9] = [
+    pub const ALL: [EntryKind; 17] = [
         EntryKind::Order,
         EntryKind::Topup,
         EntryKind::Fulfilled,
@@ -102,6 +127,14 @@ impl EntryKind {
         EntryKind::Credit,
         EntryKind::Debit,
         EntryKind::Orphan,
+        EntryKind::Deposit,
+        EntryKind::Reversal,
+        EntryKind::Unmatched,
+        EntryKind::Assigned,
+        EntryKind::Returned,
+        EntryKind::WrittenOff,
+        EntryKind::Payout,
+        EntryKind::Sweep,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -115,6 +148,14 @@ impl EntryKind {
             EntryKind::Credit => "CREDIT",
             EntryKind::Debit => "DEBIT",
             EntryKind::Orphan => "ORPHAN",
+            EntryKind::Deposit => "DEPOSIT",
+            EntryKind::Reversal => "REVERSAL",
+            EntryKind::Unmatched => "UNMATCHED",
+            EntryKind::Assigned => "ASSIGNED",
+            EntryKind::Returned => "RETURNED",
+            EntryKind::WrittenOff => "WRITTEN_OFF",
+            EntryKind::Payout => "PAYOUT",
+            EntryKind::Sweep => "SWEEP",
         }
     }
 }
@@ -128,10 +169,11 @@ pub struct Posting {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Unique for ever. An order's entries are named after it, so that each can exist only once.
+    /// Unique for ever. An order's or transfer's entries are named after it, so that each can exist only once.
     pub id: String,
     pub kind: EntryKind,
     pub order: Option<OrderId>,
+    pub transfer: Option<TransferId>,
     pub postings: Vec<Posting>,
 }
 
@@ -146,7 +188,13 @@ impl Entry {
         assert_eq!(sum, Usd::ZERO, "an entry must balance");
         let wallets = postings.iter().filter(|posting| matches!(posting.account, Account::Wallet(_))).count();
         assert!(wallets <= 1, "an entry touches at most one wallet");
-        Entry { id, kind, order: order.cloned(), postings }
+        Entry { id, kind, order: order.cloned(), transfer: None, postings }
+    }
+
+    /// An entry about a transfer, named after it. A transfer that vanished and came back has another round.
+    fn about(transfer: &Transfer, kind: EntryKind, legs: &[(Account, Usd)]) -> Entry {
+        let id = format!("{}.{}.{}", transfer.id, kind.as_str().to_lowercase(), transfer.round);
+        Entry { transfer: Some(transfer.id.clone()), ..Entry::new(id, kind, None, legs) }
     }
 
     /// An order or top-up from a wallet, before the supplier is asked.
@@ -212,12 +260,93 @@ impl Entry {
         Entry::new(format!("{order}.orphan"), EntryKind::Orphan, Some(order), &legs)
     }
 
+    /// A transfer to an account's address is final. What the account owes for this very transfer is settled first.
+    pub fn deposit(transfer: &Transfer, owner: AccountNo, owed: Usd) -> Entry {
+        let legs = [
+            (cash(transfer), transfer.amount),
+            (Account::Receivable, owed.negated()),
+            (Account::Wallet(owner), transfer.amount.minus(owed).negated()),
+        ];
+        Entry::about(transfer, EntryKind::Deposit, &legs)
+    }
+
+    /// A final transfer that is nobody's.
+    pub fn unmatched(transfer: &Transfer) -> Entry {
+        let legs = [(cash(transfer), transfer.amount), (Account::Unmatched, transfer.amount.negated())];
+        Entry::about(transfer, EntryKind::Unmatched, &legs)
+    }
+
+    pub fn assigned(transfer: &Transfer, owner: AccountNo) -> Entry {
+        let legs =
+            [(Account::Unmatched, transfer.amount), (Account::Wallet(owner), transfer.amount.negated())];
+        Entry::about(transfer, EntryKind::Assigned, &legs)
+    }
+
+    /// Sent back to where it came from.
+    pub fn returned(transfer: &Transfer) -> Entry {
+        let legs = [(Account::Unmatched, transfer.amount), (cash(transfer), transfer.amount.negated())];
+        Entry::about(transfer, EntryKind::Returned, &legs)
+    }
+
+    pub fn written_off(transfer: &Transfer) -> Entry {
+        let legs = [(Account::Unmatched, transfer.amount), (Account::Unclaimed, transfer.amount.negated())];
+        Entry::about(transfer, EntryKind::WrittenOff, &legs)
+    }
+
+    /// A credited transfer vanished from the chain: the wallet gives back what it has, the rest is owed.
+    pub fn reversal(transfer: &Transfer, owner: AccountNo, taken: Usd) -> Entry {
+        let legs = [
+            (Account::Wallet(owner), taken),
+            (Account::Receivable, transfer.amount.minus(taken)),
+            (cash(transfer), transfer.amount.negated()),
+        ];
+        Entry::about(transfer, EntryKind::Reversal, &legs)
+    }
+
+    /// The same for one that was nobody's.
+    pub fn unmatched_reversal(transfer: &Transfer) -> Entry {
+        let legs = [(Account::Unmatched, transfer.amount), (cash(transfer), transfer.amount.negated())];
+        Entry::about(transfer, EntryKind::Reversal, &legs)
+    }
+
+    /// The operator paid an account its money out, from our addresses or from the bank.
+    pub fn payout(id: &EntryId, owner: AccountNo, from: Purse, amount: Usd) -> Entry {
+        let legs = [(Account::Wallet(owner), amount), (from.account(), amount.negated())];
+        Entry::new(id.to_string(), EntryKind::Payout, None, &legs)
+    }
+
+    /// The operator moved money from our addresses to the treasury.
+    pub fn sweep(id: &EntryId, network: Network, currency: Currency, amount: Usd) -> Entry {
+        let legs = [(Account::Treasury, amount), (Account::Cash(network, currency), amount.negated())];
+        Entry::new(id.to_string(), EntryKind::Sweep, None, &legs)
+    }
+
     /// The one wallet this entry moves, and by how much its balance changes.
     pub fn wallet_change(&self) -> Option<(AccountNo, Usd)> {
         self.postings.iter().find_map(|posting| match posting.account {
             Account::Wallet(no) => Some((no, posting.amount.negated())),
             _ => None,
         })
+    }
+}
+
+fn cash(transfer: &Transfer) -> Account {
+    Account::Cash(transfer.id.network, transfer.currency)
+}
+
+/// Where a payout comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purse {
+    Bank,
+    Cash(Network, Currency),
+}
+
+impl Purse {
+    fn account(self) -> Account {
+        match self {
+            Purse::Bank => Account::Bank,
+            Purse::Cash(network, currency) => Account::Cash(network, currency),
+        }
     }
 }
 

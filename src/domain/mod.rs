@@ -4,9 +4,12 @@
 pub mod country;
 pub mod esim;
 pub mod ids;
+pub mod invoice;
 pub mod ledger;
 pub mod money;
+pub mod network;
 pub mod order;
 pub mod plan;
 pub mod refusal;
 pub mod time;
+pub mod transfer;

@@ -2,6 +2,7 @@
 //! a `Fault` instead. Status, code and sentence stand in one table in `crate::error`.
 
 use super::money::Usd;
+use super::network::{Currency, Network};
 use super::order::CancelReason;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,20 @@ pub enum Refusal {
         refunded: Usd,
     },
     CarrierUnavailable,
+    InvoiceNotFound,
+    /// This token cannot be taken on this network; these pairs can.
+    UnsupportedPair(Vec<(Currency, Network)>),
+    TooManyInvoices {
+        retry_after_secs: u64,
+    },
+    TxNotForInvoice,
+    TxFailed,
+    TransferAlreadyUsed,
+    TransferNotFound,
+    TransferNotUnmatched,
+    ChainUnavailable,
+    /// A restored backup waits for the operator's word.
+    BuyingOnHold,
     Overloaded,
 }
 

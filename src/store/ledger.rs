@@ -6,18 +6,19 @@ use super::wallet::{self, Line};
 use crate::domain::ids::OrderId;
 use crate::domain::ledger::{Account, Entry};
 use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
 use crate::error::Result;
 
 queries! {
     EXISTS = "SELECT 1 FROM entries WHERE id = ?1";
     ENTRY = "INSERT INTO entries (id, kind, at, actor, note) VALUES (?1, ?2, ?3, ?4, ?5)";
-    POSTING = "INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    POSTING = "INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id, transfer)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     GIVEN_FOR = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings
                  WHERE account = 'goodwill' AND entry >= ?1 AND entry < ?2";
     COUNTS = "SELECT (SELECT COUNT(*) FROM entries), (SELECT COUNT(*) FROM postings),
-                     (SELECT COUNT(*) FROM wallets), (SELECT COUNT(*) FROM orders)";
+                     (SELECT COUNT(*) FROM wallets), (SELECT COUNT(*) FROM orders), (SELECT COUNT(*) FROM transfers)";
     UNBALANCED = "SELECT entry, CAST(SUM(amount) AS BIGINT) FROM postings GROUP BY entry HAVING SUM(amount) <> 0 LIMIT 10";
     EMPTY_ENTRIES = "SELECT e.id, CAST(0 AS BIGINT) FROM entries e LEFT JOIN postings p ON p.entry = e.id WHERE p.entry IS NULL LIMIT 10";
     LOST_POSTINGS = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p
@@ -54,6 +55,32 @@ queries! {
         LEFT JOIN (SELECT account, COUNT(*) AS placed, SUM(CASE WHEN status = 'FAILED' THEN 1 ELSE 0 END) AS failed
                    FROM orders WHERE seq IS NOT NULL GROUP BY account) s ON s.account = w.account
         WHERE w.placed <> COALESCE(s.placed, 0) OR w.failed <> COALESCE(s.failed, 0) LIMIT 10";
+    TRANSFERS_OFF = "SELECT t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT),
+            CAST(COALESCE(s.cash, 0) - CASE WHEN t.state IN ('CREDITED', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END AS BIGINT)
+        FROM transfers t LEFT JOIN (SELECT transfer,
+                SUM(CASE WHEN account LIKE 'cash:%' THEN amount ELSE 0 END) AS cash,
+                SUM(CASE WHEN account IN ('wallet', 'receivable') THEN -amount ELSE 0 END) AS owner,
+                SUM(CASE WHEN account = 'unmatched' THEN -amount ELSE 0 END) AS unmatched
+            FROM postings WHERE transfer IS NOT NULL GROUP BY transfer) s
+        ON s.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
+        WHERE COALESCE(s.cash, 0) <> CASE WHEN t.state IN ('CREDITED', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END
+           OR COALESCE(s.owner, 0) <> CASE WHEN t.state IN ('CREDITED', 'ASSIGNED') THEN t.amount ELSE 0 END
+           OR COALESCE(s.unmatched, 0) <> CASE WHEN t.state = 'UNMATCHED' THEN t.amount ELSE 0 END LIMIT 10";
+    TRANSFER_PURSE_OFF = "SELECT p.entry, p.amount FROM postings p JOIN transfers t
+        ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
+        WHERE p.transfer IS NOT NULL AND p.account LIKE 'cash:%' AND p.account <> 'cash:' || t.network || ':' || t.currency LIMIT 10";
+    TRANSFER_OWNER_OFF = "SELECT p.entry, p.amount FROM postings p JOIN transfers t
+        ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
+        WHERE p.transfer IS NOT NULL AND p.wallet IS NOT NULL AND p.wallet <> COALESCE(t.account, -1) LIMIT 10";
+    NO_TRANSFER = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p LEFT JOIN transfers t
+        ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
+        WHERE p.transfer IS NOT NULL AND t.network IS NULL LIMIT 10";
+    CASH_FROM_NOWHERE = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p JOIN entries e ON e.id = p.entry
+        WHERE p.account LIKE 'cash:%' AND p.transfer IS NULL AND e.kind NOT IN ('PAYOUT', 'SWEEP') LIMIT 10";
+    INVOICES_OFF = "SELECT i.id, CAST(COALESCE(s.total, 0) AS BIGINT) FROM invoices i
+        LEFT JOIN (SELECT invoice, SUM(amount) AS total FROM transfers WHERE state = 'CREDITED' AND invoice IS NOT NULL GROUP BY invoice) s
+        ON s.invoice = i.id WHERE i.status = 'CONFIRMED' AND COALESCE(s.total, 0) = 0 LIMIT 10";
+    CASH = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
 }
 
 pub fn exists(tx: &mut Tx, entry: &str) -> Result<bool> {
@@ -87,6 +114,7 @@ pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note, an_order_failed: b
 /// Stores an entry whose wallet row has been moved already.
 pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Line>) -> Result<()> {
     tx.execute(ENTRY, params![&entry.id, entry.kind.as_str(), at, note.actor, note.text])?;
+    let transfer = entry.transfer.as_ref().map(|id| id.to_string());
     for (leg, posting) in (1i64..).zip(&entry.postings) {
         let (wallet, line) = match posting.account {
             Account::Wallet(account) => (Some(account), line),
@@ -96,10 +124,25 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
         let account = posting.account.name();
         tx.execute(
             POSTING,
-            params![&entry.id, leg, &account, posting.amount, wallet, no, balance, entry.order.as_ref()],
+            params![
+                &entry.id,
+                leg,
+                &account,
+                posting.amount,
+                wallet,
+                no,
+                balance,
+                entry.order.as_ref(),
+                transfer.as_deref()
+            ],
         )?;
     }
     Ok(())
+}
+
+/// What the books say lies on our addresses, on one network and in one token.
+pub fn cash(tx: &mut Tx, network: Network, currency: Currency) -> Result<Usd> {
+    tx.one(CASH, params![&Account::Cash(network, currency).name()], |row| row.usd(0))
 }
 
 /// A row that breaks a law.
@@ -115,6 +158,7 @@ pub struct Counts {
     pub postings: i64,
     pub wallets: i64,
     pub orders: i64,
+    pub transfers: i64,
 }
 
 /// What a law's difference counts.
@@ -140,12 +184,24 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("every delivered order has its cost", Unit::Usd, COST_MISSING),
     ("every delivered order has its eSIM", Unit::Rows, ESIM_MISSING),
     ("every wallet's order counters equal its orders", Unit::Rows, COUNTERS_OFF),
+    ("every final transfer is booked once, with its exact amount, and no other is", Unit::Usd, TRANSFERS_OFF),
+    ("every transfer is booked on its own network and token", Unit::Usd, TRANSFER_PURSE_OFF),
+    ("every transfer is booked to its owner", Unit::Usd, TRANSFER_OWNER_OFF),
+    ("every posting for a transfer has its transfer", Unit::Usd, NO_TRANSFER),
+    ("cash comes from transfers, and goes by payouts and sweeps", Unit::Usd, CASH_FROM_NOWHERE),
+    ("every confirmed invoice has a credited transfer", Unit::Usd, INVOICES_OFF),
 ];
 
 pub fn check(tx: &mut Tx) -> Result<(Counts, Vec<Breach>)> {
     const NONE: &[Param] = &[];
     let counts = tx.one(COUNTS, NONE, |row| {
-        Ok(Counts { entries: row.int(0)?, postings: row.int(1)?, wallets: row.int(2)?, orders: row.int(3)? })
+        Ok(Counts {
+            entries: row.int(0)?,
+            postings: row.int(1)?,
+            wallets: row.int(2)?,
+            orders: row.int(3)?,
+            transfers: row.int(4)?,
+        })
     })?;
     let mut breaches = Vec::new();
     for &(law, unit, sql) in LAWS {

@@ -9,7 +9,7 @@ queries! {
     SET = "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
     BUMP = "UPDATE versions SET n = n + 1 WHERE name = ?1";
     VERSIONS = "SELECT (SELECT n FROM versions WHERE name = 'accounts'), (SELECT n FROM versions WHERE name = 'catalog'),
-                       (SELECT n FROM versions WHERE name = 'simulator')";
+                       (SELECT n FROM versions WHERE name = 'simulator'), (SELECT n FROM versions WHERE name = 'addresses')";
     NOW (Postgres) = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)";
 }
 
@@ -18,6 +18,7 @@ pub enum Version {
     Accounts,
     Catalog,
     Simulator,
+    Addresses,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -25,6 +26,7 @@ pub struct Versions {
     pub accounts: i64,
     pub catalog: i64,
     pub simulator: i64,
+    pub addresses: i64,
 }
 
 pub fn get(tx: &mut Tx, name: &str) -> Result<Option<String>> {
@@ -40,13 +42,19 @@ pub fn bump(tx: &mut Tx, version: Version) -> Result<()> {
         Version::Accounts => "accounts",
         Version::Catalog => "catalog",
         Version::Simulator => "simulator",
+        Version::Addresses => "addresses",
     };
     tx.execute(BUMP, params![name]).map(drop)
 }
 
 pub fn versions(tx: &mut Tx) -> Result<Versions> {
     tx.one(VERSIONS, &[], |row| {
-        Ok(Versions { accounts: row.int(0)?, catalog: row.int(1)?, simulator: row.int(2)? })
+        Ok(Versions {
+            accounts: row.int(0)?,
+            catalog: row.int(1)?,
+            simulator: row.int(2)?,
+            addresses: row.int(3)?,
+        })
     })
 }
 

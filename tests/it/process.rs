@@ -26,7 +26,7 @@ pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl A
         return;
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let site = Site { place, settings, client: reqwest::Client::new() };
+    let site = Site { place, settings, client: crate::harness::client().build().unwrap() };
     runtime.block_on(test(&site));
     runtime.shutdown_background();
     site.place.remove();
@@ -76,11 +76,15 @@ impl Site {
         server
     }
 
-    /// Runs a command that must succeed; answers its JSON.
-    pub async fn cli(&self, args: &[&str]) -> Value {
+    async fn run(&self, args: &[&str]) -> std::process::Output {
         let mut command = self.command();
         command.arg("--json").args(args);
-        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    }
+
+    /// Runs a command that must succeed; answers its JSON.
+    pub async fn cli(&self, args: &[&str]) -> Value {
+        let output = self.run(args).await;
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(
             output.status.success(),
@@ -88,6 +92,11 @@ impl Site {
             String::from_utf8_lossy(&output.stderr)
         );
         serde_json::from_str(&text).unwrap()
+    }
+
+    /// Runs a command that may refuse; answers its JSON all the same.
+    pub async fn try_cli(&self, args: &[&str]) -> Value {
+        serde_json::from_slice(&self.run(args).await.stdout).unwrap()
     }
 
     /// A new partner with this much money, known to the server: its id and key.

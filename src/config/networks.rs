@@ -1,0 +1,197 @@
+//! Settings of the networks that deposits arrive by: nodes, token contracts, and when a transfer counts.
+//! A network without nodes is simulated in sandbox mode and closed in live mode.
+
+use std::collections::BTreeMap;
+
+use super::{ConfigError, Mode, Raw, Spec, flag, spec, whole};
+use crate::chain::Token;
+use crate::chain::address::{self, SANDBOX_EVM_XPUB, SANDBOX_TRON_XPUB, Xpub};
+use crate::domain::money::Usd;
+use crate::domain::network::{AddressKind, Currency, Network};
+
+/// The contract of a token that is not taken.
+const OFF: &str = "off";
+/// A simulated TRON takes USDC, which its issuer has withdrawn from the real one.
+const SIMULATED_TRON_USDC: &str = "TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8";
+
+const fn secret(name: &'static str, help: &'static str) -> Spec {
+    Spec { name, default: "", help, secret: true }
+}
+
+/// Each network's settings, with the contracts of the main nets as defaults.
+macro_rules! networks {
+    ($($name:literal $confirmations:literal $final_by:literal $usdc:literal $usdt:literal;)*) => {
+        &[
+            spec("staging", "false", "true to let a sandbox watch real chains: for trying out nodes and test tokens"),
+            secret("evm_xpub", "extended public key of m/44'/60'/0' for addresses on BASE, POLYGON and ARBITRUM"),
+            secret("tron_xpub", "extended public key of m/44'/195'/0' for addresses on TRON"),
+            spec("new_key", "false", "true to go on with another extended public key; addresses of the old one stay watched"),
+            secret("tron_api_key", "sent to TRON nodes as TRON-PRO-API-KEY"),
+            spec("invoice_minutes", "60", "how long a deposit invoice is open"),
+            spec("dust_usd", "1", "a deposit of less is credited, but confirms no invoice"),
+            spec("scan_addresses", "500", "how many addresses to ask a node for at once"),
+            $(
+                secret(concat!($name, "_rpc"), "URLs of this network's nodes, separated by commas; two or more are better"),
+                spec(concat!($name, "_usdc"), $usdc, "contract of USDC on this network, or off"),
+                spec(concat!($name, "_usdt"), $usdt, "contract of USDT on this network, or off"),
+                spec(concat!($name, "_confirmations"), $confirmations, "blocks that a transfer waits for, its own included"),
+                spec(concat!($name, "_final_from_usd"), "500", "from this amount on the chain itself must call the block safe or final"),
+                spec(concat!($name, "_final_by"), $final_by, "which word of the chain counts then: safe or finalized"),
+                spec(concat!($name, "_start_block"), "", "where scanning begins the first time (default: the newest block)"),
+                spec(concat!($name, "_min_deposit_usd"), "10", "least amount of a deposit invoice"),
+                spec(concat!($name, "_poll_ms"), "2000", "how often real nodes are asked"),
+            )*
+        ]
+    };
+}
+
+#[rustfmt::skip]
+pub const SPECS: &[Spec] = networks! {
+    "base" "5" "safe" "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913" "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2";
+    "polygon" "12" "finalized" "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359" "0xc2132D05D31c914a87C6611C10748AEb04B58e8F";
+    "arbitrum" "20" "safe" "0xaf88d065e77c8cC2239327C5EDb3A432268e5831" "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9";
+    "tron" "19" "finalized" "" "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
+};
+
+/// The chain's own word for a block that it will not take back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinalBy {
+    Safe,
+    Finalized,
+}
+
+/// One network that this deployment takes money on.
+#[derive(Clone)]
+pub struct NetworkSettings {
+    /// Addresses of nodes, which often hold an API key; none means simulated.
+    pub providers: Vec<String>,
+    pub tokens: Vec<Token>,
+    pub confirmations: i64,
+    pub final_from: Usd,
+    pub final_by: FinalBy,
+    pub start_block: Option<i64>,
+    pub min_deposit: Usd,
+    pub poll_ms: i64,
+}
+
+impl NetworkSettings {
+    pub fn is_simulated(&self) -> bool {
+        self.providers.is_empty()
+    }
+
+    pub fn takes(&self, currency: Currency) -> bool {
+        self.tokens.iter().any(|token| token.currency == currency)
+    }
+}
+
+/// Everything about deposits that an operator may set.
+#[derive(Clone)]
+pub struct Settlement {
+    pub networks: BTreeMap<Network, NetworkSettings>,
+    pub evm_xpub: Xpub,
+    pub tron_xpub: Xpub,
+    pub new_key: bool,
+    pub tron_api_key: Option<String>,
+    pub invoice_minutes: i64,
+    pub dust: Usd,
+    pub scan_addresses: usize,
+}
+
+impl Settlement {
+    pub fn xpub(&self, kind: AddressKind) -> &Xpub {
+        match kind {
+            AddressKind::Evm => &self.evm_xpub,
+            AddressKind::Tron => &self.tron_xpub,
+        }
+    }
+
+    pub fn check(raw: &Raw, mode: Mode) -> Result<Settlement, ConfigError> {
+        let staging = raw.require("staging", "must be true or false", flag)?;
+        let mut networks = BTreeMap::new();
+        for network in Network::ALL {
+            let found = network_settings(raw, network)?;
+            let name = network.as_str().to_lowercase();
+            if mode == Mode::Sandbox && !found.is_simulated() && !staging {
+                return Err(ConfigError(format!(
+                    "{name}_rpc ({}) is set, but this is a sandbox, whose chains are simulated; --staging allows real ones",
+                    raw.source(&format!("{name}_rpc"))
+                )));
+            }
+            if mode == Mode::Sandbox || !found.is_simulated() {
+                networks.insert(network, found);
+            }
+        }
+        let xpub = |name: &str, kind: AddressKind, sandbox: &str| {
+            let text = match (raw.text(name), mode) {
+                ("", Mode::Sandbox) => sandbox,
+                (text, _) => text,
+            };
+            Xpub::parse(kind, text)
+                .map_err(|wrong| ConfigError(format!("{name} ({}) is \"hidden\": {wrong}", raw.source(name))))
+        };
+        let usd = "must be an amount of USD";
+        Ok(Settlement {
+            networks,
+            evm_xpub: xpub("evm_xpub", AddressKind::Evm, SANDBOX_EVM_XPUB)?,
+            tron_xpub: xpub("tron_xpub", AddressKind::Tron, SANDBOX_TRON_XPUB)?,
+            new_key: raw.require("new_key", "must be true or false", flag)?,
+            tron_api_key: raw.parse("tron_api_key", "must be a key", |text| Some(text.to_string()))?,
+            invoice_minutes: raw.require("invoice_minutes", "must be from 1 to 10080", whole(1, 10_080))?,
+            dust: raw.require("dust_usd", usd, positive_usd)?,
+            scan_addresses: raw.require("scan_addresses", "must be from 1 to 1000", whole(1, 1_000))?
+                as usize,
+        })
+    }
+}
+
+fn positive_usd(text: &str) -> Option<Usd> {
+    Usd::parse(text).ok().filter(|amount| amount.is_positive())
+}
+
+fn node_urls(text: &str) -> Option<Vec<String>> {
+    let urls: Vec<String> = text.split(',').map(|url| url.trim().to_string()).collect();
+    let sound = |url: &String| {
+        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
+    };
+    urls.iter().all(sound).then_some(urls)
+}
+
+fn network_settings(raw: &Raw, network: Network) -> Result<NetworkSettings, ConfigError> {
+    let named = |setting: &str| format!("{}_{setting}", network.as_str().to_lowercase());
+    let providers = raw
+        .parse(&named("rpc"), "must be http:// or https:// URLs, separated by commas", node_urls)?
+        .unwrap_or_default();
+    let mut tokens = Vec::new();
+    for currency in Currency::ALL {
+        let setting = named(&currency.as_str().to_lowercase());
+        let allowed = "must be a contract's address on this network, or off";
+        let contract = |text: &str| {
+            let known = text == OFF || address::bytes(network.kind(), text).is_some();
+            known.then(|| text.to_string())
+        };
+        let withdrawn = network == Network::Tron && currency == Currency::Usdc;
+        let simulated = (withdrawn && providers.is_empty()).then(|| SIMULATED_TRON_USDC.to_string());
+        let contract = raw.parse(&setting, allowed, contract)?.or(simulated).filter(|text| text != OFF);
+        tokens.extend(contract.map(|contract| Token { currency, contract }));
+    }
+    let usd = "must be an amount of USD";
+    Ok(NetworkSettings {
+        providers,
+        tokens,
+        confirmations: raw.require(&named("confirmations"), "must be from 1 to 100000", whole(1, 100_000))?,
+        final_from: raw.require(&named("final_from_usd"), usd, |text| Usd::parse(text).ok())?,
+        final_by: raw.require(&named("final_by"), "must be safe or finalized", |text| match text {
+            "safe" => Some(FinalBy::Safe),
+            "finalized" => Some(FinalBy::Finalized),
+            _ => None,
+        })?,
+        start_block: raw.parse(&named("start_block"), "must be a block number", whole(0, i64::MAX))?,
+        min_deposit: raw.require(&named("min_deposit_usd"), usd, positive_usd)?,
+        poll_ms: raw.require(
+            &named("poll_ms"),
+            "must be milliseconds from 10 to 600000",
+            whole(10, 600_000),
+        )?,
+    })
+}

@@ -1,0 +1,181 @@
+//! A deposit invoice: a request to pay an amount to an address of one account. What is credited is what
+//! arrived; the invoice only says how that compares with what was asked.
+
+use super::ids::{AccountNo, InvoiceId};
+use super::money::Usd;
+use super::network::{Currency, Network};
+use super::time::Time;
+use super::transfer::{Transfer, TransferState};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvoiceStatus {
+    Pending,
+    Confirming,
+    Confirmed,
+    Expired,
+}
+
+impl InvoiceStatus {
+    pub const ALL: [InvoiceStatus; 4] =
+        [InvoiceStatus::Pending, InvoiceStatus::Confirming, InvoiceStatus::Confirmed, InvoiceStatus::Expired];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            InvoiceStatus::Pending => "PENDING",
+            InvoiceStatus::Confirming => "CONFIRMING",
+            InvoiceStatus::Confirmed => "CONFIRMED",
+            InvoiceStatus::Expired => "EXPIRED",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<InvoiceStatus> {
+        InvoiceStatus::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+}
+
+/// How what arrived differs from what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvoiceException {
+    Under,
+    Over,
+    Late,
+}
+
+impl InvoiceException {
+    pub const ALL: [InvoiceException; 3] =
+        [InvoiceException::Under, InvoiceException::Over, InvoiceException::Late];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            InvoiceException::Under => "UNDER",
+            InvoiceException::Over => "OVER",
+            InvoiceException::Late => "LATE",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invoice {
+    pub id: InvoiceId,
+    pub account: AccountNo,
+    pub network: Network,
+    pub currency: Currency,
+    pub amount: Usd,
+    pub address: String,
+    pub status: InvoiceStatus,
+    pub created_at: Time,
+    pub expires_at: Time,
+    /// When it was found unpaid; a late payment leaves this in place.
+    pub expired_at: Option<Time>,
+    pub confirmed_at: Option<Time>,
+}
+
+/// What the transfers of an invoice come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Paid {
+    /// In a block, final or not.
+    pub received: Usd,
+    /// In the wallet.
+    pub credited: Usd,
+    /// Some of it came after the invoice had expired.
+    pub late: bool,
+}
+
+impl Paid {
+    pub fn sum<'a>(invoice: &Invoice, transfers: impl IntoIterator<Item = &'a Transfer>) -> Paid {
+        let mut paid = Paid::default();
+        for transfer in transfers {
+            let Some(block) = &transfer.block else { continue };
+            paid.received = paid.received.plus(transfer.amount);
+            paid.late |= block.time >= invoice.expires_at;
+            if transfer.state == TransferState::Credited {
+                paid.credited = paid.credited.plus(transfer.amount);
+            }
+        }
+        paid
+    }
+}
+
+impl Invoice {
+    /// Where the invoice stands. Less than `dust` changes nothing; money that vanished leaves no trace.
+    pub fn standing(&self, paid: &Paid, dust: Usd) -> InvoiceStatus {
+        if paid.credited >= dust {
+            InvoiceStatus::Confirmed
+        } else if paid.received >= dust {
+            InvoiceStatus::Confirming
+        } else if self.expired_at.is_some() {
+            InvoiceStatus::Expired
+        } else {
+            InvoiceStatus::Pending
+        }
+    }
+
+    /// A wrong amount says more than a late one: somebody may have to act on it.
+    pub fn exception(&self, paid: &Paid, dust: Usd) -> Option<InvoiceException> {
+        if paid.received < dust {
+            None
+        } else if paid.received < self.amount {
+            Some(InvoiceException::Under)
+        } else if paid.received > self.amount {
+            Some(InvoiceException::Over)
+        } else {
+            paid.late.then_some(InvoiceException::Late)
+        }
+    }
+
+    /// What is still to be paid.
+    pub fn due(&self, paid: &Paid) -> Usd {
+        if paid.received >= self.amount { Usd::ZERO } else { self.amount.minus(paid.received) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DUST: Usd = Usd::dollars(1);
+
+    fn invoice(expired: bool) -> Invoice {
+        let at = |second: i64| Time::from_micros(second * 1_000_000);
+        Invoice {
+            id: InvoiceId::new(at(0), 1),
+            account: AccountNo(1),
+            network: Network::Base,
+            currency: Currency::Usdc,
+            amount: Usd::dollars(25),
+            address: "0x".into(),
+            status: InvoiceStatus::Pending,
+            created_at: at(0),
+            expires_at: at(3_600),
+            expired_at: expired.then(|| at(3_601)),
+            confirmed_at: None,
+        }
+    }
+
+    fn paid(received: i64, credited: i64, late: bool) -> Paid {
+        Paid { received: Usd::from_micros(received), credited: Usd::from_micros(credited), late }
+    }
+
+    #[test]
+    fn what_arrived_decides() {
+        use InvoiceException::*;
+        use InvoiceStatus::*;
+        const M: i64 = 1_000_000;
+        for (expired, paid, status, exception, due) in [
+            (false, paid(0, 0, false), Pending, None, 25 * M),
+            (true, paid(0, 0, false), Expired, None, 25 * M),
+            (false, paid(999_999, 999_999, false), Pending, None, 24 * M + 1),
+            (false, paid(25 * M, 0, false), Confirming, None, 0),
+            (true, paid(25 * M, 0, true), Confirming, Some(Late), 0),
+            (true, paid(25 * M, 25 * M, true), Confirmed, Some(Late), 0),
+            (false, paid(24 * M, 24 * M, false), Confirmed, Some(Under), M),
+            (false, paid(26 * M, M, false), Confirmed, Some(Over), 0),
+            (true, paid(26 * M, 0, true), Confirming, Some(Over), 0),
+        ] {
+            let invoice = invoice(expired);
+            assert_eq!(invoice.standing(&paid, DUST), status, "{paid:?}");
+            assert_eq!(invoice.exception(&paid, DUST), exception, "{paid:?}");
+            assert_eq!(invoice.due(&paid), Usd::from_micros(due), "{paid:?}");
+        }
+    }
+}

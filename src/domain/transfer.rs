@@ -1,0 +1,180 @@
+//! A transfer: one token movement to one of our addresses. It is known by its position in the receipt of its
+//! transaction, which stays the same when the transaction is mined again elsewhere, and it is used at most once.
+
+use std::fmt;
+
+use super::ids::{AccountNo, InvoiceId};
+use super::money::Usd;
+use super::network::{AddressKind, Currency, Network};
+use super::time::Time;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransferId {
+    pub network: Network,
+    /// As `parse_tx_hash` writes it.
+    pub tx_hash: String,
+    /// Among all logs of the transaction's receipt, counted from 0.
+    pub position: i64,
+}
+
+impl TransferId {
+    /// Reads what `Display` writes: `POLYGON:0x…:3`.
+    pub fn parse(text: &str) -> Option<TransferId> {
+        let (network, rest) = text.split_once(':')?;
+        let (hash, position) = rest.rsplit_once(':')?;
+        let network = Network::parse(network)?;
+        let tx_hash = parse_tx_hash(network.kind(), hash)?;
+        let position = position.parse().ok().filter(|position| *position >= 0)?;
+        Some(TransferId { network, tx_hash, position })
+    }
+}
+
+impl fmt::Display for TransferId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.network.as_str(), self.tx_hash, self.position)
+    }
+}
+
+/// A transaction hash in the one spelling we store: `0x` and lower-case hex, on TRON without the `0x`.
+pub fn parse_tx_hash(kind: AddressKind, text: &str) -> Option<String> {
+    let digits = match (kind, text.strip_prefix("0x")) {
+        (_, Some(digits)) => digits,
+        (AddressKind::Tron, None) => text,
+        (AddressKind::Evm, None) => return None,
+    };
+    if digits.len() != 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let digits = digits.to_ascii_lowercase();
+    Some(match kind {
+        AddressKind::Evm => format!("0x{digits}"),
+        AddressKind::Tron => digits,
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TransferState {
+    /// In a block, not final yet.
+    Seen,
+    /// Its block was replaced before it counted; it may come back.
+    Orphaned,
+    /// In its owner's wallet.
+    Credited,
+    /// It was posted and vanished from the chain; what was posted is taken back. It may come back.
+    Reversed,
+    /// Final, and nobody's: the operator decides.
+    Unmatched,
+    /// The operator gave it to an account.
+    Assigned,
+    /// The operator sent it back.
+    Returned,
+    /// The operator gave up finding its owner.
+    WrittenOff,
+}
+
+impl TransferState {
+    pub const ALL: [TransferState; 8] = [
+        TransferState::Seen,
+        TransferState::Orphaned,
+        TransferState::Credited,
+        TransferState::Reversed,
+        TransferState::Unmatched,
+        TransferState::Assigned,
+        TransferState::Returned,
+        TransferState::WrittenOff,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TransferState::Seen => "SEEN",
+            TransferState::Orphaned => "ORPHANED",
+            TransferState::Credited => "CREDITED",
+            TransferState::Reversed => "REVERSED",
+            TransferState::Unmatched => "UNMATCHED",
+            TransferState::Assigned => "ASSIGNED",
+            TransferState::Returned => "RETURNED",
+            TransferState::WrittenOff => "WRITTEN_OFF",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<TransferState> {
+        TransferState::ALL.into_iter().find(|state| state.as_str() == text)
+    }
+
+    /// Waits for its block to become final.
+    pub fn is_open(self) -> bool {
+        matches!(self, TransferState::Seen | TransferState::Reversed)
+    }
+}
+
+/// A block, as far as we care.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub number: i64,
+    pub hash: String,
+    pub time: Time,
+}
+
+/// A transfer as a chain shows it now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    pub id: TransferId,
+    pub currency: Currency,
+    pub sender: String,
+    pub recipient: String,
+    pub amount: Usd,
+    pub block: Block,
+}
+
+/// A transfer as we have it on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    pub id: TransferId,
+    pub currency: Currency,
+    pub sender: String,
+    pub address: String,
+    pub amount: Usd,
+    /// Where it is on the chain; `None` while it is on none.
+    pub block: Option<Block>,
+    pub state: TransferState,
+    /// Whose address it came to; the house has none.
+    pub account: Option<AccountNo>,
+    pub invoice: Option<InvoiceId>,
+    /// How often it was taken back: its entries are named by it.
+    pub round: i64,
+}
+
+impl Transfer {
+    /// Its own block counts as one.
+    pub fn confirmations(&self, head: i64) -> i64 {
+        self.block.as_ref().map_or(0, |block| (head - block.number + 1).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_have_one_spelling() {
+        let digits = "AB".repeat(32);
+        let lower = "ab".repeat(32);
+        let evm = Some(format!("0x{lower}"));
+        assert_eq!(parse_tx_hash(AddressKind::Evm, &format!("0x{digits}")), evm);
+        assert_eq!(parse_tx_hash(AddressKind::Evm, &digits), None);
+        assert_eq!(parse_tx_hash(AddressKind::Tron, &digits), Some(lower.clone()));
+        assert_eq!(parse_tx_hash(AddressKind::Tron, &format!("0x{digits}")), Some(lower));
+        for wrong in ["", "0x", "0xab", &"g".repeat(64), &"a".repeat(65)] {
+            assert_eq!(parse_tx_hash(AddressKind::Tron, wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ids_lead_back() {
+        let text = format!("POLYGON:0x{}:3", "0a".repeat(32));
+        let id = TransferId::parse(&text).unwrap();
+        assert_eq!((id.network, id.position), (Network::Polygon, 3));
+        assert_eq!(id.to_string(), text);
+        assert_eq!(TransferId::parse("POLYGON:0x12:3"), None);
+    }
+}

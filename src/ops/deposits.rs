@@ -1,0 +1,368 @@
+//! Deposits: an invoice with an address of the account's own, what came to it, and looking at the chain now.
+//! Money is credited by `settle.rs` alone; nothing here moves any.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::scan::{self, Halt};
+use super::settle;
+use crate::app::App;
+use crate::chain::{Chain, Mined, Tip, Watched, Witness};
+use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::invoice::{Invoice, InvoiceStatus, Paid};
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::domain::transfer::{Transfer, TransferState, parse_tx_hash};
+use crate::error::{Error, Result};
+use crate::store::addresses::{self, Address};
+use crate::store::tx::Tx;
+use crate::store::{cursors, invoices, transfers, wallet};
+
+pub const MAX_AMOUNT: Usd = Usd::dollars(1_000_000);
+const MAX_OPEN: usize = 5;
+/// An address is searched for in every block for so long after its last invoice.
+const WATCH_DAYS: i64 = 7;
+/// Who asks again within this time shares the answer.
+const LOOK_EVERY_MS: i64 = 2_000;
+/// Callers wait at most this long for a chain.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How far back a caller may make us look: the scanner does the rest.
+const LOOK_BLOCKS: i64 = 5_000;
+
+#[derive(Clone, Copy)]
+pub struct NewDeposit {
+    pub account: AccountNo,
+    pub amount: Usd,
+    pub currency: Currency,
+    pub network: Network,
+}
+
+/// An invoice with everything that came to it.
+pub struct Deposit {
+    pub invoice: Invoice,
+    pub payments: Vec<Payment>,
+    pub paid: Paid,
+    pub required_confirmations: i64,
+}
+
+pub struct Payment {
+    pub transfer: Transfer,
+    pub confirmations: i64,
+}
+
+impl Deposit {
+    /// The smallest of its transactions; none on the chain: 0.
+    pub fn confirmations(&self) -> i64 {
+        let on_chain = self.payments.iter().filter(|payment| payment.transfer.block.is_some());
+        on_chain.map(|payment| payment.confirmations).min().unwrap_or(0)
+    }
+}
+
+/// What can be paid in, by what.
+pub fn pairs(app: &App) -> Vec<(Currency, Network)> {
+    let of_network = |(network, terms): (&Network, &crate::config::NetworkSettings)| {
+        let network = *network;
+        terms.tokens.iter().map(move |token| (token.currency, network)).collect::<Vec<_>>()
+    };
+    app.settings.settlement.networks.iter().flat_map(of_network).collect()
+}
+
+/// The page where a person can pay.
+pub fn checkout_url(app: &App, id: &InvoiceId) -> String {
+    format!("{}/pay/{id}", app.settings.checkout_url)
+}
+
+/// Opens an invoice on an address that serves no other open one.
+pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
+    let terms = app.settings.settlement.networks.get(&new.network);
+    let Some(terms) = terms.filter(|terms| terms.takes(new.currency)) else {
+        return Err(Refusal::UnsupportedPair(pairs(app)).into());
+    };
+    if new.amount < terms.min_deposit || new.amount > MAX_AMOUNT {
+        let message = if new.amount < terms.min_deposit {
+            format!("must be at least {}", terms.min_deposit)
+        } else {
+            format!("must be at most {MAX_AMOUNT}")
+        };
+        return Err(Refusal::field("amountUsd", message).into());
+    }
+    let (id, now) = (app.new_invoice_id(), app.now());
+    let expires_at = now.plus_millis(app.settings.settlement.invoice_minutes * 60_000);
+    let kind = new.network.kind();
+    let xpub = app.settings.settlement.xpub(kind).clone();
+    let make = move |tx: &mut Tx| {
+        if tx.is_rerun()
+            && let Some(made) = invoices::by_id(tx, &id)?
+        {
+            return Ok(made);
+        }
+        // Two invoices at once must not both take the same free address.
+        wallet::lock(tx, new.account)?;
+        if wallet::read(tx, new.account)?.suspended {
+            return Err(Refusal::AccountSuspended.into());
+        }
+        let open = invoices::open_until(tx, new.account, new.network)?;
+        if let (Some(first), true) = (open.first(), open.len() >= MAX_OPEN) {
+            let wait = (first.micros() - now.micros()).max(1_000_000) / 1_000_000;
+            return Err(Refusal::TooManyInvoices { retry_after_secs: wait.unsigned_abs() }.into());
+        }
+        let watch_until = now.plus_days(WATCH_DAYS);
+        let address = match addresses::free(tx, new.account, kind, xpub.fingerprint())? {
+            Some(address) => {
+                addresses::watch(tx, &address, watch_until)?;
+                address
+            }
+            None => {
+                let index = addresses::take_indexes(tx, kind, xpub.fingerprint(), 1)?;
+                let short = u32::try_from(index).map_err(|_| Error::fault("no address index is left"))?;
+                let address = Address {
+                    address: xpub.address(short),
+                    kind,
+                    fingerprint: xpub.fingerprint().into(),
+                    index,
+                    account: Some(new.account),
+                    watch_until,
+                };
+                addresses::insert(tx, &address, now)?;
+                address.address
+            }
+        };
+        let invoice = Invoice {
+            id: id.clone(),
+            account: new.account,
+            network: new.network,
+            currency: new.currency,
+            amount: new.amount,
+            address,
+            status: InvoiceStatus::Pending,
+            created_at: now,
+            expires_at,
+            expired_at: None,
+            confirmed_at: None,
+        };
+        invoices::insert(tx, &invoice)?;
+        Ok(invoice)
+    };
+    let invoice = app.store.write(new.account.0, make).await?;
+    app.scan_now.notify_waiters();
+    let required_confirmations = terms.confirmations;
+    Ok(Deposit { invoice, payments: Vec::new(), paid: Paid::default(), required_confirmations })
+}
+
+/// An account's own invoice.
+pub async fn find(app: &App, account: AccountNo, id: &InvoiceId) -> Result<Deposit> {
+    let deposit = show(app, id).await?;
+    if deposit.invoice.account != account {
+        return Err(Refusal::InvoiceNotFound.into());
+    }
+    Ok(deposit)
+}
+
+/// An invoice for whoever holds its id.
+pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
+    let id = id.clone();
+    let read = move |tx: &mut Tx| {
+        let Some(invoice) = invoices::by_id(tx, &id)? else { return Ok(None) };
+        let found = transfers::of_invoice(tx, &id)?;
+        let mut heads = HashMap::new();
+        for transfer in &found {
+            let network = transfer.id.network;
+            if let Some(cursor) = cursors::get(tx, network)? {
+                heads.insert(network, cursor.head);
+            }
+        }
+        Ok(Some((invoice, found, heads)))
+    };
+    let (invoice, found, heads) = app.store.read(read).await?.ok_or(Refusal::InvoiceNotFound)?;
+    let paid = Paid::sum(&invoice, &found);
+    let payment = |transfer: Transfer| {
+        let head = heads.get(&transfer.id.network).copied().unwrap_or_default();
+        Payment { confirmations: transfer.confirmations(head), transfer }
+    };
+    let payments = found.into_iter().map(payment).collect();
+    let terms = app.settings.settlement.networks.get(&invoice.network);
+    let required_confirmations = terms.map_or(invoice.network.confirmations(), |terms| terms.confirmations);
+    Ok(Deposit { invoice, payments, paid, required_confirmations })
+}
+
+/// What a look at the chain came to.
+pub struct Verified {
+    pub deposit: Deposit,
+    pub balance: Usd,
+    /// For people.
+    pub message: String,
+    /// The transaction counts for this other invoice of the account.
+    pub credited_to: Option<InvoiceId>,
+}
+
+/// Looks at the chain now, for everything that may have come to this invoice or for one transaction.
+pub async fn verify(
+    app: &App,
+    account: AccountNo,
+    id: &InvoiceId,
+    tx_hash: Option<&str>,
+) -> Result<Verified> {
+    let before = find(app, account, id).await?;
+    let credited_to = match tx_hash {
+        None => {
+            look(app, &before).await?;
+            None
+        }
+        Some(text) => {
+            let hash = parse_tx_hash(before.invoice.network.kind(), text).ok_or_else(|| {
+                Refusal::field("txHash", "must be a transaction hash of the invoice's network")
+            })?;
+            look_at(app, &before.invoice, &hash).await?
+        }
+    };
+    let deposit = find(app, account, id).await?;
+    let balance = app.store.read(move |tx| wallet::read(tx, account)).await?.balance;
+    let message = message(&deposit, credited_to.is_some());
+    Ok(Verified { deposit, balance, message, credited_to })
+}
+
+fn message(deposit: &Deposit, elsewhere: bool) -> String {
+    let Deposit { invoice, paid, required_confirmations, .. } = deposit;
+    let (currency, network) = (invoice.currency.as_str(), invoice.network.name());
+    match invoice.status {
+        _ if elsewhere => "This transaction counts for another invoice of this account.".into(),
+        InvoiceStatus::Confirmed => format!("{} USD were credited to the wallet.", paid.credited),
+        InvoiceStatus::Confirming => format!(
+            "{} USD were seen; waiting for confirmations: {} of {required_confirmations}.",
+            paid.received,
+            deposit.confirmations()
+        ),
+        InvoiceStatus::Pending => format!("Waiting for {} {currency} on {network}.", invoice.due(paid)),
+        InvoiceStatus::Expired => format!(
+            "The invoice has expired unpaid. {currency} sent to its address on {network} is still credited."
+        ),
+    }
+}
+
+/// One look at a time for each invoice; who comes within two seconds shares it.
+#[derive(Default)]
+pub struct Looks(Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Time>>>>>);
+
+impl Looks {
+    /// Runs `work` unless the same was done a moment ago. A failed look counts for nobody else.
+    async fn share(&self, app: &App, key: String, work: impl Future<Output = Result<()>>) -> Result<()> {
+        let slot = {
+            let mut slots = self.0.lock().map_err(Error::fault)?;
+            slots.retain(|_, slot| {
+                Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|at| recent(app, *at))
+            });
+            slots.entry(key).or_default().clone()
+        };
+        let mut looked_at = slot.lock().await;
+        if recent(app, *looked_at) {
+            return Ok(());
+        }
+        work.await?;
+        *looked_at = Some(app.now());
+        Ok(())
+    }
+}
+
+fn recent(app: &App, at: Option<Time>) -> bool {
+    at.is_some_and(|at| app.now() < at.plus_millis(LOOK_EVERY_MS))
+}
+
+/// The invoice's own network first, then the others that its address exists on.
+fn networks_of(app: &App, network: Network) -> Vec<Arc<dyn Chain>> {
+    let mut chains: Vec<Arc<dyn Chain>> =
+        app.chains.values().filter(|chain| chain.network().kind() == network.kind()).cloned().collect();
+    chains.sort_by_key(|chain| chain.network() != network);
+    chains
+}
+
+async fn look(app: &App, deposit: &Deposit) -> Result<()> {
+    let invoice = &deposit.invoice;
+    let work = async {
+        for chain in networks_of(app, invoice.network) {
+            let looked = timeout(PATIENCE, look_on(app, &*chain, &invoice.address)).await;
+            match looked {
+                Ok(Ok(())) => {}
+                Ok(Err(Halt::Ours(error))) => return Err(error),
+                // Another network's trouble is no reason not to answer about this one.
+                Ok(Err(Halt::Chain(_))) | Err(_) if chain.network() != invoice.network => {}
+                Ok(Err(Halt::Chain(_))) | Err(_) => return Err(Refusal::ChainUnavailable.into()),
+            }
+        }
+        Ok(())
+    };
+    app.looks.share(app, invoice.id.to_string(), work).await
+}
+
+async fn look_on(app: &App, chain: &dyn Chain, address: &str) -> Result<(), Halt> {
+    let network = chain.network();
+    let tip = chain.tip().await?;
+    let cursor = app.store.read(move |tx| cursors::get(tx, network)).await?;
+    let known = cursor.map_or(tip.head.number, |cursor| cursor.scanned) - scan::overlap(app, network);
+    let from = known.max(tip.head.number - LOOK_BLOCKS);
+    let one = Watched::new(network.kind(), [address.to_string()]);
+    scan::look(app, chain, &one, from, tip.head.number).await?;
+    settle_address(app, chain, address, &tip).await?;
+    Ok(())
+}
+
+async fn settle_address(app: &App, chain: &dyn Chain, address: &str, tip: &Tip) -> Result<()> {
+    let address = address.to_string();
+    for transfer in app.store.read(move |tx| transfers::open_at(tx, &address)).await? {
+        if transfer.id.network == chain.network() {
+            settle::credit_if_final(app, chain, &transfer, tip).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at one transaction. Answers the other invoice of this account that it counts for, if it does.
+async fn look_at(app: &App, invoice: &Invoice, hash: &str) -> Result<Option<InvoiceId>> {
+    let mut out_of_reach = false;
+    for chain in networks_of(app, invoice.network) {
+        match timeout(PATIENCE, chain.transaction(hash, Witness::Any)).await {
+            Ok(Ok(Some(mined))) => return judge(app, &*chain, invoice, hash, &mined).await,
+            Ok(Ok(None)) => {}
+            Ok(Err(_)) | Err(_) => out_of_reach |= chain.network() == invoice.network,
+        }
+    }
+    if out_of_reach { Err(Refusal::ChainUnavailable.into()) } else { Ok(None) }
+}
+
+/// A transaction gives nobody what it did not pay to their own address.
+async fn judge(
+    app: &App,
+    chain: &dyn Chain,
+    invoice: &Invoice,
+    hash: &str,
+    mined: &Mined,
+) -> Result<Option<InvoiceId>> {
+    if !mined.succeeded {
+        return Err(Refusal::TxFailed.into());
+    }
+    settle::note(app, &mined.transfers).await?;
+    let (network, name) = (chain.network(), hash.to_string());
+    let ours = app.store.read(move |tx| transfers::of_transaction(tx, network, &name)).await?;
+    let mine = ours.iter().filter(|transfer| transfer.account == Some(invoice.account));
+    let (here, elsewhere): (Vec<&Transfer>, Vec<&Transfer>) =
+        mine.partition(|transfer| transfer.invoice.as_ref() == Some(&invoice.id));
+    if !here.is_empty() {
+        let tip = match timeout(PATIENCE, chain.tip()).await {
+            Ok(Ok(tip)) => tip,
+            Ok(Err(_)) | Err(_) => return Err(Refusal::ChainUnavailable.into()),
+        };
+        for transfer in here {
+            settle::credit_if_final(app, chain, transfer, &tip).await?;
+        }
+        return Ok(None);
+    }
+    if let Some(other) = elsewhere.iter().find_map(|transfer| transfer.invoice.clone()) {
+        return Ok(Some(other));
+    }
+    let used = ours.iter().any(|transfer| transfer.state == TransferState::Credited);
+    Err(if used { Refusal::TransferAlreadyUsed } else { Refusal::TxNotForInvoice }.into())
+}

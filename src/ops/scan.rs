@@ -1,0 +1,392 @@
+//! Following one network: which blocks are new, what they hold for us, what a reorganisation took away, and what
+//! has become final. Everything it knows is in the database, so it can stop anywhere and another instance goes
+//! on; what it writes, it writes under the fence number of its turn. The rules for money are in `settle.rs`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use metrics::gauge;
+
+use super::settle;
+use crate::app::App;
+use crate::chain::{Chain, Tip, Trouble, Watched};
+use crate::domain::ids::secret_text;
+use crate::domain::network::Network;
+use crate::domain::time::Time;
+use crate::domain::transfer::{Block, Sighting, TransferId};
+use crate::error::{Error, Result};
+use crate::store::cursors::{self, Cursor};
+use crate::store::{addresses, invoices, meta, transfers};
+use crate::vault;
+
+/// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
+const TURN_MS: i64 = 6_000;
+const RENEW_MS: i64 = 2_000;
+/// A round looks at so many ranges at most, so that a long catch-up does not keep finished transfers waiting.
+const RANGES: usize = 50;
+const HOUR_MS: i64 = 3_600_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
+/// Resting addresses are asked for in such parts.
+const BALANCES_AT_ONCE: i64 = 100;
+
+/// What stopped a round: the chain, which will be back, or us.
+pub enum Halt {
+    Chain(Trouble),
+    Ours(Error),
+}
+
+impl From<Trouble> for Halt {
+    fn from(trouble: Trouble) -> Halt {
+        Halt::Chain(trouble)
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Halt {
+        Halt::Ours(error)
+    }
+}
+
+/// Facts of a network that matter for scanning it.
+struct Rhythm {
+    block_ms: i64,
+    /// Nodes behind one address differ by this many blocks: the newest are left for the next round.
+    lag: i64,
+}
+
+fn rhythm(network: Network, simulated: bool) -> Rhythm {
+    match network {
+        _ if simulated => Rhythm { block_ms: 200, lag: 0 },
+        Network::Base => Rhythm { block_ms: 2_000, lag: 1 },
+        Network::Polygon => Rhythm { block_ms: 2_000, lag: 2 },
+        Network::Arbitrum => Rhythm { block_ms: 250, lag: 8 },
+        Network::Tron => Rhythm { block_ms: 3_000, lag: 1 },
+    }
+}
+
+/// Blocks that are looked at again in every round: at least 64, and two minutes. An invoice that was made while a
+/// round was running, and a block that was replaced, are found by it.
+pub fn overlap(app: &App, network: Network) -> i64 {
+    let rhythm = rhythm(network, app.sim_chains.contains_key(&network));
+    (120_000 / rhythm.block_ms).max(64)
+}
+
+/// One network's scanner. What it keeps in memory only saves work.
+pub struct Scanner {
+    chain: Arc<dyn Chain>,
+    holder: String,
+    held_until: Time,
+    fence: i64,
+    checked_at: Option<Time>,
+    watched: Watched,
+    /// The change counter, and the moment, at which `watched` was loaded.
+    watched_as_of: Option<(i64, Time)>,
+    /// The head of the last whole round.
+    seen_head: Option<String>,
+}
+
+/// How soon to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Something is going on.
+    Brisk,
+    /// Nobody waits for money here, or another instance has the turn.
+    Easy,
+}
+
+impl Scanner {
+    pub fn new(chain: Arc<dyn Chain>) -> Scanner {
+        let watched = Watched::new(chain.network().kind(), []);
+        Scanner {
+            chain,
+            holder: secret_text("", [vault::random(), vault::random()]),
+            held_until: Time::from_micros(0),
+            fence: 0,
+            checked_at: None,
+            watched,
+            watched_as_of: None,
+            seen_head: None,
+        }
+    }
+
+    fn network(&self) -> Network {
+        self.chain.network()
+    }
+
+    /// Looks at the chain once: new blocks, vanished transfers, final ones, expired invoices.
+    pub async fn round(&mut self, app: &App) -> Result<Pace, Halt> {
+        let now = app.now();
+        if self.checked_at.is_none_or(|at| at.plus_millis(HOUR_MS) < now) {
+            self.chain.check().await?;
+            self.checked_at = Some(now);
+        }
+        let tip = self.chain.tip().await?;
+        if !self.take_turn(app, &tip).await? {
+            return Ok(Pace::Easy);
+        }
+        self.load_watched(app).await?;
+        let network = self.network();
+        let read = move |tx: &mut crate::store::tx::Tx| {
+            let cursor = cursors::get(tx, network)?.ok_or_else(|| Error::fault("a turn without a cursor"))?;
+            Ok((cursor, cursors::newest_blocks(tx, network, 1)?.pop()))
+        };
+        let (mut cursor, newest) = app.store.read(read).await?;
+        if let Some(newest) = newest {
+            if newest.number > tip.head.number {
+                // This node has not got as far as we have been: it is behind, and knows nothing new.
+                return Err(Trouble::new("the node is behind what was scanned already").into());
+            }
+            let ancestor = self.ancestor(app, &newest).await?;
+            if ancestor < newest.number {
+                let fence = self.fence;
+                tracing::warn!(network = network.as_str(), ancestor, "the chain was reorganised");
+                app.store
+                    .finish(lane(network), move |tx| cursors::rewind(tx, network, fence, ancestor))
+                    .await?;
+                cursor.scanned = cursor.scanned.min(ancestor);
+                self.seen_head = None;
+            }
+        }
+        self.scan(app, cursor, &tip).await?;
+        self.settle(app, &tip).await?;
+        self.expire(app).await?;
+        self.look_at_resting(app, &tip).await?;
+        gauge!("simgate_chain_head_age_seconds", "network" => network.as_str())
+            .set((app.now().micros() - tip.head.time.micros()) as f64 / 1e6);
+        Ok(if self.watched.is_empty() { Pace::Easy } else { Pace::Brisk })
+    }
+
+    /// Takes the turn or keeps it. The first instance ever decides where scanning begins.
+    async fn take_turn(&mut self, app: &App, tip: &Tip) -> Result<bool, Halt> {
+        let (network, now) = (self.network(), app.now());
+        if now.plus_millis(TURN_MS - RENEW_MS) < self.held_until {
+            return Ok(true);
+        }
+        let begin = settle::terms(app, &*self.chain)?.start_block;
+        let after = begin.map_or(tip.head.number, |block| block - 1);
+        let (holder, until, time) = (self.holder.clone(), now.plus_millis(TURN_MS), tip.head.time);
+        let fence = app
+            .store
+            .finish(lane(network), move |tx| {
+                cursors::create(tx, network, after, time)?;
+                cursors::take(tx, network, &holder, now, until)
+            })
+            .await?;
+        match fence {
+            Some(fence) => {
+                (self.fence, self.held_until) = (fence, until);
+                Ok(true)
+            }
+            None => {
+                (self.held_until, self.seen_head) = (Time::from_micros(0), None);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Lets another instance go on at once.
+    pub async fn give_up_turn(&self, app: &App) -> Result<()> {
+        let holder = self.holder.clone();
+        app.store.finish(lane(self.network()), move |tx| cursors::release(tx, &holder)).await
+    }
+
+    async fn load_watched(&mut self, app: &App) -> Result<()> {
+        let (kind, now) = (self.network().kind(), app.now());
+        let version = app.store.read(meta::versions).await?.addresses;
+        let fresh =
+            self.watched_as_of.is_some_and(|(loaded, at)| loaded == version && now < at.plus_millis(HOUR_MS));
+        if !fresh {
+            let found = app.store.read(move |tx| addresses::watched(tx, kind, now)).await?;
+            self.watched = Watched::new(kind, found);
+            self.watched_as_of = Some((version, now));
+            self.seen_head = None;
+        }
+        Ok(())
+    }
+
+    /// The newest remembered block that is still part of the chain; below all of them when none is.
+    async fn ancestor(&self, app: &App, newest: &Block) -> Result<i64, Halt> {
+        if self.is_there(newest).await? {
+            return Ok(newest.number);
+        }
+        let network = self.network();
+        let remembered = app.store.read(move |tx| cursors::newest_blocks(tx, network, i64::MAX)).await?;
+        for block in &remembered {
+            if self.is_there(block).await? {
+                return Ok(block.number);
+            }
+        }
+        let oldest = remembered.last().map_or(newest.number, |block| block.number);
+        tracing::error!(
+            network = network.as_str(),
+            oldest,
+            "the chain was reorganised below everything we remember"
+        );
+        Ok((oldest - overlap(app, network)).max(0))
+    }
+
+    async fn is_there(&self, block: &Block) -> Result<bool, Trouble> {
+        Ok(self.chain.block(block.number).await?.is_some_and(|found| found.hash == block.hash))
+    }
+
+    /// Looks at everything from a little before the cursor up to the head, range by range.
+    async fn scan(&mut self, app: &App, mut cursor: Cursor, tip: &Tip) -> Result<(), Halt> {
+        let network = self.network();
+        let lag = rhythm(network, app.sim_chains.contains_key(&network)).lag;
+        let target = tip.head.number - lag;
+        if self.seen_head.as_ref() == Some(&tip.head.hash) || target < 0 {
+            return Ok(());
+        }
+        let mut from = (cursor.scanned + 1 - overlap(app, network)).max(0).min(target);
+        for _ in 0..RANGES {
+            let (last, sightings) = if self.watched.is_empty() {
+                let last = self.chain.block(target).await?;
+                (last.ok_or_else(|| Trouble::new("the node has no block below its head"))?, Vec::new())
+            } else {
+                let scanned = self.chain.scan(from, target, &self.watched).await?;
+                (scanned.last, scanned.sightings)
+            };
+            settle::note(app, &sightings).await?;
+            self.review(app, from, last.number, &sightings).await?;
+            cursor = Cursor {
+                scanned: last.number.max(cursor.scanned),
+                scanned_time: if last.number >= cursor.scanned { last.time } else { cursor.scanned_time },
+                head: tip.head.number,
+                head_time: tip.head.time,
+                safe: tip.safe,
+                finalized: tip.finalized,
+                fence: self.fence,
+                ..cursor
+            };
+            if !self.advance(app, cursor, last.clone()).await? {
+                self.held_until = Time::from_micros(0);
+                return Ok(());
+            }
+            if last.number >= target {
+                self.seen_head = Some(tip.head.hash.clone());
+                break;
+            }
+            from = last.number + 1;
+        }
+        gauge!("simgate_scan_lag_blocks", "network" => network.as_str())
+            .set((tip.head.number - cursor.scanned) as f64);
+        Ok(())
+    }
+
+    async fn advance(&self, app: &App, cursor: Cursor, last: Block) -> Result<bool> {
+        let network = self.network();
+        app.store
+            .finish(lane(network), move |tx| {
+                let ours = cursors::advance(tx, network, &cursor)?;
+                if ours {
+                    cursors::remember(tx, network, &last)?;
+                }
+                Ok(ours)
+            })
+            .await
+    }
+
+    /// What we had in these blocks and did not see there just now has moved or vanished.
+    async fn review(&self, app: &App, from: i64, to: i64, sightings: &[Sighting]) -> Result<()> {
+        let network = self.network();
+        let ours = app.store.read(move |tx| transfers::in_blocks(tx, network, from, to)).await?;
+        let seen: HashMap<&TransferId, &str> =
+            sightings.iter().map(|seen| (&seen.id, seen.block.hash.as_str())).collect();
+        for transfer in &ours {
+            let here = transfer.block.as_ref().map(|block| block.hash.as_str());
+            if seen.get(&transfer.id).copied() != here {
+                settle::recheck(app, &*self.chain, transfer).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Credits what has become final.
+    async fn settle(&self, app: &App, tip: &Tip) -> Result<()> {
+        let (network, head) = (self.network(), tip.head.number);
+        for transfer in app.store.read(move |tx| transfers::open(tx, network, head)).await? {
+            settle::credit_if_final(app, &*self.chain, &transfer, tip).await?;
+        }
+        Ok(())
+    }
+
+    /// Closes unpaid invoices, never ahead of the scanner: a payment made in time is found first.
+    async fn expire(&self, app: &App) -> Result<()> {
+        let (network, now) = (self.network(), app.now());
+        let due = move |tx: &mut crate::store::tx::Tx| {
+            let Some(cursor) = cursors::get(tx, network)? else { return Ok(None) };
+            let before = cursor.scanned_time.min(now);
+            Ok(invoices::any_due(tx, network, before)?.then_some(before))
+        };
+        while let Some(before) = app.store.read(due).await? {
+            app.store.finish(lane(network), move |tx| invoices::expire(tx, network, before, now)).await?;
+        }
+        Ok(())
+    }
+
+    /// Once a day: addresses that no block is searched for any more. Whatever moved there since the last look is
+    /// searched for in the blocks between.
+    async fn look_at_resting(&self, app: &App, tip: &Tip) -> Result<(), Halt> {
+        let (network, now) = (self.network(), app.now());
+        let cursor = app.store.read(move |tx| cursors::get(tx, network)).await?;
+        if cursor.is_none_or(|cursor| cursor.balances_at.plus_millis(DAY_MS) > now) {
+            return Ok(());
+        }
+        let (kind, mut after) = (network.kind(), String::new());
+        loop {
+            let from = after.clone();
+            let page = move |tx: &mut crate::store::tx::Tx| {
+                addresses::resting(tx, kind, now, &from, BALANCES_AT_ONCE)
+            };
+            let part = app.store.read(page).await?;
+            let Some(last) = part.last().cloned() else { break };
+            for token in self.chain.tokens() {
+                let held = self.chain.balances(token.currency, &part).await?;
+                for (address, amount) in part.iter().zip(held) {
+                    let (name, currency) = (address.clone(), token.currency);
+                    let known = app
+                        .store
+                        .read(move |tx| cursors::checked_balance(tx, network, &name, currency))
+                        .await?;
+                    let unknown = known.is_none() && amount.is_positive();
+                    if unknown || known.is_some_and(|(before, _)| before != amount) {
+                        // An address rests for a day at most before it is looked at for the first time.
+                        let rhythm = rhythm(network, app.sim_chains.contains_key(&network));
+                        let since =
+                            known.map_or(tip.head.number - 2 * DAY_MS / rhythm.block_ms, |(_, block)| block);
+                        self.search(app, address, since.max(0), tip.head.number).await?;
+                    }
+                    let (name, block) = (address.clone(), tip.head.number);
+                    app.store
+                        .finish(lane(network), move |tx| {
+                            cursors::check_balance(tx, network, &name, currency, amount, block)
+                        })
+                        .await?;
+                }
+            }
+            after = last;
+        }
+        Ok(app.store.finish(lane(network), move |tx| cursors::balances_done(tx, network, now)).await?)
+    }
+
+    async fn search(&self, app: &App, address: &str, from: i64, to: i64) -> Result<(), Halt> {
+        let one = Watched::new(self.network().kind(), [address.to_string()]);
+        look(app, &*self.chain, &one, from, to).await
+    }
+}
+
+/// Writes down what moved to these addresses in these blocks.
+pub async fn look(app: &App, chain: &dyn Chain, watched: &Watched, from: i64, to: i64) -> Result<(), Halt> {
+    let mut from = from.max(0);
+    while from <= to {
+        let scanned = chain.scan(from, to, watched).await?;
+        settle::note(app, &scanned.sightings).await?;
+        from = scanned.last.number + 1;
+    }
+    Ok(())
+}
+
+/// A network's writes follow each other.
+fn lane(network: Network) -> i64 {
+    -1 - network as i64
+}

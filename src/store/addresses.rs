@@ -1,0 +1,119 @@
+//! The addresses that money comes to, and the keys they were derived from. An index is taken by one statement
+//! on the key's row, so no two accounts ever get the same address, on any number of instances.
+
+use super::meta::{self, Version};
+use super::tx::{Row, Tx, params, queries};
+use crate::domain::ids::AccountNo;
+use crate::domain::network::AddressKind;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+
+macro_rules! select_address {
+    ($tail:literal) => {
+        concat!("SELECT address, kind, fingerprint, idx, account, watch_until FROM addresses ", $tail)
+    };
+}
+
+queries! {
+    KEYS = "SELECT fingerprint FROM address_keys WHERE kind = ?1";
+    ADD_KEY = "INSERT INTO address_keys (kind, fingerprint, next_idx) VALUES (?1, ?2, 0) ON CONFLICT (kind, fingerprint) DO NOTHING";
+    TAKE = "UPDATE address_keys SET next_idx = next_idx + ?3 WHERE kind = ?1 AND fingerprint = ?2 RETURNING next_idx";
+    /// An account's own address that no open invoice uses.
+    FREE = "SELECT a.address FROM addresses a WHERE a.account = ?1 AND a.kind = ?2 AND a.fingerprint = ?3
+            AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.address = a.address AND i.status IN ('PENDING', 'CONFIRMING'))
+            ORDER BY a.idx LIMIT 1";
+    INSERT = "INSERT INTO addresses (address, kind, fingerprint, idx, account, watch_until, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    WATCH = "UPDATE addresses SET watch_until = ?2 WHERE address = ?1 AND watch_until < ?2";
+    WATCHED = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until > ?2";
+    RESTING = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until <= ?2 AND address > ?3 ORDER BY address LIMIT ?4";
+    FIND = select_address!("WHERE address = ?1");
+    LIST = select_address!("ORDER BY kind, fingerprint, idx");
+}
+
+#[derive(Clone, Debug)]
+pub struct Address {
+    pub address: String,
+    pub kind: AddressKind,
+    pub fingerprint: String,
+    pub index: i64,
+    /// `None`: the house.
+    pub account: Option<AccountNo>,
+    pub watch_until: Time,
+}
+
+impl Address {
+    /// Where a wallet with the same key finds it.
+    pub fn path(&self) -> String {
+        format!("{}/0/{}", self.kind.account_path(), self.index)
+    }
+}
+
+/// Every key that addresses were derived from.
+pub fn keys(tx: &mut Tx, kind: AddressKind) -> Result<Vec<String>> {
+    tx.all(KEYS, params![kind.as_str()], |row| row.text(0))
+}
+
+pub fn add_key(tx: &mut Tx, kind: AddressKind, fingerprint: &str) -> Result<()> {
+    tx.execute(ADD_KEY, params![kind.as_str(), fingerprint]).map(drop)
+}
+
+/// Takes the next `count` indexes and answers the first of them. They are never given out again.
+pub fn take_indexes(tx: &mut Tx, kind: AddressKind, fingerprint: &str, count: i64) -> Result<i64> {
+    let next = tx.write_opt(TAKE, params![kind.as_str(), fingerprint, count], |row| row.int(0))?;
+    let next = next.ok_or_else(|| Error::fault("the extended public key is not in the database"))?;
+    Ok(next - count)
+}
+
+/// An address of this account that serves no open invoice.
+pub fn free(tx: &mut Tx, account: AccountNo, kind: AddressKind, fingerprint: &str) -> Result<Option<String>> {
+    tx.opt(FREE, params![account, kind.as_str(), fingerprint], |row| row.text(0))
+}
+
+pub fn insert(tx: &mut Tx, address: &Address, now: Time) -> Result<()> {
+    let values = params![
+        &address.address,
+        address.kind.as_str(),
+        &address.fingerprint,
+        address.index,
+        address.account,
+        address.watch_until,
+        now
+    ];
+    tx.execute(INSERT, values)?;
+    meta::bump(tx, Version::Addresses)
+}
+
+/// Watches an address, block by block, until then at least.
+pub fn watch(tx: &mut Tx, address: &str, until: Time) -> Result<()> {
+    tx.execute(WATCH, params![address, until])?;
+    meta::bump(tx, Version::Addresses)
+}
+
+/// What to look for in every block.
+pub fn watched(tx: &mut Tx, kind: AddressKind, now: Time) -> Result<Vec<String>> {
+    tx.all(WATCHED, params![kind.as_str(), now], |row| row.text(0))
+}
+
+/// What is looked at once a day, in the order of the addresses, after `after`.
+pub fn resting(tx: &mut Tx, kind: AddressKind, now: Time, after: &str, limit: i64) -> Result<Vec<String>> {
+    tx.all(RESTING, params![kind.as_str(), now, after, limit], |row| row.text(0))
+}
+
+pub fn find(tx: &mut Tx, address: &str) -> Result<Option<Address>> {
+    tx.opt(FIND, params![address], read)
+}
+
+pub fn list(tx: &mut Tx) -> Result<Vec<Address>> {
+    tx.all(LIST, &[], read)
+}
+
+fn read(row: &Row) -> Result<Address> {
+    Ok(Address {
+        address: row.text(0)?,
+        kind: row.word(1, AddressKind::parse)?,
+        fingerprint: row.text(2)?,
+        index: row.int(3)?,
+        account: row.opt_int(4)?.map(AccountNo),
+        watch_until: row.time(5)?,
+    })
+}

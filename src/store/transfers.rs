@@ -1,0 +1,335 @@
+//! Transfers and what became of them. Each move of a transfer is one conditional statement, with its entry and
+//! its invoice in the same write: whoever comes second, on any instance, finds nothing left to do.
+
+use super::ledger::{self, Note};
+use super::meta::{self, Version};
+use super::tx::{Row, Tx, params, queries};
+use super::{addresses, invoices, wallet};
+use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::ledger::Entry;
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
+use crate::domain::time::Time;
+use crate::domain::transfer::{Block, Sighting, Transfer, TransferId, TransferState};
+use crate::error::Result;
+
+macro_rules! select_transfer {
+    ($tail:literal) => {
+        concat!(
+            "SELECT network, tx_hash, position, currency, sender, address, amount, block, block_hash, block_time,
+                    state, account, invoice, round FROM transfers ",
+            $tail
+        )
+    };
+}
+
+queries! {
+    BY_ID = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3");
+    INSERT = "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash,
+                  block_time, state, account, invoice, round, seen_at, updated_at)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, 0, ?13, ?13)";
+    PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8
+             WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
+    END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6
+           WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7";
+    VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6
+              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
+    IN_BLOCKS = select_transfer!("WHERE network = ?1 AND block IS NOT NULL AND block >= ?2 AND block <= ?3");
+    OPEN = select_transfer!("WHERE network = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
+                             AND block IS NOT NULL AND block <= ?2 ORDER BY block LIMIT 500");
+    OPEN_AT = select_transfer!("WHERE address = ?1 AND state IN ('SEEN', 'REVERSED') AND block IS NOT NULL");
+    OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at, tx_hash, position");
+    OF_TRANSACTION = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 ORDER BY position");
+    OF_ADDRESS = select_transfer!("WHERE address = ?1 ORDER BY seen_at DESC LIMIT 50");
+    UNMATCHED = select_transfer!("WHERE network = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED' ORDER BY seen_at");
+    COUNT_UNMATCHED = "SELECT COUNT(*) FROM transfers WHERE state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED'";
+    OWED = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE transfer = ?1 AND account = 'receivable'";
+    PENDING_SUM = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM transfers
+                   WHERE network = ?1 AND currency = ?2 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED' AND block IS NOT NULL";
+}
+
+pub fn by_id(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
+    tx.opt(BY_ID, params![id.network.as_str(), &id.tx_hash, id.position], read)
+}
+
+/// What a sighting changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    New,
+    /// It is in another block than we thought, or back in one.
+    Moved,
+    Known,
+    /// Not one of our addresses.
+    Foreign,
+}
+
+/// Writes down that a transfer is in a block now. The first time decides its owner and its invoice for ever.
+pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted> {
+    let known = by_id(tx, &seen.id)?;
+    let TransferId { network, tx_hash, position } = &seen.id;
+    let (invoice, noted) = match known {
+        None => {
+            let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(Noted::Foreign) };
+            let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
+            let values = params![
+                network.as_str(),
+                tx_hash,
+                *position,
+                seen.currency.as_str(),
+                &seen.sender,
+                &seen.recipient,
+                seen.amount,
+                seen.block.number,
+                &seen.block.hash,
+                seen.block.time,
+                address.account,
+                invoice.as_ref().map(InvoiceId::as_str),
+                now
+            ];
+            tx.execute(INSERT, values)?;
+            (invoice, Noted::New)
+        }
+        Some(transfer) if transfer.block.as_ref() == Some(&seen.block) => return Ok(Noted::Known),
+        Some(transfer) => {
+            let state = match transfer.state {
+                TransferState::Orphaned => TransferState::Seen,
+                other => other,
+            };
+            let values = params![
+                network.as_str(),
+                tx_hash,
+                *position,
+                seen.block.number,
+                &seen.block.hash,
+                seen.block.time,
+                state.as_str(),
+                now,
+                transfer.state.as_str()
+            ];
+            tx.execute(PLACE, values)?;
+            (transfer.invoice, Noted::Moved)
+        }
+    };
+    if let Some(invoice) = &invoice {
+        invoices::restate(tx, invoice, dust, now)?;
+    }
+    Ok(noted)
+}
+
+fn end(
+    tx: &mut Tx,
+    transfer: &Transfer,
+    state: TransferState,
+    account: Option<AccountNo>,
+    now: Time,
+) -> Result<bool> {
+    let TransferId { network, tx_hash, position } = &transfer.id;
+    let values =
+        params![network.as_str(), tx_hash, *position, state.as_str(), account, now, transfer.state.as_str()];
+    Ok(tx.execute(END, values)? == 1)
+}
+
+/// The transfer is final in this block: its money is posted. `None` when it is not waiting for that any more.
+pub fn credit(
+    tx: &mut Tx,
+    id: &TransferId,
+    block_hash: &str,
+    dust: Usd,
+    now: Time,
+) -> Result<Option<TransferState>> {
+    let Some(transfer) = by_id(tx, id)? else { return Ok(None) };
+    let here = transfer.block.as_ref().is_some_and(|block| block.hash == block_hash);
+    if !here || !transfer.state.is_open() {
+        return Ok(None);
+    }
+    let (state, entry) = match transfer.account {
+        Some(owner) => {
+            let owed = tx.one(OWED, params![&id.to_string()], |row| row.usd(0))?;
+            (TransferState::Credited, Entry::deposit(&transfer, owner, owed))
+        }
+        None => (TransferState::Unmatched, Entry::unmatched(&transfer)),
+    };
+    if !end(tx, &transfer, state, transfer.account, now)? {
+        return Ok(None);
+    }
+    ledger::post(tx, &entry, now, Note::default(), false)?;
+    if let Some(invoice) = &transfer.invoice {
+        invoices::restate(tx, invoice, dust, now)?;
+    }
+    Ok(Some(state))
+}
+
+/// What became of a transfer that is on the chain no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vanished {
+    /// It had not counted yet.
+    Harmless,
+    /// It had been posted: this much was taken back from its owner, who owes the rest.
+    Reversed { taken: Usd, owed: Usd },
+    /// The operator had disposed of it already: only a person can put that right.
+    TooLate,
+}
+
+/// The block that held the transfer is not part of the chain any more, and no other block holds it.
+pub fn vanish(
+    tx: &mut Tx,
+    id: &TransferId,
+    block_hash: &str,
+    dust: Usd,
+    now: Time,
+) -> Result<Option<Vanished>> {
+    let Some(transfer) = by_id(tx, id)? else { return Ok(None) };
+    if transfer.block.as_ref().is_none_or(|block| block.hash != block_hash) {
+        return Ok(None);
+    }
+    let posted = matches!(
+        transfer.state,
+        TransferState::Credited | TransferState::Assigned | TransferState::Unmatched
+    );
+    let state = match transfer.state {
+        TransferState::Seen | TransferState::Orphaned => TransferState::Orphaned,
+        TransferState::Credited
+        | TransferState::Assigned
+        | TransferState::Unmatched
+        | TransferState::Reversed => TransferState::Reversed,
+        ended @ (TransferState::Returned | TransferState::WrittenOff) => ended,
+    };
+    if let (true, Some(owner)) = (posted, transfer.account) {
+        wallet::lock(tx, owner)?;
+    }
+    let TransferId { network, tx_hash, position } = id;
+    let round = transfer.round + i64::from(posted);
+    let values = params![
+        network.as_str(),
+        tx_hash,
+        *position,
+        state.as_str(),
+        round,
+        now,
+        transfer.state.as_str(),
+        block_hash
+    ];
+    if tx.execute(VANISH, values)? == 0 {
+        return Ok(None);
+    }
+    let vanished = match (posted, transfer.account) {
+        (true, Some(owner)) => {
+            let taken = wallet::read(tx, owner)?.balance.min(transfer.amount);
+            ledger::post(tx, &Entry::reversal(&transfer, owner, taken), now, Note::default(), false)?;
+            wallet::set_suspended(tx, owner, true)?;
+            meta::bump(tx, Version::Accounts)?;
+            Vanished::Reversed { taken, owed: transfer.amount.minus(taken) }
+        }
+        (true, None) => {
+            ledger::post(tx, &Entry::unmatched_reversal(&transfer), now, Note::default(), false)?;
+            Vanished::Reversed { taken: Usd::ZERO, owed: Usd::ZERO }
+        }
+        (false, _) if state == transfer.state && !transfer.state.is_open() => Vanished::TooLate,
+        (false, _) => Vanished::Harmless,
+    };
+    if let Some(invoice) = &transfer.invoice {
+        invoices::restate(tx, invoice, dust, now)?;
+    }
+    Ok(Some(vanished))
+}
+
+/// The operator's decision about a transfer that is nobody's, with its entry. False when it is not waiting for one.
+pub fn dispose(
+    tx: &mut Tx,
+    id: &TransferId,
+    decision: &Disposal,
+    note: Note,
+    now: Time,
+) -> Result<Option<Transfer>> {
+    let Some(transfer) = by_id(tx, id)? else { return Ok(None) };
+    if transfer.state != TransferState::Unmatched {
+        return Ok(None);
+    }
+    let (state, account, entry) = match decision {
+        Disposal::Assign(owner) => {
+            (TransferState::Assigned, Some(*owner), Entry::assigned(&transfer, *owner))
+        }
+        Disposal::Return => (TransferState::Returned, None, Entry::returned(&transfer)),
+        Disposal::WriteOff => (TransferState::WrittenOff, None, Entry::written_off(&transfer)),
+    };
+    if !end(tx, &transfer, state, account, now)? {
+        return Ok(None);
+    }
+    ledger::post(tx, &entry, now, note, false)?;
+    Ok(Some(Transfer { state, account, ..transfer }))
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Disposal {
+    Assign(AccountNo),
+    Return,
+    WriteOff,
+}
+
+/// Transfers that we have in these blocks.
+pub fn in_blocks(tx: &mut Tx, network: Network, from: i64, to: i64) -> Result<Vec<Transfer>> {
+    tx.all(IN_BLOCKS, params![network.as_str(), from, to], read)
+}
+
+/// Transfers up to this block that wait for it to become final, the oldest first, at most 500.
+pub fn open(tx: &mut Tx, network: Network, up_to: i64) -> Result<Vec<Transfer>> {
+    tx.all(OPEN, params![network.as_str(), up_to], read)
+}
+
+pub fn open_at(tx: &mut Tx, address: &str) -> Result<Vec<Transfer>> {
+    tx.all(OPEN_AT, params![address], read)
+}
+
+/// In the order in which they were seen.
+pub fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Vec<Transfer>> {
+    tx.all(OF_INVOICE, params![invoice.as_str()], read)
+}
+
+pub fn of_transaction(tx: &mut Tx, network: Network, tx_hash: &str) -> Result<Vec<Transfer>> {
+    tx.all(OF_TRANSACTION, params![network.as_str(), tx_hash], read)
+}
+
+pub fn of_address(tx: &mut Tx, address: &str) -> Result<Vec<Transfer>> {
+    tx.all(OF_ADDRESS, params![address], read)
+}
+
+/// What waits for the operator, on every network.
+pub fn unmatched(tx: &mut Tx) -> Result<Vec<Transfer>> {
+    let mut found = Vec::new();
+    for network in Network::ALL {
+        found.extend(tx.all(UNMATCHED, params![network.as_str()], read)?);
+    }
+    Ok(found)
+}
+
+pub fn count_unmatched(tx: &mut Tx) -> Result<i64> {
+    tx.one(COUNT_UNMATCHED, &[], |row| row.int(0))
+}
+
+/// Seen on a chain and not booked yet.
+pub fn pending_sum(tx: &mut Tx, network: Network, currency: Currency) -> Result<Usd> {
+    tx.one(PENDING_SUM, params![network.as_str(), currency.as_str()], |row| row.usd(0))
+}
+
+fn read(row: &Row) -> Result<Transfer> {
+    let block = match row.opt_int(7)? {
+        Some(number) => Some(Block { number, hash: row.text(8)?, time: row.time(9)? }),
+        None => None,
+    };
+    Ok(Transfer {
+        id: TransferId {
+            network: row.word(0, Network::parse)?,
+            tx_hash: row.text(1)?,
+            position: row.int(2)?,
+        },
+        currency: row.word(3, Currency::parse)?,
+        sender: row.text(4)?,
+        address: row.text(5)?,
+        amount: row.usd(6)?,
+        block,
+        state: row.word(10, TransferState::parse)?,
+        account: row.opt_int(11)?.map(AccountNo),
+        invoice: row.opt_text(12)?.map(InvoiceId::from_text),
+        round: row.int(13)?,
+    })
+}
