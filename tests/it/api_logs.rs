@@ -41,7 +41,7 @@ fn check(db: Db) {
 
 /// Buys, looks, is refused and fails; answers everything that must not be written down.
 async fn use_it(place: &Place, base: &str) -> Vec<String> {
-    let client = reqwest::Client::new();
+    let client = crate::harness::client().build().unwrap();
     let started = Instant::now();
     while !client.get(format!("{base}/readyz")).send().await.is_ok_and(|ready| ready.status() == 200) {
         assert!(started.elapsed() < Duration::from_secs(30), "the server does not start");

@@ -16,7 +16,7 @@ async fn plans(gateway: &Gateway, query: &str) -> Value {
 
 /// The body as it was sent, before any decoding.
 async fn raw(gateway: &Gateway, query: &str, encoding: &str) -> (String, Vec<u8>) {
-    let client = reqwest::Client::builder().no_gzip().build().unwrap();
+    let client = crate::harness::client().no_gzip().build().unwrap();
     let request = client
         .get(format!("{}{PLANS}{query}", gateway.base))
         .header("x-b2b-key", &gateway.key.id)

@@ -1,0 +1,10 @@
+//! What sets TRON apart from the other networks. Its nodes (java-tron) speak Ethereum's JSON-RPC, so that `evm.rs`
+//! serves them too; addresses are base58 with a leading 0x41 (`address.rs`), hashes are written without `0x`, and a
+//! block is final when it is solidified: most of the elected producers have built on it.
+
+/// TronGrid and its like know their callers by it.
+pub const API_KEY_HEADER: &str = "tron-pro-api-key";
+
+/// What to ask for to know how far the chain has come. There is no safe block between the newest and the
+/// solidified one, and asking for it is an error.
+pub const TAGS: &[&str] = &["latest", "finalized"];
