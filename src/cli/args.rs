@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crate::config::parse_networks;
 use crate::domain::ledger::CreditKind;
 use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
 use crate::domain::order::OrderStatus;
 use crate::domain::plan::PlanType;
 use crate::domain::time::Time;
@@ -91,6 +92,18 @@ pub fn plan_type() -> impl TypedValueParser<Value = PlanType> {
     let words = [PlanType::Base.as_str(), PlanType::Topup.as_str()];
     PossibleValuesParser::new(words)
         .try_map(|word| PlanType::parse(&word.to_uppercase()).ok_or("unknown type"))
+}
+
+pub fn network() -> impl TypedValueParser<Value = Network> {
+    let words = Network::ALL.map(Network::as_str);
+    PossibleValuesParser::new(words)
+        .try_map(|word| Network::parse(&word.to_uppercase()).ok_or("unknown network"))
+}
+
+pub fn currency() -> impl TypedValueParser<Value = Currency> {
+    let words = Currency::ALL.map(Currency::as_str);
+    PossibleValuesParser::new(words)
+        .try_map(|word| Currency::parse(&word.to_uppercase()).ok_or("unknown currency"))
 }
 
 pub fn credit_kind() -> impl TypedValueParser<Value = CreditKind> {

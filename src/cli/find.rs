@@ -1,16 +1,21 @@
 //! `simgate find`: one text, whatever it is.
 
+use std::collections::HashMap;
+
 use clap::Args;
 
-use super::output::Record;
-use super::{Outcome, key, order, partner};
+use super::output::{Record, Table, cell};
+use super::{Outcome, key, order, partner, transfers};
 use crate::app::App;
+use crate::domain::ids::AccountNo;
+use crate::domain::invoice::Invoice;
 use crate::ops::find;
 
-/// Find partners and orders by whatever you have
+/// Find partners, orders, invoices and transfers by whatever you have
 #[derive(Args)]
 pub struct Find {
-    /// A partner id, email, order id, order number (SG…), ICCID or a partner's own reference
+    /// A partner id, email, order id, order number (SG…), ICCID, a partner's own reference, an invoice id, a transfer
+    /// id, a transaction hash or an address
     text: String,
 }
 
@@ -20,7 +25,37 @@ impl Find {
         let owners = key::owners(app).await?;
         let record = Record::new()
             .with("partners", partner::table(&found.accounts))
-            .with("orders", order::table(&found.orders, &owners));
+            .with("orders", order::table(&found.orders, &owners))
+            .with("invoices", invoices(&found.invoices, &owners))
+            .with("transfers", transfers::table(&found.transfers, &owners));
         Ok(record.into())
     }
+}
+
+fn invoices(invoices: &[Invoice], owners: &HashMap<AccountNo, String>) -> Table {
+    let columns = [
+        "invoiceId",
+        "partnerId",
+        "status",
+        "amountUsd",
+        "currency",
+        "network",
+        "address",
+        "createdAt",
+        "expiresAt",
+    ];
+    let rows = invoices.iter().map(|invoice| {
+        [
+            cell(invoice.id.to_string()),
+            cell(owners.get(&invoice.account).cloned()),
+            cell(invoice.status.as_str()),
+            cell(invoice.amount),
+            cell(invoice.currency.as_str()),
+            cell(invoice.network.as_str()),
+            cell(invoice.address.clone()),
+            cell(invoice.created_at),
+            cell(invoice.expires_at),
+        ]
+    });
+    Table::new(columns, rows)
 }

@@ -1,32 +1,75 @@
 //! `simgate ledger verify`: proves the books, or names the rows that are wrong.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use super::Outcome;
+use super::addresses::note;
 use super::output::{Record, Report, Table, cell};
 use crate::app::App;
-use crate::ops::ledger;
+use crate::ops::ledger::{self, Comparison};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Recompute every balance from its postings and check every law; exit 1 and the exact rows if any is broken
-    Verify,
+    Verify(Verify),
+}
+
+#[derive(Args)]
+pub struct Verify {
+    /// Also compare what the books have on our addresses with what the chains say lies there
+    #[arg(long)]
+    chain: bool,
 }
 
 pub async fn run(app: &App, command: Command) -> Outcome {
-    let Command::Verify = command;
+    let Command::Verify(verify) = command;
     let verdict = ledger::verify(app).await?;
-    let passed = verdict.breaches.is_empty();
+    let lawful = verdict.breaches.is_empty();
+    let compared = if verify.chain { Some(ledger::against_chains(app).await?) } else { None };
+    let passed = lawful && compared.as_ref().is_none_or(Comparison::holds);
     let rows =
         verdict.breaches.into_iter().map(|breach| [cell(breach.law), cell(breach.row), cell(breach.off_by)]);
-    let record = Record::new()
+    let mut record = Record::new()
         .with("ok", passed)
         .with("entries", verdict.counts.entries)
         .with("postings", verdict.counts.postings)
         .with("wallets", verdict.counts.wallets)
         .with("orders", verdict.counts.orders)
+        .with("transfers", verdict.counts.transfers)
         .with("breaches", Table::new(["law", "row", "offBy"], rows));
-    let sentence =
-        if passed { "Every law of the ledger holds." } else { "The books are wrong: see the rows above." };
-    Ok(Report { record: record.remark(sentence), passed })
+    let mut sentences = vec![if lawful {
+        "Every law of the ledger holds.".to_string()
+    } else {
+        "The books are wrong: see the rows above.".to_string()
+    }];
+    if let Some(compared) = &compared {
+        record = record.with("chain", table(compared));
+        sentences.push(sentence(compared));
+    }
+    Ok(Report { record: record.remark(sentences.join(" ")), passed })
+}
+
+fn table(compared: &Comparison) -> Table {
+    let columns = ["network", "currency", "bookedUsd", "pendingUsd", "onChainUsd", "differenceUsd"];
+    let rows = compared.purses.iter().map(|purse| {
+        [
+            cell(purse.network.as_str()),
+            cell(purse.currency.as_str()),
+            cell(purse.booked),
+            cell(purse.pending),
+            cell(purse.on_chain),
+            cell(purse.difference()),
+        ]
+    });
+    Table::new(columns, rows)
+}
+
+fn sentence(compared: &Comparison) -> String {
+    if compared.holds() {
+        return "Our addresses hold what the books say.".into();
+    }
+    if compared.silent.is_empty() {
+        return "The chains do not hold what the books say: see the differences above, and docs/settlement.md.".into();
+    }
+    format!("Not everything could be compared. {}", note(&compared.silent))
 }

@@ -85,7 +85,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
 }
 
 /// The partner API words this for a purchase.
-fn too_much(error: Error) -> Failure {
+pub fn too_much(error: Error) -> Failure {
     match error {
         Error::Refused(refusal @ Refusal::InsufficientBalance { balance, .. }) => Failure::refused(
             refusal,

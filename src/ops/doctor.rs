@@ -3,15 +3,23 @@
 
 use std::time::Duration;
 
-use super::operator;
+use super::{operator, restore, transfers};
 use crate::app::App;
+use crate::chain::Chain;
 use crate::domain::money::Usd;
+use crate::domain::network::AddressKind;
 use crate::error::Result;
-use crate::store::{accounts, reports};
+use crate::store::{accounts, cursors, meta, reports};
 use crate::supplier::{Answer, sim};
 
-/// A supplier that takes longer than this to list its plans is in no state to sell.
+/// A supplier or a chain that takes longer than this is in no state to serve.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Every network makes a block within seconds: a node whose newest one is older has lost its peers.
+const STALE_HEAD_MS: i64 = 2 * 60_000;
+/// The scanner is normally seconds behind.
+const LATE_SCAN_MS: i64 = 5 * 60_000;
+/// So many addresses an operator compares with the wallet that holds the spending key.
+const SHOWN_ADDRESSES: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
@@ -54,7 +62,115 @@ impl Check {
 
 /// Everything that can be asked of an open application.
 pub async fn examine(app: &App) -> Result<Vec<Check>> {
-    Ok(vec![supplier(app).await?, catalog(app), ledger(app).await?, stuck(app).await?])
+    let mut checks = vec![supplier(app).await?, catalog(app), ledger(app).await?, stuck(app).await?];
+    if restore::is_on_hold(app).await? {
+        let advice = "check what the restore printed, then run `simgate restore --confirm`";
+        checks.push(Check::warn("restore", "buying is on hold since a backup was restored", advice));
+    }
+    for kind in AddressKind::ALL {
+        checks.push(addresses(app, kind).await?);
+    }
+    for chain in app.chains.values() {
+        checks.push(nodes(app, &**chain).await?);
+    }
+    checks.push(unmatched(app).await?);
+    Ok(checks)
+}
+
+/// Whoever holds the spending key can tell by a look whether the money goes where they can reach it.
+async fn addresses(app: &App, kind: AddressKind) -> Result<Check> {
+    let xpub = app.settings.settlement.xpub(kind);
+    let name = format!("{}_xpub", kind.as_str().to_lowercase());
+    let wanted = name.clone();
+    let stored = app.store.read(move |tx| meta::get(tx, &wanted)).await?;
+    if stored.as_deref().is_some_and(|stored| stored != xpub.fingerprint()) {
+        return Ok(Check::fail(
+            "addresses",
+            format!("{name} is not the key that this database's {} addresses come from", kind.as_str()),
+            "set the old key again, or start once with --new-key if it is meant to replace it",
+        ));
+    }
+    let path = kind.account_path();
+    let first = (0..SHOWN_ADDRESSES).map(|index| format!("{path}/0/{index} {}", xpub.address(index)));
+    let first: Vec<String> = first.collect();
+    Ok(Check::ok(
+        "addresses",
+        format!(
+            "the first {} addresses; compare them with your wallet's: {} (key fingerprint {})",
+            kind.as_str(),
+            first.join(", "),
+            xpub.fingerprint()
+        ),
+    ))
+}
+
+/// Whether a network's nodes are what they should be and up to date, and how far behind them we are.
+async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
+    let network = chain.network();
+    let name = network.as_str();
+    let look = async {
+        chain.check().await?;
+        chain.tip().await
+    };
+    let tip = match tokio::time::timeout(PATIENCE, look).await {
+        Ok(Ok(tip)) => tip,
+        Ok(Err(trouble)) => {
+            let advice = format!("deposits there wait until it does; check {}_rpc", name.to_lowercase());
+            return Ok(Check::fail("chain", format!("{name} cannot be used: {trouble}"), advice));
+        }
+        Err(_) => {
+            let advice = format!("deposits there wait until it does; check {}_rpc", name.to_lowercase());
+            return Ok(Check::fail("chain", format!("{name} does not answer within 10 s"), advice));
+        }
+    };
+    let tokens: Vec<&str> = chain.tokens().iter().map(|token| token.currency.as_str()).collect();
+    let providers = app.settings.settlement.networks.get(&network).map_or(0, |terms| terms.providers.len());
+    let head_ms = (app.now().micros() - tip.head.time.micros()).max(0) / 1_000;
+    let facts = match providers {
+        0 => format!("{name} is simulated, takes {}", tokens.join(" and ")),
+        _ => format!(
+            "{name} answers with chain id {}, takes {} of six decimals, has {providers} provider(s)",
+            network.chain_id(),
+            tokens.join(" and "),
+        ),
+    };
+    let cursor = app.store.read(move |tx| cursors::get(tx, network)).await?;
+    let late_ms = cursor.map(|cursor| (tip.head.time.micros() - cursor.scanned_time.micros()).max(0) / 1_000);
+    let scanned = match cursor {
+        Some(cursor) => {
+            format!("scanned up to {} blocks before it", (tip.head.number - cursor.scanned).max(0))
+        }
+        None => "not scanned yet".into(),
+    };
+    let finding = format!("{facts}; its newest block is {} s old, {scanned}", head_ms / 1_000);
+    Ok(if head_ms > STALE_HEAD_MS {
+        Check::warn("chain", finding, "its nodes have stopped following the network: use others")
+    } else if late_ms.is_some_and(|late| late > LATE_SCAN_MS) {
+        Check::warn(
+            "chain",
+            finding,
+            "the scanner is behind: is a gateway running, and what does its log say?",
+        )
+    } else if providers == 1 {
+        let advice = format!(
+            "add a second one to {}_rpc: nobody confirms what a single node says",
+            name.to_lowercase()
+        );
+        Check::warn("chain", finding, advice)
+    } else {
+        Check::ok("chain", finding)
+    })
+}
+
+async fn unmatched(app: &App) -> Result<Check> {
+    Ok(match transfers::count_unmatched(app).await? {
+        0 => Check::ok("transfers", "none waits for an owner"),
+        count => Check::warn(
+            "transfers",
+            format!("arrived and nobody's: {count}"),
+            "see `simgate transfers unmatched`, then `assign`, `returned` or `write-off`",
+        ),
+    })
 }
 
 async fn supplier(app: &App) -> Result<Check> {

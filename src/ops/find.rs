@@ -1,38 +1,84 @@
 //! The operator's search: one text, whatever it is.
 
 use crate::app::App;
-use crate::domain::ids::{self, OrderId};
+use crate::chain::address;
+use crate::domain::ids::{self, InvoiceId, OrderId};
+use crate::domain::invoice::Invoice;
+use crate::domain::network::{AddressKind, Network};
 use crate::domain::order::Order;
+use crate::domain::transfer::{Transfer, TransferId, parse_tx_hash};
 use crate::error::Result;
 use crate::store::accounts::{self, Account};
-use crate::store::{claims, orders};
+use crate::store::tx::Tx;
+use crate::store::{addresses, claims, invoices, orders, transfers};
 
 #[derive(Default)]
 pub struct Found {
     pub accounts: Vec<Account>,
     pub orders: Vec<Order>,
+    pub invoices: Vec<Invoice>,
+    pub transfers: Vec<Transfer>,
 }
 
-/// By partner id, email, order id, order number, ICCID or a partner's reference.
+/// By partner id, email, order id, order number, ICCID, a partner's reference, invoice id, transfer id, transaction
+/// or address.
 pub async fn find(app: &App, text: &str) -> Result<Found> {
     let text = text.trim().to_string();
     app.store
         .snapshot(move |tx| {
-            let mut ids: Vec<OrderId> = vec![OrderId::from_text(text.clone())];
-            if let Some((account, seq)) = ids::parse_order_no(&text.to_uppercase()) {
-                ids.extend(orders::by_number(tx, account, seq)?.map(|order| order.id));
-            }
-            ids.extend(orders::with_iccid(tx, &text, 50)?);
-            ids.extend(claims::find(tx, &text)?);
-            let by_id = accounts::find(tx, &text)?;
-            // Emails are kept in lower case.
-            let by_email = if by_id.is_none() { accounts::find(tx, &text.to_lowercase())? } else { None };
-            let mut found =
-                Found { accounts: by_id.into_iter().chain(by_email).collect(), orders: Vec::new() };
-            for id in &ids {
-                found.orders.extend(orders::by_id(tx, id)?);
-            }
+            let mut found = Found::default();
+            find_buying(tx, &text, &mut found)?;
+            find_paying(tx, &text, &mut found)?;
             Ok(found)
         })
         .await
+}
+
+fn find_buying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
+    let mut ids: Vec<OrderId> = vec![OrderId::from_text(text)];
+    if let Some((account, seq)) = ids::parse_order_no(&text.to_uppercase()) {
+        ids.extend(orders::by_number(tx, account, seq)?.map(|order| order.id));
+    }
+    ids.extend(orders::with_iccid(tx, text, 50)?);
+    ids.extend(claims::find(tx, text)?);
+    let by_id = accounts::find(tx, text)?;
+    // Emails are kept in lower case.
+    let by_email = if by_id.is_none() { accounts::find(tx, &text.to_lowercase())? } else { None };
+    found.accounts = by_id.into_iter().chain(by_email).collect();
+    for id in &ids {
+        found.orders.extend(orders::by_id(tx, id)?);
+    }
+    Ok(())
+}
+
+/// What was paid, by any of its names, with what belongs to it.
+fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
+    if let Some(invoice) = invoices::by_id(tx, &InvoiceId::from_text(text))? {
+        found.transfers = transfers::of_invoice(tx, &invoice.id)?;
+        found.invoices.push(invoice);
+    }
+    if let Some(id) = TransferId::parse(text) {
+        found.transfers.extend(transfers::by_id(tx, &id)?);
+    }
+    for network in Network::ALL {
+        if let Some(hash) = parse_tx_hash(network.kind(), text) {
+            found.transfers.extend(transfers::of_transaction(tx, network, &hash)?);
+        }
+    }
+    for kind in AddressKind::ALL {
+        // Addresses are stored with their checksum; people paste them in any case.
+        let Some(bytes) = address::bytes(kind, text) else { continue };
+        let spelled = address::text(kind, &bytes);
+        found.invoices.extend(invoices::at_address(tx, &spelled)?);
+        found.transfers.extend(transfers::of_address(tx, &spelled)?);
+        if let Some(owner) = addresses::find(tx, &spelled)?.and_then(|address| address.account) {
+            found.accounts.extend(accounts::by_no(tx, owner)?);
+        }
+    }
+    for id in found.transfers.iter().filter_map(|transfer| transfer.invoice.as_ref()) {
+        if found.invoices.iter().all(|known| known.id != *id) {
+            found.invoices.extend(invoices::by_id(tx, id)?);
+        }
+    }
+    Ok(())
 }

@@ -1,8 +1,16 @@
-//! Proving the books: every law of the ledger, over one consistent state of the database.
+//! Proving the books: every law of the ledger, over one consistent state of the database; and what they say we
+//! have, against what the chains say lies on our addresses.
 
+use std::time::Duration;
+
+use super::addresses;
 use crate::app::App;
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
 use crate::error::Result;
 use crate::store::ledger::{self, Breach, Counts};
+use crate::store::transfers;
+use crate::store::tx::Tx;
 
 pub struct Verdict {
     pub counts: Counts,
@@ -13,4 +21,80 @@ pub struct Verdict {
 pub async fn verify(app: &App) -> Result<Verdict> {
     let (counts, breaches) = app.store.snapshot(ledger::check).await?;
     Ok(Verdict { counts, breaches })
+}
+
+/// One token on one network, in the books and on the chain.
+pub struct Purse {
+    pub network: Network,
+    pub currency: Currency,
+    pub booked: Usd,
+    /// Seen on the chain, and not final or not booked yet.
+    pub pending: Usd,
+    /// `None` when the network did not answer or is not enabled.
+    pub on_chain: Option<Usd>,
+}
+
+impl Purse {
+    /// Negative: something is missing on the chain.
+    pub fn difference(&self) -> Option<Usd> {
+        Some(self.on_chain?.minus(self.booked).minus(self.pending))
+    }
+}
+
+pub struct Comparison {
+    pub purses: Vec<Purse>,
+    /// Networks that did not answer, and why.
+    pub silent: Vec<(Network, String)>,
+}
+
+impl Comparison {
+    /// Everything was compared and is equal.
+    pub fn holds(&self) -> bool {
+        self.purses.iter().all(|purse| purse.difference() == Some(Usd::ZERO))
+    }
+
+    fn differs(&self) -> bool {
+        self.purses.iter().any(|purse| purse.difference().is_some_and(|off| off != Usd::ZERO))
+    }
+}
+
+/// A chain is ahead of the books until its scanner has caught up, so a difference is looked at again.
+const LOOKS: usize = 5;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Compares the books with every chain.
+pub async fn against_chains(app: &App) -> Result<Comparison> {
+    let mut found = compare(app).await?;
+    for _ in 1..LOOKS {
+        if !found.differs() {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        found = compare(app).await?;
+    }
+    Ok(found)
+}
+
+async fn compare(app: &App) -> Result<Comparison> {
+    let survey = addresses::survey(app).await?;
+    let read = |tx: &mut Tx| {
+        let mut sums = Vec::new();
+        for network in Network::ALL {
+            for currency in Currency::ALL {
+                let booked = ledger::cash(tx, network, currency)?;
+                sums.push((network, currency, booked, transfers::pending_sum(tx, network, currency)?));
+            }
+        }
+        Ok(sums)
+    };
+    let purses =
+        app.store.snapshot(read).await?.into_iter().filter_map(|(network, currency, booked, pending)| {
+            let taken =
+                app.settings.settlement.networks.get(&network).is_some_and(|terms| terms.takes(currency));
+            let on_chain = survey.sum(app, network, currency);
+            // A network that is turned off still matters while the books have something there.
+            let matters = taken || booked != Usd::ZERO || pending != Usd::ZERO;
+            matters.then_some(Purse { network, currency, booked, pending, on_chain })
+        });
+    Ok(Comparison { purses: purses.collect(), silent: survey.silent })
 }

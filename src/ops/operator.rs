@@ -28,7 +28,7 @@ use crate::vault;
 /// Accounts are made one after another; they have no wallet to be keyed by yet.
 const LANE: i64 = 0;
 
-fn deed(app: &App, actor: &str, command: &'static str, detail: String) -> Deed {
+pub(super) fn deed(app: &App, actor: &str, command: &'static str, detail: String) -> Deed {
     Deed { id: app.new_entry_id().to_string(), at: app.now(), actor: actor.into(), command, detail }
 }
 

@@ -19,8 +19,13 @@ pub struct Deed {
     pub detail: String,
 }
 
+/// A re-run that finds its own deed has nothing left to do.
+pub fn exists(tx: &mut Tx, id: &str) -> Result<bool> {
+    Ok(tx.opt(EXISTS, params![id], |_| Ok(()))?.is_some())
+}
+
 pub fn record(tx: &mut Tx, deed: &Deed) -> Result<()> {
-    if tx.is_rerun() && tx.opt(EXISTS, params![&deed.id], |_| Ok(()))?.is_some() {
+    if tx.is_rerun() && exists(tx, &deed.id)? {
         return Ok(());
     }
     tx.execute(INSERT, params![&deed.id, deed.at, &deed.actor, deed.command, &deed.detail]).map(drop)

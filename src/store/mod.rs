@@ -3,11 +3,15 @@
 //! Start with `tx.rs`, then `writer.rs`, then `orders.rs`.
 
 pub mod accounts;
+pub mod addresses;
 pub mod audit;
 pub mod backup;
+pub mod cash;
 pub mod catalog;
 pub mod claims;
+pub mod cursors;
 pub mod esims;
+pub mod invoices;
 pub mod keys;
 pub mod ledger;
 pub mod meta;
@@ -17,7 +21,9 @@ mod postgres;
 mod reader;
 pub mod reports;
 pub mod sim;
+pub mod sim_chain;
 mod sqlite;
+pub mod transfers;
 pub mod tx;
 pub mod wallet;
 mod writer;
@@ -138,16 +144,22 @@ impl Store {
 pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
     let nouns: &[(&'static str, &'static [(&'static str, Sql)])] = &[
         ("accounts", accounts::ALL),
+        ("addresses", addresses::ALL),
         ("audit", audit::ALL),
+        ("cash", cash::ALL),
         ("catalog", catalog::ALL),
         ("claims", claims::ALL),
+        ("cursors", cursors::ALL),
         ("esims", esims::ALL),
+        ("invoices", invoices::ALL),
         ("keys", keys::ALL),
         ("ledger", ledger::ALL),
         ("meta", meta::ALL),
         ("orders", orders::ALL),
         ("reports", reports::ALL),
         ("sim", sim::ALL),
+        ("sim_chain", sim_chain::ALL),
+        ("transfers", transfers::ALL),
         ("wallet", wallet::ALL),
     ];
     nouns.iter().flat_map(|(noun, all)| all.iter().map(move |(name, sql)| (*noun, *name, *sql))).collect()

@@ -1,0 +1,90 @@
+//! `simgate addresses list`: where money can lie, whose it is, and how much lies there now.
+
+use clap::{Args, Subcommand};
+
+use super::output::{Record, Table, cell};
+use super::{Outcome, key, text};
+use crate::app::App;
+use crate::domain::network::Network;
+use crate::ops::addresses::{self, Held};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Every address with its owner and what the chains say lies on it: to sweep
+    List(List),
+}
+
+#[derive(Args)]
+pub struct List {
+    /// Only those on which something lies
+    #[arg(long)]
+    funded: bool,
+}
+
+pub async fn run(app: &App, command: Command) -> Outcome {
+    let Command::List(list) = command;
+    let mut survey = addresses::survey(app).await?;
+    if list.funded {
+        survey.addresses.retain(Held::is_funded);
+    }
+    let owners = key::owners(app).await?;
+    let owner = |held: &Held| match held.address.account {
+        Some(account) => owners.get(&account).cloned(),
+        None => Some("house".into()),
+    };
+    let rows = survey.addresses.iter().map(|held| {
+        [
+            cell(held.address.path()),
+            cell(held.address.address.clone()),
+            cell(held.address.kind.as_str()),
+            cell(owner(held)),
+            cell(held.address.fingerprint.clone()),
+            cell(balances(held)),
+        ]
+    });
+    let table = Table::new(["path", "address", "kind", "owner", "keyFingerprint", "balances"], rows);
+    let lines = survey.addresses.iter().map(|held| {
+        [
+            cell(held.address.path()),
+            cell(held.address.address.clone()),
+            cell(held.address.kind.as_str()),
+            cell(owner(held)),
+            cell(in_words(held)),
+        ]
+    });
+    let lines = Table::new(["path", "address", "kind", "owner", "balances"], lines);
+    let silent: Vec<String> = survey.silent.iter().map(|(network, _)| network.as_str().into()).collect();
+    let mut people = Record::new().with("addresses", lines);
+    if !survey.silent.is_empty() {
+        people = people.remark(note(&survey.silent));
+    }
+    let record = Record::new().with("addresses", table).with("unknownNetworks", silent);
+    Ok(record.prose(text::render(&people)).into())
+}
+
+/// What of the answer is missing.
+pub fn note(silent: &[(Network, String)]) -> String {
+    let all = silent.iter().map(|(network, why)| format!("{} did not answer ({why})", network.as_str()));
+    format!("Unknown, marked with ?: {}.", all.collect::<Vec<_>>().join("; "))
+}
+
+fn balances(held: &Held) -> Table {
+    let rows = held.holdings.iter().map(|holding| {
+        [cell(holding.network.as_str()), cell(holding.currency.as_str()), cell(holding.amount)]
+    });
+    Table::new(["network", "currency", "balanceUsd"], rows)
+}
+
+/// Only what is there, and what is not known.
+fn in_words(held: &Held) -> String {
+    let words = held.holdings.iter().filter_map(|holding| {
+        let (network, currency) = (holding.network.as_str(), holding.currency.as_str());
+        match holding.amount {
+            Some(amount) if amount.is_positive() => Some(format!("{amount} {currency} on {network}")),
+            Some(_) => None,
+            None => Some(format!("? {currency} on {network}")),
+        }
+    });
+    let all: Vec<String> = words.collect();
+    if all.is_empty() { "0".into() } else { all.join(", ") }
+}

@@ -1,0 +1,184 @@
+//! `simgate transfers`: money that came in and is nobody's. Each decision is in the audit log, and final.
+
+use std::collections::HashMap;
+
+use clap::{Args, Subcommand};
+
+use super::output::{Record, Table, cell};
+use super::{Failure, Outcome, args, partner};
+use crate::app::App;
+use crate::domain::ids::AccountNo;
+use crate::domain::network::Network;
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::domain::transfer::{Transfer, TransferId, parse_tx_hash};
+use crate::ops::transfers;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Money that arrived and belongs to nobody, the longest waiting first
+    Unmatched,
+    /// Give an unmatched transfer to an account: its wallet is credited
+    #[command(
+        after_help = "Example: simgate transfers assign POLYGON:0x…:3 ops@acme.example --reason \"asked by mail\""
+    )]
+    Assign {
+        #[command(flatten)]
+        transfer: Named,
+        /// Partner id or email
+        account: String,
+        /// Why, for the statement and the audit log
+        #[arg(long, value_name = "TEXT", value_parser = args::name)]
+        reason: Option<String>,
+    },
+    /// Write down that you have sent an unmatched transfer back
+    #[command(
+        after_help = "The gateway holds no spending key: send the money first, then record its transaction here."
+    )]
+    Returned {
+        #[command(flatten)]
+        transfer: Named,
+        /// The transaction by which you sent it back
+        #[arg(long, value_name = "HASH")]
+        tx: String,
+        /// Why, for the audit log
+        #[arg(long, value_name = "TEXT", value_parser = args::name)]
+        reason: Option<String>,
+    },
+    /// Give up the search for an unmatched transfer's owner: it is booked as unclaimed
+    WriteOff {
+        #[command(flatten)]
+        transfer: Named,
+        /// Why, for the audit log
+        #[arg(long, value_name = "TEXT", value_parser = args::name)]
+        reason: String,
+    },
+}
+
+#[derive(Args)]
+pub struct Named {
+    /// Its id, NETWORK:TRANSACTION:POSITION, as `transfers unmatched` shows it
+    #[arg(value_name = "TRANSFER")]
+    id: String,
+}
+
+impl Named {
+    fn id(&self) -> Result<TransferId, Failure> {
+        let unknown = || {
+            let message =
+                format!("no transfer has the id {:?}; `simgate transfers unmatched` lists them", self.id);
+            Failure::refused(Refusal::TransferNotFound, message)
+        };
+        TransferId::parse(&self.id).ok_or_else(unknown)
+    }
+}
+
+pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
+    let record = match command {
+        Command::Unmatched => waiting(app).await?,
+        Command::Assign { transfer, account, reason } => {
+            let account = partner::named(app, &account).await?;
+            let id = transfer.id()?;
+            let ended = transfers::assign(app, actor, &id, &account, reason.as_deref()).await?;
+            let balance = partner::named(app, account.id.as_str()).await?.balance;
+            details(&ended).with("partnerId", account.id.to_string()).with("balanceUsd", balance)
+        }
+        Command::Returned { transfer, tx, reason } => {
+            let id = transfer.id()?;
+            let hash = tx_hash(id.network, &tx)?;
+            let ended = transfers::returned(app, actor, &id, &hash, reason.as_deref()).await?;
+            details(&ended).with("txHash", hash)
+        }
+        Command::WriteOff { transfer, reason } => {
+            let ended = transfers::write_off(app, actor, &transfer.id()?, &reason).await?;
+            details(&ended).with("reason", reason)
+        }
+    };
+    Ok(record.into())
+}
+
+/// A hash in the one spelling that we store.
+pub fn tx_hash(network: Network, text: &str) -> Result<String, Failure> {
+    let wrong = || Failure::usage(format!("--tx must be a transaction hash of {}", network.as_str()));
+    parse_tx_hash(network.kind(), text).ok_or_else(wrong)
+}
+
+fn details(transfer: &Transfer) -> Record {
+    Record::new()
+        .with("id", transfer.id.to_string())
+        .with("state", transfer.state.as_str())
+        .with("amountUsd", transfer.amount)
+        .with("currency", transfer.currency.as_str())
+        .with("network", transfer.id.network.as_str())
+}
+
+async fn waiting(app: &App) -> Result<Record, Failure> {
+    let now = app.now();
+    let found = transfers::unmatched(app).await?;
+    let columns = ["id", "network", "currency", "amountUsd", "from", "address", "time", "age"];
+    let rows = found.iter().map(|transfer| {
+        let at = transfer.block.as_ref().map(|block| block.time);
+        [
+            cell(transfer.id.to_string()),
+            cell(transfer.id.network.as_str()),
+            cell(transfer.currency.as_str()),
+            cell(transfer.amount),
+            cell(transfer.sender.clone()),
+            cell(transfer.address.clone()),
+            cell(at),
+            cell(at.map(|at| age(at, now))),
+        ]
+    });
+    let record = Record::new().with("transfers", Table::new(columns, rows));
+    Ok(if found.is_empty() {
+        record
+    } else {
+        record.remark("Decide with `simgate transfers assign`, `returned` or `write-off`; docs/settlement.md says when.")
+    })
+}
+
+/// Transfers of any state.
+pub fn table(transfers: &[Transfer], owners: &HashMap<AccountNo, String>) -> Table {
+    let columns =
+        ["id", "state", "amountUsd", "currency", "from", "address", "partnerId", "invoiceId", "time"];
+    let rows = transfers.iter().map(|transfer| {
+        [
+            cell(transfer.id.to_string()),
+            cell(transfer.state.as_str()),
+            cell(transfer.amount),
+            cell(transfer.currency.as_str()),
+            cell(transfer.sender.clone()),
+            cell(transfer.address.clone()),
+            cell(transfer.account.and_then(|account| owners.get(&account).cloned())),
+            cell(transfer.invoice.as_ref().map(ToString::to_string)),
+            cell(transfer.block.as_ref().map(|block| block.time)),
+        ]
+    });
+    Table::new(columns, rows)
+}
+
+/// How long ago, in the two units that people care about.
+fn age(then: Time, now: Time) -> String {
+    let minutes = (now.micros() - then.micros()).max(0) / 60_000_000;
+    let (days, hours) = (minutes / 1_440, minutes / 60 % 24);
+    match (days, hours) {
+        (0, 0) => format!("{minutes} min"),
+        (0, hours) => format!("{hours} h {} min", minutes % 60),
+        (days, hours) => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_in_two_units() {
+        let at = |minutes: i64| Time::from_micros(minutes * 60_000_000);
+        for (minutes, told) in [(0, "0 min"), (59, "59 min"), (61, "1 h 1 min"), (1_440 * 3 + 125, "3 d 2 h")]
+        {
+            assert_eq!(age(at(10), at(10 + minutes)), told);
+        }
+        assert_eq!(age(at(10), at(5)), "0 min");
+    }
+}

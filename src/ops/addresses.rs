@@ -1,0 +1,116 @@
+//! Our addresses and what lies on them, for whoever sweeps them. The chains are asked, all at once and in parts;
+//! one that does not answer leaves its share unknown and holds up no other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::app::App;
+use crate::chain::Chain;
+use crate::domain::money::Usd;
+use crate::domain::network::{AddressKind, Currency, Network};
+use crate::error::{Error, Result};
+use crate::store::addresses;
+pub use crate::store::addresses::Address;
+
+/// So many balances are asked for at once.
+const AT_ONCE: usize = 100;
+/// A chain that takes longer for one part is not asked for the rest.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What lies on one address in one token; `None` when the network did not say.
+pub struct Holding {
+    pub network: Network,
+    pub currency: Currency,
+    pub amount: Option<Usd>,
+}
+
+pub struct Held {
+    pub address: Address,
+    pub holdings: Vec<Holding>,
+}
+
+impl Held {
+    /// Something lies here for sure.
+    pub fn is_funded(&self) -> bool {
+        self.holdings.iter().any(|holding| holding.amount.is_some_and(Usd::is_positive))
+    }
+}
+
+pub struct Survey {
+    pub addresses: Vec<Held>,
+    /// Networks that did not answer, and why.
+    pub silent: Vec<(Network, String)>,
+}
+
+impl Survey {
+    /// What lies on all our addresses together; `None` when the network did not say or is not enabled.
+    pub fn sum(&self, app: &App, network: Network, currency: Currency) -> Option<Usd> {
+        let asked = app.chains.get(&network)?.tokens().iter().any(|token| token.currency == currency);
+        if !asked || self.silent.iter().any(|(silent, _)| *silent == network) {
+            return None;
+        }
+        let here = self.addresses.iter().flat_map(|held| &held.holdings);
+        let here = here.filter(|holding| (holding.network, holding.currency) == (network, currency));
+        Some(here.filter_map(|holding| holding.amount).fold(Usd::ZERO, Usd::plus))
+    }
+}
+
+/// Every address there is, with what the chains say lies on it.
+pub async fn survey(app: &App) -> Result<Survey> {
+    let all = app.store.snapshot(addresses::list).await?;
+    let mut of_kind: HashMap<AddressKind, Vec<String>> = HashMap::new();
+    for address in &all {
+        of_kind.entry(address.kind).or_default().push(address.address.clone());
+    }
+    let asking: Vec<_> = app
+        .chains
+        .values()
+        .map(|chain| {
+            let texts = of_kind.get(&chain.network().kind()).cloned().unwrap_or_default();
+            (chain.clone(), tokio::spawn(ask(chain.clone(), texts)))
+        })
+        .collect();
+    let mut held: Vec<Held> = all.into_iter().map(|address| Held { address, holdings: Vec::new() }).collect();
+    let mut silent = Vec::new();
+    for (chain, answer) in asking {
+        let network = chain.network();
+        let answer = answer.await.map_err(Error::fault)?;
+        let mut amounts = match answer {
+            Ok(amounts) => amounts,
+            Err(why) => {
+                silent.push((network, why));
+                HashMap::new()
+            }
+        };
+        for token in chain.tokens() {
+            let mut amounts = amounts.remove(&token.currency).unwrap_or_default().into_iter();
+            for held in held.iter_mut().filter(|held| held.address.kind == network.kind()) {
+                let amount = amounts.next();
+                held.holdings.push(Holding { network, currency: token.currency, amount });
+            }
+        }
+    }
+    Ok(Survey { addresses: held, silent })
+}
+
+async fn ask(chain: Arc<dyn Chain>, addresses: Vec<String>) -> Result<HashMap<Currency, Vec<Usd>>, String> {
+    let mut found = HashMap::new();
+    for token in chain.tokens() {
+        let mut amounts = Vec::with_capacity(addresses.len());
+        for part in addresses.chunks(AT_ONCE) {
+            match timeout(PATIENCE, chain.balances(token.currency, part)).await {
+                Ok(Ok(part)) => amounts.extend(part),
+                Ok(Err(trouble)) => return Err(trouble.to_string()),
+                Err(_) => return Err("no word within 10 s".into()),
+            }
+        }
+        if amounts.len() != addresses.len() {
+            return Err("the node answered for another number of addresses".into());
+        }
+        found.insert(token.currency, amounts);
+    }
+    Ok(found)
+}

@@ -1,0 +1,184 @@
+//! What operators do about money on the chains: finding an owner for what is nobody's, and writing down what
+//! they moved themselves (payouts, sweeps). We hold no spending key, so nothing here moves a token.
+
+use super::operator::deed;
+use crate::app::App;
+use crate::domain::ids::EntryId;
+use crate::domain::ledger::{Entry, Purse};
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
+use crate::domain::refusal::Refusal;
+use crate::domain::transfer::{Transfer, TransferId};
+use crate::error::{Error, Result};
+use crate::store::accounts::Account;
+use crate::store::ledger::{self, Note};
+use crate::store::transfers::{self, Disposal};
+use crate::store::tx::Tx;
+use crate::store::{audit, cash, wallet};
+
+/// The write lane of what touches no wallet.
+const LANE: i64 = 0;
+
+/// What waits for an operator's decision, network by network, the longest waiting first.
+pub async fn unmatched(app: &App) -> Result<Vec<Transfer>> {
+    app.store.snapshot(transfers::unmatched).await
+}
+
+pub async fn count_unmatched(app: &App) -> Result<i64> {
+    app.store.read(transfers::count_unmatched).await
+}
+
+/// Gives an unmatched transfer to an account.
+pub async fn assign(
+    app: &App,
+    actor: &str,
+    id: &TransferId,
+    to: &Account,
+    reason: Option<&str>,
+) -> Result<Transfer> {
+    let what = format!("to {}", to.id);
+    dispose(app, actor, "transfers assign", id, Disposal::Assign(to.no), &what, reason).await
+}
+
+/// Writes down that the operator has sent an unmatched transfer back, by this transaction.
+pub async fn returned(
+    app: &App,
+    actor: &str,
+    id: &TransferId,
+    tx_hash: &str,
+    reason: Option<&str>,
+) -> Result<Transfer> {
+    let what = format!("by {tx_hash}");
+    dispose(app, actor, "transfers returned", id, Disposal::Return, &what, reason).await
+}
+
+/// Gives up the search for an unmatched transfer's owner.
+pub async fn write_off(app: &App, actor: &str, id: &TransferId, reason: &str) -> Result<Transfer> {
+    dispose(app, actor, "transfers write-off", id, Disposal::WriteOff, "unclaimed", Some(reason)).await
+}
+
+async fn dispose(
+    app: &App,
+    actor: &str,
+    command: &'static str,
+    id: &TransferId,
+    decision: Disposal,
+    what: &str,
+    reason: Option<&str>,
+) -> Result<Transfer> {
+    let wanted = id.clone();
+    let known = app.store.read(move |tx| transfers::by_id(tx, &wanted)).await?;
+    let amount = known.ok_or(Refusal::TransferNotFound)?.amount;
+    let text = match reason {
+        Some(reason) => format!("{what}: {reason}"),
+        None => what.to_string(),
+    };
+    let deed = deed(app, actor, command, format!("{id}, {amount} USD {text}"));
+    let lane = match decision {
+        Disposal::Assign(owner) => owner.0,
+        Disposal::Return | Disposal::WriteOff => LANE,
+    };
+    let (id, actor, now) = (id.clone(), actor.to_string(), app.now());
+    let decide = move |tx: &mut Tx| {
+        if tx.is_rerun() && audit::exists(tx, &deed.id)? {
+            return transfers::by_id(tx, &id)?.ok_or_else(|| Error::fault("a transfer is gone"));
+        }
+        let note = Note { actor: Some(&actor), text: Some(&text) };
+        let ended = transfers::dispose(tx, &id, &decision, note, now)?;
+        let ended = ended.ok_or(Refusal::TransferNotUnmatched)?;
+        audit::record(tx, &deed)?;
+        Ok(ended)
+    };
+    app.store.write(lane, decide).await
+}
+
+/// Money that the operator has paid out to an account.
+pub struct Payout {
+    pub account: Account,
+    pub amount: Usd,
+    pub from: Purse,
+    /// Of a payout from our addresses.
+    pub tx_hash: Option<String>,
+    pub reason: String,
+}
+
+/// Takes a payout off its account's wallet. Answers the new balance.
+pub async fn record_payout(app: &App, actor: &str, payout: Payout) -> Result<Usd> {
+    let Payout { account, amount, from, tx_hash, reason } = payout;
+    // Named after its transaction, a payout cannot be written down twice.
+    let (id, way) = match (from, &tx_hash) {
+        (Purse::Cash(network, currency), Some(hash)) => (
+            EntryId::from_text(format!("payout.{}.{hash}.{}", network.as_str(), account.id)),
+            format!("{} on {} by {hash}", currency.as_str(), network.as_str()),
+        ),
+        (Purse::Cash(..), None) | (Purse::Bank, _) => (app.new_entry_id(), "from the bank".into()),
+    };
+    let entry = Entry::payout(&id, account.no, from, amount);
+    let deed = deed(app, actor, "payout record", format!("{}: {amount} USD {way}: {reason}", account.id));
+    let (no, actor, now) = (account.no, actor.to_string(), app.now());
+    let text = format!("{reason} ({way})");
+    let pay = move |tx: &mut Tx| {
+        if tx.is_rerun() && audit::exists(tx, &deed.id)? {
+            return Ok(wallet::read(tx, no)?.balance);
+        }
+        wallet::lock(tx, no)?;
+        if ledger::exists(tx, &entry.id)? {
+            return Err(Refusal::TransferAlreadyUsed.into());
+        }
+        if let Purse::Cash(network, currency) = from {
+            require_cash(tx, network, currency, amount)?;
+        }
+        let note = Note { actor: Some(&actor), text: Some(&text) };
+        let balance = ledger::post(tx, &entry, now, note, false)?.unwrap_or_default();
+        audit::record(tx, &deed)?;
+        Ok(balance)
+    };
+    app.store.write(no.0, pay).await
+}
+
+/// Money that the operator has moved from our addresses to the treasury.
+pub struct Sweep {
+    pub network: Network,
+    pub currency: Currency,
+    pub amount: Usd,
+    pub tx_hash: String,
+    pub reason: Option<String>,
+}
+
+/// Answers what the books still hold there.
+pub async fn record_sweep(app: &App, actor: &str, sweep: Sweep) -> Result<Usd> {
+    let Sweep { network, currency, amount, tx_hash, reason } = sweep;
+    // Named after its transaction, a sweep cannot be written down twice.
+    let id = EntryId::from_text(format!("sweep.{}.{tx_hash}", network.as_str()));
+    let entry = Entry::sweep(&id, network, currency, amount);
+    let way = format!("{} on {} by {tx_hash}", currency.as_str(), network.as_str());
+    let text = reason.map_or(way.clone(), |reason| format!("{reason} ({way})"));
+    let deed = deed(app, actor, "sweep record", format!("{amount} USD: {text}"));
+    let (actor, now) = (actor.to_string(), app.now());
+    let move_out = move |tx: &mut Tx| {
+        if tx.is_rerun() && audit::exists(tx, &deed.id)? {
+            return ledger::cash(tx, network, currency);
+        }
+        if ledger::exists(tx, &entry.id)? {
+            return Err(Refusal::TransferAlreadyUsed.into());
+        }
+        let held = require_cash(tx, network, currency, amount)?;
+        let note = Note { actor: Some(&actor), text: Some(&text) };
+        ledger::post(tx, &entry, now, note, false)?;
+        audit::record(tx, &deed)?;
+        Ok(held.minus(amount))
+    };
+    app.store.write(LANE, move_out).await
+}
+
+/// Nothing leaves our addresses that the books do not have there. Answers what they have.
+fn require_cash(tx: &mut Tx, network: Network, currency: Currency, amount: Usd) -> Result<Usd> {
+    let held = cash::held(tx, network, currency)?;
+    if amount > held {
+        let (currency, network) = (currency.as_str(), network.as_str());
+        let message =
+            format!("must be at most {held}, which is what the books hold in {currency} on {network}");
+        return Err(Refusal::field("amountUsd", message).into());
+    }
+    Ok(held)
+}
