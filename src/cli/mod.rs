@@ -1,6 +1,7 @@
 //! The commands. This file holds the list of them and the way from a command line to an exit code; each group
 //! has a file of its own, which calls operations and shapes what is printed. No business is decided here.
 
+mod addresses;
 mod args;
 mod backup;
 mod catalog;
@@ -13,9 +14,13 @@ mod ledger;
 mod order;
 mod output;
 mod partner;
+mod payout;
 mod report;
+mod restore;
 mod settings;
+mod sweep;
 mod text;
+mod transfers;
 mod wallet;
 
 use std::ffi::OsString;
@@ -73,6 +78,7 @@ enum Command {
     Config,
     /// Check settings, database, supplier and books, and say what to do
     Doctor,
+    Restore(restore::Restore),
     #[command(flatten)]
     Operation(Operation),
     /// Print a completion script for a shell
@@ -94,7 +100,6 @@ enum Operation {
     /// Look at orders, and help those that need a hand
     #[command(subcommand)]
     Order(order::Command),
-    /// Find partners and orders by whatever you have
     Find(find::Find),
     /// What is on sale
     #[command(subcommand)]
@@ -105,6 +110,18 @@ enum Operation {
     /// The books
     #[command(subcommand)]
     Ledger(ledger::Command),
+    /// Money that came in and is nobody's
+    #[command(subcommand)]
+    Transfers(transfers::Command),
+    /// Money paid out to partners
+    #[command(subcommand)]
+    Payout(payout::Command),
+    /// Money moved from our addresses to the treasury
+    #[command(subcommand)]
+    Sweep(sweep::Command),
+    /// The addresses that money comes to
+    #[command(subcommand)]
+    Addresses(addresses::Command),
     /// Write a consistent copy of the database to a new file, while the gateway runs
     Backup(backup::Backup),
 }
@@ -205,6 +222,7 @@ fn execute(matches: &ArgMatches) -> Result<Option<Report>, Failure> {
         Command::Config => settings::show(&raw, &settings).into(),
         Command::Migrate => run_to_end(migrate(&raw, settings))?,
         Command::Doctor => run_to_end(doctor::run(&raw, settings))?,
+        Command::Restore(restore) => run_to_end(restore::run(settings, restore))?,
         Command::Operation(operation) => run_to_end(operate(settings, operation))?,
     };
     Ok(Some(report))
@@ -240,6 +258,10 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
         Operation::Catalog(command) => catalog::run(&app, command).await,
         Operation::Report(command) => report::run(&app, command).await,
         Operation::Ledger(command) => ledger::run(&app, command).await,
+        Operation::Transfers(command) => transfers::run(&app, &actor, command).await,
+        Operation::Payout(command) => payout::run(&app, &actor, command).await,
+        Operation::Sweep(command) => sweep::run(&app, &actor, command).await,
+        Operation::Addresses(command) => addresses::run(&app, command).await,
         Operation::Backup(backup) => backup.run(&app).await,
     };
     close(&app).await;

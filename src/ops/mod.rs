@@ -2,6 +2,7 @@
 //! they take `&App` and business values, and know neither HTTP nor SQL text.
 
 pub mod accounts;
+pub mod addresses;
 pub mod backup;
 pub mod cancel;
 pub mod catalog;
@@ -17,8 +18,10 @@ pub mod orders;
 pub mod recover;
 pub mod refresh;
 pub mod reports;
+pub mod restore;
 pub mod sandbox;
 pub mod scan;
 pub mod settle;
 pub mod topups;
+pub mod transfers;
 pub mod usage;

@@ -1,6 +1,7 @@
 //! Placing and reading orders. `place` is the spine of the service: hold the money, ask the supplier, finish.
 //! The first beat is here, the other two in `deliver.rs`; a top-up takes the same path (`topups.rs`).
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use metrics::counter;
@@ -63,7 +64,8 @@ pub async fn place(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Receip
 pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId) -> Result<Receipt> {
     let now = app.now();
     let account = buyer.account;
-    let draft = Draft { id, buyer, purchase, now, ask_until: ask_until(app, now) };
+    let on_hold = app.buying_on_hold.load(Ordering::Relaxed);
+    let draft = Draft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold };
     let begun = app.store.write(account.0, move |tx| begin(tx, &draft)).await?;
     match begun {
         Begun::New { order, balance } => deliver::and_wait(app, *order, balance).await,
@@ -83,6 +85,7 @@ struct Draft {
     purchase: Purchase,
     now: Time,
     ask_until: Time,
+    on_hold: bool,
 }
 
 enum Begun {
@@ -120,6 +123,9 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     }
     if look.suspended {
         return Err(Refusal::AccountSuspended.into());
+    }
+    if draft.on_hold {
+        return Err(Refusal::BuyingOnHold.into());
     }
     let (offer, filled) = acceptable_offer(tx, &look, purchase)?;
     if purchase.max_price.is_some_and(|max| offer.price > max) {

@@ -3,7 +3,7 @@
 
 use crate::app::App;
 use crate::error::{Error, Result};
-use crate::ops::{catalog, keys};
+use crate::ops::{catalog, keys, restore};
 use crate::store::meta;
 pub use crate::store::meta::Versions;
 
@@ -16,6 +16,7 @@ pub async fn refresh(app: &App) -> Result<()> {
     let seen = *app.seen.lock().map_err(Error::fault)?;
     if versions.accounts != seen.accounts {
         keys::load(app).await?;
+        restore::load_hold(app).await?;
     }
     if versions.catalog != seen.catalog {
         catalog::load(app).await?;

@@ -1,12 +1,18 @@
-//! A consistent copy while the service runs: SQLite's own online copy, or `pg_dump`.
+//! A consistent copy while the service runs (SQLite's own online copy, or `pg_dump`), and the way back. Nothing is
+//! ever overwritten: a backup goes to a new file, and a database that is replaced is moved aside.
 
-use std::path::Path;
-use std::process::Command;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
 
 use postgres::config::Host;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Location;
-use super::sqlite::open_reader;
+use super::postgres::Session;
+use super::sqlite::{open_reader, open_writer};
 use super::tx::sqlite_error;
 use crate::error::{Error, Result};
 
@@ -16,38 +22,196 @@ pub enum Backup {
     RunYourself(String),
 }
 
+/// What of a restore is done.
+pub enum Unpacked {
+    /// SQLite: the copy is here, to be adopted and then put in place.
+    Beside(PathBuf),
+    /// PostgreSQL: the database holds it.
+    InPlace,
+    /// `pg_restore` is not installed here; this is what to run where it is.
+    RunYourself(String),
+}
+
 pub fn copy(location: &Location, to: &Path) -> Result<Backup> {
     if to.exists() {
         return Err(Error::fault(format!("{} exists already; a backup never overwrites", to.display())));
     }
     match location {
         Location::Sqlite(path) => {
-            let source = open_reader(path)?;
-            let target = to.to_str().ok_or_else(|| Error::fault("the path is not valid UTF-8"))?;
-            // VACUUM INTO reads one snapshot and syncs the copy; writers go on meanwhile.
-            source.execute("VACUUM INTO ?1", [target]).map_err(sqlite_error)?;
+            vacuum(&open_reader(path)?, to)?;
             Ok(Backup::Done)
         }
-        Location::Postgres(url) => match pg_dump(url, to)?.output() {
-            Ok(output) if output.status.success() => Ok(Backup::Done),
-            Ok(output) => Err(Error::fault(format!(
-                "pg_dump failed: {}",
-                String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("no message")
-            ))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Backup::RunYourself(format!(
-                "pg_dump --format=custom --file {} --dbname \"$SIMGATE_DATABASE_URL\"",
-                to.display()
-            ))),
-            Err(error) => Err(Error::fault(error)),
-        },
+        Location::Postgres(url) => {
+            let mut command = tool("pg_dump", url)?;
+            command.args(["--format=custom", "--file"]).arg(to);
+            Ok(match output(command)? {
+                Some(_) => Backup::Done,
+                None => Backup::RunYourself(format!(
+                    "pg_dump --format=custom --file {} --dbname \"$SIMGATE_DATABASE_URL\"",
+                    to.display()
+                )),
+            })
+        }
+    }
+}
+
+/// VACUUM INTO reads one snapshot and syncs the copy; writers go on meanwhile.
+fn vacuum(source: &Connection, to: &Path) -> Result<()> {
+    let target = to.to_str().ok_or_else(|| Error::fault("the path is not valid UTF-8"))?;
+    source.execute("VACUUM INTO ?1", [target]).map_err(sqlite_error).map(drop)
+}
+
+/// Unpacks a backup for this database. `force`: a SQLite database that is there already may be replaced.
+pub fn unpack(location: &Location, from: &Path, force: bool) -> Result<Unpacked> {
+    if !from.is_file() {
+        return Err(Error::fault(format!("{} is not there", from.display())));
+    }
+    match location {
+        Location::Sqlite(target) => {
+            if target.exists() && !force {
+                return Err(Error::fault(format!(
+                    "{} exists already; with --force it is moved aside",
+                    target.display()
+                )));
+            }
+            require_unused(target)?;
+            unpack_sqlite(from, target).map(Unpacked::Beside)
+        }
+        Location::Postgres(url) => {
+            if !Session::connect(url)?.query(ANY_TABLE, &[])?.is_empty() {
+                return Err(Error::fault(
+                    "the database is not empty: make a new one, and set SIMGATE_DATABASE_URL to it",
+                ));
+            }
+            let config: postgres::Config = parse(url)?;
+            let name = config.get_dbname().or(config.get_user()).unwrap_or("postgres");
+            let mut command = tool("pg_restore", url)?;
+            // All or nothing: half a database would not be empty the next time.
+            command.args(["--no-owner", "--single-transaction", "--dbname", name]).arg(from);
+            Ok(match output(command)? {
+                Some(_) => Unpacked::InPlace,
+                None => Unpacked::RunYourself(format!(
+                    "pg_restore --no-owner --single-transaction --dbname \"$SIMGATE_DATABASE_URL\" {}",
+                    from.display()
+                )),
+            })
+        }
+    }
+}
+
+const ANY_TABLE: &str = "SELECT 1 FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v') LIMIT 1";
+
+fn unpack_sqlite(from: &Path, target: &Path) -> Result<PathBuf> {
+    let beside = with_ending(target, ".restoring");
+    // Left over from a restore that did not end.
+    remove_side_files(&beside)?;
+    remove(&beside)?;
+    let source = open_reader(from)?;
+    let ours = source.query_row("SELECT value FROM meta WHERE name = 'mode'", [], |_| Ok(())).is_ok();
+    if !ours {
+        return Err(Error::fault(format!("{} is not a simgate database", from.display())));
+    }
+    // SQLite fills an empty file, which is private from the start: in sandbox mode the secret is in it.
+    let created = File::options().create_new(true).write(true).mode(0o600).open(&beside);
+    created.map_err(|error| Error::fault(format!("{}: {error}", beside.display())))?;
+    vacuum(&source, &beside)?;
+    Ok(beside)
+}
+
+/// Whoever has the file open would go on with the database that is moved aside. Only the last connection may take a
+/// database out of WAL mode, so asking for that tells; it also leaves one complete file. A database too broken to
+/// be asked may be moved.
+fn require_unused(target: &Path) -> Result<()> {
+    if !target.exists() {
+        return Ok(());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let alone = Connection::open_with_flags(target, flags).and_then(|connection| {
+        connection.busy_timeout(Duration::from_millis(200))?;
+        connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get::<_, String>(0))
+    });
+    let in_use = match alone {
+        Ok(mode) => mode == "wal",
+        Err(error) => {
+            matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+        }
+    };
+    if in_use {
+        let message = format!("{} is in use: stop the gateway and every command first", target.display());
+        return Err(Error::fault(message));
+    }
+    Ok(())
+}
+
+/// Moves an adopted database to its place. Answers where the one that was there is now.
+pub fn put_in_place(beside: &Path, target: &Path) -> Result<Option<PathBuf>> {
+    let connection = open_writer(beside)?;
+    let busy: i64 = connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+        .map_err(sqlite_error)?;
+    if busy != 0 {
+        return Err(Error::fault(format!("{} is in use", beside.display())));
+    }
+    drop(connection);
+    remove_side_files(beside)?;
+    require_unused(target)?;
+    let aside = if target.exists() { Some(move_aside(target)?) } else { None };
+    std::fs::rename(beside, target).map_err(Error::fault)?;
+    Ok(aside)
+}
+
+fn move_aside(target: &Path) -> Result<PathBuf> {
+    let names = (1..).map(|n| with_ending(target, &format!(".before-restore-{n}")));
+    let aside =
+        names.into_iter().find(|name| !name.exists()).ok_or_else(|| Error::fault("no name is free"))?;
+    for ending in ["", "-wal", "-shm"] {
+        let old = with_ending(target, ending);
+        if old.exists() {
+            std::fs::rename(&old, with_ending(&aside, ending)).map_err(Error::fault)?;
+        }
+    }
+    Ok(aside)
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(ending);
+    name.into()
+}
+
+fn remove_side_files(beside: &Path) -> Result<()> {
+    ["-wal", "-shm", ".lock"].into_iter().try_for_each(|ending| remove(&with_ending(beside, ending)))
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::fault(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn parse(url: &str) -> Result<postgres::Config> {
+    url.parse().map_err(|_| Error::fault("the database URL is not valid"))
+}
+
+/// Runs a tool to its end; `None` when it is not installed.
+fn output(mut command: Command) -> Result<Option<Output>> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(Some(output)),
+        Ok(output) => Err(Error::fault(format!(
+            "{name} failed: {}",
+            String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("no message")
+        ))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::fault(error)),
     }
 }
 
 /// The connection goes by the environment: arguments can be read by every user of the machine.
-fn pg_dump(url: &str, to: &Path) -> Result<Command> {
-    let config: postgres::Config = url.parse().map_err(|_| Error::fault("the database URL is not valid"))?;
-    let mut command = Command::new("pg_dump");
-    command.args(["--format=custom", "--file"]).arg(to);
+fn tool(name: &str, url: &str) -> Result<Command> {
+    let config = parse(url)?;
+    let mut command = Command::new(name);
     match config.get_hosts().first() {
         Some(Host::Tcp(host)) => drop(command.env("PGHOST", host)),
         Some(Host::Unix(path)) => drop(command.env("PGHOST", path)),

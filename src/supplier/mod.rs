@@ -80,6 +80,15 @@ pub enum Cancelled {
     No(CancelReason),
 }
 
+/// A sale as the supplier has it on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sold {
+    /// The id that we asked with.
+    pub order: OrderId,
+    /// What it sold: an ICCID, or its own name for the profile that was topped up.
+    pub what: String,
+}
+
 pub type Ask<'a, T> = Pin<Box<dyn Future<Output = Answer<T>> + Send + 'a>>;
 
 pub trait Supplier: Send + Sync {
@@ -92,4 +101,6 @@ pub trait Supplier: Send + Sync {
     fn top_up<'a>(&'a self, ask: TopUp<'a>) -> Ask<'a, ()>;
     fn usage<'a>(&'a self, ask: Reading<'a>) -> Ask<'a, Usage>;
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled>;
+    /// Everything it ever sold us, if it keeps a list: what a restored backup does not know shows by it.
+    fn sold(&self) -> Ask<'_, Vec<Sold>>;
 }

@@ -3,9 +3,10 @@
 //! `/sandbox/usage` and `/sandbox/supplier`. Its journal, a file outside our database, is what the crash tests
 //! compare the gateway with.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,9 +14,11 @@ use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 
 use super::{
-    Answer, Ask, Cancel, Cancelled, DoubtRule, Profile, Provision, Reading, Supplier, TopUp, sim_catalog,
+    Answer, Ask, Cancel, Cancelled, DoubtRule, Profile, Provision, Reading, Sold, Supplier, TopUp,
+    sim_catalog,
 };
 use crate::domain::esim::{Activation, EsimStatus, Usage, luhn_digit};
+use crate::domain::ids::OrderId;
 use crate::domain::order::CancelReason;
 use crate::domain::plan::Plan;
 use crate::domain::time::Time;
@@ -84,12 +87,14 @@ pub struct Sim {
     store: Arc<Store>,
     behaviour: ArcSwap<Behaviour>,
     journal: Option<Mutex<File>>,
+    journal_path: Option<PathBuf>,
     last_sold: Mutex<Option<Profile>>,
     catalog_size: usize,
 }
 
 impl Sim {
     pub fn new(store: Arc<Store>, catalog_size: usize, journal: Option<&Path>) -> Result<Sim> {
+        let journal_path = journal.map(Path::to_path_buf);
         let journal = match journal {
             Some(path) => {
                 let file = File::options().create(true).append(true).open(path);
@@ -100,7 +105,8 @@ impl Sim {
         let behaviour =
             Behaviour { mood: Mood::Ok, delay: Duration::ZERO, counted: false, since: Time::from_micros(0) };
         let last_sold = Mutex::new(None);
-        Ok(Sim { store, behaviour: ArcSwap::from_pointee(behaviour), journal, last_sold, catalog_size })
+        let behaviour = ArcSwap::from_pointee(behaviour);
+        Ok(Sim { store, behaviour, journal, journal_path, last_sold, catalog_size })
     }
 
     /// Takes over what any instance was last told.
@@ -302,6 +308,29 @@ impl Supplier for Sim {
             }
         })
     }
+
+    fn sold(&self) -> Ask<'_, Vec<Sold>> {
+        Box::pin(async {
+            let Some(path) = &self.journal_path else {
+                return Answer::Refused("the simulator keeps no list without sandbox_journal".into());
+            };
+            match tokio::fs::read_to_string(path).await {
+                Ok(text) => Answer::Done(sales(&text)),
+                Err(error) => Answer::NotSent(format!("{}: {error}", path.display())),
+            }
+        })
+    }
+}
+
+/// What a journal says was sold, each sale once: repeating a question writes a second line.
+fn sales(journal: &str) -> Vec<Sold> {
+    let mut known = HashSet::new();
+    let sale = |line: &str| {
+        let (deed, rest) = line.split_once(' ')?;
+        let (order, what) = rest.split_once(' ').filter(|_| matches!(deed, "sold" | "topped"))?;
+        Some(Sold { order: OrderId::from_text(order), what: what.into() })
+    };
+    journal.lines().filter_map(sale).filter(|sale| known.insert(sale.order.clone())).collect()
 }
 
 /// The simulator's name for a profile holds all that it needs to know of an untouched one.
@@ -346,7 +375,6 @@ fn profile_for(ask: &Provision) -> Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::OrderId;
 
     #[test]
     fn the_same_order_gets_the_same_profile() {
@@ -364,5 +392,14 @@ mod tests {
         assert_eq!(profile.iccid.as_bytes()[18], luhn_digit(&profile.iccid[..18]));
         let parts = ProfileId::parse(&profile.id).unwrap();
         assert_eq!((parts.data_mb, parts.days), (1024, 7));
+    }
+
+    #[test]
+    fn a_journal_lists_each_sale_once() {
+        let found =
+            sales("sold ord_1 89\ntopped top_1 p.1.2.3\nsold ord_1 89\ncancelled p.1.2.3\nsold ord_2 90\n");
+        let ids: Vec<&str> = found.iter().map(|sale| sale.order.as_str()).collect();
+        assert_eq!(ids, ["ord_1", "top_1", "ord_2"]);
+        assert_eq!(found[1].what, "p.1.2.3");
     }
 }
