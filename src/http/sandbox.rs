@@ -1,19 +1,27 @@
-//! Sandbox only: play the phone and the supplier. These routes do not exist in live mode.
+//! Sandbox only: play the phone, the supplier, the customer who pays, and the chain. These routes do not exist in live mode.
 
 use axum::extract::State as FromState;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 
 use super::State;
 use super::auth::Anyone;
+use super::deposits::invoice_id;
 use super::fields::{Fields, JsonBody};
 use super::problem::Refused;
-use super::wire;
+use super::wire::{self, CurrencyWord, Money, NetworkWord};
 use crate::domain::esim::{EsimStatus, is_iccid};
+use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
-use crate::ops::sandbox;
+use crate::ops::sandbox::{self, ChainMood, ChainOrder, Keep, Means};
 use crate::ops::usage::Report;
 use crate::supplier::sim::Mood;
+
+const NETWORKS: &str = "BASE, POLYGON, ARBITRUM, TRON";
+const MANY_BLOCKS: i64 = 1_000_000;
+/// Ten seconds of blocks.
+const USUAL_LAG: i64 = 50;
 
 /// Uses data, installs or expires a profile: `{iccid, usedGb?, status?}`.
 pub async fn usage(
@@ -52,5 +60,68 @@ pub async fn supplier(
     sandbox::set_mood(&state.app, mood, delay_ms, count).await?;
     let view =
         serde_json::json!({ "success": true, "mode": mood.as_str(), "delayMs": delay_ms, "count": count });
+    Ok((StatusCode::OK, axum::Json(view)).into_response())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PaidView {
+    success: bool,
+    tx_hash: String,
+    network: NetworkWord,
+    currency: CurrencyWord,
+    amount_usd: Money,
+}
+
+/// Pays an invoice on its simulated chain: `{invoiceId, amountUsd?, network?, currency?}`. Another network or token
+/// than the invoice's is what a customer's slip would send.
+pub async fn pay(_: Anyone, FromState(state): FromState<State>, body: JsonBody) -> Result<Response, Refused> {
+    let mut fields = Fields::parse(&body)?;
+    let invoice = fields.required_text("invoiceId", 128);
+    let means = Means {
+        amount: fields.positive_usd("amountUsd"),
+        network: fields.word("network", NETWORKS, Network::parse),
+        currency: fields.word("currency", "USDT, USDC", Currency::parse),
+    };
+    fields.finish()?;
+    let paid = sandbox::pay(&state.app, &invoice_id(invoice)?, means).await?;
+    let view = PaidView {
+        success: true,
+        tx_hash: paid.tx_hash,
+        network: NetworkWord(paid.network),
+        currency: CurrencyWord(paid.currency),
+        amount_usd: Money(paid.amount),
+    };
+    Ok((StatusCode::OK, axum::Json(view)).into_response())
+}
+
+/// Sets a simulated chain's mood or replaces its newest blocks: `{network, mode?, behind?, reorg?, keep?}`. `reorg`
+/// says how many blocks; `keep` what becomes of the transfers in them: gone (false, or left out), mined again in
+/// place (true), or so many blocks later.
+pub async fn chain(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    body: JsonBody,
+) -> Result<Response, Refused> {
+    let mut fields = Fields::parse(&body)?;
+    let network = fields.required_word("network", NETWORKS, Network::parse);
+    let mood = fields.word("mode", "ok, down, lagging, lying", ChainMood::parse);
+    let behind = fields.whole("behind", 0, MANY_BLOCKS).unwrap_or(USUAL_LAG);
+    let depth = fields.whole("reorg", 1, MANY_BLOCKS);
+    let keep = match fields.flag("keep") {
+        Some(true) => Keep::Later(0),
+        Some(false) => Keep::Nothing,
+        None => fields.whole("keep", 0, MANY_BLOCKS).map_or(Keep::Nothing, Keep::Later),
+    };
+    fields.finish()?;
+    let network = network.ok_or_else(|| Refusal::field("network", "is required"))?;
+    let order = ChainOrder { mood, behind, reorg: depth.map(|depth| (depth, keep)) };
+    let now = sandbox::move_chain(&state.app, network, order).await?;
+    let view = serde_json::json!({
+        "success": true,
+        "network": network.as_str(),
+        "mode": now.mood.as_str(),
+        "head": now.head,
+    });
     Ok((StatusCode::OK, axum::Json(view)).into_response())
 }

@@ -1,11 +1,50 @@
-//! Playing the outside world in sandbox mode: moving a profile's meter and the supplier's mood.
+//! Playing the outside world in sandbox mode: moving a profile's meter and the supplier's mood, paying invoices on
+//! simulated chains, and making those chains misbehave.
 
 use crate::app::App;
+use crate::chain::Chain;
+use crate::chain::sim::SimChain;
+pub use crate::chain::sim::{Keep, Mood as ChainMood};
 use crate::domain::esim::{EsimStatus, Usage};
+use crate::domain::ids::InvoiceId;
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
-use crate::store::orders;
+use crate::ops::deposits;
+use crate::store::{invoices, orders};
 use crate::supplier::sim::Mood;
+
+/// How an invoice is paid. What is left out is as the invoice asks for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Means {
+    pub amount: Option<Usd>,
+    pub network: Option<Network>,
+    pub currency: Option<Currency>,
+}
+
+pub struct Payment {
+    pub tx_hash: String,
+    pub network: Network,
+    pub currency: Currency,
+    pub amount: Usd,
+}
+
+/// What a simulated chain is told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChainOrder {
+    pub mood: Option<ChainMood>,
+    /// How many blocks a lagging node lacks.
+    pub behind: i64,
+    /// How many blocks to replace, and what becomes of the transfers in them.
+    pub reorg: Option<(i64, Keep)>,
+}
+
+/// How a simulated chain stands.
+pub struct ChainState {
+    pub mood: ChainMood,
+    pub head: i64,
+}
 
 /// Uses data on a profile, installs it or lets it expire, as a phone would.
 pub async fn move_usage(
@@ -23,4 +62,42 @@ pub async fn move_usage(
 
 pub async fn set_mood(app: &App, mood: Mood, delay_ms: i64, count: Option<i64>) -> Result<()> {
     app.sim.behave(mood, delay_ms, count, app.now()).await
+}
+
+/// Sends a transfer to an invoice's address on a simulated chain, as its customer would.
+pub async fn pay(app: &App, invoice: &InvoiceId, means: Means) -> Result<Payment> {
+    let id = invoice.clone();
+    let invoice =
+        app.store.read(move |tx| invoices::by_id(tx, &id)).await?.ok_or(Refusal::InvoiceNotFound)?;
+    let network = means.network.unwrap_or(invoice.network);
+    let currency = means.currency.unwrap_or(invoice.currency);
+    let amount = means.amount.unwrap_or(invoice.amount);
+    if network.kind() != invoice.network.kind() {
+        let message = format!("has no addresses like those of {}", invoice.network.as_str());
+        return Err(Refusal::field("network", message).into());
+    }
+    let chain = simulated(app, network)?;
+    if !chain.tokens().iter().any(|token| token.currency == currency) {
+        return Err(Refusal::UnsupportedPair(deposits::pairs(app)).into());
+    }
+    let tx_hash = chain.pay(&invoice.address, currency, amount).await?;
+    Ok(Payment { tx_hash, network, currency, amount })
+}
+
+/// Makes a simulated chain behave, or forget its newest blocks.
+pub async fn move_chain(app: &App, network: Network, order: ChainOrder) -> Result<ChainState> {
+    let chain = simulated(app, network)?;
+    if let Some(mood) = order.mood {
+        chain.behave(mood, order.behind).await?;
+    }
+    if let Some((depth, keep)) = order.reorg {
+        chain.reorg(depth, keep).await?;
+    }
+    Ok(ChainState { mood: chain.mood().await?, head: chain.head().await? })
+}
+
+fn simulated(app: &App, network: Network) -> Result<&SimChain> {
+    let message = format!("{} is not simulated here: it is switched off or has real nodes", network.as_str());
+    let refused = || Refusal::field("network", message);
+    Ok(app.sim_chains.get(&network).ok_or_else(refused)?)
 }
