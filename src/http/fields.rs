@@ -126,16 +126,50 @@ impl<'a> Fields<'a> {
         found
     }
 
-    pub fn positive_usd(&mut self, field: &str) -> Option<Usd> {
+    pub fn required_word<T>(
+        &mut self,
+        field: &str,
+        allowed: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        self.word(field, allowed, parse)
+    }
+
+    fn usd(&mut self, field: &str) -> Option<Usd> {
         let raw = self.raw(field)?;
         let is_number = raw.starts_with(|c: char| c == '-' || c.is_ascii_digit());
         match (is_number, Usd::parse(raw)) {
-            (true, Ok(amount)) if amount.is_positive() => return Some(amount),
-            (true, Ok(_)) => self.wrong(field, "must be more than 0"),
+            (true, Ok(amount)) => return Some(amount),
             (true, Err(error)) => self.wrong(field, error.as_str()),
             (false, _) => self.wrong(field, "must be a number"),
         }
         None
+    }
+
+    pub fn positive_usd(&mut self, field: &str) -> Option<Usd> {
+        let amount = self.usd(field)?;
+        if !amount.is_positive() {
+            self.wrong(field, "must be more than 0");
+            return None;
+        }
+        Some(amount)
+    }
+
+    /// An amount from `least` to `most`.
+    pub fn required_usd(&mut self, field: &str, least: Usd, most: Usd) -> Option<Usd> {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        let amount = self.usd(field)?;
+        if amount < least {
+            self.wrong(field, format!("must be at least {least}"));
+        } else if amount > most {
+            self.wrong(field, format!("must be at most {most}"));
+        }
+        Some(amount)
     }
 
     pub fn whole(&mut self, field: &str, least: i64, most: i64) -> Option<i64> {
@@ -150,6 +184,11 @@ impl<'a> Fields<'a> {
                 None
             }
         }
+    }
+
+    /// `true` or `false`, if it is one of them; what else it may be is for the caller to ask.
+    pub fn flag(&self, field: &str) -> Option<bool> {
+        serde_json::from_str(self.raw(field)?).ok()
     }
 
     /// A quantity of data in GB, as megabytes. Not money: rounded to the megabyte.

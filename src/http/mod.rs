@@ -1,6 +1,7 @@
 //! The HTTP doors. Every route is on this page; what surrounds every request is in `doorway.rs`.
 
 mod auth;
+mod deposits;
 mod docs;
 mod doorway;
 mod fields;
@@ -8,6 +9,7 @@ mod limits;
 mod openapi;
 mod pages;
 mod partner;
+mod pay;
 mod plans;
 mod problem;
 mod sandbox;
@@ -62,6 +64,9 @@ pub fn router(app: App) -> Router {
     let (partner_api, description) = OpenApiRouter::with_openapi(openapi::base(&app.settings.base_url))
         .routes(routes!(partner::balance))
         .routes(routes!(partner::transactions))
+        .routes(routes!(deposits::open))
+        .routes(routes!(deposits::verify))
+        .routes(routes!(deposits::get))
         .routes(routes!(partner::plans))
         .routes(routes!(partner::place_order, partner::list_orders))
         .routes(routes!(partner::get_order))
@@ -76,6 +81,7 @@ pub fn router(app: App) -> Router {
         .route("/docs", get(docs::page))
         .route("/esim/{token}", get(pages::install))
         .route("/qr/{file}", get(pages::qr))
+        .route("/pay/{invoice}", get(pay::page))
         .route("/style.css", get(pages::style))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready));

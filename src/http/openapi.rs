@@ -14,7 +14,7 @@ use utoipa::openapi::{
     OpenApiBuilder, Ref, RefOr, ResponseBuilder, SecurityRequirement, ServerBuilder, Type,
 };
 
-const INTRODUCTION: &str = "Buy eSIM data plans at wholesale prices from a prepaid wallet.\n\n\
+const INTRODUCTION: &str = "Buy eSIM data plans at wholesale prices from a prepaid wallet, which is funded with stablecoins.\n\n\
 Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC. \
 Send a `partnerRefId` with every purchase: the same reference is the same purchase, however often it is sent.";
 
@@ -28,6 +28,7 @@ pub fn base(server: &str) -> OpenApi {
         .build();
     let tags = [
         ("wallet", "The prepaid wallet and its statement"),
+        ("deposits", "Funding the wallet with stablecoins"),
         ("plans", "What can be bought"),
         ("orders", "Buying eSIMs"),
         ("top-ups", "More data on an existing eSIM"),
@@ -43,6 +44,14 @@ pub fn base(server: &str) -> OpenApi {
 /// What each operation may refuse besides what all of them do.
 #[rustfmt::skip]
 const REFUSALS: &[(&str, u16, &str)] = &[
+    ("openDeposit", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
+    ("openDeposit", 422, "UNSUPPORTED_PAIR, with the pairs that work"),
+    ("openDeposit", 429, "RATE_LIMITED: too many requests, or five invoices are open on this network; Retry-After says for how long"),
+    ("verifyDeposit", 404, "INVOICE_NOT_FOUND"),
+    ("verifyDeposit", 409, "TRANSFER_ALREADY_USED: the transaction was credited to another account"),
+    ("verifyDeposit", 422, "TX_NOT_FOR_INVOICE: the transaction does not pay this invoice; TX_FAILED: it was reverted"),
+    ("verifyDeposit", 503, "CHAIN_UNAVAILABLE or OVERLOADED: nothing is lost, try again"),
+    ("getDeposit", 404, "INVOICE_NOT_FOUND"),
     ("placeOrder", 402, "INSUFFICIENT_BALANCE"),
     ("placeOrder", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
     ("placeOrder", 404, "PLAN_NOT_FOUND"),

@@ -39,7 +39,7 @@ pub fn guard(headers: &mut HeaderMap) {
     headers.insert("x-robots-tag", HeaderValue::from_static("noindex, nofollow"));
 }
 
-fn page(status: StatusCode, template: &impl Template) -> Result<Response, Refused> {
+pub fn page(status: StatusCode, template: &impl Template) -> Result<Response, Refused> {
     let html = template.render().map_err(Error::fault)?;
     let mut response = (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();
     guard(response.headers_mut());
@@ -139,11 +139,11 @@ pub async fn qr(
     Ok(response)
 }
 
-fn encode(text: &str) -> Result<QRCode, Error> {
+pub fn encode(text: &str) -> Result<QRCode, Error> {
     QRBuilder::new(text).ecl(ECL::M).build().map_err(|error| Error::fault(format!("QR code: {error:?}")))
 }
 
-fn svg(code: &QRCode) -> String {
+pub fn svg(code: &QRCode) -> String {
     SvgBuilder::default().shape(Shape::Square).margin(QUIET).to_str(code)
 }
 

@@ -28,9 +28,9 @@ const CODE_CHARS: usize = 64;
 /// A client that has to come back should leave the supplier a moment.
 const RETRY_SECONDS: &str = "2";
 
-type Answer = Result<Response, Refused>;
+pub type Answer = Result<Response, Refused>;
 
-fn json(status: StatusCode, body: &impl Serialize) -> Answer {
+pub fn json(status: StatusCode, body: &impl Serialize) -> Answer {
     let bytes = serde_json::to_vec(body).map_err(crate::error::Error::fault)?;
     Ok((status, [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes)
         .into_response())
@@ -138,6 +138,7 @@ pub async fn transactions(
         amount_usd: Money(line.change),
         balance_usd: Money(line.balance),
         order_id: line.order,
+        invoice_id: line.invoice.map(|id| id.to_string()),
         note: line.note,
         created_at: iso(line.at),
     });

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::wire::{CancelReasonWord, Money};
+use super::wire::{CancelReasonWord, CurrencyWord, Money, NetworkWord};
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 
@@ -90,6 +90,17 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reason: Option<CancelReasonWord>,
+    /// With UNSUPPORTED_PAIR: what can be paid in, by what.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub pairs: Vec<PairView>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Pair)]
+pub struct PairView {
+    pub currency: CurrencyWord,
+    pub network: NetworkWord,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -131,12 +142,13 @@ fn extra_header(refusal: &Refusal) -> Option<(HeaderName, HeaderValue)> {
         Refusal::Unauthenticated => {
             Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("X-B2B-Key realm=\"partner\"")))
         }
-        Refusal::RateLimited { retry_after_secs } => {
+        Refusal::RateLimited { retry_after_secs } | Refusal::TooManyInvoices { retry_after_secs } => {
             Some((header::RETRY_AFTER, HeaderValue::from(*retry_after_secs)))
         }
-        Refusal::Overloaded | Refusal::SupplierUnavailable { .. } | Refusal::CarrierUnavailable => {
-            Some((header::RETRY_AFTER, HeaderValue::from_static("1")))
-        }
+        Refusal::Overloaded
+        | Refusal::SupplierUnavailable { .. }
+        | Refusal::CarrierUnavailable
+        | Refusal::ChainUnavailable => Some((header::RETRY_AFTER, HeaderValue::from_static("1"))),
         Refusal::RequestTimeout => Some((header::CONNECTION, HeaderValue::from_static("close"))),
         _ => None,
     }
@@ -165,6 +177,7 @@ fn problem(refusal: Option<&Refusal>, request_id: &str) -> Problem {
         shortfall_usd: None,
         price_usd: None,
         reason: None,
+        pairs: Vec::new(),
     };
     match refusal {
         Some(Refusal::Invalid(fields)) => {
@@ -179,6 +192,13 @@ fn problem(refusal: Option<&Refusal>, request_id: &str) -> Problem {
         }
         Some(Refusal::PriceChanged { price }) => body.price_usd = Some(Money(*price)),
         Some(Refusal::NotCancellable(reason)) => body.reason = Some(CancelReasonWord(*reason)),
+        Some(Refusal::UnsupportedPair(pairs)) => {
+            let pair = |&(currency, network): &(_, _)| PairView {
+                currency: CurrencyWord(currency),
+                network: NetworkWord(network),
+            };
+            body.pairs = pairs.iter().map(pair).collect();
+        }
         _ => {}
     }
     body

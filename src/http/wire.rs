@@ -9,9 +9,12 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{Number, PartialSchema, ToSchema};
 
+use super::deposits::PaymentStatus;
 use crate::app::App;
 use crate::domain::esim::EsimStatus;
+use crate::domain::invoice::{InvoiceException, InvoiceStatus};
 use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
 use crate::domain::order::{self, CancelReason, Order, OrderStatus};
 use crate::domain::plan::{Plan, PlanType};
 use crate::domain::time::Time;
@@ -75,6 +78,11 @@ vocabulary! {
     EsimStatusWord EsimStatus "EsimStatus";
     PlanTypeWord PlanType "PlanType";
     CancelReasonWord CancelReason "CancelReason";
+    NetworkWord Network "Network";
+    CurrencyWord Currency "Currency";
+    InvoiceStatusWord InvoiceStatus "DepositStatus";
+    InvoiceExceptionWord InvoiceException "DepositException";
+    PaymentStatusWord PaymentStatus "PaymentStatus";
 }
 
 /// The type of plan to list, and what is listed when none is named.
@@ -96,6 +104,11 @@ pub fn iso(time: Time) -> String {
 /// To the microsecond: for a time that must come back as it was.
 pub fn iso_exact(time: Time) -> String {
     formatted(time, "%Y-%m-%dT%H:%M:%S%.6fZ")
+}
+
+/// For people.
+pub fn readable(time: Time) -> String {
+    formatted(time, "%-d %B %Y, %H:%M UTC")
 }
 
 fn formatted(time: Time, form: &str) -> String {
@@ -142,7 +155,8 @@ pub struct TransactionView {
     /// Position on the statement, counted from 1.
     #[schema(example = 2, minimum = 1)]
     pub line: i64,
-    /// ORDER, TOPUP, FAILED, CANCELLED, REFUND, CREDIT or DEBIT.
+    /// ORDER, TOPUP, FAILED, CANCELLED, REFUND, CREDIT, DEBIT, DEPOSIT, REVERSAL (of a deposit that vanished from its
+    /// chain), ASSIGNED (money that was nobody's) or PAYOUT.
     #[schema(example = "ORDER")]
     pub r#type: String,
     /// Positive when money came in.
@@ -151,6 +165,9 @@ pub struct TransactionView {
     pub balance_usd: Money,
     #[schema(required = true)]
     pub order_id: Option<String>,
+    /// The invoice that a deposit counts for.
+    #[schema(required = true)]
+    pub invoice_id: Option<String>,
     /// A note by the operator.
     #[schema(required = true)]
     pub note: Option<String>,

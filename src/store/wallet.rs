@@ -1,10 +1,12 @@
 //! The wallet row: the only balance that is kept rather than summed. It moves by one conditional statement,
 //! so there is no gap between look and leap, and each move takes the next line number of the wallet's statement.
 
+use super::transfers;
 use super::tx::{Tx, params, queries};
-use crate::domain::ids::AccountNo;
+use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
+use crate::domain::transfer::TransferId;
 use crate::error::{Error, Result};
 
 queries! {
@@ -19,7 +21,7 @@ queries! {
     SUSPEND = "UPDATE wallets SET suspended = ?2 WHERE account = ?1";
     HELD = "SELECT CAST(COALESCE(SUM(price), 0) AS BIGINT) FROM orders
             WHERE account = ?1 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
-    STATEMENT = "SELECT p.line, e.kind, p.amount, p.balance, p.order_id, e.at, e.note
+    STATEMENT = "SELECT p.line, e.kind, p.amount, p.balance, p.order_id, e.at, e.note, p.transfer
                  FROM postings p JOIN entries e ON e.id = p.entry
                  WHERE p.wallet = ?1 AND p.line < ?2 AND e.at >= ?3 AND e.at < ?4
                  ORDER BY p.line DESC LIMIT ?5";
@@ -45,6 +47,8 @@ pub struct StatementLine {
     pub change: Usd,
     pub balance: Usd,
     pub order: Option<String>,
+    /// What the transfer behind this line was a payment for.
+    pub invoice: Option<InvoiceId>,
     pub at: crate::domain::time::Time,
     pub note: Option<String>,
 }
@@ -114,15 +118,29 @@ pub struct StatementQuery {
 
 /// Lines of a wallet's statement, newest first.
 pub fn statement(tx: &mut Tx, account: AccountNo, query: &StatementQuery) -> Result<Vec<StatementLine>> {
-    tx.all(STATEMENT, params![account, query.before_line, query.from, query.to, query.limit], |row| {
-        Ok(StatementLine {
+    let values = params![account, query.before_line, query.from, query.to, query.limit];
+    let found = tx.all(STATEMENT, values, |row| {
+        let line = StatementLine {
             line: row.int(0)?,
             kind: row.text(1)?,
             change: row.usd(2)?.negated(),
             balance: row.usd(3)?,
             order: row.opt_text(4)?,
+            invoice: None,
             at: row.time(5)?,
             note: row.opt_text(6)?,
-        })
-    })
+        };
+        Ok((line, row.opt_text(7)?))
+    })?;
+    // Few lines are deposits: a look at the key for each of them is cheaper than a join for every line.
+    let mut lines = Vec::with_capacity(found.len());
+    for (mut line, transfer) in found {
+        if let Some(id) = transfer {
+            let id =
+                TransferId::parse(&id).ok_or_else(|| Error::fault("a posting for what is no transfer"))?;
+            line.invoice = transfers::by_id(tx, &id)?.and_then(|transfer| transfer.invoice);
+        }
+        lines.push(line);
+    }
+    Ok(lines)
 }

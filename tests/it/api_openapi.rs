@@ -10,12 +10,15 @@ use crate::shapes::API;
 /// Every operation of the service specification 4.1 and of the contract 4 that this build has.
 const OPERATIONS: &[(&str, &str)] = &[
     ("get", "/balance"),
+    ("get", "/balance/deposit/{invoiceId}"),
     ("get", "/balance/transactions"),
     ("get", "/orders"),
     ("get", "/orders/{iccid}/topup-plans"),
     ("get", "/orders/{iccid}/usage"),
     ("get", "/orders/{id}"),
     ("get", "/plans"),
+    ("post", "/balance/deposit"),
+    ("post", "/balance/verify-deposit"),
     ("post", "/orders"),
     ("post", "/orders/{iccid}/topup"),
     ("post", "/orders/{id}/cancel"),
@@ -48,7 +51,7 @@ both_databases! {
         assert_eq!(described, wanted);
         // Each of them is there: a stranger is asked who he is, not told that there is nothing.
         for (method, path, _) in operations(&api) {
-            let path = path.replace("{id}", "ord_1").replace("{iccid}", "8900000000000000000");
+            let path = path.replace("{id}", "ord_1").replace("{invoiceId}", "inv_1").replace("{iccid}", "8900000000000000000");
             let request = gateway.client.request(method.to_uppercase().parse().unwrap(), format!("{}{path}", gateway.base));
             assert_eq!(reply(request).await.problem(401), "UNAUTHENTICATED", "{method} {path}");
         }
@@ -70,7 +73,12 @@ both_databases! {
                 expected.push("400");
             }
             if operation["requestBody"].is_object() {
-                expected.extend(["202", "402", "404", "408", "409", "413", "415", "422", "502"]);
+                expected.extend(["408", "413", "415", "422"]);
+                let buys = path.contains("/orders");
+                expected.extend(if buys { &["202", "402", "404", "409", "502"][..] } else { &[] });
+            }
+            if path.ends_with("/verify-deposit") {
+                expected.extend(["404", "409"]);
             }
             if path.contains('{') {
                 expected.push("404");
@@ -127,6 +135,19 @@ both_databases! {
             let iccid = &api["paths"][format!("{API}/orders/{{iccid}}/{door}")][method]["parameters"][0];
             assert_eq!((&iccid["name"], &iccid["schema"]["pattern"]), (&json!("iccid"), &json!("^[0-9]{19,20}$")), "{door}");
         }
+        let request = &schemas["DepositRequest"];
+        assert_eq!(request["required"], json!(["amountUsd", "currency"]));
+        let amount = &request["properties"]["amountUsd"];
+        assert_eq!((&amount["minimum"], &amount["maximum"]), (&json!(10), &json!(1_000_000)));
+        for (schema, words) in [
+            ("Currency", json!(["USDT", "USDC"])),
+            ("Network", json!(["BASE", "POLYGON", "ARBITRUM", "TRON"])),
+            ("DepositStatus", json!(["PENDING", "CONFIRMING", "CONFIRMED", "EXPIRED"])),
+            ("DepositException", json!(["UNDER", "OVER", "LATE"])),
+            ("PaymentStatus", json!(["CONFIRMING", "CONFIRMED", "ORPHANED", "REVERSED"])),
+        ] {
+            assert_eq!(schemas[schema]["enum"], words, "{schema}");
+        }
         let request = &schemas["OrderRequest"];
         assert_eq!(request["required"], json!(["packageCode"]));
         assert_eq!(request["properties"]["partnerRefId"]["maxLength"], 128);
@@ -141,7 +162,17 @@ both_databases! {
         let api = description(gateway).await;
         let order = gateway.order("JP-1GB-7D").await;
         let iccid = order["iccid"].as_str().unwrap();
+        let body = json!({ "amountUsd": 25, "currency": "USDC" });
+        let invoice = gateway.post(&format!("{API}/balance/deposit"), body).await.expect(200);
+        let invoice = invoice["invoiceId"].as_str().unwrap();
+        gateway.sandbox("pay", json!({ "invoiceId": invoice })).await;
+        let verified = gateway.until("the deposit is credited", async || {
+            let answer = gateway.post(&format!("{API}/balance/verify-deposit"), json!({ "invoiceId": invoice })).await.expect(200);
+            (answer["status"] == "CONFIRMED").then_some(answer)
+        }).await;
+        fits(&api, &json!({ "$ref": "#/components/schemas/DepositVerified" }), &verified, "DepositVerified");
         for (path, operation) in [
+            (format!("/balance/deposit/{invoice}"), "/balance/deposit/{invoiceId}"),
             ("/balance".to_string(), "/balance"),
             ("/balance/transactions".into(), "/balance/transactions"),
             ("/plans?country=JP".into(), "/plans"),

@@ -108,6 +108,7 @@ both_databases! {
           "amountUsd": -0.82,
           "balanceUsd": 999.18,
           "createdAt": "…Z",
+          "invoiceId": null,
           "line": 2,
           "note": null,
           "orderId": "ord_…",

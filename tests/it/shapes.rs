@@ -2,8 +2,11 @@
 //! that a snapshot shows the rest to the letter. `money` looks at the text itself: a parsed number hides noise.
 
 use serde_json::{Map, Value, json};
+use simgate::chain::address;
 use simgate::domain::esim::{is_iccid, luhn_digit};
 use simgate::domain::money::Usd;
+use simgate::domain::network::AddressKind;
+use simgate::domain::transfer::parse_tx_hash;
 
 pub const API: &str = "/api/b2b/v1";
 pub const ORDERS: &str = "/api/b2b/v1/orders";
@@ -26,7 +29,7 @@ pub fn mask(value: &Value) -> Value {
 fn mask_field(name: &str, value: &Value) -> Value {
     let Value::String(text) = value else { return mask(value) };
     match name {
-        "id" | "orderId" => json!(format!("{}…", id_prefix(text))),
+        "id" | "orderId" | "invoiceId" => json!(format!("{}…", id_prefix(text))),
         "orderNo" => {
             assert!(is_order_no(text), "{text}");
             json!("SG…")
@@ -35,7 +38,7 @@ fn mask_field(name: &str, value: &Value) -> Value {
             assert!(is_iccid(text) && text.as_bytes()[18] == luhn_digit(&text[..18]), "{text}");
             json!("89…")
         }
-        "createdAt" | "asOf" | "expiresAt" | "until" => {
+        "createdAt" | "asOf" | "expiresAt" | "confirmedAt" | "until" => {
             assert!(is_time(text), "{text}");
             json!("…Z")
         }
@@ -48,7 +51,15 @@ fn mask_field(name: &str, value: &Value) -> Value {
             assert_eq!((parts.len(), parts[0]), (3, "LPA:1"), "{text}");
             json!(format!("LPA:1${}$SIM-…", parts[1]))
         }
-        "qrCodeUrl" | "installUrl" => json!(absolute(text)),
+        "txHash" => {
+            assert!(parse_tx_hash(AddressKind::Evm, text).is_some(), "{text}");
+            json!("0x…")
+        }
+        "depositAddress" => {
+            assert!(address::bytes(AddressKind::Evm, text).is_some(), "{text}");
+            json!("0x…")
+        }
+        "qrCodeUrl" | "installUrl" | "checkoutUrl" => json!(absolute(text)),
         "requestId" => json!("…"),
         _ => value.clone(),
     }
@@ -59,7 +70,7 @@ fn mask_field(name: &str, value: &Value) -> Value {
 pub fn id_prefix(text: &str) -> &str {
     let (prefix, rest) = text.split_once('_').unwrap_or_else(|| panic!("no prefix: {text}"));
     assert!(rest.len() >= 22 && rest.bytes().all(|b| b.is_ascii_alphanumeric()), "{text}");
-    assert!(["ord", "top", "ptn", "key"].contains(&prefix), "{text}");
+    assert!(["ord", "top", "ptn", "key", "inv"].contains(&prefix), "{text}");
     &text[..=prefix.len()]
 }
 

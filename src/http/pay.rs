@@ -1,0 +1,222 @@
+//! The page where a person pays an invoice: what, where, by which network, and how it stands. Plain HTML, no
+//! script. The invoice's id opens it, so the page is guarded like the install page and asks nothing from elsewhere.
+
+use askama::Template;
+use axum::extract::State as FromState;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+
+use super::State;
+use super::auth::Anyone;
+use super::deposits::{PaymentStatus, invoice_id};
+use super::fields::Segment;
+use super::pages;
+use super::problem::Refused;
+use super::wire::readable;
+use crate::app::App;
+use crate::config::{Mode, NetworkSettings};
+use crate::domain::invoice::InvoiceStatus;
+use crate::domain::money::Usd;
+use crate::domain::network::{AddressKind, Network};
+use crate::domain::time::Time;
+use crate::ops::deposits::{self, Deposit, Payment};
+
+/// While something may still happen the page looks again by itself.
+const REFRESH_SECONDS: &str = "5";
+const MINUTE_MICROS: i64 = 60_000_000;
+
+#[derive(Template)]
+#[template(path = "pay.html")]
+struct PayPage {
+    title: String,
+    sandbox: Option<Sandbox>,
+    state: Standing,
+    amount: String,
+    due: Option<Due>,
+    network: &'static str,
+    payments: Vec<Row>,
+    invoice: String,
+    refreshes: bool,
+}
+
+/// What a visitor of a sandbox must know before a real wallet is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sandbox {
+    Simulated,
+    /// A sandbox that watches a real chain.
+    Staging,
+}
+
+/// Where the invoice stands, in words.
+struct Standing {
+    word: &'static str,
+    headline: String,
+    detail: String,
+}
+
+/// How to pay what is missing.
+struct Due {
+    amount: String,
+    address: Vec<String>,
+    qr: String,
+    /// A link that a wallet on this device understands.
+    uri: Option<String>,
+    /// Each network that the address exists on, with its tokens.
+    accepted: Vec<String>,
+}
+
+struct Row {
+    hash: String,
+    amount: String,
+    network: &'static str,
+    status: String,
+}
+
+pub async fn page(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Segment(id): Segment,
+) -> Result<Response, Refused> {
+    let app = &state.app;
+    let deposit = deposits::show(app, &invoice_id(id)?).await?;
+    let invoice = &deposit.invoice;
+    let refreshes = invoice.status != InvoiceStatus::Confirmed;
+    let token = invoice.currency.as_str();
+    let page = PayPage {
+        title: format!("Pay {} {token} on {}", invoice.amount, invoice.network.name()),
+        sandbox: sandbox(app, invoice.network),
+        state: standing(app, &deposit),
+        amount: format!("{} {token}", invoice.amount),
+        due: due(app, &deposit)?,
+        network: invoice.network.name(),
+        payments: deposit.payments.iter().map(|payment| row(app, payment)).collect(),
+        invoice: invoice.id.to_string(),
+        refreshes,
+    };
+    let mut response = pages::page(StatusCode::OK, &page)?;
+    if refreshes {
+        response.headers_mut().insert(header::REFRESH, HeaderValue::from_static(REFRESH_SECONDS));
+    }
+    Ok(response)
+}
+
+fn terms(app: &App, network: Network) -> Option<&NetworkSettings> {
+    app.settings.settlement.networks.get(&network)
+}
+
+fn sandbox(app: &App, network: Network) -> Option<Sandbox> {
+    match (app.settings.mode, terms(app, network).is_none_or(NetworkSettings::is_simulated)) {
+        (Mode::Sandbox, true) => Some(Sandbox::Simulated),
+        (Mode::Sandbox, false) => Some(Sandbox::Staging),
+        (Mode::Live, _) => None,
+    }
+}
+
+fn standing(app: &App, deposit: &Deposit) -> Standing {
+    let Deposit { invoice, paid, required_confirmations, .. } = deposit;
+    let (due, token) = (invoice.due(paid), invoice.currency.as_str());
+    let still_due = if due.is_positive() { format!(" Still due: {due} {token}.") } else { String::new() };
+    let (headline, detail) = match invoice.status {
+        InvoiceStatus::Pending => (
+            "Waiting for your payment".to_string(),
+            format!(
+                "Pay within {}: this invoice is open until {}.",
+                left(invoice.expires_at, app.now()),
+                readable(invoice.expires_at)
+            ),
+        ),
+        InvoiceStatus::Confirming => {
+            let seen = deposit.confirmations().min(*required_confirmations);
+            (
+                format!("Payment seen: {seen} of {required_confirmations} confirmations"),
+                format!(
+                    "{} USD are on the chain. Large amounts also wait until the network calls their block \
+                     final.{still_due}",
+                    paid.received
+                ),
+            )
+        }
+        InvoiceStatus::Confirmed => {
+            ("Payment confirmed".to_string(), format!("{} USD were credited.{still_due}", paid.credited))
+        }
+        InvoiceStatus::Expired => (
+            "This invoice has expired".to_string(),
+            format!(
+                "It was open until {}. If you have paid already, wait: what arrives is still credited. If you have \
+                 not, ask for a new invoice.",
+                readable(invoice.expires_at)
+            ),
+        ),
+    };
+    Standing { word: invoice.status.as_str(), headline, detail }
+}
+
+/// The time that is left, in words.
+fn left(until: Time, now: Time) -> String {
+    match (until.micros() - now.micros()) / MINUTE_MICROS {
+        minutes if minutes >= 120 => format!("{} hours", minutes / 60),
+        minutes if minutes >= 2 => format!("{minutes} minutes"),
+        1 => "1 minute".into(),
+        _ => "less than a minute".into(),
+    }
+}
+
+fn due(app: &App, deposit: &Deposit) -> Result<Option<Due>, Refused> {
+    let invoice = &deposit.invoice;
+    let amount = invoice.due(&deposit.paid);
+    if !amount.is_positive() {
+        return Ok(None);
+    }
+    Ok(Some(Due {
+        amount: format!("{amount} {}", invoice.currency.as_str()),
+        address: groups_of_four(&invoice.address),
+        qr: pages::svg(&pages::encode(&invoice.address)?),
+        uri: wallet_uri(app, deposit, amount),
+        accepted: accepted(app, invoice.network.kind()),
+    }))
+}
+
+fn groups_of_four(address: &str) -> Vec<String> {
+    let letters: Vec<char> = address.chars().collect();
+    letters.chunks(4).map(|four| four.iter().collect()).collect()
+}
+
+/// EIP-681: a call of `transfer` on the token's contract, on this chain.
+fn wallet_uri(app: &App, deposit: &Deposit, amount: Usd) -> Option<String> {
+    let invoice = &deposit.invoice;
+    if invoice.network.kind() != AddressKind::Evm {
+        return None;
+    }
+    let token =
+        terms(app, invoice.network)?.tokens.iter().find(|token| token.currency == invoice.currency)?;
+    let (contract, chain) = (&token.contract, invoice.network.chain_id());
+    let (address, units) = (&invoice.address, amount.micros());
+    Some(format!("ethereum:{contract}@{chain}/transfer?address={address}&uint256={units}"))
+}
+
+fn accepted(app: &App, kind: AddressKind) -> Vec<String> {
+    let of_kind = app.settings.settlement.networks.iter().filter(|(network, _)| network.kind() == kind);
+    let tokens = |terms: &NetworkSettings| {
+        terms.tokens.iter().map(|token| token.currency.as_str()).collect::<Vec<_>>().join(" or ")
+    };
+    of_kind.map(|(network, terms)| format!("{} on {}", tokens(terms), network.name())).collect()
+}
+
+fn row(app: &App, payment: &Payment) -> Row {
+    let Payment { transfer, confirmations } = payment;
+    let network = transfer.id.network;
+    let required = terms(app, network).map_or(network.confirmations(), |terms| terms.confirmations);
+    Row {
+        hash: transfer.id.tx_hash.clone(),
+        amount: format!("{} {}", transfer.amount, transfer.currency.as_str()),
+        network: network.name(),
+        status: match PaymentStatus::of(transfer) {
+            PaymentStatus::Confirming => {
+                format!("confirming, {} of {required}", confirmations.min(&required))
+            }
+            PaymentStatus::Confirmed => "confirmed".into(),
+            PaymentStatus::Orphaned => "dropped by the network; it may come back".into(),
+            PaymentStatus::Reversed => "taken back by the network; it may come back".into(),
+        },
+    }
+}
