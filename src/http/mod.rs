@@ -1,11 +1,13 @@
 //! The HTTP doors. Every route is on this page; what surrounds every request is in `doorway.rs`.
 
+mod agentic;
 mod auth;
 mod deposits;
 mod docs;
 mod doorway;
 mod fields;
 mod limits;
+mod mailed;
 mod openapi;
 mod pages;
 mod partner;
@@ -75,18 +77,29 @@ pub fn router(app: App) -> Router {
         .routes(routes!(partner::top_up))
         .routes(routes!(partner::get_usage))
         .split_for_parts();
+    let (agentic_api, _) = OpenApiRouter::<State>::new()
+        .routes(routes!(agentic::request_otp))
+        .routes(routes!(agentic::verify_otp))
+        .routes(routes!(agentic::list_tokens))
+        .routes(routes!(agentic::revoke_token))
+        .split_for_parts();
     let description = openapi::complete(description);
     let mut router = partner_api
+        .merge(agentic_api)
         .route("/api/b2b/v1/openapi.json", get(describe))
         .route("/docs", get(docs::page))
         .route("/esim/{token}", get(pages::install))
         .route("/qr/{file}", get(pages::qr))
         .route("/pay/{invoice}", get(pay::page))
+        .route("/not-me/{link}", get(mailed::not_me).post(mailed::silence))
+        .route("/not-me/{link}/undo", post(mailed::unsilence))
+        .route("/revoke-token/{link}", get(mailed::revocation).post(mailed::revoke))
         .route("/style.css", get(pages::style))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready));
     if app.settings.mode == Mode::Sandbox {
         router = router
+            .route("/sandbox/outbox", get(sandbox::outbox))
             .route("/sandbox/usage", post(sandbox::usage))
             .route("/sandbox/supplier", post(sandbox::supplier));
     }
