@@ -1,5 +1,6 @@
 //! Behaviour through the public doors, on both databases. Start with `harness.rs`.
 
+mod api_deposits;
 mod api_errors;
 mod api_keys;
 mod api_lists;
