@@ -14,6 +14,7 @@ mod api_usage;
 mod api_wallet;
 mod chain_nodes;
 mod commands;
+mod commands_settlement;
 mod fire_cancel;
 mod fire_clients;
 mod fire_crash;
