@@ -13,6 +13,7 @@ mod api_topups;
 mod api_usage;
 mod api_wallet;
 mod chain_nodes;
+mod chain_sim;
 mod commands;
 mod commands_settlement;
 mod fire_cancel;
