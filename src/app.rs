@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::chain::Chain;
@@ -45,8 +45,8 @@ pub struct Parts {
     pub sim_chains: BTreeMap<Network, Arc<SimChain>>,
     /// Who is looking at a chain for which invoice.
     pub looks: Looks,
-    /// Wakes the scanners: somebody is about to pay.
-    pub scan_now: Notify,
+    /// Counts what scanners need not wait for: somebody is about to pay.
+    pub expected: watch::Sender<u64>,
     /// What is on sale. Watchers hear of every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
@@ -104,7 +104,7 @@ impl App {
             chains,
             sim_chains,
             looks: Looks::default(),
-            scan_now: Notify::new(),
+            expected: watch::Sender::new(0),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
             keys: ArcSwap::from_pointee(KeyRing::default()),
             tokens: Seen::default(),

@@ -149,7 +149,7 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
         Ok(invoice)
     };
     let invoice = app.store.write(new.account.0, make).await?;
-    app.scan_now.notify_waiters();
+    app.expected.send_modify(|count| *count += 1);
     let required_confirmations = terms.confirmations;
     Ok(Deposit { invoice, payments: Vec::new(), paid: Paid::default(), required_confirmations })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use metrics::gauge;
 
-use super::settle;
+use super::{resting, settle};
 use crate::app::App;
 use crate::chain::{Chain, Tip, Trouble, Watched};
 use crate::domain::ids::secret_text;
@@ -16,6 +16,7 @@ use crate::domain::time::Time;
 use crate::domain::transfer::{Block, Sighting, TransferId};
 use crate::error::{Error, Result};
 use crate::store::cursors::{self, Cursor};
+use crate::store::tx::Tx;
 use crate::store::{addresses, invoices, meta, transfers};
 use crate::vault;
 
@@ -25,9 +26,6 @@ const RENEW_MS: i64 = 2_000;
 /// A round looks at so many ranges at most, so that a long catch-up does not keep finished transfers waiting.
 const RANGES: usize = 50;
 const HOUR_MS: i64 = 3_600_000;
-const DAY_MS: i64 = 24 * HOUR_MS;
-/// Resting addresses are asked for in such parts.
-const BALANCES_AT_ONCE: i64 = 100;
 
 /// What stopped a round: the chain, which will be back, or us.
 pub enum Halt {
@@ -64,11 +62,15 @@ fn rhythm(network: Network, simulated: bool) -> Rhythm {
     }
 }
 
+/// How many blocks come in this time, about.
+pub fn blocks_in(app: &App, network: Network, millis: i64) -> i64 {
+    millis / rhythm(network, app.sim_chains.contains_key(&network)).block_ms
+}
+
 /// Blocks that are looked at again in every round: at least 64, and two minutes. An invoice that was made while a
 /// round was running, and a block that was replaced, are found by it.
 pub fn overlap(app: &App, network: Network) -> i64 {
-    let rhythm = rhythm(network, app.sim_chains.contains_key(&network));
-    (120_000 / rhythm.block_ms).max(64)
+    blocks_in(app, network, 120_000).max(64)
 }
 
 /// One network's scanner. What it keeps in memory only saves work.
@@ -124,13 +126,13 @@ impl Scanner {
         if !self.take_turn(app, &tip).await? {
             return Ok(Pace::Easy);
         }
-        self.load_watched(app).await?;
         let network = self.network();
-        let read = move |tx: &mut crate::store::tx::Tx| {
+        let read = move |tx: &mut Tx| {
             let cursor = cursors::get(tx, network)?.ok_or_else(|| Error::fault("a turn without a cursor"))?;
             Ok((cursor, cursors::newest_blocks(tx, network, 1)?.pop()))
         };
         let (mut cursor, newest) = app.store.read(read).await?;
+        self.load_watched(app, &cursor).await?;
         if let Some(newest) = newest {
             if newest.number > tip.head.number {
                 // This node has not got as far as we have been: it is behind, and knows nothing new.
@@ -150,7 +152,7 @@ impl Scanner {
         self.scan(app, cursor, &tip).await?;
         self.settle(app, &tip).await?;
         self.expire(app).await?;
-        self.look_at_resting(app, &tip).await?;
+        resting::look(app, &*self.chain, &tip).await?;
         gauge!("simgate_chain_head_age_seconds", "network" => network.as_str())
             .set((app.now().micros() - tip.head.time.micros()) as f64 / 1e6);
         Ok(if self.watched.is_empty() { Pace::Easy } else { Pace::Brisk })
@@ -190,13 +192,16 @@ impl Scanner {
         app.store.finish(lane(self.network()), move |tx| cursors::release(tx, &holder)).await
     }
 
-    async fn load_watched(&mut self, app: &App) -> Result<()> {
+    /// What is to be searched for in the blocks that come next. After a long absence those are old blocks, in
+    /// which addresses were paid that nobody would watch today.
+    async fn load_watched(&mut self, app: &App, cursor: &Cursor) -> Result<()> {
         let (kind, now) = (self.network().kind(), app.now());
+        let as_of = now.min(cursor.scanned_time);
         let version = app.store.read(meta::versions).await?.addresses;
         let fresh =
             self.watched_as_of.is_some_and(|(loaded, at)| loaded == version && now < at.plus_millis(HOUR_MS));
         if !fresh {
-            let found = app.store.read(move |tx| addresses::watched(tx, kind, now)).await?;
+            let found = app.store.read(move |tx| addresses::watched(tx, kind, as_of)).await?;
             self.watched = Watched::new(kind, found);
             self.watched_as_of = Some((version, now));
             self.seen_head = None;
@@ -313,7 +318,7 @@ impl Scanner {
     /// Closes unpaid invoices, never ahead of the scanner: a payment made in time is found first.
     async fn expire(&self, app: &App) -> Result<()> {
         let (network, now) = (self.network(), app.now());
-        let due = move |tx: &mut crate::store::tx::Tx| {
+        let due = move |tx: &mut Tx| {
             let Some(cursor) = cursors::get(tx, network)? else { return Ok(None) };
             let before = cursor.scanned_time.min(now);
             Ok(invoices::any_due(tx, network, before)?.then_some(before))
@@ -322,56 +327,6 @@ impl Scanner {
             app.store.finish(lane(network), move |tx| invoices::expire(tx, network, before, now)).await?;
         }
         Ok(())
-    }
-
-    /// Once a day: addresses that no block is searched for any more. Whatever moved there since the last look is
-    /// searched for in the blocks between.
-    async fn look_at_resting(&self, app: &App, tip: &Tip) -> Result<(), Halt> {
-        let (network, now) = (self.network(), app.now());
-        let cursor = app.store.read(move |tx| cursors::get(tx, network)).await?;
-        if cursor.is_none_or(|cursor| cursor.balances_at.plus_millis(DAY_MS) > now) {
-            return Ok(());
-        }
-        let (kind, mut after) = (network.kind(), String::new());
-        loop {
-            let from = after.clone();
-            let page = move |tx: &mut crate::store::tx::Tx| {
-                addresses::resting(tx, kind, now, &from, BALANCES_AT_ONCE)
-            };
-            let part = app.store.read(page).await?;
-            let Some(last) = part.last().cloned() else { break };
-            for token in self.chain.tokens() {
-                let held = self.chain.balances(token.currency, &part).await?;
-                for (address, amount) in part.iter().zip(held) {
-                    let (name, currency) = (address.clone(), token.currency);
-                    let known = app
-                        .store
-                        .read(move |tx| cursors::checked_balance(tx, network, &name, currency))
-                        .await?;
-                    let unknown = known.is_none() && amount.is_positive();
-                    if unknown || known.is_some_and(|(before, _)| before != amount) {
-                        // An address rests for a day at most before it is looked at for the first time.
-                        let rhythm = rhythm(network, app.sim_chains.contains_key(&network));
-                        let since =
-                            known.map_or(tip.head.number - 2 * DAY_MS / rhythm.block_ms, |(_, block)| block);
-                        self.search(app, address, since.max(0), tip.head.number).await?;
-                    }
-                    let (name, block) = (address.clone(), tip.head.number);
-                    app.store
-                        .finish(lane(network), move |tx| {
-                            cursors::check_balance(tx, network, &name, currency, amount, block)
-                        })
-                        .await?;
-                }
-            }
-            after = last;
-        }
-        Ok(app.store.finish(lane(network), move |tx| cursors::balances_done(tx, network, now)).await?)
-    }
-
-    async fn search(&self, app: &App, address: &str, from: i64, to: i64) -> Result<(), Halt> {
-        let one = Watched::new(self.network().kind(), [address.to_string()]);
-        look(app, &*self.chain, &one, from, to).await
     }
 }
 
@@ -387,6 +342,6 @@ pub async fn look(app: &App, chain: &dyn Chain, watched: &Watched, from: i64, to
 }
 
 /// A network's writes follow each other.
-fn lane(network: Network) -> i64 {
+pub fn lane(network: Network) -> i64 {
     -1 - network as i64
 }

@@ -25,7 +25,7 @@ queries! {
     INSERT = "INSERT INTO addresses (address, kind, fingerprint, idx, account, watch_until, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     WATCH = "UPDATE addresses SET watch_until = ?2 WHERE address = ?1 AND watch_until < ?2";
     WATCHED = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until > ?2";
-    RESTING = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until <= ?2 AND address > ?3 ORDER BY address LIMIT ?4";
+    RESTING = "SELECT address, watch_until FROM addresses WHERE kind = ?1 AND watch_until <= ?2 AND address > ?3 ORDER BY address LIMIT ?4";
     FIND = select_address!("WHERE address = ?1");
     LIST = select_address!("ORDER BY kind, fingerprint, idx");
 }
@@ -94,9 +94,15 @@ pub fn watched(tx: &mut Tx, kind: AddressKind, now: Time) -> Result<Vec<String>>
     tx.all(WATCHED, params![kind.as_str(), now], |row| row.text(0))
 }
 
-/// What is looked at once a day, in the order of the addresses, after `after`.
-pub fn resting(tx: &mut Tx, kind: AddressKind, now: Time, after: &str, limit: i64) -> Result<Vec<String>> {
-    tx.all(RESTING, params![kind.as_str(), now, after, limit], |row| row.text(0))
+/// What is looked at once a day, and since when, in the order of the addresses, after `after`.
+pub fn resting(
+    tx: &mut Tx,
+    kind: AddressKind,
+    now: Time,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<(String, Time)>> {
+    tx.all(RESTING, params![kind.as_str(), now, after, limit], |row| Ok((row.text(0)?, row.time(1)?)))
 }
 
 pub fn find(tx: &mut Tx, address: &str) -> Result<Option<Address>> {
