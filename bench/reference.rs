@@ -195,6 +195,7 @@ fn order(number: i64, key: &str) -> Order {
         data_mb: 1024,
         duration_days: 7,
         price: Usd::from_micros(820_000),
+        spot: Usd::ZERO,
         cost: Usd::from_micros(740_000),
         supplier: "sim".into(),
         key_id: key.into(),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::chain::Chain;

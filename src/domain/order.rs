@@ -82,6 +82,8 @@ pub struct Order {
     pub duration_days: i64,
     /// What was charged.
     pub price: Usd,
+    /// What was taken off the list price to make the amount of a checkout unique.
+    pub spot: Usd,
     pub cost: Usd,
     pub supplier: String,
     pub key_id: String,

@@ -75,6 +75,8 @@ pub enum Refusal {
     TooManyInvoices {
         retry_after_secs: u64,
     },
+    TooManyCheckouts,
+    CouponInvalid,
     TxNotForInvoice,
     TxFailed,
     TransferAlreadyUsed,

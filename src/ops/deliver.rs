@@ -55,6 +55,14 @@ pub(super) async fn and_wait(app: &App, order: Order, balance: Usd) -> Result<Re
     }
 }
 
+/// Sees an order through that nobody waits for here.
+pub(super) async fn finish(app: App, order: Order) {
+    let id = order.id.clone();
+    if let Err(error) = pursue(app, order).await {
+        tracing::error!(order = %id, %error, "an order could not be finished now");
+    }
+}
+
 /// The refusal that a caller gets for a failed order.
 pub(super) fn refusal_of(order: &Order) -> Refusal {
     match order.failure.as_ref().map(|failure| failure.code.as_str()) {
@@ -185,7 +193,7 @@ async fn fulfil(
         }),
         None => None,
     };
-    let (now, entry) = (app.now(), Entry::fulfilled(&order.id, order.price, supplier, order.cost));
+    let (now, entry) = (app.now(), Entry::fulfilled(&order.id, order.price, order.spot, supplier, order.cost));
     let mut done = order.clone();
     let waiting = order.clone();
     let delivered = esim.clone();

@@ -202,6 +202,7 @@ fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
         data_mb: offer.data_mb,
         duration_days: offer.duration_days,
         price: offer.price,
+        spot: Usd::ZERO,
         cost: offer.cost,
         supplier: offer.supplier.clone(),
         key_id: draft.buyer.key_id.clone(),

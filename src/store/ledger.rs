@@ -42,10 +42,10 @@ queries! {
     HELD_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status = 'PROVISIONING' THEN -o.price ELSE 0 END AS BIGINT) FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'held' GROUP BY order_id) h ON h.order_id = o.id
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status = 'PROVISIONING' THEN -o.price ELSE 0 END LIMIT 10";
-    SALES_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price ELSE 0 END AS BIGINT)
+    SALES_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price - o.spot ELSE 0 END AS BIGINT)
         FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'sales' GROUP BY order_id) h ON h.order_id = o.id
-        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price ELSE 0 END LIMIT 10";
+        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price - o.spot ELSE 0 END LIMIT 10";
     COST_MISSING = "SELECT o.id, CAST(COALESCE(h.total, 0) - o.cost AS BIGINT) FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account LIKE 'cost:%' GROUP BY order_id) h ON h.order_id = o.id
         WHERE o.status IN ('FULFILLED', 'CANCELLING') AND COALESCE(h.total, 0) <> o.cost LIMIT 10";
@@ -56,15 +56,15 @@ queries! {
                    FROM orders WHERE seq IS NOT NULL GROUP BY account) s ON s.account = w.account
         WHERE w.placed <> COALESCE(s.placed, 0) OR w.failed <> COALESCE(s.failed, 0) LIMIT 10";
     TRANSFERS_OFF = "SELECT t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT),
-            CAST(COALESCE(s.cash, 0) - CASE WHEN t.state IN ('CREDITED', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END AS BIGINT)
+            CAST(COALESCE(s.cash, 0) - CASE WHEN t.state IN ('CREDITED', 'HELD', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END AS BIGINT)
         FROM transfers t LEFT JOIN (SELECT transfer,
                 SUM(CASE WHEN account LIKE 'cash:%' THEN amount ELSE 0 END) AS cash,
-                SUM(CASE WHEN account IN ('wallet', 'receivable') THEN -amount ELSE 0 END) AS owner,
+                SUM(CASE WHEN account IN ('wallet', 'receivable', 'held') THEN -amount ELSE 0 END) AS owner,
                 SUM(CASE WHEN account = 'unmatched' THEN -amount ELSE 0 END) AS unmatched
             FROM postings WHERE transfer IS NOT NULL GROUP BY transfer) s
         ON s.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
-        WHERE COALESCE(s.cash, 0) <> CASE WHEN t.state IN ('CREDITED', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END
-           OR COALESCE(s.owner, 0) <> CASE WHEN t.state IN ('CREDITED', 'ASSIGNED') THEN t.amount ELSE 0 END
+        WHERE COALESCE(s.cash, 0) <> CASE WHEN t.state IN ('CREDITED', 'HELD', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END
+           OR COALESCE(s.owner, 0) <> CASE WHEN t.state IN ('CREDITED', 'HELD', 'ASSIGNED') THEN t.amount ELSE 0 END
            OR COALESCE(s.unmatched, 0) <> CASE WHEN t.state = 'UNMATCHED' THEN t.amount ELSE 0 END LIMIT 10";
     TRANSFER_PURSE_OFF = "SELECT p.entry, p.amount FROM postings p JOIN transfers t
         ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod backup;
 pub mod cash;
 pub mod catalog;
+pub mod checkouts;
 pub mod claims;
 pub mod cursors;
 pub mod esims;
@@ -152,6 +153,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("audit", audit::ALL),
         ("cash", cash::ALL),
         ("catalog", catalog::ALL),
+        ("checkouts", checkouts::ALL),
         ("claims", claims::ALL),
         ("cursors", cursors::ALL),
         ("esims", esims::ALL),

@@ -21,7 +21,7 @@ macro_rules! select_order {
                     o.duration_days, o.price, o.cost, o.supplier, o.key_id, o.status, o.ask_until, o.created_at,
                     o.updated_at, o.failure_code, o.failure_detail,
                     s.order_id, s.profile, s.iccid, s.activation, s.install_by,
-                    s.usage_status, s.total_mb, s.used_mb, s.as_of, s.expires_at
+                    s.usage_status, s.total_mb, s.used_mb, s.as_of, s.expires_at, o.spot
              FROM orders o LEFT JOIN esims s ON s.order_id = COALESCE(o.esim_order, o.id) ",
             $tail
         )
@@ -40,9 +40,12 @@ queries! {
     INSERT = "INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
                   duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16)";
+    INSERT_PAID = "INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
+                  duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at, spot)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16, ?17)";
     HOLD (Postgres) = "WITH w AS (
-            UPDATE wallets SET balance = balance - CAST(?11 AS BIGINT), lines = lines + 1, placed = placed + CAST(?3 AS BIGINT)
-            WHERE account = CAST(?2 AS BIGINT) AND balance >= CAST(?11 AS BIGINT) RETURNING lines, balance, placed),
+            UPDATE wallets SET balance = balance - CAST(?11 AS BIGINT), lines = lines + 1, placed = placed + CAST(?3 AS BIGINT), numbers = numbers + CAST(?3 AS BIGINT)
+            WHERE account = CAST(?2 AS BIGINT) AND balance >= CAST(?11 AS BIGINT) RETURNING lines, balance, numbers),
         c AS (INSERT INTO claims (account, reference, order_id)
             SELECT CAST(?2 AS BIGINT), CAST(?5 AS TEXT), CAST(?1 AS TEXT) FROM w WHERE CAST(?5 AS TEXT) IS NOT NULL),
         e AS (INSERT INTO entries (id, kind, at) SELECT CAST(?17 AS TEXT), CAST(?18 AS TEXT), CAST(?16 AS BIGINT) FROM w),
@@ -52,11 +55,11 @@ queries! {
             SELECT CAST(?17 AS TEXT), 2, CAST(?21 AS TEXT), CAST(?22 AS BIGINT), NULL, NULL, NULL, CAST(?1 AS TEXT) FROM w),
         o AS (INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
                 duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at)
-            SELECT CAST(?1 AS TEXT), CAST(?2 AS BIGINT), CASE WHEN CAST(?3 AS BIGINT) = 1 THEN placed END, CAST(?4 AS TEXT),
+            SELECT CAST(?1 AS TEXT), CAST(?2 AS BIGINT), CASE WHEN CAST(?3 AS BIGINT) = 1 THEN numbers END, CAST(?4 AS TEXT),
                 CAST(?5 AS TEXT), CAST(?6 AS TEXT), CAST(?7 AS TEXT), CAST(?8 AS TEXT), CAST(?9 AS BIGINT), CAST(?10 AS BIGINT),
                 CAST(?11 AS BIGINT), CAST(?12 AS BIGINT), CAST(?13 AS TEXT), CAST(?14 AS TEXT), 'PROVISIONING',
                 CAST(?15 AS BIGINT), CAST(?16 AS BIGINT), CAST(?16 AS BIGINT) FROM w)
-        SELECT balance, placed FROM w";
+        SELECT balance, numbers FROM w";
     FULFIL = "UPDATE orders SET status = 'FULFILLED', updated_at = ?2
               WHERE id = ?1 AND status = 'PROVISIONING' RETURNING account";
     FULFIL_ALL (Postgres) = "WITH o AS (
@@ -70,7 +73,8 @@ queries! {
         p AS (INSERT INTO postings (entry, leg, account, amount, order_id)
             SELECT CAST(?7 AS TEXT), v.leg, v.account, v.amount, CAST(?1 AS TEXT) FROM o CROSS JOIN (VALUES
                 (1, CAST(?9 AS TEXT), CAST(?10 AS BIGINT)), (2, CAST(?11 AS TEXT), CAST(?12 AS BIGINT)),
-                (3, CAST(?13 AS TEXT), CAST(?14 AS BIGINT)), (4, CAST(?15 AS TEXT), CAST(?16 AS BIGINT))) v (leg, account, amount)
+                (3, CAST(?13 AS TEXT), CAST(?14 AS BIGINT)), (4, CAST(?15 AS TEXT), CAST(?16 AS BIGINT)),
+                (5, CAST(?17 AS TEXT), CAST(?18 AS BIGINT))) v (leg, account, amount)
             WHERE v.account IS NOT NULL)
         SELECT w.balance FROM o JOIN wallets w ON w.account = o.account";
     FAIL = "UPDATE orders SET status = 'FAILED', updated_at = ?2, failure_code = ?3, failure_detail = ?4
@@ -231,6 +235,15 @@ fn insert_params<'a>(order: &'a Order, seq: Param<'a>) -> Vec<Param<'a>> {
     ]
 }
 
+/// Stores an order that a transfer pays for, with its entry. Its number was taken before.
+pub fn begin_paid(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<()> {
+    wallet::count_order(tx, order.account)?;
+    let mut values = insert_params(order, Param::from(order.seq));
+    values.push(Param::from(order.spot));
+    tx.execute(INSERT_PAID, &values)?;
+    ledger::insert(tx, entry, order.created_at, ledger::Note::default(), None)
+}
+
 /// `PROVISIONING → FULFILLED` with the profile (orders) and the sale. Answers the balance now, or `None` when
 /// the order was not waiting for this: it has ended already, or the profile belongs to another order.
 pub fn fulfil(
@@ -252,7 +265,7 @@ pub fn fulfil(
             Param::from(&entry.id),
             Param::from(entry.kind.as_str()),
         ];
-        for leg in 0..4 {
+        for leg in 0..5 {
             values.push(Param::from(names.get(leg)));
             values.push(Param::from(entry.postings.get(leg).map(|posting| posting.amount)));
         }
@@ -463,6 +476,7 @@ fn read_order(row: &Row) -> Result<Order> {
         data_mb: row.int(8)?,
         duration_days: row.int(9)?,
         price: row.usd(10)?,
+        spot: row.usd(30)?,
         cost: row.usd(11)?,
         supplier: row.text(12)?,
         key_id: row.text(13)?,

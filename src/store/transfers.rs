@@ -4,7 +4,7 @@
 use super::ledger::{self, Note};
 use super::meta::{self, Version};
 use super::tx::{Row, Tx, params, queries};
-use super::{addresses, invoices, wallet};
+use super::{addresses, checkouts, invoices, wallet};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
@@ -70,7 +70,10 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
     let (invoice, noted) = match known {
         None => {
             let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(Noted::Foreign) };
-            let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
+            let (account, invoice) = match address.account {
+                Some(owner) => (Some(owner), invoices::at(tx, &seen.recipient, seen.block.time)?),
+                None => payer_of(tx, seen)?,
+            };
             let values = params![
                 network.as_str(),
                 tx_hash,
@@ -82,7 +85,7 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
                 seen.block.number,
                 &seen.block.hash,
                 seen.block.time,
-                address.account,
+                account,
                 invoice.as_ref().map(InvoiceId::as_str),
                 now
             ];
@@ -110,10 +113,45 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
             (transfer.invoice, Noted::Moved)
         }
     };
-    if let Some(invoice) = &invoice {
-        invoices::restate(tx, invoice, dust, now)?;
-    }
+    restate(tx, invoice.as_ref(), dust, now)?;
     Ok(noted)
+}
+
+/// A payment to the house is known by its exact amount: whose checkout asked for it at that time.
+fn payer_of(tx: &mut Tx, seen: &Sighting) -> Result<(Option<AccountNo>, Option<InvoiceId>)> {
+    if seen.currency != Currency::Usdt {
+        return Ok((None, None));
+    }
+    let found = checkouts::at(tx, seen.id.network, &seen.recipient, seen.amount, seen.block.time)?;
+    Ok(found.map_or((None, None), |(id, account)| (Some(account), Some(id))))
+}
+
+/// Something about the payment of an invoice changed, be it a deposit or a checkout.
+fn restate(tx: &mut Tx, invoice: Option<&InvoiceId>, dust: Usd, now: Time) -> Result<()> {
+    match invoice {
+        Some(id) if checkouts::touch(tx, id, now)? => Ok(()),
+        Some(id) => invoices::restate(tx, id, dust, now),
+        None => Ok(()),
+    }
+}
+
+/// A final transfer that pays for a checkout, waiting to be posted.
+pub struct Claimed {
+    pub transfer: Transfer,
+    pub invoice: InvoiceId,
+}
+
+/// The transfer, if it still waits in this block.
+pub fn claim(tx: &mut Tx, id: &TransferId, block_hash: &str) -> Result<Option<Claimed>> {
+    let Some(transfer) = by_id(tx, id)? else { return Ok(None) };
+    let here = transfer.block.as_ref().is_some_and(|block| block.hash == block_hash);
+    let invoice = transfer.invoice.clone().filter(|_| here && transfer.state.is_open());
+    Ok(invoice.map(|invoice| Claimed { transfer, invoice }))
+}
+
+/// It pays for an order now. False when somebody else was first.
+pub fn hold(tx: &mut Tx, transfer: &Transfer, now: Time) -> Result<bool> {
+    end(tx, transfer, TransferState::Held, transfer.account, now)
 }
 
 fn end(
@@ -153,9 +191,7 @@ pub fn credit(
         return Ok(None);
     }
     ledger::post(tx, &entry, now, Note::default(), false)?;
-    if let Some(invoice) = &transfer.invoice {
-        invoices::restate(tx, invoice, dust, now)?;
-    }
+    restate(tx, transfer.invoice.as_ref(), dust, now)?;
     Ok(Some(state))
 }
 
@@ -184,11 +220,12 @@ pub fn vanish(
     }
     let posted = matches!(
         transfer.state,
-        TransferState::Credited | TransferState::Assigned | TransferState::Unmatched
+        TransferState::Credited | TransferState::Held | TransferState::Assigned | TransferState::Unmatched
     );
     let state = match transfer.state {
         TransferState::Seen | TransferState::Orphaned => TransferState::Orphaned,
         TransferState::Credited
+        | TransferState::Held
         | TransferState::Assigned
         | TransferState::Unmatched
         | TransferState::Reversed => TransferState::Reversed,
@@ -227,9 +264,7 @@ pub fn vanish(
         (false, _) if state == transfer.state && !transfer.state.is_open() => Vanished::TooLate,
         (false, _) => Vanished::Harmless,
     };
-    if let Some(invoice) = &transfer.invoice {
-        invoices::restate(tx, invoice, dust, now)?;
-    }
+    restate(tx, transfer.invoice.as_ref(), dust, now)?;
     Ok(Some(vanished))
 }
 

@@ -1,0 +1,65 @@
+-- A request to pay for one plan with an exact amount. Its number is the order's, taken when it is made.
+CREATE TABLE checkouts (
+    id             TEXT    NOT NULL PRIMARY KEY,
+    account        INTEGER NOT NULL,
+    token          TEXT    NOT NULL,
+    seq            INTEGER NOT NULL,
+    package_code   TEXT    NOT NULL,
+    plan_name      TEXT    NOT NULL,
+    family         TEXT    NOT NULL,
+    data_mb        INTEGER NOT NULL,
+    duration_days  INTEGER NOT NULL,
+    supplier       TEXT    NOT NULL,
+    cost           INTEGER NOT NULL,
+    list_price     INTEGER NOT NULL,
+    amount         INTEGER NOT NULL CHECK (amount > 0),
+    network        TEXT    NOT NULL,
+    address        TEXT    NOT NULL,
+    customer_email TEXT,
+    status         TEXT    NOT NULL,
+    order_id       TEXT,
+    reserved       INTEGER NOT NULL,
+    origin         TEXT    NOT NULL,
+    created_at     INTEGER NOT NULL,
+    expires_at     INTEGER NOT NULL,
+    late_until     INTEGER NOT NULL,
+    updated_at     INTEGER NOT NULL
+) STRICT;
+-- No two checkouts that could still be paid ask for the same amount at the same address.
+CREATE UNIQUE INDEX checkouts_by_amount ON checkouts (network, address, amount) WHERE reserved = 1;
+CREATE INDEX checkouts_of_amount ON checkouts (address, amount);
+CREATE INDEX checkouts_due ON checkouts (network, expires_at) WHERE status = 'OPEN';
+CREATE INDEX checkouts_unpaid ON checkouts (account, created_at) WHERE status IN ('OPEN', 'EXPIRED');
+CREATE INDEX checkouts_by_origin ON checkouts (origin, created_at) WHERE status IN ('OPEN', 'EXPIRED');
+CREATE UNIQUE INDEX checkouts_by_order ON checkouts (order_id) WHERE order_id IS NOT NULL;
+
+-- Where the next amount below a price is on an address: amounts are handed out in a fixed shuffled order, so the
+-- next one is the one that was used longest ago.
+CREATE TABLE amount_rings (
+    network TEXT    NOT NULL,
+    address TEXT    NOT NULL,
+    price   INTEGER NOT NULL,
+    ring    INTEGER NOT NULL,
+    next    INTEGER NOT NULL,
+    PRIMARY KEY (network, address, price, ring)
+) STRICT, WITHOUT ROWID;
+
+-- A caller's Idempotency-Key, for ever.
+CREATE TABLE checkout_keys (
+    account  INTEGER NOT NULL,
+    name     TEXT    NOT NULL,
+    body     TEXT    NOT NULL,
+    checkout TEXT    NOT NULL,
+    PRIMARY KEY (account, name)
+) STRICT, WITHOUT ROWID;
+
+-- The house addresses that checkouts are paid to, in the order in which they came into use.
+ALTER TABLE addresses ADD COLUMN serves INTEGER;
+CREATE UNIQUE INDEX addresses_serving ON addresses (kind, fingerprint, serves) WHERE serves IS NOT NULL;
+
+-- The tiny discount that made an amount unique: a sale is what was charged and this.
+ALTER TABLE orders ADD COLUMN spot INTEGER NOT NULL DEFAULT 0;
+
+-- How many order numbers a wallet has given out: checkouts take one before they are paid, if ever.
+ALTER TABLE wallets ADD COLUMN numbers INTEGER NOT NULL DEFAULT 0;
+UPDATE wallets SET numbers = placed;
