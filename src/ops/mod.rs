@@ -23,6 +23,7 @@ pub mod reports;
 pub mod restore;
 pub mod sandbox;
 pub mod scan;
+pub mod search;
 pub mod settle;
 pub mod tokens;
 pub mod topups;

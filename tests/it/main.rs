@@ -9,6 +9,7 @@ mod api_openapi;
 mod api_orders;
 mod api_pages;
 mod api_plans;
+mod api_search;
 mod api_tokens;
 mod api_topups;
 mod api_usage;
