@@ -15,6 +15,7 @@ pub mod network;
 pub mod order;
 pub mod plan;
 pub mod refusal;
+pub mod search;
 pub mod time;
 pub mod token;
 pub mod transfer;

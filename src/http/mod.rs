@@ -14,6 +14,7 @@ mod partner;
 mod pay;
 mod plans;
 mod problem;
+mod products;
 mod sandbox;
 pub mod server;
 mod wire;
@@ -36,6 +37,7 @@ use self::auth::Anyone;
 use self::limits::Limits;
 use self::plans::{Shelf, Shelves};
 use self::problem::Refused;
+use self::products::Products;
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::refusal::Refusal;
@@ -49,6 +51,7 @@ pub struct Shared {
     limits: Limits,
     shelves: ArcSwap<Shelves>,
     empty_shelf: Shelf,
+    products: ArcSwap<Products>,
     description: Bytes,
     docs_page: Bytes,
 }
@@ -82,6 +85,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(agentic::verify_otp))
         .routes(routes!(agentic::list_tokens))
         .routes(routes!(agentic::revoke_token))
+        .routes(routes!(products::search))
         .split_for_parts();
     let description = openapi::complete(description);
     let mut router = partner_api
@@ -114,6 +118,7 @@ pub fn router(app: App) -> Router {
         limits: Limits::new(&app.settings),
         shelves: ArcSwap::from_pointee(prepare_shelves(&app)),
         empty_shelf: Shelf::default(),
+        products: ArcSwap::from_pointee(prepare_products(&app)),
         description,
         docs_page,
         app,
@@ -140,6 +145,14 @@ fn prepare_shelves(app: &App) -> Shelves {
     })
 }
 
+fn prepare_products(app: &App) -> Products {
+    let snapshot = app.catalog.borrow().clone();
+    Products::prepare(snapshot).unwrap_or_else(|error| {
+        tracing::error!(%error, "the catalog cannot be searched");
+        Products::default()
+    })
+}
+
 /// Prepares the catalog anew whenever it changed; until that is done, the old one is served.
 async fn keep_shelves(shared: std::sync::Weak<Shared>) {
     let Some(mut changes) = shared.upgrade().map(|shared| shared.app.catalog.subscribe()) else { return };
@@ -148,6 +161,7 @@ async fn keep_shelves(shared: std::sync::Weak<Shared>) {
         let prepared = tokio::task::spawn_blocking(move || {
             let shelves = prepare_shelves(&shared.app);
             shared.shelves.store(Arc::new(shelves));
+            shared.products.store(Arc::new(prepare_products(&shared.app)));
         });
         if prepared.await.is_err() {
             tracing::error!("preparing the catalog panicked; the old one is still served");

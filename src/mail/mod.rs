@@ -187,11 +187,7 @@ fn address(email: &Email) -> Result<Address, String> {
 fn describe(error: &lettre::transport::smtp::Error) -> String {
     match error.status() {
         Some(code) => format!("the mail server answered {code}"),
-        None => {
-            let cause =
-                std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            format!("{error}{cause}")
-        }
+        None => error.to_string(),
     }
 }
 

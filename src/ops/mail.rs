@@ -137,7 +137,7 @@ async fn send(app: App, mail: Mail) -> Result<()> {
             let again = app.now().plus_millis(pause);
             tracing::warn!(to, why, tries, "a mail could not be sent; trying again");
             let id = mail.id;
-            app.store.finish(LANE, move |tx| mails::hold(tx, &id, held_until, again).map(drop)).await
+            app.store.finish(LANE, move |tx| mails::postpone(tx, &id, held_until, again)).await
         }
     }
 }

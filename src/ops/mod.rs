@@ -25,6 +25,7 @@ pub mod resting;
 pub mod restore;
 pub mod sandbox;
 pub mod scan;
+pub mod search;
 pub mod settle;
 pub mod tokens;
 pub mod topups;

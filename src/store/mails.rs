@@ -13,7 +13,8 @@ queries! {
     DUE = "SELECT id, recipient, data, created_at, next_try, tries, drop_at FROM mails WHERE next_try <= ?1 ORDER BY next_try LIMIT ?2";
     TO = "SELECT id, recipient, data, created_at, next_try, tries, drop_at FROM mails
           WHERE recipient = ?1 AND created_at > ?2 ORDER BY created_at DESC, id DESC LIMIT ?3";
-    MOVE = "UPDATE mails SET next_try = ?3, tries = tries + 1 WHERE id = ?1 AND next_try = ?2";
+    HOLD = "UPDATE mails SET next_try = ?3, tries = tries + 1 WHERE id = ?1 AND next_try = ?2";
+    POSTPONE = "UPDATE mails SET next_try = ?3 WHERE id = ?1 AND next_try = ?2";
     DELETE = "DELETE FROM mails WHERE id = ?1";
     DELETE_OLD = "DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE drop_at < ?1 ORDER BY drop_at LIMIT ?2)";
     WAITING = "SELECT COUNT(*) FROM mails WHERE next_try <= ?1";
@@ -59,9 +60,14 @@ pub fn to(tx: &mut Tx, email: &str, since: Time, limit: i64) -> Result<Vec<Mail>
     tx.all(TO, params![email, since, limit], read_mail)
 }
 
-/// Takes or postpones a mail: nobody else touches it until then. False when somebody moved it first.
+/// Takes a mail to try it: nobody else touches it until then. False when somebody took it first.
 pub fn hold(tx: &mut Tx, id: &MailId, seen: Time, until: Time) -> Result<bool> {
-    Ok(tx.execute(MOVE, params![id.as_str(), seen, until])? == 1)
+    Ok(tx.execute(HOLD, params![id.as_str(), seen, until])? == 1)
+}
+
+/// The try failed; the next one is then. Does nothing when the hold was lost meanwhile.
+pub fn postpone(tx: &mut Tx, id: &MailId, held_until: Time, again: Time) -> Result<()> {
+    tx.execute(POSTPONE, params![id.as_str(), held_until, again]).map(drop)
 }
 
 pub fn remove(tx: &mut Tx, id: &MailId) -> Result<()> {
