@@ -1,6 +1,7 @@
 //! Work that nobody asked for just now. Each job is safe to run on many instances at once.
 
 mod recover;
+mod resting;
 mod scan;
 mod watch;
 
@@ -14,5 +15,6 @@ pub fn start(app: &App, stop: &CancellationToken) {
     app.tasks.spawn(recover::run(app.clone(), stop.clone()));
     for chain in app.chains.values() {
         app.tasks.spawn(scan::run(app.clone(), chain.clone(), stop.clone()));
+        app.tasks.spawn(resting::run(app.clone(), chain.clone(), stop.clone()));
     }
 }
