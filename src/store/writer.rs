@@ -4,7 +4,11 @@
 //! There are no savepoints. A job decides before it writes, so a refusal has nothing to undo. When a job fails
 //! after it wrote, its group is rolled back and every job of it runs again alone. A job may therefore run twice,
 //! also after a COMMIT whose answer was lost: no clock, no randomness, no I/O inside.
+//!
+//! On PostgreSQL, where a statement has a price of its own, jobs of one kind may share their statements
+//! (`Work::run_together`).
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,8 +20,9 @@ use metrics::{counter, gauge, histogram};
 use tokio::sync::oneshot;
 
 use super::postgres::Session;
-use super::sqlite;
 use super::tx::{Db, Tx, sqlite_error};
+use super::{sqlite, wallet};
+use crate::domain::ids::AccountNo;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Fault, FaultKind, Result};
 
@@ -30,25 +35,59 @@ const RECONNECT_FOR: Duration = Duration::from_secs(5);
 /// An ordinary job that has waited this long is refused: its caller has better things to do.
 const JOB_DEADLINE: Duration = Duration::from_secs(10);
 
-/// A business write, hidden behind its answer's type.
-trait Job: Send {
+/// A business write. A plain one is a function over `Tx`.
+pub trait Work: Send + Sized + 'static {
+    type Answer: Send;
+    /// Whether `run_together` does anything.
+    const SHARES: bool = false;
+
+    fn run(&self, tx: &mut Tx) -> Result<Self::Answer>;
+
+    /// Does, for a group of the same kind and in as few statements as it can, what is easy; an answer for each that
+    /// is done. Whoever gets none has written nothing, and `run` does it afterwards in the same transaction.
+    /// PostgreSQL only.
+    fn run_together(_: &mut Tx, group: &[&Self]) -> Result<Vec<Option<Self::Answer>>> {
+        Ok(group.iter().map(|_| None).collect())
+    }
+}
+
+impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send + 'static> Work for F {
+    type Answer = T;
+
+    fn run(&self, tx: &mut Tx) -> Result<T> {
+        self(tx)
+    }
+}
+
+/// Work with its caller, hidden behind its answer's type.
+trait Job: Any + Send {
     /// Runs once more from the start. `Err` means the transaction must be rolled back.
     fn run(&mut self, tx: &mut Tx) -> Result<()>;
+    /// Runs together with those of `others` that are of its kind.
+    fn run_together(&mut self, tx: &mut Tx, others: &mut [Queued]) -> Result<()>;
+    /// Whether it can run together with others, and has not yet.
+    fn would_share(&self) -> bool;
+    fn is_done(&self) -> bool;
     fn answer(self: Box<Self>);
     fn fail(self: Box<Self>, error: Error);
 }
 
-struct Typed<T, F> {
-    body: F,
-    outcome: Option<Result<T>>,
-    reply: oneshot::Sender<Result<T>>,
+struct Typed<W: Work> {
+    work: W,
+    together: bool,
+    outcome: Option<Result<W::Answer>>,
+    reply: oneshot::Sender<Result<W::Answer>>,
 }
 
-impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send> Job for Typed<T, F> {
+fn unharmed<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(Error::fault("a write panicked; the panic message is in the log above")))
+}
+
+impl<W: Work> Job for Typed<W> {
     fn run(&mut self, tx: &mut Tx) -> Result<()> {
         self.outcome = None;
-        let result = catch_unwind(AssertUnwindSafe(|| (self.body)(tx)))
-            .unwrap_or_else(|_| Err(Error::fault("a write panicked; the panic message is in the log above")));
+        let result = unharmed(|| self.work.run(tx));
         match result {
             Err(Error::Refused(_)) if !tx.wrote() => {}
             Err(error) => return Err(error),
@@ -56,6 +95,26 @@ impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send> Job for Typed<T, F> {
         }
         self.outcome = Some(result);
         Ok(())
+    }
+
+    fn run_together(&mut self, tx: &mut Tx, others: &mut [Queued]) -> Result<()> {
+        let mut kin: Vec<&mut Typed<W>> = vec![self];
+        kin.extend(others.iter_mut().filter_map(|other| (&mut *other.job as &mut dyn Any).downcast_mut()));
+        let group: Vec<&W> = kin.iter().map(|job| &job.work).collect();
+        let answers = unharmed(|| W::run_together(tx, &group))?;
+        for (job, answer) in kin.into_iter().zip(answers) {
+            job.together = true;
+            job.outcome = answer.map(Ok);
+        }
+        Ok(())
+    }
+
+    fn would_share(&self) -> bool {
+        W::SHARES && !self.together
+    }
+
+    fn is_done(&self) -> bool {
+        self.outcome.is_some()
     }
 
     fn answer(self: Box<Self>) {
@@ -142,6 +201,15 @@ struct Lane {
     thread: std::thread::JoinHandle<()>,
 }
 
+/// An answer that comes when its group is committed.
+pub struct Pending<T>(oneshot::Receiver<Result<T>>);
+
+impl<T> Pending<T> {
+    pub async fn answer(self) -> Result<T> {
+        self.0.await.map_err(|_| Error::fault("the writer stopped before it answered"))?
+    }
+}
+
 pub struct Writer {
     lanes: Vec<Lane>,
     /// How many ordinary jobs may wait in one lane.
@@ -174,23 +242,19 @@ impl Writer {
     }
 
     /// Jobs of one key run in one lane, one after another: a hot wallet queues in memory, not on its row lock.
-    pub async fn write<T, F>(&self, key: i64, must_finish: bool, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub fn queue<W: Work>(&self, key: i64, must_finish: bool, work: W) -> Result<Pending<W::Answer>> {
         let lane = &self.lanes[(key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize % self.lanes.len()];
         if !must_finish && lane.depth.load(Ordering::Relaxed) >= self.limit {
             return Err(Refusal::Overloaded.into());
         }
         let (reply, answer) = oneshot::channel();
         let deadline = (!must_finish).then(|| Instant::now() + JOB_DEADLINE);
-        let job = Box::new(Typed { body, outcome: None, reply });
+        let job = Box::new(Typed { work, together: false, outcome: None, reply });
         lane.depth.fetch_add(1, Ordering::Relaxed);
         lane.sender
             .send(Queued { key, deadline, job })
             .map_err(|_| Error::fault("the writer has stopped"))?;
-        answer.await.map_err(|_| Error::fault("the writer stopped before it answered"))?
+        Ok(Pending(answer))
     }
 
     /// Runs what is queued and ends the threads.
@@ -269,7 +333,10 @@ fn run_group(connection: &mut Connection, mut group: Vec<Queued>) {
 fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
     let outcome = (|| {
         connection.begin()?;
-        for queued in group.iter_mut() {
+        if let Connection::Postgres { .. } = connection {
+            run_together(connection, group)?;
+        }
+        for queued in group.iter_mut().filter(|queued| !queued.job.is_done()) {
             queued.job.run(&mut connection.tx(false)?)?;
         }
         connection.command("COMMIT")
@@ -278,6 +345,23 @@ fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
         connection.rollback();
     }
     outcome
+}
+
+fn run_together(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
+    let sharing = group.iter().filter(|queued| queued.job.would_share()).count();
+    if sharing > 0 && sharing < group.len() {
+        // Whoever shares goes first, so the rest would come to their wallets out of order.
+        let keys: Vec<AccountNo> = group.iter().map(|queued| AccountNo(queued.key)).collect();
+        wallet::lock_all(&mut connection.tx(false)?, &keys)?;
+    }
+    let mut rest = group;
+    while let Some((first, others)) = rest.split_first_mut() {
+        if first.job.would_share() {
+            first.job.run_together(&mut connection.tx(false)?, others)?;
+        }
+        rest = others;
+    }
+    Ok(())
 }
 
 fn run_alone(connection: &mut Connection, mut queued: Queued, give_up: Instant) {
