@@ -10,9 +10,9 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -28,8 +28,9 @@ use crate::error::{Error, Fault, FaultKind, Result};
 
 const SQLITE_GROUP: usize = 256;
 const POSTGRES_GROUP: usize = 32;
-/// Each checkpoint makes whoever commits at that moment wait for the disk, so they are few.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+const CHECKPOINT_EVERY: Duration = Duration::from_millis(250);
+/// From this many pages on, the log is to be begun anew.
+const LONG_LOG: i64 = 16_000;
 const CONFLICT_TRIES: u32 = 10;
 const RECONNECT_FOR: Duration = Duration::from_secs(5);
 /// An ordinary job that has waited this long is refused: its caller has better things to do.
@@ -147,14 +148,14 @@ pub enum Target {
 }
 
 enum Connection {
-    Sqlite(rusqlite::Connection),
+    Sqlite { connection: rusqlite::Connection, checkpoints: Option<Arc<Checkpoints>> },
     Postgres { url: String, session: Option<Box<Session>> },
 }
 
 impl Connection {
     fn tx(&mut self, rerun: bool) -> Result<Tx<'_>> {
         Ok(match self {
-            Connection::Sqlite(connection) => Tx::new(Db::Sqlite(connection), rerun),
+            Connection::Sqlite { connection, .. } => Tx::new(Db::Sqlite(connection), rerun),
             Connection::Postgres { url, session } => {
                 if session.is_none() {
                     *session = Some(Box::new(Session::connect(url)?));
@@ -166,7 +167,7 @@ impl Connection {
 
     fn command(&mut self, text: &'static str) -> Result<()> {
         match self {
-            Connection::Sqlite(connection) => {
+            Connection::Sqlite { connection, .. } => {
                 let mut statement = connection.prepare_cached(text).map_err(sqlite_error)?;
                 statement.execute([]).map(drop).map_err(sqlite_error)
             }
@@ -181,8 +182,18 @@ impl Connection {
 
     fn begin(&mut self) -> Result<()> {
         match self {
-            Connection::Sqlite(_) => self.command("BEGIN IMMEDIATE"),
+            Connection::Sqlite { .. } => self.command("BEGIN IMMEDIATE"),
             Connection::Postgres { .. } => self.command("BEGIN"),
+        }
+    }
+
+    /// What keeps the database in shape and is best done between two groups.
+    fn tidy(&self) {
+        if let Connection::Sqlite { connection, checkpoints: Some(checkpoints) } = self
+            && checkpoints.nearly_done.swap(false, Ordering::Relaxed)
+            && let Err(error) = sqlite::checkpoint(connection)
+        {
+            tracing::warn!(%error, "the log could not be checkpointed; it grows until it can");
         }
     }
 
@@ -224,10 +235,9 @@ impl Writer {
             let depth = Arc::new(AtomicUsize::new(0));
             let (mut connection, group) = match target {
                 Target::Sqlite { path, serves } => {
-                    if serves {
-                        start_checkpoints(path.clone(), Arc::downgrade(&depth))?;
-                    }
-                    (Connection::Sqlite(sqlite::open_writer(&path)?), SQLITE_GROUP)
+                    let checkpoints = if serves { Some(Checkpoints::start(path.clone())?) } else { None };
+                    let connection = sqlite::open_writer(&path)?;
+                    (Connection::Sqlite { connection, checkpoints }, SQLITE_GROUP)
                 }
                 Target::Postgres { url } => (Connection::Postgres { url, session: None }, POSTGRES_GROUP),
             };
@@ -268,24 +278,40 @@ impl Writer {
     }
 }
 
-/// Grows the log once, then empties it bit by bit beside the writer. When the writer comes to checkpoint by itself,
-/// which it must to start the log anew, little is left to do and nobody waits long.
-fn start_checkpoints(path: PathBuf, alive: std::sync::Weak<AtomicUsize>) -> Result<()> {
-    let work = move || {
-        let run = || {
-            sqlite::grow_wal(&path)?;
-            let connection = sqlite::open_writer(&path)?;
-            while alive.strong_count() > 0 {
-                sqlite::checkpoint(&connection)?;
-                std::thread::sleep(CHECKPOINT_EVERY);
+/// Keeps SQLite's log short without making callers wait long. Only the writer can empty the log, because only then
+/// does nobody add to it, and meanwhile nobody is served. So a thread beside it copies nearly all of the log into the
+/// database first, and then tells the writer to copy the little that has come since.
+struct Checkpoints {
+    nearly_done: AtomicBool,
+}
+
+impl Checkpoints {
+    fn start(path: PathBuf) -> Result<Arc<Checkpoints>> {
+        let checkpoints = Arc::new(Checkpoints { nearly_done: AtomicBool::new(false) });
+        let writer = Arc::downgrade(&checkpoints);
+        let work = move || {
+            if let Err(error) = Checkpoints::keep(&path, &writer) {
+                tracing::warn!(%error, "the log is not checkpointed beside the writer any more; the writer does it");
             }
-            Ok::<(), Error>(())
         };
-        if let Err(error) = run() {
-            tracing::warn!(%error, "the log is not checkpointed beside the writer any more; the writer does it");
+        std::thread::Builder::new().name("checkpoint".into()).spawn(work).map_err(Error::fault)?;
+        Ok(checkpoints)
+    }
+
+    fn keep(path: &Path, writer: &Weak<Checkpoints>) -> Result<()> {
+        sqlite::grow_wal(path)?;
+        let log = sqlite::Log::open(path)?;
+        while let Some(checkpoints) = writer.upgrade() {
+            if log.checkpoint()? >= LONG_LOG {
+                // What came during the first pass: the less is left for the writer, the shorter its callers wait.
+                log.checkpoint()?;
+                checkpoints.nearly_done.store(true, Ordering::Relaxed);
+            }
+            drop(checkpoints);
+            std::thread::sleep(CHECKPOINT_EVERY);
         }
-    };
-    std::thread::Builder::new().name("checkpoint".into()).spawn(work).map(drop).map_err(Error::fault)
+        Ok(())
+    }
 }
 
 fn run_lane(connection: &mut Connection, queue: &Receiver<Queued>, depth: &AtomicUsize, most: usize) {
@@ -311,6 +337,7 @@ fn run_lane(connection: &mut Connection, queue: &Receiver<Queued>, depth: &Atomi
         ready.sort_by_key(|queued| queued.key);
         if !ready.is_empty() {
             run_group(connection, ready);
+            connection.tidy();
         }
     }
 }
