@@ -170,8 +170,16 @@ fn end(
     now: Time,
 ) -> Result<bool> {
     let TransferId { network, tx_hash, position } = &transfer.id;
-    let values =
-        params![network.as_str(), tx_hash, *position, state.as_str(), account, now, transfer.state.as_str()];
+    let values = params![
+        network.as_str(),
+        tx_hash,
+        *position,
+        state.as_str(),
+        account,
+        now,
+        transfer.state.as_str(),
+        transfer.block.as_ref().map(|block| block.hash.as_str())
+    ];
     Ok(tx.execute(END, values)? == 1)
 }
 
