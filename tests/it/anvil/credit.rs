@@ -1,6 +1,5 @@
 //! When a payment counts: after so many confirmations and never before, once, and only while it is on the chain.
 
-use simgate::chain::Chain;
 use simgate::domain::invoice::InvoiceException;
 use simgate::domain::invoice::InvoiceStatus::{Confirmed, Confirming, Expired, Pending};
 use simgate::domain::money::Usd;
