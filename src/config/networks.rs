@@ -132,6 +132,12 @@ impl Settlement {
                     )));
                 }
                 ("", Mode::Sandbox) => sandbox,
+                ("", Mode::Live) => {
+                    let path = kind.account_path();
+                    return Err(ConfigError(format!(
+                        "{name} is empty: live mode needs the extended public key of {path}"
+                    )));
+                }
                 (text, _) => text,
             };
             Xpub::parse(kind, text)
