@@ -23,6 +23,8 @@ use simgate::domain::time::Time;
 use simgate::ops::operator::{self, NewPartner};
 use simgate::ops::orders::{self, Buyer, Purchase};
 use simgate::start::{self, Role};
+use simgate::store::offers::Asked;
+use simgate::store::orders::Sold;
 use simgate::store::tx::Tx;
 use simgate::vault;
 
@@ -104,6 +106,7 @@ async fn fill(url: &str, count: usize) -> Outcome {
                     reference: Some(format!("fill-{:x}", vault::random())),
                     max_price: None,
                     esim_order: None,
+                    customer_email: None,
                 };
                 orders::place(&app, buyers[number % buyers.len()].clone(), purchase)
                     .await
@@ -138,8 +141,13 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         let batch: Vec<Order> = (0..GROUP as i64).map(|n| order(placed + n, &key)).collect();
         group(&connection, |tx| {
             for order in &batch {
-                let reference = order.reference.as_deref();
-                simgate::store::orders::look(tx, order.account, reference, PLAN, "default")?;
+                let asked = Asked {
+                    account: order.account,
+                    reference: order.reference.as_deref(),
+                    package_code: PLAN,
+                    price_list: "default",
+                };
+                simgate::store::offers::look(tx, &asked)?;
                 let entry = Entry::hold(&order.id, order.account, order.price);
                 simgate::store::orders::hold(tx, order, &entry)?
                     .ok_or_else(|| simgate::error::Error::fault("poor"))?;
@@ -148,8 +156,14 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         })?;
         group(&connection, |tx| {
             for order in &batch {
-                let entry = Entry::fulfilled(&order.id, order.price, "sim", order.cost);
-                simgate::store::orders::fulfil(tx, &order.id, order.esim.as_ref(), &entry, order.created_at)?;
+                let entry = Entry::fulfilled(&order.id, order.price, order.spot, "sim", order.cost);
+                let sold = Sold {
+                    order: &order.id,
+                    profile: order.esim.as_ref(),
+                    entry: &entry,
+                    now: order.created_at,
+                };
+                simgate::store::orders::fulfil(tx, &sold)?;
             }
             Ok(())
         })?;
@@ -196,6 +210,7 @@ fn order(number: i64, key: &str) -> Order {
         duration_days: 7,
         price: Usd::from_micros(820_000),
         spot: Usd::ZERO,
+        customer_email: None,
         cost: Usd::from_micros(740_000),
         supplier: "sim".into(),
         key_id: key.into(),

@@ -16,7 +16,6 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::ids::{EntryId, InvoiceId, KeyId, OrderId};
 use crate::domain::network::Network;
-use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::mail::Mailer;
@@ -126,10 +125,6 @@ impl App {
             return Ok(self.sim.clone());
         }
         Err(Error::fault(format!("no supplier is called {name:?}")))
-    }
-
-    pub fn chain(&self, network: Network) -> Result<&Arc<dyn Chain>> {
-        self.chains.get(&network).ok_or_else(|| Refusal::ChainUnavailable.into())
     }
 
     pub fn new_invoice_id(&self) -> InvoiceId {

@@ -1,4 +1,5 @@
--- A request to pay for one plan with an exact amount. Its number is the order's, taken when it is made.
+-- A request to pay for one plan with an exact amount. Its number is the order's, taken when it is made. An amount is
+-- reserved while `released` is 0; afterwards that is the moment at which it had been asked for.
 CREATE TABLE checkouts (
     id             TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     account        BIGINT NOT NULL,
@@ -18,7 +19,7 @@ CREATE TABLE checkouts (
     customer_email TEXT COLLATE "C",
     status         TEXT COLLATE "C" NOT NULL,
     order_id       TEXT COLLATE "C",
-    reserved       BIGINT NOT NULL,
+    released       BIGINT NOT NULL,
     origin         TEXT COLLATE "C" NOT NULL,
     created_at     BIGINT NOT NULL,
     expires_at     BIGINT NOT NULL,
@@ -26,31 +27,19 @@ CREATE TABLE checkouts (
     updated_at     BIGINT NOT NULL
 );
 -- No two checkouts that could still be paid ask for the same amount at the same address.
-CREATE UNIQUE INDEX checkouts_by_amount ON checkouts (network, address, amount) WHERE reserved = 1;
-CREATE INDEX checkouts_of_amount ON checkouts (address, amount);
+CREATE UNIQUE INDEX checkouts_by_amount ON checkouts (address, amount, released);
 CREATE INDEX checkouts_due ON checkouts (network, expires_at) WHERE status = 'OPEN';
-CREATE INDEX checkouts_unpaid ON checkouts (account, created_at) WHERE status IN ('OPEN', 'EXPIRED');
+CREATE INDEX checkouts_unpaid ON checkouts (account, status, created_at) WHERE status IN ('OPEN', 'EXPIRED');
 CREATE INDEX checkouts_by_origin ON checkouts (origin, created_at) WHERE status IN ('OPEN', 'EXPIRED');
 CREATE UNIQUE INDEX checkouts_by_order ON checkouts (order_id) WHERE order_id IS NOT NULL;
 
 -- Where the next amount below a price is on an address: amounts are handed out in a fixed shuffled order, so the
--- next one is the one that was used longest ago.
+-- next one is the one that was handed out longest ago.
 CREATE TABLE amount_rings (
-    network TEXT COLLATE "C" NOT NULL,
     address TEXT COLLATE "C" NOT NULL,
     price   BIGINT NOT NULL,
-    ring    BIGINT NOT NULL,
     next    BIGINT NOT NULL,
-    PRIMARY KEY (network, address, price, ring)
-);
-
--- A caller's Idempotency-Key, for ever.
-CREATE TABLE checkout_keys (
-    account  BIGINT NOT NULL,
-    name     TEXT COLLATE "C" NOT NULL,
-    body     TEXT COLLATE "C" NOT NULL,
-    checkout TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (account, name)
+    PRIMARY KEY (address, price)
 );
 
 -- The house addresses that checkouts are paid to, in the order in which they came into use.
@@ -59,6 +48,8 @@ CREATE UNIQUE INDEX addresses_serving ON addresses (kind, fingerprint, serves) W
 
 -- The tiny discount that made an amount unique: a sale is what was charged and this.
 ALTER TABLE orders ADD COLUMN spot BIGINT NOT NULL DEFAULT 0;
+-- Who gets a receipt when it is delivered.
+ALTER TABLE orders ADD COLUMN customer_email TEXT COLLATE "C";
 
 -- How many order numbers a wallet has given out: checkouts take one before they are paid, if ever.
 ALTER TABLE wallets ADD COLUMN numbers BIGINT NOT NULL DEFAULT 0;

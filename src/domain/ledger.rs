@@ -215,6 +215,13 @@ impl Entry {
         Entry { transfer: Some(transfer.id.clone()), ..entry }
     }
 
+    /// The same, of a transfer that had been nobody's: so much of it pays for the order.
+    pub fn paid_by_assignment(order: &OrderId, transfer: &Transfer, price: Usd) -> Entry {
+        let legs = [(Account::Unmatched, price), (Account::Held, price.negated())];
+        let entry = Entry::new(format!("{order}.hold"), EntryKind::Order, Some(order), &legs);
+        Entry { transfer: Some(transfer.id.clone()), ..entry }
+    }
+
     /// The supplier sold: the held money becomes a sale, and what it cost us becomes a debt to the supplier.
     /// `spot` is what was taken off the list price to make the amount unique.
     pub fn fulfilled(order: &OrderId, price: Usd, spot: Usd, supplier: &'static str, cost: Usd) -> Entry {
@@ -290,9 +297,9 @@ impl Entry {
         Entry::about(transfer, EntryKind::Unmatched, &legs)
     }
 
-    pub fn assigned(transfer: &Transfer, owner: AccountNo) -> Entry {
-        let legs =
-            [(Account::Unmatched, transfer.amount), (Account::Wallet(owner), transfer.amount.negated())];
+    /// A transfer that was nobody's is this account's, or what is left of it after it has paid for an order.
+    pub fn assigned(transfer: &Transfer, owner: AccountNo, amount: Usd) -> Entry {
+        let legs = [(Account::Unmatched, amount), (Account::Wallet(owner), amount.negated())];
         Entry::about(transfer, EntryKind::Assigned, &legs)
     }
 

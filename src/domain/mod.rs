@@ -3,6 +3,7 @@
 
 pub mod account;
 pub mod checkout;
+pub mod client;
 pub mod country;
 pub mod email;
 pub mod esim;

@@ -75,7 +75,13 @@ pub enum Refusal {
     TooManyInvoices {
         retry_after_secs: u64,
     },
-    TooManyCheckouts,
+    TooManyCheckouts {
+        retry_after_secs: u64,
+    },
+    CheckoutEnded,
+    BelowCost {
+        cost: Usd,
+    },
     CouponInvalid,
     TxNotForInvoice,
     TxFailed,

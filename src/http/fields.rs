@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::fmt::Display;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -69,7 +70,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
 }
 
 /// 1 to `most` characters, none of them a control character.
-fn printable(text: &str, most: usize) -> bool {
+pub fn printable(text: &str, most: usize) -> bool {
     let length = text.chars().take(most + 1).count();
     (1..=most).contains(&length) && !text.chars().any(char::is_control)
 }
@@ -121,13 +122,19 @@ impl<'a> Fields<'a> {
         None
     }
 
-    pub fn required_email(&mut self, field: &str) -> Option<Email> {
-        let text = self.required_text(field, EMAIL_CHARS);
-        let email = Email::parse(&text);
-        if email.is_none() && !text.is_empty() {
+    pub fn email(&mut self, field: &str) -> Option<Email> {
+        let email = Email::parse(&self.text(field, EMAIL_CHARS)?);
+        if email.is_none() {
             self.wrong(field, "must be an email address");
         }
         email
+    }
+
+    pub fn required_email(&mut self, field: &str) -> Option<Email> {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        self.email(field)
     }
 
     pub fn required_text(&mut self, field: &str, most: usize) -> String {
@@ -240,9 +247,9 @@ impl Query {
         let query = query.unwrap_or_default();
         let mut parsed = Query { values: HashMap::new(), errors: Vec::new() };
         // Bytes that are no text are decoded to the replacement character, which hardly anyone sends on purpose.
-        let meant = query.to_ascii_lowercase().contains("%ef%bf%bd");
+        let meant = || query.to_ascii_lowercase().contains("%ef%bf%bd");
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            if !meant && value.contains(char::REPLACEMENT_CHARACTER) {
+            if value.contains(char::REPLACEMENT_CHARACTER) && !meant() {
                 parsed.wrong(&name, "must be valid UTF-8");
             }
             if parsed.values.insert(name.to_string(), value.to_string()).is_some() {
@@ -257,23 +264,28 @@ impl Query {
     }
 
     /// Takes a parameter that `parse` accepts; anything else is a mistake that `allowed` explains.
-    pub fn take<T>(&mut self, name: &str, allowed: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    pub fn take<T>(
+        &mut self,
+        name: &str,
+        allowed: impl Display,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
         let value = self.values.remove(name)?;
         let found = parse(&value);
         if found.is_none() {
-            self.wrong(name, allowed);
+            self.wrong(name, allowed.to_string());
         }
         found
     }
 
     pub fn text(&mut self, name: &str, most: usize) -> Option<String> {
-        let allowed = format!("must have 1 to {most} printable characters");
-        self.take(name, &allowed, |text| printable(text, most).then(|| text.to_string()))
+        let allowed = format_args!("must have 1 to {most} printable characters");
+        self.take(name, allowed, |text| printable(text, most).then(|| text.to_string()))
     }
 
     pub fn whole(&mut self, name: &str, least: i64, most: i64) -> Option<i64> {
-        let allowed = format!("must be a whole number from {least} to {most}");
-        self.take(name, &allowed, |text| text.parse().ok().filter(|n| (least..=most).contains(n)))
+        let allowed = format_args!("must be a whole number from {least} to {most}");
+        self.take(name, allowed, |text| text.parse().ok().filter(|n| (least..=most).contains(n)))
     }
 
     /// A moment: RFC 3339, or a date, which is its midnight UTC.

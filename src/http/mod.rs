@@ -2,6 +2,7 @@
 
 mod agentic;
 mod auth;
+mod checkout;
 mod deposits;
 mod docs;
 mod doorway;
@@ -15,6 +16,7 @@ mod pay;
 mod plans;
 mod problem;
 mod products;
+mod purchase;
 mod sandbox;
 pub mod server;
 mod wire;
@@ -86,6 +88,10 @@ pub fn router(app: App) -> Router {
         .routes(routes!(agentic::list_tokens))
         .routes(routes!(agentic::revoke_token))
         .routes(routes!(products::search))
+        .routes(routes!(checkout::open))
+        .routes(routes!(purchase::get))
+        .routes(routes!(purchase::list))
+        .routes(routes!(checkout::wallet))
         .split_for_parts();
     let description = openapi::complete(description);
     let mut router = partner_api

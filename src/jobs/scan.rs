@@ -28,6 +28,7 @@ pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
     loop {
         expected.mark_unchanged();
         let Some(round) = stop.run_until_cancelled(scanner.round(&app)).await else { break };
+        scanner.tell_head_age(&app);
         let pause = match round {
             Ok(pace) => {
                 if trouble_pause.take().is_some() {

@@ -1,72 +1,89 @@
-//! Checkouts: a plan for an exact amount, paid by a transfer that is known by it. Opening one takes an amount that
-//! no other can be paid with; the payment, once final, becomes held money and an order in one write, and the
-//! order goes the way of every other (`deliver.rs`).
+//! Checkouts: a plan for an exact amount, paid by a transfer that is known by it. Here one is opened; how its amount
+//! is found is in `reserve.rs`, what its payment becomes in `paid.rs`, how it stands in `progress.rs`.
+
+pub mod paid;
+pub mod progress;
+mod reserve;
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 
 use metrics::counter;
 
-use super::{deliver, orders};
+use self::reserve::{Place, Wanted};
+use super::orders::Buyer;
 use crate::app::App;
-use crate::domain::checkout::{self, Checkout, CheckoutStatus, LATE_HOURS, RINGS};
+use crate::chain::address::Xpub;
+use crate::domain::checkout::{CURRENCY, Checkout, CheckoutStatus, LATE_HOURS, NETWORKS, OPEN_MINUTES};
+use crate::domain::client;
+use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId};
-use crate::domain::ledger::Entry;
-use crate::domain::money::Usd;
-use crate::domain::network::{Currency, Network};
-use crate::domain::order::{Order, OrderStatus};
-use crate::domain::plan::{PlanType, RETAIL_PRICE_LIST};
+use crate::domain::network::Network;
+use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
-use crate::domain::transfer::{Transfer, TransferState};
 use crate::error::{Error, Result};
-use crate::store::addresses::{self, Address};
-use crate::store::checkouts::{self, Ring};
-use crate::store::orders::{self as rows, Offer};
-use crate::store::transfers::{self, Claimed};
+use crate::store::checkouts::{self, Counted, New, Unpaid};
+use crate::store::offers::{self, Asked, Claimant, DailyLimit, Look, Offer};
 use crate::store::tx::Tx;
-use crate::store::{cursors, wallet};
+use crate::store::{Work, wallet};
 
-pub const CURRENCY: Currency = Currency::Usdt;
-const OPEN_MINUTES: i64 = 30;
 const MOST_OPEN: i64 = 50;
 const MOST_UNPAID: i64 = 200;
-const MOST_UNPAID_OF_ADDRESS: i64 = 300;
-/// How many addresses serve checkouts at most; when the last one is full, somebody must look.
-const MOST_SERVING: i64 = 20;
-/// A serving address is watched for so long after its last checkout, and renewed when a day of it is gone.
-const WATCH_DAYS: i64 = 8;
-const HOUR_MS: i64 = 3_600_000;
+const MOST_UNPAID_FROM: i64 = 300;
+/// Whoever has too many unpaid ones waits until the first of them are a day old; how long that is, nobody needs to know.
+const RETRY_UNPAID_SECS: u64 = 3_600;
+const MINUTE_MS: i64 = 60_000;
 
 #[derive(Clone)]
 pub struct NewCheckout {
-    pub account: AccountNo,
-    pub token: String,
+    pub buyer: Buyer,
     pub package_code: String,
     pub network: Network,
-    pub customer_email: Option<String>,
-    /// The caller's Idempotency-Key, and what was asked for under it.
-    pub key: Option<(String, String)>,
-    /// Where the caller is, as far as limits tell callers apart.
-    pub origin: String,
+    pub customer_email: Option<Email>,
+    /// The caller's own reference: the same one with the same request is the same checkout, for ever.
+    pub reference: Option<String>,
+    pub client: IpAddr,
 }
 
-/// Opens a checkout, or answers the one that this key opened before.
-pub async fn open(app: &App, new: NewCheckout) -> Result<Checkout> {
-    let settlement = &app.settings.settlement;
-    if !settlement.networks.get(&new.network).is_some_and(|terms| terms.takes(CURRENCY)) {
-        return Err(Refusal::UnsupportedPair(super::deposits::pairs(app)).into());
+/// A checkout, and whether it was there before.
+pub struct Opened {
+    pub checkout: Checkout,
+    pub replayed: bool,
+}
+
+/// The networks that checkouts can be paid on here.
+pub fn networks(app: &App) -> Vec<Network> {
+    let on = |network: &Network| {
+        app.settings.settlement.networks.get(network).is_some_and(|terms| terms.takes(CURRENCY))
+    };
+    NETWORKS.into_iter().filter(on).collect()
+}
+
+/// Opens a checkout, or answers the one that this reference opened before.
+pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
+    let networks = networks(app);
+    if !networks.contains(&new.network) {
+        let pairs = networks.into_iter().map(|network| (CURRENCY, network)).collect();
+        return Err(Refusal::UnsupportedPair(pairs).into());
     }
     let draft = Draft {
         id: app.new_invoice_id(),
         now: app.now(),
         seed: app.vault.amount_seed(),
-        xpub: settlement.xpub(new.network.kind()).clone(),
-        on_hold: app.buying_on_hold.load(std::sync::atomic::Ordering::Relaxed),
+        xpub: app.settings.settlement.xpub(new.network.kind()).clone(),
+        on_hold: app.buying_on_hold.load(Ordering::Relaxed),
+        origin: app.vault.codes.client(&client::counted(new.client)),
         new,
     };
-    let account = draft.new.account;
-    let opened = app.store.write(account.0, move |tx| draft.open(tx)).await?;
-    app.expected.send_modify(|count| *count += 1);
-    match opened {
-        Some(checkout) => Ok(checkout),
+    let account = draft.new.buyer.account;
+    match app.store.write_together(account.0, draft).await? {
+        Some(opened) => {
+            app.expected.send_modify(|count| *count += 1);
+            counter!("simgate_checkouts_total").increment(u64::from(!opened.replayed));
+            Ok(opened)
+        }
         None => {
             counter!("simgate_checkout_amounts_exhausted_total").increment(1);
             tracing::error!("every address for checkouts is out of amounts: is a scanner standing still?");
@@ -80,276 +97,197 @@ struct Draft {
     id: InvoiceId,
     now: Time,
     seed: u64,
-    xpub: crate::chain::address::Xpub,
+    xpub: Xpub,
     on_hold: bool,
+    origin: String,
+}
+
+impl Work for Draft {
+    /// `None` when no address has an amount left.
+    type Answer = Option<Opened>;
+    const SHARES: bool = true;
+
+    fn run(&self, tx: &mut Tx) -> Result<Option<Opened>> {
+        self.open(tx)
+    }
+
+    fn run_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Option<Opened>>>> {
+        open_together(tx, group)
+    }
 }
 
 impl Draft {
-    /// `None` when no address has an amount left.
-    fn open(&self, tx: &mut Tx) -> Result<Option<Checkout>> {
-        let Draft { new, id, .. } = self;
+    fn account(&self) -> AccountNo {
+        self.new.buyer.account
+    }
+
+    fn asks(&self) -> Asked<'_> {
+        Asked {
+            account: self.account(),
+            reference: self.new.reference.as_deref(),
+            package_code: &self.new.package_code,
+            price_list: &self.new.buyer.price_list,
+        }
+    }
+
+    fn counts(&self) -> Counted<'_> {
+        Counted { account: self.account(), origin: &self.origin, since: self.now.plus_days(-1) }
+    }
+
+    fn open(&self, tx: &mut Tx) -> Result<Option<Opened>> {
         if tx.is_rerun()
-            && let Some(made) = checkouts::by_id(tx, id)?
+            && let Some(checkout) = checkouts::by_id(tx, &self.id)?
         {
-            return Ok(Some(made));
+            return Ok(Some(Opened { checkout, replayed: false }));
         }
-        // Two checkouts at once must not both slip below a limit, or both take a key.
-        wallet::lock(tx, new.account)?;
-        if let Some((name, body)) = &new.key
-            && let Some((earlier, made)) = checkouts::by_key(tx, new.account, name)?
-        {
-            return if earlier == *body {
-                checkouts::by_id(tx, &made)
-            } else {
-                Err(Refusal::IdempotencyConflict.into())
-            };
+        // Two checkouts at once must not both slip below a limit.
+        wallet::lock(tx, self.account())?;
+        let look = offers::look(tx, &self.asks())?;
+        match &look.claimed_by {
+            Some(Claimant::Checkout(id)) => return self.replay(tx, id).map(Some),
+            Some(Claimant::Order(_)) => return Err(Refusal::IdempotencyConflict.into()),
+            None => {}
         }
-        if wallet::read(tx, new.account)?.suspended {
-            return Err(Refusal::AccountSuspended.into());
+        let unpaid = checkouts::unpaid(tx, &self.counts())?;
+        let buyer = &self.new.buyer;
+        let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
+        let offer = self.accept(&look, unpaid, limit.as_ref())?;
+        let Some(place) = reserve::amounts(tx, &[self.wants(offer)], self.now)?.pop().flatten() else {
+            return Ok(None);
+        };
+        let mut checkout = self.checkout(offer, place);
+        checkout.seq = checkouts::insert(tx, &self.as_new(&checkout))?;
+        Ok(Some(Opened { checkout, replayed: false }))
+    }
+
+    /// The checkout that this reference opened, if this is the same request.
+    fn replay(&self, tx: &mut Tx, id: &InvoiceId) -> Result<Opened> {
+        let checkout =
+            checkouts::by_id(tx, id)?.ok_or_else(|| Error::fault("a claim without its checkout"))?;
+        let new = &self.new;
+        let same = checkout.package_code == new.package_code
+            && checkout.network == new.network
+            && checkout.customer_email == new.customer_email;
+        if same { Ok(Opened { checkout, replayed: true }) } else { Err(Refusal::IdempotencyConflict.into()) }
+    }
+
+    /// The plan, if this account can buy it like this now.
+    fn accept<'a>(
+        &self,
+        look: &'a Look,
+        unpaid: Unpaid,
+        limit: Option<&DailyLimit>,
+    ) -> Result<&'a Offer, Refusal> {
+        if look.suspended {
+            return Err(Refusal::AccountSuspended);
         }
         if self.on_hold {
-            return Err(Refusal::BuyingOnHold.into());
+            return Err(Refusal::BuyingOnHold);
         }
-        self.require_room(tx)?;
-        let look = rows::look(tx, new.account, None, &new.package_code, RETAIL_PRICE_LIST)?;
-        let offer = look.plan.ok_or(Refusal::PlanNotFound)?;
-        if offer.plan_type != PlanType::Base {
-            return Err(Refusal::WrongPlanType.into());
+        let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
+        match offer.plan_type {
+            PlanType::Topup => return Err(Refusal::WrongPlanType),
+            PlanType::Base => {}
         }
-        let Some((address, amount)) = self.reserve(tx, offer.price)? else { return Ok(None) };
-        let checkout = self.checkout(offer, address, amount, checkouts::take_number(tx, new.account)?);
-        checkouts::insert(tx, &checkout, &new.origin)?;
-        if let Some((name, body)) = &new.key {
-            checkouts::add_key(tx, new.account, name, body, id)?;
+        if let Some(limit) = limit
+            && limit.spent_on(self.now.day()).plus(offer.price) > limit.limit
+        {
+            return Err(Refusal::DailyLimit { limit: limit.limit });
         }
-        Ok(Some(checkout))
+        if unpaid.open >= MOST_OPEN {
+            return Err(Refusal::TooManyCheckouts { retry_after_secs: OPEN_MINUTES.unsigned_abs() * 60 });
+        }
+        if unpaid.of_account >= MOST_UNPAID || unpaid.from_origin >= MOST_UNPAID_FROM {
+            return Err(Refusal::TooManyCheckouts { retry_after_secs: RETRY_UNPAID_SECS });
+        }
+        Ok(offer)
     }
 
-    fn require_room(&self, tx: &mut Tx) -> Result<()> {
-        let since = self.now.plus_days(-1);
-        let (open, unpaid) = checkouts::counts(tx, self.new.account, since)?;
-        let of_address = checkouts::unpaid_from(tx, &self.new.origin, since)?;
-        if open >= MOST_OPEN || unpaid >= MOST_UNPAID || of_address >= MOST_UNPAID_OF_ADDRESS {
-            return Err(Refusal::TooManyCheckouts.into());
-        }
-        Ok(())
+    fn wants<'a>(&'a self, offer: &Offer) -> Wanted<'a> {
+        Wanted { network: self.new.network, price: offer.price, seed: self.seed, xpub: &self.xpub }
     }
 
-    /// An amount below the price that nobody else can be paying.
-    fn reserve(&self, tx: &mut Tx, price: Usd) -> Result<Option<(String, Usd)>> {
-        let network = self.new.network;
-        let scanned = cursors::get(tx, network)?.map(|cursor| cursor.scanned_time);
-        for number in 1..=MOST_SERVING {
-            let address = self.serving_address(tx, number)?;
-            let ring = self.new.account.0.rem_euclid(RINGS);
-            let place = checkouts::next_place(tx, &Ring { network, address: &address, price, number: ring })?;
-            let offset = checkout::offset(self.seed ^ price.micros() as u64, ring, place);
-            let amount = price.minus(Usd::from_micros(offset));
-            match checkouts::holder(tx, network, &address, amount)? {
-                None => return Ok(Some((address, amount))),
-                Some(holder) => {
-                    let rest = holder.late_until.max(holder.updated_at.plus_millis(LATE_HOURS * HOUR_MS));
-                    // Until the scanner has passed that time, a payment from before may still turn up.
-                    if rest < self.now && scanned.is_some_and(|scanned| rest < scanned) {
-                        checkouts::release(tx, &holder.id)?;
-                        return Ok(Some((address, amount)));
-                    }
-                }
-            }
-        }
-        Ok(None)
+    fn as_new<'a>(&'a self, checkout: &'a Checkout) -> New<'a> {
+        New { checkout, reference: self.new.reference.as_deref(), origin: &self.origin }
     }
 
-    fn serving_address(&self, tx: &mut Tx, number: i64) -> Result<String> {
-        let kind = self.new.network.kind();
-        let fingerprint = self.xpub.fingerprint();
-        let until = self.now.plus_days(WATCH_DAYS);
-        match checkouts::serving(tx, kind, fingerprint, number)? {
-            Some((address, watched)) => {
-                if watched < until.plus_days(-1) {
-                    addresses::watch(tx, &address, until)?;
-                }
-                Ok(address)
-            }
-            None => {
-                let index = addresses::take_indexes(tx, kind, fingerprint, 1)?;
-                let short = u32::try_from(index).map_err(|_| Error::fault("no address index is left"))?;
-                let address = Address {
-                    address: self.xpub.address(short),
-                    kind,
-                    fingerprint: fingerprint.into(),
-                    index,
-                    account: None,
-                    watch_until: until,
-                };
-                addresses::insert(tx, &address, self.now)?;
-                checkouts::serve(tx, &address.address, number)?;
-                Ok(address.address)
-            }
-        }
-    }
-
-    fn checkout(&self, offer: Offer, address: String, amount: Usd, seq: i64) -> Checkout {
-        let expires_at = self.now.plus_millis(OPEN_MINUTES * 60_000);
+    /// Its number is taken when it is stored.
+    fn checkout(&self, offer: &Offer, place: Place) -> Checkout {
+        let expires_at = self.now.plus_millis(OPEN_MINUTES * MINUTE_MS);
         Checkout {
             id: self.id.clone(),
-            account: self.new.account,
-            token: self.new.token.clone(),
-            seq,
+            account: self.account(),
+            token: self.new.buyer.key_id.clone(),
+            seq: 0,
             package_code: self.new.package_code.clone(),
-            plan_name: offer.name,
-            family: offer.family,
+            plan_name: offer.name.clone(),
+            family: offer.family.clone(),
             data_mb: offer.data_mb,
             duration_days: offer.duration_days,
-            supplier: offer.supplier,
+            supplier: offer.supplier.clone(),
             cost: offer.cost,
             list_price: offer.price,
-            amount,
+            amount: place.amount,
             network: self.new.network,
-            address,
+            address: place.address,
             customer_email: self.new.customer_email.clone(),
             status: CheckoutStatus::Open,
             order: None,
             created_at: self.now,
             expires_at,
-            late_until: expires_at.plus_millis(LATE_HOURS * HOUR_MS),
+            late_until: expires_at.plus_millis(LATE_HOURS * 60 * MINUTE_MS),
             updated_at: self.now,
         }
     }
 }
 
-/// What a checkout has come to.
-pub struct Progress {
-    pub checkout: Checkout,
-    pub order: Option<Order>,
-    /// The transfer that pays for it, and how deep it is.
-    pub payment: Option<(Transfer, i64)>,
-    pub required_confirmations: i64,
-}
-
-/// For whoever holds the id; `owner`, if given, must own it.
-pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result<Progress> {
-    let id = id.clone();
-    let read = move |tx: &mut Tx| {
-        let Some(checkout) = checkouts::by_id(tx, &id)? else { return Ok(None) };
-        let order = match &checkout.order {
-            Some(order) => rows::by_id(tx, order)?,
-            None => None,
-        };
-        let head = cursors::get(tx, checkout.network)?.map_or(0, |cursor| cursor.head);
-        let paid = transfers::of_invoice(tx, &id)?.into_iter().find(|transfer| transfer.block.is_some());
-        let payment = paid.map(|transfer| {
-            let confirmations = transfer.confirmations(head);
-            (transfer, confirmations)
-        });
-        Ok(Some((checkout, order, payment)))
+/// Opens those of a group that nothing speaks against. What is refused or replayed is left to `Draft::open`.
+fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Option<Opened>>>> {
+    // Of two with one reference the second must see what became of the first.
+    let mut references = HashSet::new();
+    let first = |draft: &&Draft| match &draft.new.reference {
+        Some(reference) => references.insert((draft.account(), reference.clone())),
+        None => true,
     };
-    let found = app.store.read(read).await?;
-    let (checkout, order, payment) = found
-        .filter(|(checkout, ..)| owner.is_none_or(|owner| owner == checkout.account))
-        .ok_or(Refusal::InvoiceNotFound)?;
-    let terms = app.settings.settlement.networks.get(&checkout.network);
-    let required_confirmations = terms.map_or(checkout.network.confirmations(), |terms| terms.confirmations);
-    Ok(Progress { checkout, order, payment, required_confirmations })
-}
-
-/// Whether an invoice is a checkout and not a deposit.
-pub async fn is_one(app: &App, id: &InvoiceId) -> Result<bool> {
-    let id = id.clone();
-    Ok(app.store.read(move |tx| checkouts::by_id(tx, &id)).await?.is_some())
-}
-
-/// What a final payment made of a checkout.
-enum Settled {
-    /// Held, and the order begun.
-    Begun(Box<Order>),
-    /// In the owner's wallet: paid twice, or too late.
-    ToWallet,
-    NotWaiting,
-}
-
-/// The payment of a checkout is final: one write makes it held money and an order, or puts it into the wallet.
-pub async fn settle(app: &App, transfer: &Transfer, block_hash: &str) -> Result<Option<TransferState>> {
-    if app.buying_on_hold.load(std::sync::atomic::Ordering::Relaxed) {
-        return Ok(None);
-    }
-    let (now, dust) = (app.now(), app.settings.settlement.dust);
-    let (id, hash, order_id) = (transfer.id.clone(), block_hash.to_string(), app.new_order_id());
-    let ask_until = orders::ask_until(app, now);
-    let lane = transfer.account.map_or(0, |account| account.0);
-    let settled = app
-        .store
-        .finish(lane, move |tx| {
-            let Some(claimed) = transfers::claim(tx, &id, &hash)? else { return Ok(Settled::NotWaiting) };
-            let Claimed { transfer, invoice } = &claimed;
-            let checkout = checkouts::lock(tx, invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
-            let order = match checkout.status {
-                CheckoutStatus::Open | CheckoutStatus::Expired => deliverable(tx, &checkout, transfer)?,
-                CheckoutStatus::Paid | CheckoutStatus::Refunded => None,
-            };
-            match order {
-                Some(cost) => {
-                    let mut order = new_order(&checkout, cost, now);
-                    order.id = order_id.clone();
-                    order.ask_until = ask_until;
-                    transfers::hold(tx, transfer, now)?;
-                    let entry = Entry::paid(&order.id, transfer);
-                    rows::begin_paid(tx, &order, &entry)?;
-                    checkouts::end(tx, invoice, CheckoutStatus::Paid, Some(&order.id), now)?;
-                    Ok(Settled::Begun(Box::new(order)))
-                }
-                None => {
-                    checkouts::end(tx, invoice, CheckoutStatus::Refunded, None, now)?;
-                    transfers::credit(tx, &id, &hash, dust, now)?;
-                    Ok(Settled::ToWallet)
-                }
-            }
-        })
-        .await?;
-    Ok(match settled {
-        Settled::Begun(order) => {
-            app.tasks.spawn(deliver::finish(app.clone(), *order));
-            Some(TransferState::Held)
+    let drafts: Vec<&Draft> = group.iter().copied().filter(first).collect();
+    let accounts: Vec<AccountNo> = drafts.iter().map(|draft| draft.account()).collect();
+    wallet::lock_all(tx, &accounts)?;
+    let asked: Vec<Asked> = drafts.iter().map(|draft| draft.asks()).collect();
+    let looks = offers::look_all(tx, &asked)?;
+    let counted: Vec<Counted> = drafts.iter().map(|draft| draft.counts()).collect();
+    let unpaid = checkouts::unpaid_all(tx, &counted)?;
+    let keys: Vec<&str> = drafts.iter().map(|draft| draft.new.buyer.key_id.as_str()).collect();
+    let limits = offers::daily_limits(tx, &keys)?;
+    let mut accepted: Vec<(&Draft, &Offer)> = Vec::with_capacity(drafts.len());
+    for ((draft, look), mut unpaid) in drafts.into_iter().zip(&looks).zip(unpaid) {
+        // Those that go before it in this group count too.
+        for (other, _) in &accepted {
+            let (mine, from_here) = (other.account() == draft.account(), other.origin == draft.origin);
+            unpaid.open += i64::from(mine);
+            unpaid.of_account += i64::from(mine);
+            unpaid.from_origin += i64::from(from_here);
         }
-        Settled::ToWallet => Some(TransferState::Credited),
-        Settled::NotWaiting => None,
-    })
-}
-
-/// The cost at which the plan can be delivered. In time it always can; late only while it is sold for no more
-/// than what was paid.
-fn deliverable(tx: &mut Tx, checkout: &Checkout, transfer: &Transfer) -> Result<Option<Usd>> {
-    let in_time = transfer.block.as_ref().is_some_and(|block| block.time < checkout.expires_at);
-    let look = rows::look(tx, checkout.account, None, &checkout.package_code, RETAIL_PRICE_LIST)?;
-    Ok(match look.plan {
-        Some(offer) if in_time || offer.cost <= checkout.amount => Some(offer.cost),
-        None if in_time => Some(checkout.cost),
-        Some(_) | None => None,
-    })
-}
-
-fn new_order(checkout: &Checkout, cost: Usd, now: Time) -> Order {
-    Order {
-        id: crate::domain::ids::OrderId::from_text(""),
-        account: checkout.account,
-        seq: Some(checkout.seq),
-        esim_order: None,
-        reference: None,
-        package_code: checkout.package_code.clone(),
-        plan_name: checkout.plan_name.clone(),
-        family: checkout.family.clone(),
-        data_mb: checkout.data_mb,
-        duration_days: checkout.duration_days,
-        price: checkout.amount,
-        spot: checkout.spot(),
-        cost,
-        supplier: checkout.supplier.clone(),
-        key_id: checkout.token.clone(),
-        status: OrderStatus::Provisioning,
-        ask_until: now,
-        created_at: now,
-        updated_at: now,
-        failure: None,
-        esim: None,
+        let limit = limits.get(&draft.new.buyer.key_id);
+        if let (None, Ok(offer)) = (&look.claimed_by, draft.accept(look, unpaid, limit)) {
+            accepted.push((draft, offer));
+        }
     }
+    let wanted: Vec<Wanted> = accepted.iter().map(|(draft, offer)| draft.wants(offer)).collect();
+    let Some(now) = accepted.first().map(|(draft, _)| draft.now) else {
+        return Ok(group.iter().map(|_| None).collect());
+    };
+    let places = reserve::amounts(tx, &wanted, now)?;
+    let opened: Vec<(&Draft, Checkout)> = accepted
+        .iter()
+        .zip(places)
+        .filter_map(|((draft, offer), place)| Some((*draft, draft.checkout(offer, place?))))
+        .collect();
+    let new: Vec<New> = opened.iter().map(|(draft, checkout)| draft.as_new(checkout)).collect();
+    let numbers = if new.is_empty() { HashMap::new() } else { checkouts::insert_all(tx, &new)? };
+    let mut answers: HashMap<InvoiceId, Opened> = HashMap::with_capacity(opened.len());
+    for (_, mut checkout) in opened {
+        checkout.seq = *numbers.get(&checkout.id).ok_or_else(|| Error::fault("a checkout was not stored"))?;
+        answers.insert(checkout.id.clone(), Opened { checkout, replayed: false });
+    }
+    Ok(group.iter().map(|draft| answers.remove(&draft.id).map(Some)).collect())
 }

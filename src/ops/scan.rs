@@ -1,13 +1,13 @@
 //! Following one network: which blocks are new, what they hold for us, what a reorganisation took away, and what
 //! has become final. Everything it knows is in the database, so it can stop anywhere and another instance goes
-//! on; what it writes, it writes under the fence number of its turn. The rules for money are in `settle.rs`.
+//! on; the cursor moves only under the fence number of its turn. The rules for money are in `settle.rs`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use metrics::gauge;
 
-use super::{resting, settle};
+use super::settle;
 use crate::app::App;
 use crate::chain::{Chain, Tip, Trouble, Watched};
 use crate::domain::ids::secret_text;
@@ -23,8 +23,13 @@ use crate::vault;
 /// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
 const TURN_MS: i64 = 6_000;
 const RENEW_MS: i64 = 2_000;
-/// A round looks at so many ranges at most, so that a long catch-up does not keep finished transfers waiting.
+/// A round looks at so many new ranges at most, so that a long catch-up does not keep finished transfers waiting.
 const RANGES: usize = 50;
+/// A head of this age is news; one that is also far below what was scanned means that the rest was never there.
+const FRESH_MS: i64 = 120_000;
+/// Transfers that are on no chain are asked for again this often, for this long.
+const LOST_EVERY_MS: i64 = 60_000;
+const LOST_DAYS: i64 = 7;
 const HOUR_MS: i64 = 3_600_000;
 
 /// What stopped a round: the chain, which will be back, or us.
@@ -85,6 +90,9 @@ pub struct Scanner {
     watched_as_of: Option<(i64, Time)>,
     /// The head of the last whole round.
     seen_head: Option<String>,
+    /// The time of the newest block that a node showed us.
+    head_time: Option<Time>,
+    lost_at: Time,
 }
 
 /// How soon to look again.
@@ -108,6 +116,8 @@ impl Scanner {
             watched,
             watched_as_of: None,
             seen_head: None,
+            head_time: None,
+            lost_at: Time::from_micros(0),
         }
     }
 
@@ -123,6 +133,7 @@ impl Scanner {
             self.checked_at = Some(now);
         }
         let tip = self.chain.tip().await?;
+        self.head_time = Some(tip.head.time);
         if !self.take_turn(app, &tip).await? {
             return Ok(Pace::Easy);
         }
@@ -134,28 +145,30 @@ impl Scanner {
         let (mut cursor, newest) = app.store.read(read).await?;
         self.load_watched(app, &cursor).await?;
         if let Some(newest) = newest {
-            if newest.number > tip.head.number {
-                // This node has not got as far as we have been: it is behind, and knows nothing new.
-                return Err(Trouble::new("the node is behind what was scanned already").into());
-            }
-            let ancestor = self.ancestor(app, &newest).await?;
-            if ancestor < newest.number {
-                let fence = self.fence;
-                tracing::warn!(network = network.as_str(), ancestor, "the chain was reorganised");
-                app.store
-                    .finish(lane(network), move |tx| cursors::rewind(tx, network, fence, ancestor))
-                    .await?;
-                cursor.scanned = cursor.scanned.min(ancestor);
+            let ancestor = self.ancestor(app, &newest, &tip).await?;
+            if ancestor.number < newest.number {
+                let (fence, to, time) = (self.fence, ancestor.number, ancestor.time);
+                tracing::warn!(network = network.as_str(), ancestor = to, "the chain was reorganised");
+                let write = move |tx: &mut Tx| cursors::rewind(tx, network, fence, to, time);
+                app.store.finish(lane(network), write).await?;
+                (cursor.scanned, cursor.scanned_time) =
+                    (cursor.scanned.min(to), cursor.scanned_time.min(time));
                 self.seen_head = None;
             }
         }
         self.scan(app, cursor, &tip).await?;
         self.settle(app, &tip).await?;
+        self.ask_for_lost(app).await?;
         self.expire(app).await?;
-        resting::look(app, &*self.chain, &tip).await?;
-        gauge!("simgate_chain_head_age_seconds", "network" => network.as_str())
-            .set((app.now().micros() - tip.head.time.micros()) as f64 / 1e6);
         Ok(if self.watched.is_empty() { Pace::Easy } else { Pace::Brisk })
+    }
+
+    /// How old the newest block is that we know of: it grows while nodes are silent.
+    pub fn tell_head_age(&self, app: &App) {
+        if let Some(time) = self.head_time {
+            gauge!("simgate_chain_head_age_seconds", "network" => self.network().as_str())
+                .set((app.now().micros() - time.micros()) as f64 / 1e6);
+        }
     }
 
     /// Takes the turn or keeps it. The first instance ever decides where scanning begins.
@@ -210,24 +223,34 @@ impl Scanner {
     }
 
     /// The newest remembered block that is still part of the chain; below all of them when none is.
-    async fn ancestor(&self, app: &App, newest: &Block) -> Result<i64, Halt> {
-        if self.is_there(newest).await? {
-            return Ok(newest.number);
-        }
+    async fn ancestor(&self, app: &App, newest: &Block, tip: &Tip) -> Result<Block, Halt> {
         let network = self.network();
-        let remembered = app.store.read(move |tx| cursors::newest_blocks(tx, network, i64::MAX)).await?;
-        for block in &remembered {
-            if self.is_there(block).await? {
-                return Ok(block.number);
+        if newest.number <= tip.head.number {
+            if self.is_there(newest).await? {
+                return Ok(newest.clone());
+            }
+        } else {
+            let fresh = app.now() < tip.head.time.plus_millis(FRESH_MS);
+            let far_below = newest.number - tip.head.number > overlap(app, network);
+            if !fresh || !far_below {
+                // This node has not got as far as we have been: it is behind, and knows nothing new.
+                return Err(Trouble::new("the node is behind what was scanned already").into());
             }
         }
-        let oldest = remembered.last().map_or(newest.number, |block| block.number);
+        let remembered = app.store.read(move |tx| cursors::newest_blocks(tx, network, i64::MAX)).await?;
+        for block in remembered.iter().filter(|block| block.number <= tip.head.number) {
+            if self.is_there(block).await? {
+                return Ok(block.clone());
+            }
+        }
+        let mut oldest = remembered.last().unwrap_or(newest).clone();
         tracing::error!(
             network = network.as_str(),
-            oldest,
+            oldest = oldest.number,
             "the chain was reorganised below everything we remember"
         );
-        Ok((oldest - overlap(app, network)).max(0))
+        oldest.number = (oldest.number.min(tip.head.number) - overlap(app, network)).max(0);
+        Ok(oldest)
     }
 
     async fn is_there(&self, block: &Block) -> Result<bool, Trouble> {
@@ -243,7 +266,8 @@ impl Scanner {
             return Ok(());
         }
         let mut from = (cursor.scanned + 1 - overlap(app, network)).max(0).min(target);
-        for _ in 0..RANGES {
+        let mut new_ranges = 0;
+        while new_ranges < RANGES {
             let (last, sightings) = if self.watched.is_empty() {
                 let last = self.chain.block(target).await?;
                 (last.ok_or_else(|| Trouble::new("the node has no block below its head"))?, Vec::new())
@@ -253,18 +277,13 @@ impl Scanner {
             };
             settle::note(app, &sightings).await?;
             self.review(app, from, last.number, &sightings).await?;
-            cursor = Cursor {
-                scanned: last.number.max(cursor.scanned),
-                scanned_time: if last.number >= cursor.scanned { last.time } else { cursor.scanned_time },
-                head: tip.head.number,
-                head_time: tip.head.time,
-                safe: tip.safe,
-                finalized: tip.finalized,
-                fence: self.fence,
-                ..cursor
-            };
+            // What was looked at before is looked at again for free: a node that shows few blocks at once gets on.
+            new_ranges += usize::from(last.number > cursor.scanned);
+            if last.number >= cursor.scanned {
+                (cursor.scanned, cursor.scanned_time) = (last.number, last.time);
+            }
+            (cursor.head, cursor.fence) = (tip.head.number, self.fence);
             if !self.advance(app, cursor, last.clone()).await? {
-                self.held_until = Time::from_micros(0);
                 return Ok(());
             }
             if last.number >= target {
@@ -278,17 +297,19 @@ impl Scanner {
         Ok(())
     }
 
-    async fn advance(&self, app: &App, cursor: Cursor, last: Block) -> Result<bool> {
-        let network = self.network();
-        app.store
-            .finish(lane(network), move |tx| {
-                let ours = cursors::advance(tx, network, &cursor)?;
-                if ours {
-                    cursors::remember(tx, network, &last)?;
-                }
-                Ok(ours)
-            })
-            .await
+    /// False when another instance has the turn.
+    async fn advance(&mut self, app: &App, cursor: Cursor, last: Block) -> Result<bool> {
+        let (network, until) = (self.network(), app.now().plus_millis(TURN_MS));
+        let write = move |tx: &mut Tx| {
+            let ours = cursors::advance(tx, network, &cursor, until)?;
+            if ours {
+                cursors::remember(tx, network, &last)?;
+            }
+            Ok(ours)
+        };
+        let ours = app.store.finish(lane(network), write).await?;
+        self.held_until = if ours { until } else { Time::from_micros(0) };
+        Ok(ours)
     }
 
     /// What we had in these blocks and did not see there just now has moved or vanished.
@@ -310,7 +331,24 @@ impl Scanner {
     async fn settle(&self, app: &App, tip: &Tip) -> Result<()> {
         let (network, head) = (self.network(), tip.head.number);
         for transfer in app.store.read(move |tx| transfers::open(tx, network, head)).await? {
-            settle::credit_if_final(app, &*self.chain, &transfer, tip).await?;
+            // One that cannot be written must not keep the others waiting.
+            if let Err(error) = settle::credit_if_final(app, &*self.chain, &transfer, tip).await {
+                tracing::error!(transfer = %transfer.id, %error, "a transfer could not be credited yet");
+            }
+        }
+        Ok(())
+    }
+
+    /// A transfer that vanished may be mined again in a block that is not searched any more.
+    async fn ask_for_lost(&mut self, app: &App) -> Result<()> {
+        let (network, now) = (self.network(), app.now());
+        if now < self.lost_at.plus_millis(LOST_EVERY_MS) {
+            return Ok(());
+        }
+        self.lost_at = now;
+        let since = now.plus_days(-LOST_DAYS);
+        for transfer in app.store.read(move |tx| transfers::lost(tx, network, since)).await? {
+            settle::find_again(app, &*self.chain, &transfer).await?;
         }
         Ok(())
     }

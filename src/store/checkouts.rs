@@ -1,11 +1,15 @@
-//! Checkouts and the amounts they reserve. That no two share an amount rests on a unique index; the ring only
-//! makes finding a free one a matter of one step, however many are taken.
+//! Checkouts: opened, paid, expired. That no two ask for one amount at one address rests on a unique index; how an
+//! amount is found is in `amounts.rs`. On PostgreSQL a whole group is opened in one statement.
 
-use super::tx::{Row, Tx, params, queries};
+use std::collections::HashMap;
+
+use super::tx::{Param, Row, Tx, params, queries};
+use super::{claims, wallet};
 use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
-use crate::domain::network::{AddressKind, Network};
+use crate::domain::network::Network;
 use crate::domain::time::Time;
 use crate::error::Result;
 
@@ -20,27 +24,69 @@ macro_rules! select_checkout {
     };
 }
 
+/// How many checkouts are unpaid, of the account and from the origin that are given.
+macro_rules! select_room {
+    ($from:literal, $account:literal, $origin:literal, $since:literal, $tail:literal) => {
+        concat!(
+            "SELECT (SELECT COUNT(*) FROM checkouts WHERE account = ",
+            $account,
+            " AND status IN ('OPEN', 'EXPIRED') AND status = 'OPEN'),
+                    (SELECT COUNT(*) FROM checkouts WHERE account = ",
+            $account,
+            " AND status IN ('OPEN', 'EXPIRED') AND status = 'EXPIRED' AND created_at > ",
+            $since,
+            "),
+                    (SELECT COUNT(*) FROM checkouts WHERE origin = ",
+            $origin,
+            " AND status IN ('OPEN', 'EXPIRED') AND created_at > ",
+            $since,
+            ")",
+            $from,
+            $tail
+        )
+    };
+}
+
 queries! {
     INSERT = "INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
-                  supplier, cost, list_price, amount, network, address, customer_email, status, reserved, origin,
+                  supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
                   created_at, expires_at, late_until, updated_at)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 'OPEN', 1, ?17, ?18, ?19, ?20, ?18)";
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 'OPEN', 0, ?17, ?18, ?19, ?20, ?18)";
+    /// Their wallets are locked already.
+    INSERT_ALL (Postgres) = "WITH asked AS MATERIALIZED (
+            SELECT a.*, ROW_NUMBER() OVER (PARTITION BY account ORDER BY n) AS nth
+            FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]), CAST(?5 AS TEXT[]),
+                CAST(?6 AS TEXT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]), CAST(?9 AS TEXT[]), CAST(?10 AS BIGINT[]),
+                CAST(?11 AS BIGINT[]), CAST(?12 AS BIGINT[]), CAST(?13 AS TEXT[]), CAST(?14 AS TEXT[]), CAST(?15 AS TEXT[]),
+                CAST(?16 AS TEXT[]), CAST(?17 AS BIGINT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS BIGINT[]), CAST(?20 AS TEXT[]))
+            WITH ORDINALITY AS a (id, account, token, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
+                list_price, amount, network, address, customer_email, origin, created_at, expires_at, late_until, reference, n)),
+        w AS (UPDATE wallets SET numbers = numbers + due.checkouts
+            FROM (SELECT account, COUNT(*) AS checkouts FROM asked GROUP BY account) due WHERE wallets.account = due.account
+            RETURNING wallets.account, numbers - due.checkouts AS numbers),
+        r AS (INSERT INTO claims (account, reference, order_id)
+            SELECT account, reference, id FROM asked WHERE reference IS NOT NULL)
+        INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
+                supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
+                created_at, expires_at, late_until, updated_at)
+            SELECT id, a.account, token, w.numbers + a.nth, package_code, plan_name, family, data_mb, duration_days,
+                supplier, cost, list_price, amount, network, address, customer_email, 'OPEN', 0, origin,
+                created_at, expires_at, late_until, created_at
+            FROM asked a JOIN w ON w.account = a.account RETURNING id, seq";
+    ROOM = select_room!("", "?1", "?2", "?3", "");
+    ROOM_ALL (Postgres) = select_room!(
+        " FROM unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS BIGINT[])) WITH ORDINALITY AS a (who, place, since, n)",
+        "a.who", "a.place", "a.since", " ORDER BY a.n");
     BY_ID = select_checkout!("WHERE id = ?1");
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = select_checkout!("WHERE id = ?1 FOR UPDATE");
     BY_ORDER = select_checkout!("WHERE order_id IS NOT NULL AND order_id = ?1");
+    BY_NUMBER = select_checkout!("WHERE account = ?1 AND seq = ?2");
+    AT_ADDRESS = select_checkout!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
     AT = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2 AND network = ?3
-          AND created_at <= ?4 AND late_until > ?4 ORDER BY created_at DESC LIMIT 1";
-    TURN = "INSERT INTO amount_rings (network, address, price, ring, next) VALUES (?1, ?2, ?3, ?4, 1)
-            ON CONFLICT (network, address, price, ring) DO UPDATE SET next = amount_rings.next + 1 RETURNING next";
-    HOLDER = "SELECT id, late_until, updated_at FROM checkouts WHERE network = ?1 AND address = ?2 AND amount = ?3 AND reserved = 1";
-    RELEASE = "UPDATE checkouts SET reserved = 0 WHERE id = ?1";
-    NUMBER = "UPDATE wallets SET numbers = numbers + 1 WHERE account = ?1 RETURNING numbers";
-    OPEN_COUNT = "SELECT COUNT(*) FROM checkouts WHERE account = ?1 AND status IN ('OPEN', 'EXPIRED') AND status = 'OPEN' AND created_at > ?2";
-    UNPAID = "SELECT COUNT(*) FROM checkouts WHERE account = ?1 AND status IN ('OPEN', 'EXPIRED') AND created_at > ?2";
-    UNPAID_FROM = "SELECT COUNT(*) FROM checkouts WHERE origin = ?1 AND status IN ('OPEN', 'EXPIRED') AND created_at > ?2";
-    KEY = "SELECT body, checkout FROM checkout_keys WHERE account = ?1 AND name = ?2";
-    ADD_KEY = "INSERT INTO checkout_keys (account, name, body, checkout) VALUES (?1, ?2, ?3, ?4)";
+          AND created_at <= ?4 AND late_until > ?5 ORDER BY created_at DESC LIMIT 1";
+    NEAR = select_checkout!("WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND created_at <= ?4 AND late_until > ?4
+                             AND status IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 3");
     END = "UPDATE checkouts SET status = ?2, order_id = ?3, updated_at = ?4 WHERE id = ?1 AND status IN ('OPEN', 'EXPIRED')";
     TOUCH = "UPDATE checkouts SET updated_at = ?2 WHERE id = ?1";
     EXPIRE = "UPDATE checkouts SET status = 'EXPIRED', updated_at = ?3 WHERE status = 'OPEN' AND id IN (
@@ -49,36 +95,98 @@ queries! {
                   ORDER BY c.expires_at LIMIT 500)";
     DUE = "SELECT 1 FROM checkouts c WHERE c.network = ?1 AND c.status = 'OPEN' AND c.expires_at < ?2
            AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = c.id AND t.block IS NOT NULL) LIMIT 1";
-    SERVING = "SELECT address, watch_until FROM addresses WHERE kind = ?1 AND fingerprint = ?2 AND serves IS NOT NULL AND serves = ?3";
-    SERVE = "UPDATE addresses SET serves = ?2 WHERE address = ?1";
-    NEAR = select_checkout!("WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND created_at <= ?4 AND late_until > ?4
-                             ORDER BY created_at DESC LIMIT 10");
 }
 
-pub fn insert(tx: &mut Tx, checkout: &Checkout, origin: &str) -> Result<()> {
-    let values = params![
-        checkout.id.as_str(),
-        checkout.account,
-        &checkout.token,
-        checkout.seq,
-        &checkout.package_code,
-        &checkout.plan_name,
-        &checkout.family,
-        checkout.data_mb,
-        checkout.duration_days,
-        &checkout.supplier,
-        checkout.cost,
-        checkout.list_price,
-        checkout.amount,
-        checkout.network.as_str(),
-        &checkout.address,
-        checkout.customer_email.as_deref(),
-        origin,
-        checkout.created_at,
-        checkout.expires_at,
-        checkout.late_until
-    ];
-    tx.execute(INSERT, values).map(drop)
+/// A checkout to be opened; its number is taken then.
+pub struct New<'a> {
+    pub checkout: &'a Checkout,
+    /// The caller's own reference, which is single-use.
+    pub reference: Option<&'a str>,
+    /// Where the caller is, as far as limits tell callers apart.
+    pub origin: &'a str,
+}
+
+/// Stores a checkout and answers its number. The caller has locked the wallet and reserved the amount.
+pub fn insert(tx: &mut Tx, new: &New) -> Result<i64> {
+    let checkout = new.checkout;
+    let seq = wallet::take_number(tx, checkout.account)?;
+    if let Some(reference) = new.reference {
+        claims::insert(tx, checkout.account, reference, checkout.id.as_str())?;
+    }
+    let mut values = vec![Param::from(seq)];
+    values.extend(facts(new));
+    // The number stands after the token.
+    values[..4].rotate_left(1);
+    tx.execute(INSERT, &values)?;
+    Ok(seq)
+}
+
+/// `insert` for a group, in one statement. PostgreSQL only.
+pub fn insert_all(tx: &mut Tx, group: &[New]) -> Result<HashMap<InvoiceId, i64>> {
+    let rows: Vec<Vec<Param>> = group
+        .iter()
+        .map(|new| facts(new).into_iter().chain([Param::from(new.reference)]).collect())
+        .collect();
+    let numbers =
+        tx.for_each(INSERT_ALL, &rows, |row| Ok((InvoiceId::from_text(row.text(0)?), row.int(1)?)))?;
+    Ok(numbers.into_iter().collect())
+}
+
+fn facts<'a>(new: &New<'a>) -> Vec<Param<'a>> {
+    let checkout = new.checkout;
+    vec![
+        Param::from(checkout.id.as_str()),
+        Param::from(checkout.account),
+        Param::from(&checkout.token),
+        Param::from(&checkout.package_code),
+        Param::from(&checkout.plan_name),
+        Param::from(&checkout.family),
+        Param::from(checkout.data_mb),
+        Param::from(checkout.duration_days),
+        Param::from(&checkout.supplier),
+        Param::from(checkout.cost),
+        Param::from(checkout.list_price),
+        Param::from(checkout.amount),
+        Param::from(checkout.network.as_str()),
+        Param::from(&checkout.address),
+        Param::from(checkout.customer_email.as_ref().map(Email::as_str)),
+        Param::from(new.origin),
+        Param::from(checkout.created_at),
+        Param::from(checkout.expires_at),
+        Param::from(checkout.late_until),
+    ]
+}
+
+/// Whose checkouts are counted.
+pub struct Counted<'a> {
+    pub account: AccountNo,
+    pub origin: &'a str,
+    /// Expired ones count if they were made after this.
+    pub since: Time,
+}
+
+/// How many checkouts wait for a payment, or have waited in vain.
+#[derive(Clone, Copy, Debug)]
+pub struct Unpaid {
+    pub open: i64,
+    pub of_account: i64,
+    pub from_origin: i64,
+}
+
+pub fn unpaid(tx: &mut Tx, counted: &Counted) -> Result<Unpaid> {
+    tx.one(ROOM, params![counted.account, counted.origin, counted.since], read_unpaid)
+}
+
+/// `unpaid` for each of them, in one statement. PostgreSQL only.
+pub fn unpaid_all(tx: &mut Tx, group: &[Counted]) -> Result<Vec<Unpaid>> {
+    let rows: Vec<Vec<Param>> =
+        group.iter().map(|one| params![one.account, one.origin, one.since].to_vec()).collect();
+    tx.for_each(ROOM_ALL, &rows, read_unpaid)
+}
+
+fn read_unpaid(row: &Row) -> Result<Unpaid> {
+    let open = row.int(0)?;
+    Ok(Unpaid { open, of_account: open + row.int(1)?, from_origin: row.int(2)? })
 }
 
 pub fn by_id(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Checkout>> {
@@ -95,6 +203,16 @@ pub fn by_order(tx: &mut Tx, order: &OrderId) -> Result<Option<Checkout>> {
     tx.opt(BY_ORDER, params![order], read)
 }
 
+/// For the operator's search.
+pub fn by_number(tx: &mut Tx, account: AccountNo, seq: i64) -> Result<Option<Checkout>> {
+    tx.opt(BY_NUMBER, params![account, seq], read)
+}
+
+/// For the operator's search.
+pub fn at_address(tx: &mut Tx, address: &str) -> Result<Vec<Checkout>> {
+    tx.all(AT_ADDRESS, params![address], read)
+}
+
 /// Whose payment of this amount at this time is: the checkout that was open then, or in its late hours.
 pub fn at(
     tx: &mut Tx,
@@ -103,72 +221,22 @@ pub fn at(
     amount: Usd,
     block_time: Time,
 ) -> Result<Option<(InvoiceId, AccountNo)>> {
-    tx.opt(AT, params![address, amount, network.as_str(), block_time], |row| {
+    // Chains tell whole seconds: a block may be up to one younger than it says.
+    let youngest = block_time.plus_millis(999);
+    tx.opt(AT, params![address, amount, network.as_str(), youngest, block_time], |row| {
         Ok((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?)))
     })
 }
 
-/// One ring of amounts below a price, on one address.
-pub struct Ring<'a> {
-    pub network: Network,
-    pub address: &'a str,
-    pub price: Usd,
-    pub number: i64,
-}
-
-/// The next place of a ring. It is taken for good, whether its amount proves to be free or not.
-pub fn next_place(tx: &mut Tx, ring: &Ring) -> Result<i64> {
-    let values = params![ring.network.as_str(), ring.address, ring.price, ring.number];
-    let turned = tx.write_opt(TURN, values, |row| row.int(0))?;
-    turned.ok_or_else(|| crate::error::Error::fault("a ring that does not turn"))
-}
-
-/// Who reserves an amount.
-pub struct Holder {
-    pub id: InvoiceId,
-    pub late_until: Time,
-    pub updated_at: Time,
-}
-
-pub fn holder(tx: &mut Tx, network: Network, address: &str, amount: Usd) -> Result<Option<Holder>> {
-    tx.opt(HOLDER, params![network.as_str(), address, amount], |row| {
-        Ok(Holder {
-            id: InvoiceId::from_text(row.text(0)?),
-            late_until: row.time(1)?,
-            updated_at: row.time(2)?,
-        })
-    })
-}
-
-/// The amount may be used again.
-pub fn release(tx: &mut Tx, id: &InvoiceId) -> Result<()> {
-    tx.execute(RELEASE, params![id.as_str()]).map(drop)
-}
-
-/// Takes the account's next order number.
-pub fn take_number(tx: &mut Tx, account: AccountNo) -> Result<i64> {
-    let number = tx.write_opt(NUMBER, params![account], |row| row.int(0))?;
-    number.ok_or_else(|| crate::error::Error::fault("an account without a wallet"))
-}
-
-/// How many checkouts of an account are open, and how many are unpaid, of those made after `since`.
-pub fn counts(tx: &mut Tx, account: AccountNo, since: Time) -> Result<(i64, i64)> {
-    let open = tx.one(OPEN_COUNT, params![account, since], |row| row.int(0))?;
-    let unpaid = tx.one(UNPAID, params![account, since], |row| row.int(0))?;
-    Ok((open, unpaid))
-}
-
-pub fn unpaid_from(tx: &mut Tx, origin: &str, since: Time) -> Result<i64> {
-    tx.one(UNPAID_FROM, params![origin, since], |row| row.int(0))
-}
-
-/// What was asked for under this key, and the checkout that came of it.
-pub fn by_key(tx: &mut Tx, account: AccountNo, name: &str) -> Result<Option<(String, InvoiceId)>> {
-    tx.opt(KEY, params![account, name], |row| Ok((row.text(0)?, InvoiceId::from_text(row.text(1)?))))
-}
-
-pub fn add_key(tx: &mut Tx, account: AccountNo, name: &str, body: &str, id: &InvoiceId) -> Result<()> {
-    tx.execute(ADD_KEY, params![account, name, body, id.as_str()]).map(drop)
+/// Unpaid checkouts that a payment of another amount may have been meant for, the nearest first.
+pub fn near(
+    tx: &mut Tx,
+    address: &str,
+    amount: Usd,
+    (from, to): (Usd, Usd),
+    block_time: Time,
+) -> Result<Vec<Checkout>> {
+    tx.all(NEAR, params![address, from, to, block_time, amount], read)
 }
 
 /// The checkout was paid. False when it was before.
@@ -182,37 +250,19 @@ pub fn end(
     Ok(tx.execute(END, params![id.as_str(), status.as_str(), order, now])? == 1)
 }
 
-/// Something about its payment changed.
+/// Something about its payment changed. False when it is no checkout.
 pub fn touch(tx: &mut Tx, id: &InvoiceId, now: Time) -> Result<bool> {
     Ok(tx.execute(TOUCH, params![id.as_str(), now])? == 1)
 }
 
+/// Whether anything waits to be expired: a look that costs no write.
 pub fn any_due(tx: &mut Tx, network: Network, before: Time) -> Result<bool> {
     Ok(tx.opt(DUE, params![network.as_str(), before], |_| Ok(()))?.is_some())
 }
 
-/// Closes checkouts of which nothing was seen. At most 500 at once.
+/// Closes checkouts that were open until before this time and of which no payment was seen. At most 500 at once.
 pub fn expire(tx: &mut Tx, network: Network, before: Time, now: Time) -> Result<u64> {
     tx.execute(EXPIRE, params![network.as_str(), before, now])
-}
-
-/// The house's n-th address for checkouts, counted from 1, and until when it is watched.
-pub fn serving(
-    tx: &mut Tx,
-    kind: AddressKind,
-    fingerprint: &str,
-    number: i64,
-) -> Result<Option<(String, Time)>> {
-    tx.opt(SERVING, params![kind.as_str(), fingerprint, number], |row| Ok((row.text(0)?, row.time(1)?)))
-}
-
-pub fn serve(tx: &mut Tx, address: &str, number: i64) -> Result<()> {
-    tx.execute(SERVE, params![address, number]).map(drop)
-}
-
-/// Checkouts that a wrong amount may have been meant for.
-pub fn near(tx: &mut Tx, address: &str, from: Usd, to: Usd, block_time: Time) -> Result<Vec<Checkout>> {
-    tx.all(NEAR, params![address, from, to, block_time], read)
 }
 
 fn read(row: &Row) -> Result<Checkout> {
@@ -232,7 +282,7 @@ fn read(row: &Row) -> Result<Checkout> {
         amount: row.usd(12)?,
         network: row.word(13, Network::parse)?,
         address: row.text(14)?,
-        customer_email: row.opt_text(15)?,
+        customer_email: row.opt_text(15)?.map(Email::from_text),
         status: row.word(16, CheckoutStatus::parse)?,
         order: row.opt_text(17)?.map(OrderId::from_text),
         created_at: row.time(18)?,

@@ -4,6 +4,7 @@
 
 pub mod accounts;
 pub mod addresses;
+pub mod amounts;
 pub mod audit;
 pub mod backup;
 pub mod cash;
@@ -19,6 +20,7 @@ pub mod logins;
 pub mod mails;
 pub mod meta;
 pub mod migrate;
+pub mod offers;
 pub mod orders;
 mod postgres;
 mod reader;
@@ -41,6 +43,7 @@ use arc_swap::ArcSwapOption;
 use self::reader::Reader;
 pub use self::sqlite::writer_connection;
 use self::tx::{Sql, Tx};
+pub use self::writer::Work;
 use self::writer::{Target, Writer};
 use crate::error::{Error, Result};
 
@@ -105,7 +108,7 @@ impl Store {
         T: Send + 'static,
         F: Fn(&mut Tx) -> Result<T> + Send + 'static,
     {
-        self.writer()?.write(key, false, body).await
+        self.writer()?.queue(key, false, body)?.answer().await
     }
 
     /// The last write of something begun. It is never refused for load: money waits for it.
@@ -114,7 +117,17 @@ impl Store {
         T: Send + 'static,
         F: Fn(&mut Tx) -> Result<T> + Send + 'static,
     {
-        self.writer()?.write(key, true, body).await
+        self.writer()?.queue(key, true, body)?.answer().await
+    }
+
+    /// `write`, for work that can share its statements with others of its kind.
+    pub async fn write_together<W: Work>(&self, key: i64, work: W) -> Result<W::Answer> {
+        self.writer()?.queue(key, false, work)?.answer().await
+    }
+
+    /// `finish`, likewise.
+    pub async fn finish_together<W: Work>(&self, key: i64, work: W) -> Result<W::Answer> {
+        self.writer()?.queue(key, true, work)?.answer().await
     }
 
     pub async fn read<T, F>(&self, body: F) -> Result<T>
@@ -150,6 +163,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
     let nouns: &[(&'static str, &'static [(&'static str, Sql)])] = &[
         ("accounts", accounts::ALL),
         ("addresses", addresses::ALL),
+        ("amounts", amounts::ALL),
         ("audit", audit::ALL),
         ("cash", cash::ALL),
         ("catalog", catalog::ALL),
@@ -163,6 +177,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("logins", logins::ALL),
         ("mails", mails::ALL),
         ("meta", meta::ALL),
+        ("offers", offers::ALL),
         ("orders", orders::ALL),
         ("reports", reports::ALL),
         ("sim", sim::ALL),

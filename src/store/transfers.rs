@@ -3,15 +3,17 @@
 
 use super::ledger::{self, Note};
 use super::meta::{self, Version};
-use super::tx::{Row, Tx, params, queries};
+use super::tx::{Param, Row, Tx, params, queries};
 use super::{addresses, checkouts, invoices, wallet};
+use crate::domain::checkout::{self, Checkout};
 use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::invoice::{Invoice, Paid};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
 use crate::domain::transfer::{Block, Sighting, Transfer, TransferId, TransferState};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 macro_rules! select_transfer {
     ($tail:literal) => {
@@ -28,16 +30,30 @@ queries! {
     INSERT = "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash,
                   block_time, state, account, invoice, round, seen_at, updated_at)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, 0, ?13, ?13)";
+    /// A transfer that counts for nothing yet is what the chain says it is now.
+    REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
+                   block_time = ?10, state = 'SEEN', account = ?11, invoice = ?12, updated_at = ?13
+               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?14";
     PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8
              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
-    END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6
-           WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7";
+    /// SQLite needs no lock: a write transaction has the database to itself.
+    LOCK (Postgres) = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 FOR UPDATE");
+    END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6, invoice = ?9
+           WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
     VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6
               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
     IN_BLOCKS = select_transfer!("WHERE network = ?1 AND block IS NOT NULL AND block >= ?2 AND block <= ?3");
     OPEN = select_transfer!("WHERE network = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
                              AND block IS NOT NULL AND block <= ?2 ORDER BY block LIMIT 500");
     OPEN_AT = select_transfer!("WHERE address = ?1 AND state IN ('SEEN', 'REVERSED') AND block IS NOT NULL");
+    /// Not on the chain at present, and not long ago.
+    LOST = select_transfer!("WHERE network = ?1 AND state IN ('ORPHANED', 'REVERSED') AND block IS NULL AND updated_at > ?2
+                             ORDER BY updated_at LIMIT 20");
+    RECEIVED_SINCE = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM transfers
+                      WHERE address = ?1 AND network = ?2 AND currency = ?3 AND block IS NOT NULL AND block > ?4";
+    PAID = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT),
+                   CAST(COALESCE(SUM(CASE WHEN state = 'CREDITED' THEN amount ELSE 0 END), 0) AS BIGINT), MAX(block_time)
+            FROM transfers WHERE invoice = ?1 AND block IS NOT NULL";
     OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at, tx_hash, position");
     OF_TRANSACTION = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 ORDER BY position");
     OF_ADDRESS = select_transfer!("WHERE address = ?1 ORDER BY seen_at DESC LIMIT 50");
@@ -63,41 +79,34 @@ pub enum Noted {
     Foreign,
 }
 
-/// Writes down that a transfer is in a block now. The first time decides its owner and its invoice for ever.
+/// Writes down that a transfer is in a block now. Its first sighting decides its owner and its invoice, unless the
+/// chain puts something else in its place before it counted.
 pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted> {
-    let known = by_id(tx, &seen.id)?;
-    let TransferId { network, tx_hash, position } = &seen.id;
-    let (invoice, noted) = match known {
-        None => {
-            let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(Noted::Foreign) };
-            let (account, invoice) = match address.account {
-                Some(owner) => (Some(owner), invoices::at(tx, &seen.recipient, seen.block.time)?),
-                None => payer_of(tx, seen)?,
-            };
-            let values = params![
-                network.as_str(),
-                tx_hash,
-                *position,
-                seen.currency.as_str(),
-                &seen.sender,
-                &seen.recipient,
-                seen.amount,
-                seen.block.number,
-                &seen.block.hash,
-                seen.block.time,
-                account,
-                invoice.as_ref().map(InvoiceId::as_str),
-                now
-            ];
-            tx.execute(INSERT, values)?;
-            (invoice, Noted::New)
+    let Some(known) = by_id(tx, &seen.id)? else {
+        let Some((account, invoice)) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+        let mut values = facts(seen, account, invoice.as_ref());
+        values.push(Param::from(now));
+        tx.execute(INSERT, &values)?;
+        restate(tx, invoice.as_ref(), dust, now)?;
+        return Ok(Noted::New);
+    };
+    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) {
+        return Ok(Noted::Known);
+    }
+    match known.state {
+        TransferState::Seen | TransferState::Orphaned if !shows(seen, &known) => {
+            let Some((account, invoice)) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+            let mut values = facts(seen, account, invoice.as_ref());
+            values.extend_from_slice(params![now, known.state.as_str()]);
+            tx.execute(REWRITE, &values)?;
+            restate(tx, known.invoice.as_ref(), dust, now)?;
+            restate(tx, invoice.as_ref(), dust, now)?;
         }
-        Some(transfer) if transfer.block.as_ref() == Some(&seen.block) => return Ok(Noted::Known),
-        Some(transfer) => {
-            let state = match transfer.state {
-                TransferState::Orphaned => TransferState::Seen,
-                other => other,
-            };
+        // What was posted has other facts: that is for `vanish` to take back first.
+        _ if !shows(seen, &known) => return Ok(Noted::Known),
+        state => {
+            let TransferId { network, tx_hash, position } = &seen.id;
+            let placed = if state == TransferState::Orphaned { TransferState::Seen } else { state };
             let values = params![
                 network.as_str(),
                 tx_hash,
@@ -105,21 +114,58 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
                 seen.block.number,
                 &seen.block.hash,
                 seen.block.time,
-                state.as_str(),
+                placed.as_str(),
                 now,
-                transfer.state.as_str()
+                state.as_str()
             ];
             tx.execute(PLACE, values)?;
-            (transfer.invoice, Noted::Moved)
+            restate(tx, known.invoice.as_ref(), dust, now)?;
         }
-    };
-    restate(tx, invoice.as_ref(), dust, now)?;
-    Ok(noted)
+    }
+    Ok(Noted::Moved)
+}
+
+/// Whether the chain shows the movement that we have on record.
+pub fn shows(seen: &Sighting, known: &Transfer) -> bool {
+    seen.id == known.id
+        && seen.currency == known.currency
+        && seen.recipient == known.address
+        && seen.amount == known.amount
+}
+
+/// Whose address it came to, and which invoice it counts for. `None` when the address is not ours.
+fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<(Option<AccountNo>, Option<InvoiceId>)>> {
+    let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
+    Ok(Some(match address.account {
+        Some(owner) => (Some(owner), invoices::at(tx, &seen.recipient, seen.block.time)?),
+        None => payer_of(tx, seen)?,
+    }))
+}
+
+fn facts<'a>(
+    seen: &'a Sighting,
+    account: Option<AccountNo>,
+    invoice: Option<&'a InvoiceId>,
+) -> Vec<Param<'a>> {
+    vec![
+        Param::from(seen.id.network.as_str()),
+        Param::from(&seen.id.tx_hash),
+        Param::from(seen.id.position),
+        Param::from(seen.currency.as_str()),
+        Param::from(&seen.sender),
+        Param::from(&seen.recipient),
+        Param::from(seen.amount),
+        Param::from(seen.block.number),
+        Param::from(&seen.block.hash),
+        Param::from(seen.block.time),
+        Param::from(account),
+        Param::from(invoice.map(InvoiceId::as_str)),
+    ]
 }
 
 /// A payment to the house is known by its exact amount: whose checkout asked for it at that time.
 fn payer_of(tx: &mut Tx, seen: &Sighting) -> Result<(Option<AccountNo>, Option<InvoiceId>)> {
-    if seen.currency != Currency::Usdt {
+    if seen.currency != checkout::CURRENCY {
         return Ok((None, None));
     }
     let found = checkouts::at(tx, seen.id.network, &seen.recipient, seen.amount, seen.block.time)?;
@@ -135,23 +181,48 @@ fn restate(tx: &mut Tx, invoice: Option<&InvoiceId>, dust: Usd, now: Time) -> Re
     }
 }
 
-/// A final transfer that pays for a checkout, waiting to be posted.
-pub struct Claimed {
-    pub transfer: Transfer,
-    pub invoice: InvoiceId,
+/// A transfer that waits in this block to be posted, with the invoice it counts for; nobody else moves it before this
+/// write ends.
+pub fn lock_open(tx: &mut Tx, id: &TransferId, block_hash: &str) -> Result<Option<(Transfer, InvoiceId)>> {
+    let Some(transfer) = lock(tx, id)?.filter(|transfer| waits_in(transfer, block_hash)) else {
+        return Ok(None);
+    };
+    Ok(transfer.invoice.clone().map(|invoice| (transfer, invoice)))
 }
 
-/// The transfer, if it still waits in this block.
-pub fn claim(tx: &mut Tx, id: &TransferId, block_hash: &str) -> Result<Option<Claimed>> {
-    let Some(transfer) = by_id(tx, id)? else { return Ok(None) };
-    let here = transfer.block.as_ref().is_some_and(|block| block.hash == block_hash);
-    let invoice = transfer.invoice.clone().filter(|_| here && transfer.state.is_open());
-    Ok(invoice.map(|invoice| Claimed { transfer, invoice }))
+/// A transfer that waits for the operator's decision; nobody else moves it before this write ends.
+pub fn lock_unmatched(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
+    Ok(lock(tx, id)?.filter(|transfer| transfer.state == TransferState::Unmatched))
 }
 
-/// It pays for an order now. False when somebody else was first.
-pub fn hold(tx: &mut Tx, transfer: &Transfer, now: Time) -> Result<bool> {
-    end(tx, transfer, TransferState::Held, transfer.account, now)
+fn lock(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
+    let sql = if tx.is_postgres() { LOCK } else { BY_ID };
+    tx.opt(sql, params![id.network.as_str(), &id.tx_hash, id.position], read)
+}
+
+fn waits_in(transfer: &Transfer, block_hash: &str) -> bool {
+    transfer.state.is_open() && transfer.block.as_ref().is_some_and(|block| block.hash == block_hash)
+}
+
+/// It pays for an order now. The caller has locked it.
+pub fn hold(tx: &mut Tx, transfer: &Transfer, now: Time) -> Result<()> {
+    must_end(tx, transfer, TransferState::Held, now)
+}
+
+/// It pays for the order of this checkout now, by the operator's word. The caller has locked it.
+pub fn assign(tx: &mut Tx, transfer: &Transfer, checkout: &Checkout, now: Time) -> Result<Transfer> {
+    let mut ended = transfer.clone();
+    (ended.account, ended.invoice) = (Some(checkout.account), Some(checkout.id.clone()));
+    must_end(tx, &ended, TransferState::Assigned, now)?;
+    Ok(Transfer { state: TransferState::Assigned, ..ended })
+}
+
+fn must_end(tx: &mut Tx, transfer: &Transfer, state: TransferState, now: Time) -> Result<()> {
+    if end(tx, transfer, state, transfer.account, now)? {
+        Ok(())
+    } else {
+        Err(Error::fault("a transfer moved although it was locked"))
+    }
 }
 
 fn end(
@@ -162,8 +233,17 @@ fn end(
     now: Time,
 ) -> Result<bool> {
     let TransferId { network, tx_hash, position } = &transfer.id;
-    let values =
-        params![network.as_str(), tx_hash, *position, state.as_str(), account, now, transfer.state.as_str()];
+    let values = params![
+        network.as_str(),
+        tx_hash,
+        *position,
+        state.as_str(),
+        account,
+        now,
+        transfer.state.as_str(),
+        transfer.block.as_ref().map(|block| block.hash.as_str()),
+        transfer.invoice.as_ref().map(InvoiceId::as_str)
+    ];
     Ok(tx.execute(END, values)? == 1)
 }
 
@@ -175,14 +255,12 @@ pub fn credit(
     dust: Usd,
     now: Time,
 ) -> Result<Option<TransferState>> {
-    let Some(transfer) = by_id(tx, id)? else { return Ok(None) };
-    let here = transfer.block.as_ref().is_some_and(|block| block.hash == block_hash);
-    if !here || !transfer.state.is_open() {
+    let Some(transfer) = by_id(tx, id)?.filter(|transfer| waits_in(transfer, block_hash)) else {
         return Ok(None);
-    }
+    };
     let (state, entry) = match transfer.account {
         Some(owner) => {
-            let owed = tx.one(OWED, params![&id.to_string()], |row| row.usd(0))?;
+            let owed = tx.one(OWED, params![&id.to_string()], |row| row.usd(0))?.min(transfer.amount);
             (TransferState::Credited, Entry::deposit(&transfer, owner, owed))
         }
         None => (TransferState::Unmatched, Entry::unmatched(&transfer)),
@@ -268,7 +346,7 @@ pub fn vanish(
     Ok(Some(vanished))
 }
 
-/// The operator's decision about a transfer that is nobody's, with its entry. False when it is not waiting for one.
+/// The operator's decision about a transfer that is nobody's, with its entry. `None` when it is not waiting for one.
 pub fn dispose(
     tx: &mut Tx,
     id: &TransferId,
@@ -282,7 +360,7 @@ pub fn dispose(
     }
     let (state, account, entry) = match decision {
         Disposal::Assign(owner) => {
-            (TransferState::Assigned, Some(*owner), Entry::assigned(&transfer, *owner))
+            (TransferState::Assigned, Some(*owner), Entry::assigned(&transfer, *owner, transfer.amount))
         }
         Disposal::Return => (TransferState::Returned, None, Entry::returned(&transfer)),
         Disposal::WriteOff => (TransferState::WrittenOff, None, Entry::written_off(&transfer)),
@@ -313,6 +391,31 @@ pub fn open(tx: &mut Tx, network: Network, up_to: i64) -> Result<Vec<Transfer>> 
 
 pub fn open_at(tx: &mut Tx, address: &str) -> Result<Vec<Transfer>> {
     tx.all(OPEN_AT, params![address], read)
+}
+
+/// Transfers that were on the chain and are not now, since then: somebody should ask for them again.
+pub fn lost(tx: &mut Tx, network: Network, since: Time) -> Result<Vec<Transfer>> {
+    tx.all(LOST, params![network.as_str(), since], read)
+}
+
+/// What we know to have come to an address in later blocks than this one.
+pub fn received_since(
+    tx: &mut Tx,
+    address: &str,
+    network: Network,
+    currency: Currency,
+    block: i64,
+) -> Result<Usd> {
+    tx.one(RECEIVED_SINCE, params![address, network.as_str(), currency.as_str(), block], |row| row.usd(0))
+}
+
+/// What an invoice's transfers come to.
+pub fn paid(tx: &mut Tx, invoice: &Invoice) -> Result<Paid> {
+    tx.one(PAID, params![invoice.id.as_str()], |row| {
+        let newest = row.opt_time(2)?;
+        let late = newest.is_some_and(|time| time >= invoice.expires_at);
+        Ok(Paid { received: row.usd(0)?, credited: row.usd(1)?, late })
+    })
 }
 
 /// In the order in which they were seen.

@@ -14,10 +14,12 @@ queries! {
     READ = "SELECT balance, placed, failed, suspended FROM wallets WHERE account = ?1";
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = "SELECT balance FROM wallets WHERE account = ?1 FOR UPDATE";
+    LOCK_ALL (Postgres) = "SELECT account FROM wallets WHERE account = ANY (CAST(?1 AS BIGINT[])) ORDER BY account FOR UPDATE";
     MOVE = "UPDATE wallets SET balance = balance + ?2, lines = lines + 1, failed = failed + ?3
             WHERE account = ?1 AND balance + ?2 >= 0 RETURNING lines, balance";
     DEBIT_FOR_ORDER = "UPDATE wallets SET balance = balance - ?2, lines = lines + 1, placed = placed + ?3, numbers = numbers + ?3
                        WHERE account = ?1 AND balance >= ?2 RETURNING lines, balance, numbers";
+    NUMBER = "UPDATE wallets SET numbers = numbers + 1 WHERE account = ?1 RETURNING numbers";
     COUNT_ORDER = "UPDATE wallets SET placed = placed + 1 WHERE account = ?1";
     SUSPEND = "UPDATE wallets SET suspended = ?2 WHERE account = ?1";
     HELD = "SELECT CAST(COALESCE(SUM(price), 0) AS BIGINT) FROM orders
@@ -72,6 +74,12 @@ pub fn lock(tx: &mut Tx, account: AccountNo) -> Result<()> {
     Ok(())
 }
 
+/// The locks of several wallets, in the order in which everybody takes them. PostgreSQL only.
+pub fn lock_all(tx: &mut Tx, accounts: &[AccountNo]) -> Result<()> {
+    let rows: Vec<_> = accounts.iter().map(|account| params![*account].to_vec()).collect();
+    tx.for_each(LOCK_ALL, &rows, |_| Ok(())).map(drop)
+}
+
 /// Adds `change` (negative: takes away). Refuses to go below zero.
 pub fn change(tx: &mut Tx, account: AccountNo, change: Usd, an_order_failed: bool) -> Result<Line> {
     let moved = tx.write_opt(MOVE, params![account, change, an_order_failed], |row| {
@@ -96,6 +104,12 @@ pub fn debit_for_order(
     tx.write_opt(DEBIT_FOR_ORDER, params![account, price, numbered], |row| {
         Ok((Line { no: row.int(0)?, balance: row.usd(1)? }, row.int(2)?))
     })
+}
+
+/// Takes the account's next order number.
+pub fn take_number(tx: &mut Tx, account: AccountNo) -> Result<i64> {
+    let number = tx.write_opt(NUMBER, params![account], |row| row.int(0))?;
+    number.ok_or_else(|| Error::fault("an account without a wallet"))
 }
 
 /// An order that was paid for elsewhere; its number was taken before.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use simgate::chain::address::SANDBOX_EVM_XPUB;
 use simgate::chain::sim::{Keep, Mood, Payment, SimChain};
 use simgate::chain::{Chain, Token, Watched, Witness, address};
 use simgate::clock::Clock;
@@ -367,7 +368,7 @@ both_databases! {
         assert_eq!((json!(address), amount.micros()), (made["depositAddress"].clone(), 30_500_000));
     }
 
-    async fn what_cannot_be_paid_is_refused(gateway) with [("base_usdt", "off"), ("staging", "true"), ("polygon_rpc", "http://127.0.0.1:9")] {
+    async fn what_cannot_be_paid_is_refused(gateway) with [("base_usdt", "off"), ("staging", "true"), ("evm_xpub", SANDBOX_EVM_XPUB), ("polygon_rpc", "http://127.0.0.1:9")] {
         let made = invoice(gateway, "USDC", "BASE").await;
         let id = &made["invoiceId"];
         for (body, status, code) in [

@@ -4,6 +4,8 @@
 use serde_json::json;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
+use simgate::store::cursors;
+use simgate::store::tx::Tx;
 
 use crate::harness::{Gateway, both_databases};
 
@@ -44,6 +46,30 @@ both_databases! {
         gateway.pass_time(DAY_MS + 60_000);
         credited(gateway, &invoice, 12).await;
         assert_eq!(gateway.balance().await, "1012");
+    }
+
+    async fn money_to_a_resting_address_is_found_though_an_invoice_wakes_it_first(gateway) {
+        let (first, address) = deposit(gateway, "POLYGON").await;
+        gateway.pass_time(8 * DAY_MS);
+        gateway.until("the invoice is expired", async || {
+            let path = format!("/api/b2b/v1/balance/deposit/{first}");
+            (gateway.get(&path).await.expect(200)["status"] == "EXPIRED").then_some(())
+        }).await;
+        let chain = &gateway.app.sim_chains[&Network::Polygon];
+        chain.pay(&address, Currency::Usdc, Usd::dollars(9)).await.unwrap();
+        // Longer than the blocks that every round looks at again, and shorter than the day between two looks.
+        gateway.pass_time(DAY_MS / 2);
+        let paid = gateway.app.now();
+        gateway.until("the scanner has passed the payment", async || {
+            let read = |tx: &mut Tx| cursors::get(tx, Network::Polygon);
+            let cursor = gateway.app.store.read(read).await.unwrap()?;
+            (cursor.scanned_time > paid).then_some(())
+        }).await;
+        let (_, again) = deposit(gateway, "POLYGON").await;
+        assert_eq!(again, address);
+        gateway.pass_time(DAY_MS);
+        credited(gateway, &first, 9).await;
+        assert_eq!(gateway.balance().await, "1009");
     }
 
     async fn what_was_paid_during_a_long_absence_is_found(gateway) {

@@ -3,6 +3,7 @@
 //! exactly what lies on our addresses.
 
 use simgate::app::App;
+use simgate::chain::address::SANDBOX_EVM_XPUB;
 use simgate::domain::ids::{AccountNo, InvoiceId};
 use simgate::domain::invoice::{Invoice, InvoiceStatus};
 use simgate::domain::ledger::CreditKind;
@@ -103,6 +104,7 @@ pub fn settings_for(node: &Node, urls: &[&str]) -> Vec<(String, String)> {
     let confirmations = CONFIRMATIONS.to_string();
     [
         ("staging", "true"),
+        ("evm_xpub", SANDBOX_EVM_XPUB),
         ("polygon_rpc", &urls.join(",")),
         ("polygon_usdc", &node.usdc),
         ("polygon_usdt", &node.usdt),

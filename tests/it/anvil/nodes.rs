@@ -196,7 +196,6 @@ fn a_token_with_other_decimals_is_refused() {
 
 /// Nor can it be had by asking, before the scanner has looked at the node or after.
 #[test]
-#[ignore = "Evm::ask wants the right chain id only: verify-deposit credits what Evm::check has refused"]
 fn asking_is_no_way_around_the_check() {
     let setup = Setup { kind: Kind { decimals: 18, ..Kind::default() }, ..Setup::default() };
     run(Db::Sqlite, setup, async |desk| {
