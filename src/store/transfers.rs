@@ -30,10 +30,10 @@ queries! {
     INSERT = "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash,
                   block_time, state, account, invoice, round, seen_at, updated_at)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, 0, ?13, ?13)";
-    /// A transfer that counts for nothing yet is what the chain says it is now.
+    /// A transfer that counts for nothing, yet or any more, is what the chain says it is now.
     REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
-                   block_time = ?10, state = 'SEEN', account = ?11, invoice = ?12, updated_at = ?13
-               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?14";
+                   block_time = ?10, account = ?11, invoice = ?12, updated_at = ?13, state = ?14
+               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?15";
     PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8
              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
     /// SQLite needs no lock: a write transaction has the database to itself.
@@ -77,6 +77,8 @@ pub enum Noted {
     Known,
     /// Not one of our addresses.
     Foreign,
+    /// What was booked and taken back is something else now, to somebody else: only a person can put that right.
+    Contradicts,
 }
 
 /// Writes down that a transfer is in a block now. Its first sighting decides its owner and its invoice, unless the
@@ -96,11 +98,18 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
     match known.state {
         TransferState::Seen | TransferState::Orphaned if !shows(seen, &known) => {
             let Some((account, invoice)) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
-            let mut values = facts(seen, account, invoice.as_ref());
-            values.extend_from_slice(params![now, known.state.as_str()]);
-            tx.execute(REWRITE, &values)?;
+            rewrite(tx, seen, &known, (account, invoice.as_ref()), TransferState::Seen, now)?;
             restate(tx, known.invoice.as_ref(), dust, now)?;
             restate(tx, invoice.as_ref(), dust, now)?;
+        }
+        // Its earlier entries name its owner, network and token: the books can follow another amount, and only that.
+        TransferState::Reversed if !shows(seen, &known) => {
+            if (seen.currency, &seen.recipient) != (known.currency, &known.address) {
+                return Ok(Noted::Contradicts);
+            }
+            let invoice = known.invoice.as_ref();
+            rewrite(tx, seen, &known, (known.account, invoice), TransferState::Reversed, now)?;
+            restate(tx, invoice, dust, now)?;
         }
         // What was posted has other facts: that is for `vanish` to take back first.
         _ if !shows(seen, &known) => return Ok(Noted::Known),
@@ -123,6 +132,20 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
         }
     }
     Ok(Noted::Moved)
+}
+
+fn rewrite(
+    tx: &mut Tx,
+    seen: &Sighting,
+    known: &Transfer,
+    (account, invoice): (Option<AccountNo>, Option<&InvoiceId>),
+    state: TransferState,
+    now: Time,
+) -> Result<()> {
+    let mut values = facts(seen, account, invoice);
+    values.extend_from_slice(params![now, state.as_str(), known.state.as_str()]);
+    tx.execute(REWRITE, &values)?;
+    Ok(())
 }
 
 /// Whether the chain shows the movement that we have on record.

@@ -9,11 +9,11 @@ use crate::domain::checkout;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
-use crate::error::{Error, Result};
-use crate::store::addresses::{self, Address};
+use crate::error::Result;
+use crate::ops::addresses::derive;
 use crate::store::amounts::{self, Holder, Ring};
-use crate::store::cursors;
 use crate::store::tx::Tx;
+use crate::store::{addresses, cursors};
 
 /// How many addresses of a key serve checkouts at most; when the last one is full, somebody must look.
 const MOST_SERVING: i64 = 20;
@@ -153,18 +153,9 @@ fn serving_address(tx: &mut Tx, want: &Wanted, number: i64, now: Time) -> Result
         }
         None => {
             let index = addresses::take_indexes(tx, kind, fingerprint, 1)?;
-            let short = u32::try_from(index).map_err(|_| Error::fault("no address index is left"))?;
-            let address = Address {
-                address: want.xpub.address(short),
-                kind,
-                fingerprint: fingerprint.into(),
-                index,
-                account: None,
-                watch_until: until,
-            };
-            addresses::insert(tx, &address, now)?;
-            amounts::serve(tx, &address.address, number)?;
-            Ok(address.address)
+            let address = derive(tx, want.xpub, index, None, until, now)?;
+            amounts::serve(tx, &address, number)?;
+            Ok(address)
         }
     }
 }
