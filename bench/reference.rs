@@ -23,6 +23,7 @@ use simgate::domain::time::Time;
 use simgate::ops::operator::{self, NewPartner};
 use simgate::ops::orders::{self, Buyer, Purchase};
 use simgate::start::{self, Role};
+use simgate::store::orders::{Asked, Sold};
 use simgate::store::tx::Tx;
 use simgate::vault;
 
@@ -138,8 +139,13 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         let batch: Vec<Order> = (0..GROUP as i64).map(|n| order(placed + n, &key)).collect();
         group(&connection, |tx| {
             for order in &batch {
-                let reference = order.reference.as_deref();
-                simgate::store::orders::look(tx, order.account, reference, PLAN, "default")?;
+                let asked = Asked {
+                    account: order.account,
+                    reference: order.reference.as_deref(),
+                    package_code: PLAN,
+                    price_list: "default",
+                };
+                simgate::store::orders::look(tx, &asked)?;
                 let entry = Entry::hold(&order.id, order.account, order.price);
                 simgate::store::orders::hold(tx, order, &entry)?
                     .ok_or_else(|| simgate::error::Error::fault("poor"))?;
@@ -149,7 +155,13 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         group(&connection, |tx| {
             for order in &batch {
                 let entry = Entry::fulfilled(&order.id, order.price, "sim", order.cost);
-                simgate::store::orders::fulfil(tx, &order.id, order.esim.as_ref(), &entry, order.created_at)?;
+                let sold = Sold {
+                    order: &order.id,
+                    profile: order.esim.as_ref(),
+                    entry: &entry,
+                    now: order.created_at,
+                };
+                simgate::store::orders::fulfil(tx, &sold)?;
             }
             Ok(())
         })?;

@@ -16,7 +16,6 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::ids::{EntryId, InvoiceId, KeyId, OrderId};
 use crate::domain::network::Network;
-use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::mail::Mailer;
@@ -45,8 +44,8 @@ pub struct Parts {
     pub sim_chains: BTreeMap<Network, Arc<SimChain>>,
     /// Who is looking at a chain for which invoice.
     pub looks: Looks,
-    /// Wakes the scanners: somebody is about to pay.
-    pub scan_now: Notify,
+    /// Counts what scanners need not wait for: somebody is about to pay.
+    pub expected: watch::Sender<u64>,
     /// What is on sale. Watchers hear of every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
@@ -104,7 +103,7 @@ impl App {
             chains,
             sim_chains,
             looks: Looks::default(),
-            scan_now: Notify::new(),
+            expected: watch::Sender::new(0),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
             keys: ArcSwap::from_pointee(KeyRing::default()),
             tokens: Seen::default(),
@@ -126,10 +125,6 @@ impl App {
             return Ok(self.sim.clone());
         }
         Err(Error::fault(format!("no supplier is called {name:?}")))
-    }
-
-    pub fn chain(&self, network: Network) -> Result<&Arc<dyn Chain>> {
-        self.chains.get(&network).ok_or_else(|| Refusal::ChainUnavailable.into())
     }
 
     pub fn new_invoice_id(&self) -> InvoiceId {

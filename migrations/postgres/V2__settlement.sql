@@ -60,18 +60,16 @@ CREATE TABLE transfers (
 );
 CREATE INDEX transfers_by_block ON transfers (network, block) WHERE block IS NOT NULL;
 CREATE INDEX transfers_open ON transfers (network, state) WHERE state IN ('SEEN', 'REVERSED', 'UNMATCHED');
+CREATE INDEX transfers_lost ON transfers (network, updated_at) WHERE block IS NULL;
 CREATE INDEX transfers_by_invoice ON transfers (invoice) WHERE invoice IS NOT NULL;
 CREATE INDEX transfers_by_address ON transfers (address);
 
--- How far each network was scanned, by whom, and what its nodes last said of themselves.
+-- How far each network was scanned, by whom, and how far its chain had come.
 CREATE TABLE cursors (
     network      TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     scanned      BIGINT NOT NULL,
     scanned_time BIGINT NOT NULL,
     head         BIGINT NOT NULL,
-    head_time    BIGINT NOT NULL,
-    safe         BIGINT NOT NULL,
-    finalized    BIGINT NOT NULL,
     holder       TEXT COLLATE "C" NOT NULL,
     fence        BIGINT NOT NULL,
     held_until   BIGINT NOT NULL,
@@ -87,7 +85,7 @@ CREATE TABLE blocks (
     PRIMARY KEY (network, number)
 );
 
--- What an address held when it was last looked at, once it is no longer watched block by block.
+-- What an address held when its balance was last looked at.
 CREATE TABLE balance_checks (
     network  TEXT COLLATE "C" NOT NULL,
     address  TEXT COLLATE "C" NOT NULL,

@@ -7,8 +7,9 @@ mod check;
 mod scan;
 mod wire;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use alloy_primitives::hex;
 use serde_json::json;
@@ -26,7 +27,8 @@ pub use self::wire::{Contracts, Movement, Spotted, parse_logs};
 /// How many calls go into one batch of small questions; public nodes allow few.
 const BATCH: usize = 20;
 const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
-const NOBODY: usize = usize::MAX;
+/// So much of a chain may one node be ahead of another, and of what the time that went by allows.
+const AHEAD: Duration = Duration::from_secs(600);
 
 pub struct EvmSettings {
     pub network: Network,
@@ -42,7 +44,7 @@ pub struct Evm {
     network: Network,
     kind: AddressKind,
     nodes: Vec<Provider>,
-    /// By node: whether it is known to be on this chain.
+    /// By node: whether it is known to be on this chain and to show our tokens there.
     verified: Vec<AtomicBool>,
     /// By node: how many blocks it lets us ask for at once.
     windows: Vec<Mutex<Window>>,
@@ -52,8 +54,14 @@ pub struct Evm {
     known: Mutex<Known>,
     /// The highest block that was shown to exist: a node that does not reach it lags.
     reached: AtomicI64,
-    /// The node that answered the last scan.
-    scanned_by: AtomicUsize,
+    /// The last head that a second node vouched for, and when.
+    vouched: Mutex<Option<(i64, Instant)>>,
+}
+
+/// Nodes that are still to be asked, and what those said who were of no use.
+struct Asking<'a> {
+    nodes: std::vec::IntoIter<&'a Provider>,
+    said: Vec<String>,
 }
 
 impl Evm {
@@ -83,33 +91,36 @@ impl Evm {
             addresses_per_call: addresses_per_call.max(1),
             known: Mutex::default(),
             reached: AtomicI64::new(0),
-            scanned_by: AtomicUsize::new(NOBODY),
+            vouched: Mutex::default(),
         })
     }
 
-    /// The best first. For a second opinion the node that answered the last scan is left out, unless it is alone.
-    fn nodes(&self, witness: Witness) -> Vec<&Provider> {
-        let first = self.scanned_by.load(Ordering::Relaxed);
-        let left_out =
-            |node: &Provider| witness == Witness::Second && self.nodes.len() > 1 && node.index == first;
-        let mut nodes: Vec<&Provider> = self.nodes.iter().filter(|node| !left_out(node)).collect();
+    /// The best first.
+    fn all(&self) -> Asking<'_> {
+        let mut nodes: Vec<&Provider> = self.nodes.iter().collect();
         nodes.sort_by_key(|node| node.disappointments());
-        nodes
+        Asking { nodes: nodes.into_iter(), said: Vec::new() }
     }
 
-    /// Asks one node after the other until one gives an answer that holds together.
+    fn all_but(&self, node: &Provider) -> Asking<'_> {
+        let mut asking = self.all();
+        let others: Vec<&Provider> = asking.nodes.filter(|other| other.index != node.index).collect();
+        asking.nodes = others.into_iter();
+        asking
+    }
+
+    /// Asks one node after the other until one gives an answer that holds together. Who asks on hears from others.
     async fn ask<'a, T, F>(
         &'a self,
-        nodes: Vec<&'a Provider>,
+        asking: &mut Asking<'a>,
         question: impl Fn(&'a Provider) -> F + Send,
     ) -> Result<(&'a Provider, T), Trouble>
     where
         F: Future<Output = Result<T, RpcError>> + Send,
     {
-        let mut said = Vec::new();
-        for node in nodes {
+        for node in asking.nodes.by_ref() {
             if !node.is_ready() {
-                said.push(format!("{} rests after failures", node.name));
+                asking.said.push(format!("{} rests after failures", node.name));
                 continue;
             }
             let answer = match self.verify(node).await {
@@ -123,11 +134,11 @@ impl Evm {
                 }
                 Err(error) => {
                     node.failed(&error);
-                    said.push(format!("{} {error}", node.name));
+                    asking.said.push(format!("{} {error}", node.name));
                 }
             }
         }
-        Err(self.trouble(said.join("; ")))
+        Err(self.trouble(asking.said.join("; ")))
     }
 
     fn trouble(&self, what: impl std::fmt::Display) -> Trouble {
@@ -160,11 +171,51 @@ impl Evm {
         Ok(Tip { head, safe, finalized })
     }
 
+    /// A chain cannot have come further than time allows since two nodes last agreed on how far it was: beyond that,
+    /// and when nothing was agreed on yet, another node must be about as far. Otherwise a single lie would have us
+    /// wait for blocks of the far future.
+    async fn vouch(&self, node: &Provider, head: i64) -> Result<(), Trouble> {
+        let (millis, ahead) = (fastest_block_ms(self.network), AHEAD.as_millis() as i64);
+        let vouched = *self.vouched();
+        let possible =
+            vouched.map(|(head, at)| head.saturating_add((at.elapsed().as_millis() as i64 + ahead) / millis));
+        if self.nodes.len() == 1 || possible.is_some_and(|possible| head <= possible) {
+            return Ok(());
+        }
+        let mut asking = self.all_but(node);
+        let mut contradicted = false;
+        loop {
+            let (other, there) = match self.ask(&mut asking, |node| self.head_at(node)).await {
+                Ok(answer) => answer,
+                Err(trouble) if !contradicted => return Err(trouble),
+                Err(trouble) => {
+                    node.failed(&RpcError::Doubtful(format!("claims a head that nobody else has: {head}")));
+                    return Err(trouble);
+                }
+            };
+            if head <= there.saturating_add(ahead / millis) {
+                *self.vouched() = Some((head, Instant::now()));
+                return Ok(());
+            }
+            contradicted = true;
+            asking.said.push(format!("{} is at block {there} and {} at {head}", other.name, node.name));
+        }
+    }
+
+    fn vouched(&self) -> MutexGuard<'_, Option<(i64, Instant)>> {
+        self.vouched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn head_at(&self, node: &Provider) -> Result<i64, RpcError> {
+        let answers = node.call_all(&[head_call()]).await?;
+        head_of(&answers[0])
+    }
+
     fn block_of(&self, raw: &RawValue) -> Result<Option<Block>, RpcError> {
         wire::block(self.kind, raw.get()).map_err(RpcError::Unreadable)
     }
 
-    /// Whether a node that lacks something can be expected to have it.
+    /// `None` only for a block that the chain is not known to have reached: a node that lacks an older one lags.
     async fn block_at(&self, node: &Provider, number: i64) -> Result<Option<Block>, RpcError> {
         let answers = node.call_all(&[block_call(&wire::as_quantity(number))]).await?;
         let block = self.block_of(&answers[0])?;
@@ -178,13 +229,12 @@ impl Evm {
     }
 
     async fn transaction_at(&self, node: &Provider, hash: &str) -> Result<Option<Mined>, RpcError> {
-        let calls = [receipt_call(&wire::as_hash(hash)), ("eth_blockNumber", json!([]))];
-        let answers = node.call_all(&calls).await?;
+        let answers = node.call_all(&[receipt_call(&wire::as_hash(hash)), head_call()]).await?;
         let receipt = wire::receipt(answers[0].get(), &self.contracts).map_err(RpcError::Unreadable)?;
+        let head = head_of(&answers[1])?;
         let Some(receipt) = receipt else {
-            let head = serde_json::from_str(answers[1].get()).ok().and_then(wire::quantity);
             let reached = self.reached.load(Ordering::Relaxed);
-            return if head.is_some_and(|head| head >= reached) { Ok(None) } else { Err(lags(reached)) };
+            return if head >= reached { Ok(None) } else { Err(lags(reached)) };
         };
         if wire::spell(self.kind, &receipt.tx_hash) != hash {
             return Err(RpcError::Doubtful("shows the receipt of another transaction".into()));
@@ -197,8 +247,32 @@ impl Evm {
                 block.number
             )));
         }
+        self.known().drop_if_other(&receipt);
         let transfers = if receipt.succeeded { self.sightings_of(&receipt, &block) } else { Vec::new() };
-        Ok(Some(Mined { block, succeeded: receipt.succeeded, transfers }))
+        // The block may have been made since the head was asked for.
+        let head = head.max(block.number);
+        Ok(Some(Mined { block, succeeded: receipt.succeeded, transfers, head }))
+    }
+
+    /// The same from two nodes, unless there is but one.
+    async fn transaction_at_two(&self, hash: &str) -> Result<Option<Mined>, Trouble> {
+        let mut asking = self.all();
+        let (first, one) = self.ask(&mut asking, |node| self.transaction_at(node, hash)).await?;
+        if self.nodes.len() == 1 {
+            return Ok(one);
+        }
+        let (second, other) = self.ask(&mut asking, |node| self.transaction_at(node, hash)).await?;
+        let differ =
+            || self.trouble(format_args!("{} and {} tell of different things", first.name, second.name));
+        match (one, other) {
+            (None, None) => Ok(None),
+            (Some(one), Some(other)) => {
+                let head = one.head.min(other.head);
+                let agreed = Mined { head, ..one };
+                if agreed == (Mined { head, ..other }) { Ok(Some(agreed)) } else { Err(differ()) }
+            }
+            (Some(_), None) | (None, Some(_)) => Err(differ()),
+        }
     }
 
     /// Every movement in a receipt, as the world may see it.
@@ -260,6 +334,23 @@ fn receipt_call(hash: &str) -> Call {
     ("eth_getTransactionReceipt", json!([hash]))
 }
 
+fn head_call() -> Call {
+    ("eth_blockNumber", json!([]))
+}
+
+fn head_of(raw: &RawValue) -> Result<i64, RpcError> {
+    let head = serde_json::from_str(raw.get()).ok().and_then(wire::quantity);
+    head.ok_or_else(|| RpcError::Unreadable("a head that is no number".into()))
+}
+
+/// No network makes blocks faster than this, today or soon.
+fn fastest_block_ms(network: Network) -> i64 {
+    match network {
+        Network::Arbitrum => 100,
+        Network::Base | Network::Polygon | Network::Tron => 1_000,
+    }
+}
+
 fn lags(number: i64) -> RpcError {
     RpcError::Doubtful(format!("lags behind: it has no block {number}"))
 }
@@ -296,16 +387,15 @@ impl Chain for Evm {
 
     fn tip(&self) -> Reply<'_, Tip> {
         Box::pin(async move {
-            let (node, mut tip) = self.ask(self.nodes(Witness::Any), |node| self.tip_at(node)).await?;
-            if node.stands_still(tip.head.number) {
-                let others = self.nodes(Witness::Any).into_iter().filter(|other| other.index != node.index);
-                if let Ok((_, other)) = self.ask(others.collect(), |node| self.tip_at(node)).await
-                    && other.head.number > tip.head.number
-                {
-                    node.failed(&lags(other.head.number));
-                    tip = other;
-                }
+            let (mut node, mut tip) = self.ask(&mut self.all(), |node| self.tip_at(node)).await?;
+            if node.stands_still(tip.head.number)
+                && let Ok((other, there)) = self.ask(&mut self.all_but(node), |node| self.tip_at(node)).await
+                && there.head.number > tip.head.number
+            {
+                node.failed(&lags(there.head.number));
+                (node, tip) = (other, there);
             }
+            self.vouch(node, tip.head.number).await?;
             self.reached.store(tip.head.number, Ordering::Relaxed);
             Ok(tip)
         })
@@ -313,7 +403,7 @@ impl Chain for Evm {
 
     fn block(&self, number: i64) -> Reply<'_, Option<Block>> {
         Box::pin(async move {
-            let (_, block) = self.ask(self.nodes(Witness::Any), |node| self.block_at(node, number)).await?;
+            let (_, block) = self.ask(&mut self.all(), |node| self.block_at(node, number)).await?;
             Ok(block)
         })
     }
@@ -323,9 +413,8 @@ impl Chain for Evm {
             if from < 0 || to < from {
                 return Err(self.trouble(format_args!("there are no blocks from {from} to {to}")));
             }
-            let nodes = self.nodes(Witness::Any);
-            let (node, scanned) = self.ask(nodes, |node| self.scan_at(node, from, to, watched)).await?;
-            self.scanned_by.store(node.index, Ordering::Relaxed);
+            let question = |node| self.scan_at(node, from, to, watched);
+            let (_, scanned) = self.ask(&mut self.all(), question).await?;
             self.reached.fetch_max(scanned.last.number, Ordering::Relaxed);
             Ok(scanned)
         })
@@ -333,8 +422,13 @@ impl Chain for Evm {
 
     fn transaction<'a>(&'a self, hash: &'a str, witness: Witness) -> Reply<'a, Option<Mined>> {
         Box::pin(async move {
-            let (_, mined) = self.ask(self.nodes(witness), |node| self.transaction_at(node, hash)).await?;
-            Ok(mined)
+            match witness {
+                Witness::Any => {
+                    let question = |node| self.transaction_at(node, hash);
+                    self.ask(&mut self.all(), question).await.map(|(_, mined)| mined)
+                }
+                Witness::Second => self.transaction_at_two(hash).await,
+            }
         })
     }
 
@@ -347,7 +441,7 @@ impl Chain for Evm {
             let wanted: Option<Vec<[u8; 20]>> = addresses.iter().map(read).collect();
             let wanted = wanted.ok_or_else(|| self.trouble("an address cannot be read"))?;
             let question = |node| self.balances_at(node, currency, &wanted);
-            let (_, balances) = self.ask(self.nodes(Witness::Any), question).await?;
+            let (_, balances) = self.ask(&mut self.all(), question).await?;
             Ok(balances)
         })
     }

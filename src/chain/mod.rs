@@ -61,6 +61,8 @@ pub struct Mined {
     pub succeeded: bool,
     /// Every movement of a token that we take, to whomever.
     pub transfers: Vec<Sighting>,
+    /// How far the chain has come, by the lowest word of the nodes that answered: never below the block.
+    pub head: i64,
 }
 
 /// Whose word to ask for.
@@ -68,7 +70,8 @@ pub struct Mined {
 pub enum Witness {
     /// Whichever node answers.
     Any,
-    /// A node other than the one that was asked last, when there are several: before money moves.
+    /// What two different nodes agree on, before money moves; a node that is the only one counts alone. Where they
+    /// differ, or only one of several answers, there is `Trouble`.
     Second,
 }
 

@@ -38,9 +38,9 @@ pub enum Mood {
     Ok,
     /// No node answers.
     Down,
-    /// The first node has not got the newest blocks.
+    /// The first node has not got the newest blocks. Two more have them, and agree.
     Lagging,
-    /// The first node shows every watched address a transfer that never was.
+    /// The first node shows every watched address a transfer that never was. Two more know of none, and agree.
     Lying,
 }
 
@@ -376,9 +376,9 @@ impl Chain for SimChain {
             let asked = hash.to_string();
             let look = move |tx: &mut Tx, world: &World| {
                 let head = world.head_of(witness);
-                Ok((world.clone(), sim_chain::of_transaction(tx, world.network, &asked, head)?))
+                Ok((world.clone(), head, sim_chain::of_transaction(tx, world.network, &asked, head)?))
             };
-            let (world, moved) = self.ask(look).await?;
+            let (world, head, moved) = self.ask(look).await?;
             let Some(first) = moved.first() else {
                 let told = lied_to(hash).filter(|_| world.lies(witness));
                 let lie = told.and_then(|recipient| self.lie(&world, &recipient));
@@ -386,12 +386,13 @@ impl Chain for SimChain {
                     block: lie.block.clone(),
                     succeeded: true,
                     transfers: vec![lie],
+                    head,
                 }));
             };
             let (block, succeeded) = (world.block(first.block), first.succeeded);
             let moved = moved.into_iter().filter(|transfer| transfer.succeeded);
             let transfers = moved.map(|transfer| world.sighting(transfer)).collect();
-            Ok(Some(Mined { block, succeeded, transfers }))
+            Ok(Some(Mined { block, succeeded, transfers, head }))
         })
     }
 

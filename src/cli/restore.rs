@@ -23,7 +23,7 @@ pub struct Restore {
     /// What `simgate backup` wrote
     path: Option<PathBuf>,
     /// Move a SQLite database that is in the way aside (it is never deleted)
-    #[arg(long, requires = "path")]
+    #[arg(long, conflicts_with_all = ["adopt", "confirm"])]
     force: bool,
     /// The database was restored by other means: do the rest
     #[arg(long)]

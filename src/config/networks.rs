@@ -122,8 +122,22 @@ impl Settlement {
             }
         }
         let xpub = |name: &str, kind: AddressKind, sandbox: &str| {
+            let real =
+                |network: &Network, terms: &NetworkSettings| network.kind() == kind && !terms.is_simulated();
+            let has_real = networks.iter().any(|(network, terms)| real(network, terms));
             let text = match (raw.text(name), mode) {
+                ("", Mode::Sandbox) if has_real => {
+                    return Err(ConfigError(format!(
+                        "{name} is empty: everybody can spend from the sandbox's own addresses, so a real chain needs a key"
+                    )));
+                }
                 ("", Mode::Sandbox) => sandbox,
+                ("", Mode::Live) => {
+                    let path = kind.account_path();
+                    return Err(ConfigError(format!(
+                        "{name} is empty: live mode needs the extended public key of {path}"
+                    )));
+                }
                 (text, _) => text,
             };
             Xpub::parse(kind, text)
@@ -131,9 +145,9 @@ impl Settlement {
         };
         let usd = "must be an amount of USD";
         Ok(Settlement {
-            networks,
             evm_xpub: xpub("evm_xpub", AddressKind::Evm, SANDBOX_EVM_XPUB)?,
             tron_xpub: xpub("tron_xpub", AddressKind::Tron, SANDBOX_TRON_XPUB)?,
+            networks,
             new_key: raw.require("new_key", "must be true or false", flag)?,
             tron_api_key: raw.parse("tron_api_key", "must be a key", |text| Some(text.to_string()))?,
             invoice_minutes: raw.require("invoice_minutes", "must be from 1 to 10080", whole(1, 10_080))?,

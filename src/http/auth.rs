@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, HeaderName, Method};
 
 use super::State;
 use super::limits::Allowance;
@@ -19,6 +19,9 @@ use crate::config::Settings;
 use crate::domain::refusal::Refusal;
 use crate::ops::keys::{self, Caller};
 use crate::ops::tokens::{self, Holder};
+
+const KEY: HeaderName = HeaderName::from_static("x-b2b-key");
+const SECRET: HeaderName = HeaderName::from_static("x-b2b-secret");
 
 /// An authenticated partner, within its rate limit.
 pub struct Partner(Arc<Caller>);
@@ -41,7 +44,7 @@ impl FromRequestParts<State> for Partner {
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Partner, Refused> {
         let from = client_address(parts, &state.app.settings);
         let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
-        let credentials = (header(&parts.headers, "x-b2b-key"), header(&parts.headers, "x-b2b-secret"));
+        let credentials = (header(&parts.headers, &KEY), header(&parts.headers, &SECRET));
         let caller = match credentials {
             (Some(key), Some(secret)) => keys::authenticate(&state.app, key, secret, from),
             _ => Err(Refusal::Unauthenticated.into()),
@@ -171,7 +174,7 @@ fn allow(checked: Result<Option<Allowance>, (Refusal, Allowance)>, shown: &Shown
     }
 }
 
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty())
 }
 

@@ -222,8 +222,7 @@ pub struct DepositRequest {
     amount_usd: f64,
     #[schema(value_type = CurrencyWord, example = "USDC")]
     currency: String,
-    /// BASE when it is left out.
-    #[schema(value_type = Option<NetworkWord>, example = "BASE")]
+    #[schema(schema_with = network_or_base, required = false)]
     network: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::fmt::Display;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -240,9 +241,9 @@ impl Query {
         let query = query.unwrap_or_default();
         let mut parsed = Query { values: HashMap::new(), errors: Vec::new() };
         // Bytes that are no text are decoded to the replacement character, which hardly anyone sends on purpose.
-        let meant = query.to_ascii_lowercase().contains("%ef%bf%bd");
+        let meant = || query.to_ascii_lowercase().contains("%ef%bf%bd");
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            if !meant && value.contains(char::REPLACEMENT_CHARACTER) {
+            if value.contains(char::REPLACEMENT_CHARACTER) && !meant() {
                 parsed.wrong(&name, "must be valid UTF-8");
             }
             if parsed.values.insert(name.to_string(), value.to_string()).is_some() {
@@ -257,23 +258,28 @@ impl Query {
     }
 
     /// Takes a parameter that `parse` accepts; anything else is a mistake that `allowed` explains.
-    pub fn take<T>(&mut self, name: &str, allowed: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    pub fn take<T>(
+        &mut self,
+        name: &str,
+        allowed: impl Display,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
         let value = self.values.remove(name)?;
         let found = parse(&value);
         if found.is_none() {
-            self.wrong(name, allowed);
+            self.wrong(name, allowed.to_string());
         }
         found
     }
 
     pub fn text(&mut self, name: &str, most: usize) -> Option<String> {
-        let allowed = format!("must have 1 to {most} printable characters");
-        self.take(name, &allowed, |text| printable(text, most).then(|| text.to_string()))
+        let allowed = format_args!("must have 1 to {most} printable characters");
+        self.take(name, allowed, |text| printable(text, most).then(|| text.to_string()))
     }
 
     pub fn whole(&mut self, name: &str, least: i64, most: i64) -> Option<i64> {
-        let allowed = format!("must be a whole number from {least} to {most}");
-        self.take(name, &allowed, |text| text.parse().ok().filter(|n| (least..=most).contains(n)))
+        let allowed = format_args!("must be a whole number from {least} to {most}");
+        self.take(name, allowed, |text| text.parse().ok().filter(|n| (least..=most).contains(n)))
     }
 
     /// A moment: RFC 3339, or a date, which is its midnight UTC.

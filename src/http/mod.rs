@@ -105,7 +105,9 @@ pub fn router(app: App) -> Router {
         router = router
             .route("/sandbox/outbox", get(sandbox::outbox))
             .route("/sandbox/usage", post(sandbox::usage))
-            .route("/sandbox/supplier", post(sandbox::supplier));
+            .route("/sandbox/supplier", post(sandbox::supplier))
+            .route("/sandbox/pay", post(sandbox::pay))
+            .route("/sandbox/chain", post(sandbox::chain));
     }
     if app.settings.metrics_on_main() {
         router = router.route("/metrics", get(metrics));

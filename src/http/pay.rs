@@ -176,9 +176,15 @@ fn due(app: &App, deposit: &Deposit) -> Result<Option<Due>, Refused> {
     }))
 }
 
+/// So that two addresses can be compared by eye; `0x` belongs to the first group.
 fn groups_of_four(address: &str) -> Vec<String> {
-    let letters: Vec<char> = address.chars().collect();
-    letters.chunks(4).map(|four| four.iter().collect()).collect()
+    let (prefix, rest) = address.split_at(if address.starts_with("0x") { 2 } else { 0 });
+    let letters: Vec<char> = rest.chars().collect();
+    let mut groups: Vec<String> = letters.chunks(4).map(|four| four.iter().collect()).collect();
+    if let Some(first) = groups.first_mut() {
+        first.insert_str(0, prefix);
+    }
+    groups
 }
 
 /// EIP-681: a call of `transfer` on the token's contract, on this chain.

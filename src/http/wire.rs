@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{Number, PartialSchema, ToSchema};
 
 use super::deposits::PaymentStatus;
@@ -90,6 +90,16 @@ pub fn plan_type_or_base() -> RefOr<Schema> {
     let words = PlanType::ALL.map(PlanType::as_str);
     let default = serde_json::Value::from(PlanType::Base.as_str());
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).default(Some(default)).into()
+}
+
+/// The network to open an invoice on, and which one it is when none is named.
+pub fn network_or_base() -> RefOr<Schema> {
+    OneOfBuilder::new()
+        .item(Ref::from_schema_name(NetworkWord::name()))
+        .item(ObjectBuilder::new().schema_type(Type::Null))
+        .default(Some(Network::Base.as_str().into()))
+        .description(Some("Where the payment will come by"))
+        .into()
 }
 
 /// Gigabytes from megabytes, to three decimals.

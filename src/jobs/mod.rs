@@ -2,6 +2,7 @@
 
 mod mail;
 mod recover;
+mod resting;
 mod scan;
 mod watch;
 
@@ -16,5 +17,6 @@ pub fn start(app: &App, stop: &CancellationToken) {
     app.tasks.spawn(mail::run(app.clone(), stop.clone()));
     for chain in app.chains.values() {
         app.tasks.spawn(scan::run(app.clone(), chain.clone(), stop.clone()));
+        app.tasks.spawn(resting::run(app.clone(), chain.clone(), stop.clone()));
     }
 }

@@ -1,4 +1,5 @@
-//! Runs recovery every second, and speaks up about orders that have waited for half an hour.
+//! Runs recovery every second, and counts what waits for the operator: orders that their supplier has not
+//! answered for half an hour, and money that is nobody's.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::error::Result;
-use crate::ops::{operator, recover};
+use crate::ops::{operator, recover, transfers};
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -31,5 +32,6 @@ async fn round(app: &App, warned: &mut i64) -> Result<()> {
         );
     }
     *warned = stuck;
+    gauge!("simgate_transfers_unmatched").set(transfers::count_unmatched(app).await? as f64);
     Ok(())
 }

@@ -24,8 +24,11 @@ pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
     };
     let mut scanner = Scanner::new(chain);
     let mut trouble_pause = None;
+    let mut expected = app.expected.subscribe();
     loop {
+        expected.mark_unchanged();
         let Some(round) = stop.run_until_cancelled(scanner.round(&app)).await else { break };
+        scanner.tell_head_age(&app);
         let pause = match round {
             Ok(pace) => {
                 if trouble_pause.take().is_some() {
@@ -52,7 +55,7 @@ pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
         let wait = async {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = app.scan_now.notified(), if pause == EASY => {}
+                _ = expected.changed(), if pause == EASY => {}
             }
         };
         if stop.run_until_cancelled(wait).await.is_none() {

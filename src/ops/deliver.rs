@@ -4,6 +4,7 @@
 //! Only a definite word ends an order. Every doubt leaves it PROVISIONING, and it is asked about again with the
 //! same id, here until the supplier's time is up and afterwards by `jobs::recover`.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use metrics::{counter, histogram};
@@ -19,8 +20,9 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
+use crate::store::orders::Sold;
 use crate::store::tx::Tx;
-use crate::store::{esims, orders, wallet};
+use crate::store::{Work, esims, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
 
 /// How an order stands after it was asked about.
@@ -185,22 +187,16 @@ async fn fulfil(
         }),
         None => None,
     };
-    let (now, entry) = (app.now(), Entry::fulfilled(&order.id, order.price, supplier, order.cost));
+    let now = app.now();
     let mut done = order.clone();
-    let waiting = order.clone();
-    let delivered = esim.clone();
-    let written = app
-        .store
-        .finish(order.account.0, move |tx| {
-            match orders::fulfil(tx, &waiting.id, delivered.as_ref(), &entry, now)? {
-                Some(balance) => Ok(Finished::Now(balance)),
-                None => {
-                    note_late_topup(tx, &waiting, supplier, now)?;
-                    too_late(tx, &waiting, delivered.as_ref())
-                }
-            }
-        })
-        .await?;
+    let sale = Sale {
+        order: order.clone(),
+        esim: esim.clone(),
+        supplier,
+        entry: Entry::fulfilled(&order.id, order.price, supplier, order.cost),
+        now,
+    };
+    let written = app.store.finish_together(order.account.0, sale).await?;
     match written {
         Finished::Now(balance) => {
             done.status = OrderStatus::Fulfilled;
@@ -214,6 +210,43 @@ async fn fulfil(
             tracing::error!(order = %order.id, %owner, "the supplier answered with a profile that another order has");
             Ok(Standing::Open)
         }
+    }
+}
+
+/// Write 3 of an order or top-up that the supplier sold.
+struct Sale {
+    order: Order,
+    esim: Option<Esim>,
+    supplier: &'static str,
+    entry: Entry,
+    now: Time,
+}
+
+impl Sale {
+    fn sold(&self) -> Sold<'_> {
+        Sold { order: &self.order.id, profile: self.esim.as_ref(), entry: &self.entry, now: self.now }
+    }
+}
+
+impl Work for Sale {
+    type Answer = Finished;
+    const SHARES: bool = true;
+
+    fn run(&self, tx: &mut Tx) -> Result<Finished> {
+        match orders::fulfil(tx, &self.sold())? {
+            Some(balance) => Ok(Finished::Now(balance)),
+            None => {
+                note_late_topup(tx, &self.order, self.supplier, self.now)?;
+                too_late(tx, &self.order, self.esim.as_ref())
+            }
+        }
+    }
+
+    fn run_together(tx: &mut Tx, group: &[&Sale]) -> Result<Vec<Option<Finished>>> {
+        let sold: Vec<Sold> =
+            group.iter().filter(|sale| sale.esim.is_some()).map(|sale| sale.sold()).collect();
+        let mut balances = if sold.is_empty() { HashMap::new() } else { orders::fulfil_all(tx, &sold)? };
+        Ok(group.iter().map(|sale| balances.remove(&sale.order.id).map(Finished::Now)).collect())
     }
 }
 

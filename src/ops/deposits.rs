@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::scan::{self, Halt};
@@ -29,6 +30,8 @@ const MAX_OPEN: usize = 5;
 const WATCH_DAYS: i64 = 7;
 /// Who asks again within this time shares the answer.
 const LOOK_EVERY_MS: i64 = 2_000;
+/// So many different questions about one invoice are asked within that time.
+const LOOKS_AT_ONCE: usize = 5;
 /// Callers wait at most this long for a chain.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How far back a caller may make us look: the scanner does the rest.
@@ -149,7 +152,7 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
         Ok(invoice)
     };
     let invoice = app.store.write(new.account.0, make).await?;
-    app.scan_now.notify_waiters();
+    app.expected.send_modify(|count| *count += 1);
     let required_confirmations = terms.confirmations;
     Ok(Deposit { invoice, payments: Vec::new(), paid: Paid::default(), required_confirmations })
 }
@@ -208,16 +211,14 @@ pub async fn verify(
     tx_hash: Option<&str>,
 ) -> Result<Verified> {
     let before = find(app, account, id).await?;
+    let invoice = &before.invoice;
     let credited_to = match tx_hash {
-        None => {
-            look(app, &before).await?;
-            None
-        }
+        None => app.looks.share(app, invoice, "", look(app, invoice)).await?,
         Some(text) => {
-            let hash = parse_tx_hash(before.invoice.network.kind(), text).ok_or_else(|| {
+            let hash = parse_tx_hash(invoice.network.kind(), text).ok_or_else(|| {
                 Refusal::field("txHash", "must be a transaction hash of the invoice's network")
             })?;
-            look_at(app, &before.invoice, &hash).await?
+            app.looks.share(app, invoice, &hash, look_at(app, invoice, &hash)).await?
         }
     };
     let deposit = find(app, account, id).await?;
@@ -244,32 +245,51 @@ fn message(deposit: &Deposit, elsewhere: bool) -> String {
     }
 }
 
-/// One look at a time for each invoice; who comes within two seconds shares it.
+/// One look at a time for each invoice; who asks the same within two seconds shares it, and who asks for many
+/// transactions waits.
 #[derive(Default)]
-pub struct Looks(Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Time>>>>>);
+pub struct Looks(Mutex<HashMap<String, Slot>>);
 
-impl Looks {
-    /// Runs `work` unless the same was done a moment ago. A failed look counts for nobody else.
-    async fn share(&self, app: &App, key: String, work: impl Future<Output = Result<()>>) -> Result<()> {
-        let slot = {
-            let mut slots = self.0.lock().map_err(Error::fault)?;
-            slots.retain(|_, slot| {
-                Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|at| recent(app, *at))
-            });
-            slots.entry(key).or_default().clone()
-        };
-        let mut looked_at = slot.lock().await;
-        if recent(app, *looked_at) {
-            return Ok(());
-        }
-        work.await?;
-        *looked_at = Some(app.now());
-        Ok(())
-    }
+type Slot = Arc<tokio::sync::Mutex<Vec<Look>>>;
+
+struct Look {
+    at: Time,
+    /// The transaction that was asked for; empty when any would do.
+    what: String,
+    /// `None` when nobody can share it.
+    answer: Option<Option<InvoiceId>>,
 }
 
-fn recent(app: &App, at: Option<Time>) -> bool {
-    at.is_some_and(|at| app.now() < at.plus_millis(LOOK_EVERY_MS))
+impl Looks {
+    async fn share(
+        &self,
+        app: &App,
+        invoice: &Invoice,
+        what: &str,
+        work: impl Future<Output = Result<Option<InvoiceId>>>,
+    ) -> Result<Option<InvoiceId>> {
+        let recent = |look: &Look| app.now() < look.at.plus_millis(LOOK_EVERY_MS);
+        let slot = {
+            let mut slots = self.0.lock().map_err(Error::fault)?;
+            let in_use = |slot: &Slot| Arc::strong_count(slot) > 1;
+            slots.retain(|_, slot| {
+                in_use(slot) || slot.try_lock().is_ok_and(|looks| looks.iter().any(recent))
+            });
+            slots.entry(invoice.id.to_string()).or_default().clone()
+        };
+        let mut looks = slot.lock().await;
+        looks.retain(recent);
+        let same = looks.iter().rev().find(|look| look.what == what);
+        if let Some(answer) = same.and_then(|look| look.answer.clone()) {
+            return Ok(answer);
+        }
+        if looks.len() >= LOOKS_AT_ONCE {
+            tokio::time::sleep(Duration::from_millis(LOOK_EVERY_MS.unsigned_abs())).await;
+        }
+        let answer = work.await;
+        looks.push(Look { at: app.now(), what: what.into(), answer: answer.as_ref().ok().cloned() });
+        answer
+    }
 }
 
 /// The invoice's own network first, then the others that its address exists on.
@@ -280,22 +300,20 @@ fn networks_of(app: &App, network: Network) -> Vec<Arc<dyn Chain>> {
     chains
 }
 
-async fn look(app: &App, deposit: &Deposit) -> Result<()> {
-    let invoice = &deposit.invoice;
-    let work = async {
-        for chain in networks_of(app, invoice.network) {
-            let looked = timeout(PATIENCE, look_on(app, &*chain, &invoice.address)).await;
-            match looked {
-                Ok(Ok(())) => {}
-                Ok(Err(Halt::Ours(error))) => return Err(error),
-                // Another network's trouble is no reason not to answer about this one.
-                Ok(Err(Halt::Chain(_))) | Err(_) if chain.network() != invoice.network => {}
-                Ok(Err(Halt::Chain(_))) | Err(_) => return Err(Refusal::ChainUnavailable.into()),
-            }
+/// Looks on all networks at once: a silent one must not hold up the others.
+async fn look(app: &App, invoice: &Invoice) -> Result<Option<InvoiceId>> {
+    let chains = networks_of(app, invoice.network);
+    let looks = chains.iter().map(|chain| timeout(PATIENCE, look_on(app, &**chain, &invoice.address)));
+    for (chain, looked) in chains.iter().zip(join_all(looks).await) {
+        match looked {
+            Ok(Ok(())) => {}
+            Ok(Err(Halt::Ours(error))) => return Err(error),
+            // Another network's trouble is no reason not to answer about this one.
+            Ok(Err(Halt::Chain(_))) | Err(_) if chain.network() != invoice.network => {}
+            Ok(Err(Halt::Chain(_))) | Err(_) => return Err(Refusal::ChainUnavailable.into()),
         }
-        Ok(())
-    };
-    app.looks.share(app, invoice.id.to_string(), work).await
+    }
+    Ok(None)
 }
 
 async fn look_on(app: &App, chain: &dyn Chain, address: &str) -> Result<(), Halt> {
@@ -322,10 +340,12 @@ async fn settle_address(app: &App, chain: &dyn Chain, address: &str, tip: &Tip) 
 
 /// Looks at one transaction. Answers the other invoice of this account that it counts for, if it does.
 async fn look_at(app: &App, invoice: &Invoice, hash: &str) -> Result<Option<InvoiceId>> {
+    let chains = networks_of(app, invoice.network);
+    let asked = chains.iter().map(|chain| timeout(PATIENCE, chain.transaction(hash, Witness::Any)));
     let mut out_of_reach = false;
-    for chain in networks_of(app, invoice.network) {
-        match timeout(PATIENCE, chain.transaction(hash, Witness::Any)).await {
-            Ok(Ok(Some(mined))) => return judge(app, &*chain, invoice, hash, &mined).await,
+    for (chain, answer) in chains.iter().zip(join_all(asked).await) {
+        match answer {
+            Ok(Ok(Some(mined))) => return judge(app, &**chain, invoice, hash, &mined).await,
             Ok(Ok(None)) => {}
             Ok(Err(_)) | Err(_) => out_of_reach |= chain.network() == invoice.network,
         }
@@ -363,6 +383,8 @@ async fn judge(
     if let Some(other) = elsewhere.iter().find_map(|transfer| transfer.invoice.clone()) {
         return Ok(Some(other));
     }
-    let used = ours.iter().any(|transfer| transfer.state == TransferState::Credited);
+    let used = ours
+        .iter()
+        .any(|transfer| matches!(transfer.state, TransferState::Credited | TransferState::Assigned));
     Err(if used { Refusal::TransferAlreadyUsed } else { Refusal::TxNotForInvoice }.into())
 }

@@ -20,6 +20,7 @@ pub mod orders;
 pub mod recover;
 pub mod refresh;
 pub mod reports;
+pub mod resting;
 pub mod restore;
 pub mod sandbox;
 pub mod scan;

@@ -1,6 +1,7 @@
 //! Placing and reading orders. `place` is the spine of the service: hold the money, ask the supplier, finish.
 //! The first beat is here, the other two in `deliver.rs`; a top-up takes the same path (`topups.rs`).
 
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -17,9 +18,9 @@ use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
-use crate::store::orders::{self, Look, Offer, PageFilter, PageQuery};
+use crate::store::orders::{self, Asked, Look, Offer, PageFilter, PageQuery};
 use crate::store::tx::Tx;
-use crate::store::{claims, wallet};
+use crate::store::{Work, claims, wallet};
 
 /// Recovery leaves an order alone for at most this long after its asker must have given up.
 const ASK_MARGIN_MS: i64 = 5_000;
@@ -66,7 +67,7 @@ pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId
     let account = buyer.account;
     let on_hold = app.buying_on_hold.load(Ordering::Relaxed);
     let draft = Draft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold };
-    let begun = app.store.write(account.0, move |tx| begin(tx, &draft)).await?;
+    let begun = app.store.write_together(account.0, draft).await?;
     match begun {
         Begun::New { order, balance } => deliver::and_wait(app, *order, balance).await,
         Begun::Replay(order) => await_replay(app, *order).await,
@@ -88,6 +89,30 @@ struct Draft {
     on_hold: bool,
 }
 
+impl Draft {
+    fn asks(&self) -> Asked<'_> {
+        Asked {
+            account: self.buyer.account,
+            reference: self.purchase.reference.as_deref(),
+            package_code: &self.purchase.package_code,
+            price_list: &self.buyer.price_list,
+        }
+    }
+}
+
+impl Work for Draft {
+    type Answer = Begun;
+    const SHARES: bool = true;
+
+    fn run(&self, tx: &mut Tx) -> Result<Begun> {
+        begin(tx, self)
+    }
+
+    fn run_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
+        begin_together(tx, group)
+    }
+}
+
 enum Begun {
     New { order: Box<Order>, balance: Usd },
     Replay(Box<Order>),
@@ -105,13 +130,7 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     if buyer.limited || purchase.esim_order.is_some() {
         wallet::lock(tx, buyer.account)?;
     }
-    let look = orders::look(
-        tx,
-        buyer.account,
-        purchase.reference.as_deref(),
-        &purchase.package_code,
-        &buyer.price_list,
-    )?;
+    let look = orders::look(tx, &draft.asks())?;
     if let Some(claimed_by) = &look.claimed_by {
         let earlier =
             orders::by_id(tx, claimed_by)?.ok_or_else(|| Error::fault("a claim without its order"))?;
@@ -121,16 +140,12 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
             Err(Refusal::IdempotencyConflict.into())
         };
     }
-    if look.suspended {
-        return Err(Refusal::AccountSuspended.into());
-    }
-    if draft.on_hold {
-        return Err(Refusal::BuyingOnHold.into());
-    }
-    let (offer, filled) = acceptable_offer(tx, &look, purchase)?;
-    if purchase.max_price.is_some_and(|max| offer.price > max) {
-        return Err(Refusal::PriceChanged { price: offer.price }.into());
-    }
+    let offer = offer(&look, draft)?;
+    let filled = match &purchase.esim_order {
+        Some(esim_order) => filled_esim(tx, esim_order, offer)?,
+        None => None,
+    };
+    check_price(offer, purchase)?;
     let short = Refusal::InsufficientBalance { balance: look.balance, required: offer.price };
     if look.balance < offer.price {
         return Err(short.into());
@@ -156,24 +171,75 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     Ok(Begun::New { order: Box::new(order), balance })
 }
 
+/// Write 1 for a group of orders that nothing speaks against. Whatever is refused or replayed, and whatever must be
+/// decided under the wallet's lock, is left to `begin`.
+fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
+    // Of two orders with one reference the second must see what became of the first.
+    let mut references = HashSet::new();
+    let plain: Vec<&Draft> = group
+        .iter()
+        .copied()
+        .filter(|draft| !draft.buyer.limited && draft.purchase.esim_order.is_none())
+        .filter(|draft| match &draft.purchase.reference {
+            Some(reference) => references.insert((draft.buyer.account, reference)),
+            None => true,
+        })
+        .collect();
+    if plain.is_empty() {
+        return Ok(group.iter().map(|_| None).collect());
+    }
+    let asked: Vec<Asked> = plain.iter().map(|draft| draft.asks()).collect();
+    let mut new = Vec::with_capacity(plain.len());
+    for (draft, look) in plain.into_iter().zip(orders::look_all(tx, &asked)?) {
+        let accepted =
+            offer(&look, draft).and_then(|offer| check_price(offer, &draft.purchase).map(|()| offer));
+        if let (None, Ok(offer)) = (&look.claimed_by, accepted) {
+            let order = new_order(draft, offer, None);
+            let entry = Entry::hold(&order.id, order.account, order.price);
+            new.push((order, entry));
+        }
+    }
+    let pairs: Vec<(&Order, &Entry)> = new.iter().map(|(order, entry)| (order, entry)).collect();
+    let held = if pairs.is_empty() { HashMap::new() } else { orders::hold_all(tx, &pairs)? };
+    let mut begun: HashMap<OrderId, Begun> = HashMap::with_capacity(held.len());
+    for (mut order, _) in new {
+        if let Some(&(number, balance)) = held.get(&order.id) {
+            order.seq = Some(number);
+            begun.insert(order.id.clone(), Begun::New { order: Box::new(order), balance });
+        }
+    }
+    Ok(group.iter().map(|draft| begun.remove(&draft.id)).collect())
+}
+
 /// The same operation on the same package and eSIM; price limits are not compared.
 fn is_same_request(earlier: &Order, purchase: &Purchase) -> bool {
     earlier.package_code == purchase.package_code && earlier.esim_order == purchase.esim_order
 }
 
-/// The plan, if it can be bought like this; for a top-up also the eSIM it fills.
-fn acceptable_offer<'a>(
-    tx: &mut Tx,
-    look: &'a Look,
-    purchase: &Purchase,
-) -> Result<(&'a Offer, Option<Esim>)> {
+/// The plan, if this account can buy it like this.
+fn offer<'a>(look: &'a Look, draft: &Draft) -> Result<&'a Offer, Refusal> {
+    if look.suspended {
+        return Err(Refusal::AccountSuspended);
+    }
+    if draft.on_hold {
+        return Err(Refusal::BuyingOnHold);
+    }
     let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
-    let Some(esim_order) = &purchase.esim_order else {
-        return match offer.plan_type {
-            PlanType::Base => Ok((offer, None)),
-            PlanType::Topup => Err(Refusal::WrongPlanType.into()),
-        };
-    };
+    match offer.plan_type {
+        PlanType::Topup if draft.purchase.esim_order.is_none() => Err(Refusal::WrongPlanType),
+        PlanType::Base | PlanType::Topup => Ok(offer),
+    }
+}
+
+fn check_price(offer: &Offer, purchase: &Purchase) -> Result<(), Refusal> {
+    match purchase.max_price {
+        Some(max) if offer.price > max => Err(Refusal::PriceChanged { price: offer.price }),
+        _ => Ok(()),
+    }
+}
+
+/// The eSIM that a top-up fills, if this plan fits it.
+fn filled_esim(tx: &mut Tx, esim_order: &OrderId, offer: &Offer) -> Result<Option<Esim>> {
     let filled = orders::by_id(tx, esim_order)?.ok_or(Refusal::EsimNotFound)?;
     match filled.status {
         OrderStatus::Fulfilled => {}
@@ -186,7 +252,7 @@ fn acceptable_offer<'a>(
     {
         return Err(Refusal::WrongPlanType.into());
     }
-    Ok((offer, filled.esim))
+    Ok(filled.esim)
 }
 
 fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {

@@ -1,6 +1,6 @@
 //! Following one network: which blocks are new, what they hold for us, what a reorganisation took away, and what
 //! has become final. Everything it knows is in the database, so it can stop anywhere and another instance goes
-//! on; what it writes, it writes under the fence number of its turn. The rules for money are in `settle.rs`.
+//! on; the cursor moves only under the fence number of its turn. The rules for money are in `settle.rs`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,18 +16,21 @@ use crate::domain::time::Time;
 use crate::domain::transfer::{Block, Sighting, TransferId};
 use crate::error::{Error, Result};
 use crate::store::cursors::{self, Cursor};
+use crate::store::tx::Tx;
 use crate::store::{addresses, invoices, meta, transfers};
 use crate::vault;
 
 /// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
 const TURN_MS: i64 = 6_000;
 const RENEW_MS: i64 = 2_000;
-/// A round looks at so many ranges at most, so that a long catch-up does not keep finished transfers waiting.
+/// A round looks at so many new ranges at most, so that a long catch-up does not keep finished transfers waiting.
 const RANGES: usize = 50;
+/// A head of this age is news; one that is also far below what was scanned means that the rest was never there.
+const FRESH_MS: i64 = 120_000;
+/// Transfers that are on no chain are asked for again this often, for this long.
+const LOST_EVERY_MS: i64 = 60_000;
+const LOST_DAYS: i64 = 7;
 const HOUR_MS: i64 = 3_600_000;
-const DAY_MS: i64 = 24 * HOUR_MS;
-/// Resting addresses are asked for in such parts.
-const BALANCES_AT_ONCE: i64 = 100;
 
 /// What stopped a round: the chain, which will be back, or us.
 pub enum Halt {
@@ -64,11 +67,15 @@ fn rhythm(network: Network, simulated: bool) -> Rhythm {
     }
 }
 
+/// How many blocks come in this time, about.
+pub fn blocks_in(app: &App, network: Network, millis: i64) -> i64 {
+    millis / rhythm(network, app.sim_chains.contains_key(&network)).block_ms
+}
+
 /// Blocks that are looked at again in every round: at least 64, and two minutes. An invoice that was made while a
 /// round was running, and a block that was replaced, are found by it.
 pub fn overlap(app: &App, network: Network) -> i64 {
-    let rhythm = rhythm(network, app.sim_chains.contains_key(&network));
-    (120_000 / rhythm.block_ms).max(64)
+    blocks_in(app, network, 120_000).max(64)
 }
 
 /// One network's scanner. What it keeps in memory only saves work.
@@ -83,6 +90,9 @@ pub struct Scanner {
     watched_as_of: Option<(i64, Time)>,
     /// The head of the last whole round.
     seen_head: Option<String>,
+    /// The time of the newest block that a node showed us.
+    head_time: Option<Time>,
+    lost_at: Time,
 }
 
 /// How soon to look again.
@@ -106,6 +116,8 @@ impl Scanner {
             watched,
             watched_as_of: None,
             seen_head: None,
+            head_time: None,
+            lost_at: Time::from_micros(0),
         }
     }
 
@@ -121,39 +133,42 @@ impl Scanner {
             self.checked_at = Some(now);
         }
         let tip = self.chain.tip().await?;
+        self.head_time = Some(tip.head.time);
         if !self.take_turn(app, &tip).await? {
             return Ok(Pace::Easy);
         }
-        self.load_watched(app).await?;
         let network = self.network();
-        let read = move |tx: &mut crate::store::tx::Tx| {
+        let read = move |tx: &mut Tx| {
             let cursor = cursors::get(tx, network)?.ok_or_else(|| Error::fault("a turn without a cursor"))?;
             Ok((cursor, cursors::newest_blocks(tx, network, 1)?.pop()))
         };
         let (mut cursor, newest) = app.store.read(read).await?;
+        self.load_watched(app, &cursor).await?;
         if let Some(newest) = newest {
-            if newest.number > tip.head.number {
-                // This node has not got as far as we have been: it is behind, and knows nothing new.
-                return Err(Trouble::new("the node is behind what was scanned already").into());
-            }
-            let ancestor = self.ancestor(app, &newest).await?;
-            if ancestor < newest.number {
-                let fence = self.fence;
-                tracing::warn!(network = network.as_str(), ancestor, "the chain was reorganised");
-                app.store
-                    .finish(lane(network), move |tx| cursors::rewind(tx, network, fence, ancestor))
-                    .await?;
-                cursor.scanned = cursor.scanned.min(ancestor);
+            let ancestor = self.ancestor(app, &newest, &tip).await?;
+            if ancestor.number < newest.number {
+                let (fence, to, time) = (self.fence, ancestor.number, ancestor.time);
+                tracing::warn!(network = network.as_str(), ancestor = to, "the chain was reorganised");
+                let write = move |tx: &mut Tx| cursors::rewind(tx, network, fence, to, time);
+                app.store.finish(lane(network), write).await?;
+                (cursor.scanned, cursor.scanned_time) =
+                    (cursor.scanned.min(to), cursor.scanned_time.min(time));
                 self.seen_head = None;
             }
         }
         self.scan(app, cursor, &tip).await?;
         self.settle(app, &tip).await?;
+        self.ask_for_lost(app).await?;
         self.expire(app).await?;
-        self.look_at_resting(app, &tip).await?;
-        gauge!("simgate_chain_head_age_seconds", "network" => network.as_str())
-            .set((app.now().micros() - tip.head.time.micros()) as f64 / 1e6);
         Ok(if self.watched.is_empty() { Pace::Easy } else { Pace::Brisk })
+    }
+
+    /// How old the newest block is that we know of: it grows while nodes are silent.
+    pub fn tell_head_age(&self, app: &App) {
+        if let Some(time) = self.head_time {
+            gauge!("simgate_chain_head_age_seconds", "network" => self.network().as_str())
+                .set((app.now().micros() - time.micros()) as f64 / 1e6);
+        }
     }
 
     /// Takes the turn or keeps it. The first instance ever decides where scanning begins.
@@ -190,13 +205,16 @@ impl Scanner {
         app.store.finish(lane(self.network()), move |tx| cursors::release(tx, &holder)).await
     }
 
-    async fn load_watched(&mut self, app: &App) -> Result<()> {
+    /// What is to be searched for in the blocks that come next. After a long absence those are old blocks, in
+    /// which addresses were paid that nobody would watch today.
+    async fn load_watched(&mut self, app: &App, cursor: &Cursor) -> Result<()> {
         let (kind, now) = (self.network().kind(), app.now());
+        let as_of = now.min(cursor.scanned_time);
         let version = app.store.read(meta::versions).await?.addresses;
         let fresh =
             self.watched_as_of.is_some_and(|(loaded, at)| loaded == version && now < at.plus_millis(HOUR_MS));
         if !fresh {
-            let found = app.store.read(move |tx| addresses::watched(tx, kind, now)).await?;
+            let found = app.store.read(move |tx| addresses::watched(tx, kind, as_of)).await?;
             self.watched = Watched::new(kind, found);
             self.watched_as_of = Some((version, now));
             self.seen_head = None;
@@ -205,24 +223,34 @@ impl Scanner {
     }
 
     /// The newest remembered block that is still part of the chain; below all of them when none is.
-    async fn ancestor(&self, app: &App, newest: &Block) -> Result<i64, Halt> {
-        if self.is_there(newest).await? {
-            return Ok(newest.number);
-        }
+    async fn ancestor(&self, app: &App, newest: &Block, tip: &Tip) -> Result<Block, Halt> {
         let network = self.network();
-        let remembered = app.store.read(move |tx| cursors::newest_blocks(tx, network, i64::MAX)).await?;
-        for block in &remembered {
-            if self.is_there(block).await? {
-                return Ok(block.number);
+        if newest.number <= tip.head.number {
+            if self.is_there(newest).await? {
+                return Ok(newest.clone());
+            }
+        } else {
+            let fresh = app.now() < tip.head.time.plus_millis(FRESH_MS);
+            let far_below = newest.number - tip.head.number > overlap(app, network);
+            if !fresh || !far_below {
+                // This node has not got as far as we have been: it is behind, and knows nothing new.
+                return Err(Trouble::new("the node is behind what was scanned already").into());
             }
         }
-        let oldest = remembered.last().map_or(newest.number, |block| block.number);
+        let remembered = app.store.read(move |tx| cursors::newest_blocks(tx, network, i64::MAX)).await?;
+        for block in remembered.iter().filter(|block| block.number <= tip.head.number) {
+            if self.is_there(block).await? {
+                return Ok(block.clone());
+            }
+        }
+        let mut oldest = remembered.last().unwrap_or(newest).clone();
         tracing::error!(
             network = network.as_str(),
-            oldest,
+            oldest = oldest.number,
             "the chain was reorganised below everything we remember"
         );
-        Ok((oldest - overlap(app, network)).max(0))
+        oldest.number = (oldest.number.min(tip.head.number) - overlap(app, network)).max(0);
+        Ok(oldest)
     }
 
     async fn is_there(&self, block: &Block) -> Result<bool, Trouble> {
@@ -238,7 +266,8 @@ impl Scanner {
             return Ok(());
         }
         let mut from = (cursor.scanned + 1 - overlap(app, network)).max(0).min(target);
-        for _ in 0..RANGES {
+        let mut new_ranges = 0;
+        while new_ranges < RANGES {
             let (last, sightings) = if self.watched.is_empty() {
                 let last = self.chain.block(target).await?;
                 (last.ok_or_else(|| Trouble::new("the node has no block below its head"))?, Vec::new())
@@ -248,18 +277,13 @@ impl Scanner {
             };
             settle::note(app, &sightings).await?;
             self.review(app, from, last.number, &sightings).await?;
-            cursor = Cursor {
-                scanned: last.number.max(cursor.scanned),
-                scanned_time: if last.number >= cursor.scanned { last.time } else { cursor.scanned_time },
-                head: tip.head.number,
-                head_time: tip.head.time,
-                safe: tip.safe,
-                finalized: tip.finalized,
-                fence: self.fence,
-                ..cursor
-            };
+            // What was looked at before is looked at again for free: a node that shows few blocks at once gets on.
+            new_ranges += usize::from(last.number > cursor.scanned);
+            if last.number >= cursor.scanned {
+                (cursor.scanned, cursor.scanned_time) = (last.number, last.time);
+            }
+            (cursor.head, cursor.fence) = (tip.head.number, self.fence);
             if !self.advance(app, cursor, last.clone()).await? {
-                self.held_until = Time::from_micros(0);
                 return Ok(());
             }
             if last.number >= target {
@@ -273,17 +297,19 @@ impl Scanner {
         Ok(())
     }
 
-    async fn advance(&self, app: &App, cursor: Cursor, last: Block) -> Result<bool> {
-        let network = self.network();
-        app.store
-            .finish(lane(network), move |tx| {
-                let ours = cursors::advance(tx, network, &cursor)?;
-                if ours {
-                    cursors::remember(tx, network, &last)?;
-                }
-                Ok(ours)
-            })
-            .await
+    /// False when another instance has the turn.
+    async fn advance(&mut self, app: &App, cursor: Cursor, last: Block) -> Result<bool> {
+        let (network, until) = (self.network(), app.now().plus_millis(TURN_MS));
+        let write = move |tx: &mut Tx| {
+            let ours = cursors::advance(tx, network, &cursor, until)?;
+            if ours {
+                cursors::remember(tx, network, &last)?;
+            }
+            Ok(ours)
+        };
+        let ours = app.store.finish(lane(network), write).await?;
+        self.held_until = if ours { until } else { Time::from_micros(0) };
+        Ok(ours)
     }
 
     /// What we had in these blocks and did not see there just now has moved or vanished.
@@ -305,7 +331,24 @@ impl Scanner {
     async fn settle(&self, app: &App, tip: &Tip) -> Result<()> {
         let (network, head) = (self.network(), tip.head.number);
         for transfer in app.store.read(move |tx| transfers::open(tx, network, head)).await? {
-            settle::credit_if_final(app, &*self.chain, &transfer, tip).await?;
+            // One that cannot be written must not keep the others waiting.
+            if let Err(error) = settle::credit_if_final(app, &*self.chain, &transfer, tip).await {
+                tracing::error!(transfer = %transfer.id, %error, "a transfer could not be credited yet");
+            }
+        }
+        Ok(())
+    }
+
+    /// A transfer that vanished may be mined again in a block that is not searched any more.
+    async fn ask_for_lost(&mut self, app: &App) -> Result<()> {
+        let (network, now) = (self.network(), app.now());
+        if now < self.lost_at.plus_millis(LOST_EVERY_MS) {
+            return Ok(());
+        }
+        self.lost_at = now;
+        let since = now.plus_days(-LOST_DAYS);
+        for transfer in app.store.read(move |tx| transfers::lost(tx, network, since)).await? {
+            settle::find_again(app, &*self.chain, &transfer).await?;
         }
         Ok(())
     }
@@ -313,7 +356,7 @@ impl Scanner {
     /// Closes unpaid invoices, never ahead of the scanner: a payment made in time is found first.
     async fn expire(&self, app: &App) -> Result<()> {
         let (network, now) = (self.network(), app.now());
-        let due = move |tx: &mut crate::store::tx::Tx| {
+        let due = move |tx: &mut Tx| {
             let Some(cursor) = cursors::get(tx, network)? else { return Ok(None) };
             let before = cursor.scanned_time.min(now);
             Ok(invoices::any_due(tx, network, before)?.then_some(before))
@@ -322,56 +365,6 @@ impl Scanner {
             app.store.finish(lane(network), move |tx| invoices::expire(tx, network, before, now)).await?;
         }
         Ok(())
-    }
-
-    /// Once a day: addresses that no block is searched for any more. Whatever moved there since the last look is
-    /// searched for in the blocks between.
-    async fn look_at_resting(&self, app: &App, tip: &Tip) -> Result<(), Halt> {
-        let (network, now) = (self.network(), app.now());
-        let cursor = app.store.read(move |tx| cursors::get(tx, network)).await?;
-        if cursor.is_none_or(|cursor| cursor.balances_at.plus_millis(DAY_MS) > now) {
-            return Ok(());
-        }
-        let (kind, mut after) = (network.kind(), String::new());
-        loop {
-            let from = after.clone();
-            let page = move |tx: &mut crate::store::tx::Tx| {
-                addresses::resting(tx, kind, now, &from, BALANCES_AT_ONCE)
-            };
-            let part = app.store.read(page).await?;
-            let Some(last) = part.last().cloned() else { break };
-            for token in self.chain.tokens() {
-                let held = self.chain.balances(token.currency, &part).await?;
-                for (address, amount) in part.iter().zip(held) {
-                    let (name, currency) = (address.clone(), token.currency);
-                    let known = app
-                        .store
-                        .read(move |tx| cursors::checked_balance(tx, network, &name, currency))
-                        .await?;
-                    let unknown = known.is_none() && amount.is_positive();
-                    if unknown || known.is_some_and(|(before, _)| before != amount) {
-                        // An address rests for a day at most before it is looked at for the first time.
-                        let rhythm = rhythm(network, app.sim_chains.contains_key(&network));
-                        let since =
-                            known.map_or(tip.head.number - 2 * DAY_MS / rhythm.block_ms, |(_, block)| block);
-                        self.search(app, address, since.max(0), tip.head.number).await?;
-                    }
-                    let (name, block) = (address.clone(), tip.head.number);
-                    app.store
-                        .finish(lane(network), move |tx| {
-                            cursors::check_balance(tx, network, &name, currency, amount, block)
-                        })
-                        .await?;
-                }
-            }
-            after = last;
-        }
-        Ok(app.store.finish(lane(network), move |tx| cursors::balances_done(tx, network, now)).await?)
-    }
-
-    async fn search(&self, app: &App, address: &str, from: i64, to: i64) -> Result<(), Halt> {
-        let one = Watched::new(self.network().kind(), [address.to_string()]);
-        look(app, &*self.chain, &one, from, to).await
     }
 }
 
@@ -387,6 +380,6 @@ pub async fn look(app: &App, chain: &dyn Chain, watched: &Watched, from: i64, to
 }
 
 /// A network's writes follow each other.
-fn lane(network: Network) -> i64 {
+pub fn lane(network: Network) -> i64 {
     -1 - network as i64
 }

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::chain::{Chain, Mined, Tip, Witness};
 use crate::config::{FinalBy, NetworkSettings};
 use crate::domain::network::AddressKind;
-use crate::domain::transfer::{Sighting, Transfer, TransferState};
+use crate::domain::transfer::{Block, Sighting, Transfer, TransferState};
 use crate::error::{Error, Result};
 use crate::store::transfers::{self, Noted, Vanished};
 
@@ -65,15 +65,10 @@ pub fn final_up_to(terms: &NetworkSettings, chain: &dyn Chain, transfer: &Transf
 
 /// The transfer as this transaction makes it, if it does.
 fn shown<'a>(mined: &'a Mined, transfer: &Transfer) -> Option<&'a Sighting> {
-    let found = mined.transfers.iter().find(|seen| seen.id == transfer.id).filter(|_| mined.succeeded)?;
-    let same = found.currency == transfer.currency
-        && found.recipient == transfer.address
-        && found.amount == transfer.amount;
-    same.then_some(found)
+    mined.transfers.iter().find(|seen| mined.succeeded && transfers::shows(seen, transfer))
 }
 
-/// Credits a transfer if it is final by now, on the word of a second node. A transfer that this node does not
-/// have where we saw it waits; the scanner finds out what became of it.
+/// Credits a transfer if it is final by now, when two nodes agree on it and are both far enough beyond its block.
 pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
     let terms = terms(app, chain)?;
     let Some(block) = &transfer.block else { return Ok(()) };
@@ -83,18 +78,22 @@ pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, 
     let mined = match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
         Ok(mined) => mined,
         Err(trouble) => {
-            tracing::warn!(transfer = %transfer.id, %trouble, "a final transfer waits: no second node confirms it");
+            tell(chain.network().as_str(), "disputed");
+            tracing::warn!(transfer = %transfer.id, %trouble, "a final transfer waits: two nodes do not agree on it");
             return Ok(());
         }
     };
-    match mined.as_ref().and_then(|mined| shown(mined, transfer)) {
-        Some(seen) if seen.block.hash == block.hash => credit(app, transfer, &block.hash).await,
-        Some(seen) => note(app, std::slice::from_ref(seen)).await,
-        None => {
-            tell(chain.network().as_str(), "disputed");
-            tracing::warn!(transfer = %transfer.id, "a second node does not show this transfer; nothing is credited");
-            recheck(app, chain, transfer).await
+    let Some(mined) = mined else { return vanish(app, transfer).await };
+    match shown(&mined, transfer) {
+        Some(seen) if seen.block.hash == block.hash => {
+            let theirs = Tip { head: Block { number: mined.head, ..tip.head.clone() }, ..tip.clone() };
+            if block.number > final_up_to(&terms, chain, transfer, &theirs) {
+                return Ok(());
+            }
+            credit(app, transfer, &block.hash).await
         }
+        Some(seen) => note(app, std::slice::from_ref(seen)).await,
+        None => vanish(app, transfer).await,
     }
 }
 
@@ -122,25 +121,27 @@ async fn credit(app: &App, transfer: &Transfer, block_hash: &str) -> Result<()> 
     Ok(())
 }
 
-/// A transfer was not where we had seen it: finds it again, or takes back what it gave. Money that was posted
-/// is taken back only when two nodes agree that the transfer is gone.
+/// A transfer was not where we had seen it: finds it again, or takes back what it gave, when two nodes agree that
+/// it is gone.
 pub async fn recheck(app: &App, chain: &dyn Chain, transfer: &Transfer) -> Result<()> {
-    let posted = !matches!(transfer.state, TransferState::Seen | TransferState::Orphaned);
-    let witnesses = if posted { &[Witness::Any, Witness::Second][..] } else { &[Witness::Any] };
-    for witness in witnesses {
-        match chain.transaction(&transfer.id.tx_hash, *witness).await {
-            Err(trouble) => {
-                tracing::debug!(transfer = %transfer.id, %trouble, "cannot tell what became of a transfer");
-                return Ok(());
-            }
-            Ok(mined) => {
-                if let Some(seen) = mined.as_ref().and_then(|mined| shown(mined, transfer)) {
-                    return note(app, std::slice::from_ref(seen)).await;
-                }
-            }
+    match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
+        Err(trouble) => {
+            tracing::debug!(transfer = %transfer.id, %trouble, "cannot tell what became of a transfer");
+            Ok(())
         }
+        Ok(mined) => match mined.as_ref().and_then(|mined| shown(mined, transfer)) {
+            Some(seen) => note(app, std::slice::from_ref(seen)).await,
+            None => vanish(app, transfer).await,
+        },
     }
-    vanish(app, transfer).await
+}
+
+/// A transfer that is on no chain, as far as we know, may be in a block again.
+pub async fn find_again(app: &App, chain: &dyn Chain, transfer: &Transfer) -> Result<()> {
+    match chain.transaction(&transfer.id.tx_hash, Witness::Any).await {
+        Ok(Some(mined)) if mined.succeeded => note(app, &mined.transfers).await,
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 async fn vanish(app: &App, transfer: &Transfer) -> Result<()> {

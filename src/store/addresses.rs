@@ -15,7 +15,6 @@ macro_rules! select_address {
 }
 
 queries! {
-    KEYS = "SELECT fingerprint FROM address_keys WHERE kind = ?1";
     ADD_KEY = "INSERT INTO address_keys (kind, fingerprint, next_idx) VALUES (?1, ?2, 0) ON CONFLICT (kind, fingerprint) DO NOTHING";
     TAKE = "UPDATE address_keys SET next_idx = next_idx + ?3 WHERE kind = ?1 AND fingerprint = ?2 RETURNING next_idx";
     /// An account's own address that no open invoice uses.
@@ -25,7 +24,7 @@ queries! {
     INSERT = "INSERT INTO addresses (address, kind, fingerprint, idx, account, watch_until, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     WATCH = "UPDATE addresses SET watch_until = ?2 WHERE address = ?1 AND watch_until < ?2";
     WATCHED = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until > ?2";
-    RESTING = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until <= ?2 AND address > ?3 ORDER BY address LIMIT ?4";
+    PAGE = "SELECT address, created_at FROM addresses WHERE kind = ?1 AND address > ?2 ORDER BY address LIMIT ?3";
     FIND = select_address!("WHERE address = ?1");
     LIST = select_address!("ORDER BY kind, fingerprint, idx");
 }
@@ -46,11 +45,6 @@ impl Address {
     pub fn path(&self) -> String {
         format!("{}/0/{}", self.kind.account_path(), self.index)
     }
-}
-
-/// Every key that addresses were derived from.
-pub fn keys(tx: &mut Tx, kind: AddressKind) -> Result<Vec<String>> {
-    tx.all(KEYS, params![kind.as_str()], |row| row.text(0))
 }
 
 pub fn add_key(tx: &mut Tx, kind: AddressKind, fingerprint: &str) -> Result<()> {
@@ -94,9 +88,9 @@ pub fn watched(tx: &mut Tx, kind: AddressKind, now: Time) -> Result<Vec<String>>
     tx.all(WATCHED, params![kind.as_str(), now], |row| row.text(0))
 }
 
-/// What is looked at once a day, in the order of the addresses, after `after`.
-pub fn resting(tx: &mut Tx, kind: AddressKind, now: Time, after: &str, limit: i64) -> Result<Vec<String>> {
-    tx.all(RESTING, params![kind.as_str(), now, after, limit], |row| row.text(0))
+/// Every address with the time it was made, in their own order, after `after`.
+pub fn page(tx: &mut Tx, kind: AddressKind, after: &str, limit: i64) -> Result<Vec<(String, Time)>> {
+    tx.all(PAGE, params![kind.as_str(), after, limit], |row| Ok((row.text(0)?, row.time(1)?)))
 }
 
 pub fn find(tx: &mut Tx, address: &str) -> Result<Option<Address>> {

@@ -12,23 +12,23 @@ use crate::error::Result;
 const REMEMBERED: i64 = 512;
 
 queries! {
-    GET = "SELECT scanned, scanned_time, head, head_time, safe, finalized, fence, balances_at FROM cursors WHERE network = ?1";
-    CREATE = "INSERT INTO cursors (network, scanned, scanned_time, head, head_time, safe, finalized, holder, fence, held_until, balances_at)
-              VALUES (?1, ?2, ?3, ?2, ?3, 0, 0, '', 0, 0, 0) ON CONFLICT (network) DO NOTHING";
+    GET = "SELECT scanned, scanned_time, head, fence, balances_at FROM cursors WHERE network = ?1";
+    CREATE = "INSERT INTO cursors (network, scanned, scanned_time, head, holder, fence, held_until, balances_at)
+              VALUES (?1, ?2, ?3, ?2, '', 0, 0, 0) ON CONFLICT (network) DO NOTHING";
     TAKE = "UPDATE cursors SET fence = CASE WHEN holder = ?2 THEN fence ELSE fence + 1 END, holder = ?2, held_until = ?4
             WHERE network = ?1 AND (holder = ?2 OR held_until < ?3) RETURNING fence";
     RELEASE = "UPDATE cursors SET held_until = 0 WHERE holder = ?1";
-    ADVANCE = "UPDATE cursors SET scanned = ?3, scanned_time = ?4, head = ?5, head_time = ?6, safe = ?7, finalized = ?8
+    ADVANCE = "UPDATE cursors SET scanned = ?3, scanned_time = ?4, head = ?5, held_until = ?6
                WHERE network = ?1 AND fence = ?2";
-    REWIND = "UPDATE cursors SET scanned = ?3 WHERE network = ?1 AND fence = ?2 AND scanned > ?3";
-    BACK = "UPDATE cursors SET scanned = scanned - ?2 WHERE network = ?1 AND scanned > ?2";
+    REWIND = "UPDATE cursors SET scanned = ?3, scanned_time = ?4 WHERE network = ?1 AND fence = ?2 AND scanned > ?3";
     REMEMBER = "INSERT INTO blocks (network, number, hash, time) VALUES (?1, ?2, ?3, ?4)
                 ON CONFLICT (network, number) DO UPDATE SET hash = excluded.hash, time = excluded.time";
     FORGET_ABOVE = "DELETE FROM blocks WHERE network = ?1 AND number > ?2";
     FORGET_OLD = "DELETE FROM blocks WHERE network = ?1 AND number < (
                       SELECT MIN(number) FROM (SELECT number FROM blocks WHERE network = ?1 ORDER BY number DESC LIMIT ?2) AS newest)";
     NEWEST = "SELECT number, hash, time FROM blocks WHERE network = ?1 ORDER BY number DESC LIMIT ?2";
-    BALANCES_DONE = "UPDATE cursors SET balances_at = ?2 WHERE network = ?1";
+    TAKE_BALANCES = "UPDATE cursors SET balances_at = ?2 WHERE network = ?1 AND balances_at < ?3";
+    GIVE_BACK_BALANCES = "UPDATE cursors SET balances_at = ?3 WHERE network = ?1 AND balances_at = ?2";
     CHECKED = "SELECT amount, block FROM balance_checks WHERE network = ?1 AND address = ?2 AND currency = ?3";
     CHECK = "INSERT INTO balance_checks (network, address, currency, amount, block) VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (network, address, currency) DO UPDATE SET amount = excluded.amount, block = excluded.block";
@@ -40,11 +40,8 @@ pub struct Cursor {
     pub scanned: i64,
     pub scanned_time: Time,
     pub head: i64,
-    pub head_time: Time,
-    pub safe: i64,
-    pub finalized: i64,
     pub fence: i64,
-    /// When resting addresses were last looked at.
+    /// When the balances of all addresses were last looked at.
     pub balances_at: Time,
 }
 
@@ -54,11 +51,8 @@ pub fn get(tx: &mut Tx, network: Network) -> Result<Option<Cursor>> {
             scanned: row.int(0)?,
             scanned_time: row.time(1)?,
             head: row.int(2)?,
-            head_time: row.time(3)?,
-            safe: row.int(4)?,
-            finalized: row.int(5)?,
-            fence: row.int(6)?,
-            balances_at: row.time(7)?,
+            fence: row.int(3)?,
+            balances_at: row.time(4)?,
         })
     })
 }
@@ -78,33 +72,20 @@ pub fn release(tx: &mut Tx, holder: &str) -> Result<()> {
     tx.execute(RELEASE, params![holder]).map(drop)
 }
 
-/// Moves on to a scanned block. False when the network has changed hands; then nothing may be written.
-pub fn advance(tx: &mut Tx, network: Network, cursor: &Cursor) -> Result<bool> {
-    let values = params![
-        network.as_str(),
-        cursor.fence,
-        cursor.scanned,
-        cursor.scanned_time,
-        cursor.head,
-        cursor.head_time,
-        cursor.safe,
-        cursor.finalized
-    ];
+/// Moves on to a scanned block and keeps the turn until then. False when the network has changed hands; then nothing may be written.
+pub fn advance(tx: &mut Tx, network: Network, cursor: &Cursor, until: Time) -> Result<bool> {
+    let values =
+        params![network.as_str(), cursor.fence, cursor.scanned, cursor.scanned_time, cursor.head, until];
     Ok(tx.execute(ADVANCE, values)? == 1)
 }
 
 /// The chain was reorganised above this block: everything after it is to be looked at again.
-pub fn rewind(tx: &mut Tx, network: Network, fence: i64, to: i64) -> Result<bool> {
-    let moved = tx.execute(REWIND, params![network.as_str(), fence, to])? == 1;
+pub fn rewind(tx: &mut Tx, network: Network, fence: i64, to: i64, time: Time) -> Result<bool> {
+    let moved = tx.execute(REWIND, params![network.as_str(), fence, to, time])? == 1;
     if moved {
         tx.execute(FORGET_ABOVE, params![network.as_str(), to])?;
     }
     Ok(moved)
-}
-
-/// Looks at the last `blocks` blocks again, whoever holds the network.
-pub fn step_back(tx: &mut Tx, network: Network, blocks: i64) -> Result<()> {
-    tx.execute(BACK, params![network.as_str(), blocks]).map(drop)
 }
 
 pub fn remember(tx: &mut Tx, network: Network, block: &Block) -> Result<()> {
@@ -119,8 +100,14 @@ pub fn newest_blocks(tx: &mut Tx, network: Network, limit: i64) -> Result<Vec<Bl
     })
 }
 
-pub fn balances_done(tx: &mut Tx, network: Network, now: Time) -> Result<()> {
-    tx.execute(BALANCES_DONE, params![network.as_str(), now]).map(drop)
+/// Takes it upon this instance to look at every address. False when that was done after `due`, or is being done.
+pub fn take_balances(tx: &mut Tx, network: Network, now: Time, due: Time) -> Result<bool> {
+    Ok(tx.execute(TAKE_BALANCES, params![network.as_str(), now, due])? == 1)
+}
+
+/// The look taken up at `taken` did not come to its end: it is due again.
+pub fn give_back_balances(tx: &mut Tx, network: Network, taken: Time, due: Time) -> Result<()> {
+    tx.execute(GIVE_BACK_BALANCES, params![network.as_str(), taken, due]).map(drop)
 }
 
 /// What an address held when it was last looked at, and at which block that was.

@@ -4,7 +4,7 @@
 use super::transfers;
 use super::tx::{Row, Tx, params, queries};
 use crate::domain::ids::{AccountNo, InvoiceId};
-use crate::domain::invoice::{Invoice, InvoiceStatus, Paid};
+use crate::domain::invoice::{Invoice, InvoiceStatus};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
@@ -64,7 +64,9 @@ pub fn open_until(tx: &mut Tx, account: AccountNo, network: Network) -> Result<V
 /// older one. An address serves one open invoice at a time, so both are the newest that was there by then.
 pub fn at(tx: &mut Tx, address: &str, block_time: Time) -> Result<Option<InvoiceId>> {
     let read = |row: &Row| row.text(0).map(InvoiceId::from_text);
-    if let Some(found) = tx.opt(AT, params![address, block_time], read)? {
+    // Chains tell whole seconds: a block may be up to one younger than it says.
+    let until = block_time.plus_millis(999);
+    if let Some(found) = tx.opt(AT, params![address, until], read)? {
         return Ok(Some(found));
     }
     // A block's clock may be a little behind ours.
@@ -76,8 +78,7 @@ pub fn restate(tx: &mut Tx, id: &InvoiceId, dust: Usd, now: Time) -> Result<()> 
     let sql = if tx.is_postgres() { LOCK } else { BY_ID };
     let found = tx.opt(sql, params![id.as_str()], read)?;
     let mut invoice = found.ok_or_else(|| Error::fault("a transfer names an invoice that is not there"))?;
-    let transfers = transfers::of_invoice(tx, id)?;
-    let paid = Paid::sum(&invoice, &transfers);
+    let paid = transfers::paid(tx, &invoice)?;
     let mut status = invoice.standing(&paid, dust);
     // A payment that vanished must not reopen an invoice whose address serves another one by now.
     if status == InvoiceStatus::Pending

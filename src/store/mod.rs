@@ -40,6 +40,7 @@ use arc_swap::ArcSwapOption;
 use self::reader::Reader;
 pub use self::sqlite::writer_connection;
 use self::tx::{Sql, Tx};
+pub use self::writer::Work;
 use self::writer::{Target, Writer};
 use crate::error::{Error, Result};
 
@@ -104,7 +105,7 @@ impl Store {
         T: Send + 'static,
         F: Fn(&mut Tx) -> Result<T> + Send + 'static,
     {
-        self.writer()?.write(key, false, body).await
+        self.writer()?.queue(key, false, body)?.answer().await
     }
 
     /// The last write of something begun. It is never refused for load: money waits for it.
@@ -113,7 +114,17 @@ impl Store {
         T: Send + 'static,
         F: Fn(&mut Tx) -> Result<T> + Send + 'static,
     {
-        self.writer()?.write(key, true, body).await
+        self.writer()?.queue(key, true, body)?.answer().await
+    }
+
+    /// `write`, for work that can share its statements with others of its kind.
+    pub async fn write_together<W: Work>(&self, key: i64, work: W) -> Result<W::Answer> {
+        self.writer()?.queue(key, false, work)?.answer().await
+    }
+
+    /// `finish`, likewise.
+    pub async fn finish_together<W: Work>(&self, key: i64, work: W) -> Result<W::Answer> {
+        self.writer()?.queue(key, true, work)?.answer().await
     }
 
     pub async fn read<T, F>(&self, body: F) -> Result<T>

@@ -1,6 +1,9 @@
 //! Orders and top-ups: the hot writes of the service. Each beat of the spine (hold, fulfil, fail, cancel) is one
-//! function here. On PostgreSQL the two that every order makes are single statements, because there each
-//! statement is a round trip under the wallet's lock; the texts say the same as the SQLite steps beside them.
+//! function here. On PostgreSQL the two that every order makes are also written for a whole group of orders at once
+//! (`hold_all`, `fulfil_all`), because there each statement is a round trip and has a price of its own; the texts
+//! say the same as the SQLite steps beside them.
+
+use std::collections::HashMap;
 
 use super::tx::{Param, Row, Tx, params, queries};
 use super::{claims, esims, ledger, wallet};
@@ -28,51 +31,92 @@ macro_rules! select_order {
     };
 }
 
+/// Wallet, claim, plan and price, for the account, reference, code and price list that are given.
+macro_rules! select_look {
+    ($from:literal, $account:literal, $reference:literal, $code:literal, $price_list:literal, $tail:literal) => {
+        concat!(
+            "SELECT w.balance, w.suspended, c.order_id,
+                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price
+             FROM ",
+            $from,
+            "
+             LEFT JOIN claims c ON c.account = ",
+            $account,
+            " AND c.reference = ",
+            $reference,
+            "
+             LEFT JOIN plans p ON p.code = ",
+            $code,
+            " AND p.on_sale = 1
+             LEFT JOIN prices x ON x.price_list = ",
+            $price_list,
+            " AND x.code = p.code ",
+            $tail
+        )
+    };
+}
+
 queries! {
-    LOOK = "SELECT w.balance, w.suspended, c.order_id,
-                   p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price
-            FROM wallets w
-            LEFT JOIN claims c ON c.account = w.account AND c.reference = ?2
-            LEFT JOIN plans p ON p.code = ?3 AND p.on_sale = 1
-            LEFT JOIN prices x ON x.price_list = ?4 AND x.code = p.code
-            WHERE w.account = ?1";
+    LOOK = select_look!("wallets w", "?1", "?2", "?3", "?4", "WHERE w.account = ?1");
+    LOOK_ALL (Postgres) = select_look!(
+        "unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]))
+            WITH ORDINALITY AS a (account, reference, code, price_list, n) JOIN wallets w ON w.account = a.account",
+        "a.account", "a.reference", "a.code", "a.price_list", "ORDER BY a.n");
     DAILY_LIMIT = "SELECT daily_limit, spent_day, spent FROM api_keys WHERE id = ?1 AND daily_limit IS NOT NULL";
     INSERT = "INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
                   duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16)";
-    HOLD (Postgres) = "WITH w AS (
-            UPDATE wallets SET balance = balance - CAST(?11 AS BIGINT), lines = lines + 1, placed = placed + CAST(?3 AS BIGINT)
-            WHERE account = CAST(?2 AS BIGINT) AND balance >= CAST(?11 AS BIGINT) RETURNING lines, balance, placed),
+    /// A wallet pays for all of its orders in the group, or for none. Wallets are locked in the order of their
+    /// numbers, and before any claim is inserted, so that two instances cannot wait for each other.
+    HOLD_ALL (Postgres) = "WITH asked AS MATERIALIZED (
+            SELECT a.*, ROW_NUMBER() OVER mine AS nth, CAST(SUM(price) OVER mine AS BIGINT) AS paid
+            FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]), CAST(?5 AS TEXT[]),
+                CAST(?6 AS TEXT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]), CAST(?9 AS BIGINT[]), CAST(?10 AS BIGINT[]),
+                CAST(?11 AS TEXT[]), CAST(?12 AS TEXT[]), CAST(?13 AS BIGINT[]), CAST(?14 AS BIGINT[]), CAST(?15 AS TEXT[]),
+                CAST(?16 AS TEXT[]), CAST(?17 AS TEXT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS TEXT[]), CAST(?20 AS BIGINT[]))
+            WITH ORDINALITY AS a (id, account, reference, package_code, plan_name, family, data_mb, duration_days, price, cost,
+                supplier, key_id, ask_until, at, entry, kind, debited, debit, credited, credit, n)
+            WINDOW mine AS (PARTITION BY account ORDER BY n)),
+        w AS (UPDATE wallets SET balance = balance - due.price, lines = lines + due.orders, placed = placed + due.orders
+            FROM (SELECT account, MAX(paid) AS price, MAX(nth) AS orders FROM asked GROUP BY account ORDER BY account) due
+            WHERE wallets.account = due.account AND balance >= due.price
+            RETURNING wallets.account, balance + due.price AS balance, lines - due.orders AS lines, placed - due.orders AS placed),
+        held AS MATERIALIZED (
+            SELECT a.*, w.balance - a.paid AS balance, w.lines + a.nth AS line, w.placed + a.nth AS seq
+            FROM asked a JOIN w ON w.account = a.account),
         c AS (INSERT INTO claims (account, reference, order_id)
-            SELECT CAST(?2 AS BIGINT), CAST(?5 AS TEXT), CAST(?1 AS TEXT) FROM w WHERE CAST(?5 AS TEXT) IS NOT NULL),
-        e AS (INSERT INTO entries (id, kind, at) SELECT CAST(?17 AS TEXT), CAST(?18 AS TEXT), CAST(?16 AS BIGINT) FROM w),
+            SELECT account, reference, id FROM held WHERE reference IS NOT NULL),
+        e AS (INSERT INTO entries (id, kind, at) SELECT entry, kind, at FROM held),
         p AS (INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id)
-            SELECT CAST(?17 AS TEXT), 1, CAST(?19 AS TEXT), CAST(?20 AS BIGINT), CAST(?2 AS BIGINT), lines, balance, CAST(?1 AS TEXT) FROM w
-            UNION ALL
-            SELECT CAST(?17 AS TEXT), 2, CAST(?21 AS TEXT), CAST(?22 AS BIGINT), NULL, NULL, NULL, CAST(?1 AS TEXT) FROM w),
-        o AS (INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
-                duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at)
-            SELECT CAST(?1 AS TEXT), CAST(?2 AS BIGINT), CASE WHEN CAST(?3 AS BIGINT) = 1 THEN placed END, CAST(?4 AS TEXT),
-                CAST(?5 AS TEXT), CAST(?6 AS TEXT), CAST(?7 AS TEXT), CAST(?8 AS TEXT), CAST(?9 AS BIGINT), CAST(?10 AS BIGINT),
-                CAST(?11 AS BIGINT), CAST(?12 AS BIGINT), CAST(?13 AS TEXT), CAST(?14 AS TEXT), 'PROVISIONING',
-                CAST(?15 AS BIGINT), CAST(?16 AS BIGINT), CAST(?16 AS BIGINT) FROM w)
-        SELECT balance, placed FROM w";
+            SELECT entry, 1, debited, debit, account, line, balance, id FROM held
+            UNION ALL SELECT entry, 2, credited, credit, NULL, NULL, NULL, id FROM held),
+        o AS (INSERT INTO orders (id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
+                price, cost, supplier, key_id, status, ask_until, created_at, updated_at)
+            SELECT id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
+                price, cost, supplier, key_id, 'PROVISIONING', ask_until, at, at FROM held)
+        SELECT id, seq, balance FROM held";
     FULFIL = "UPDATE orders SET status = 'FULFILLED', updated_at = ?2
               WHERE id = ?1 AND status = 'PROVISIONING' RETURNING account";
+    /// The state is worded so that the index over open orders does not fit: it is full of those that were open.
     FULFIL_ALL (Postgres) = "WITH o AS (
-            UPDATE orders SET status = 'FULFILLED', updated_at = CAST(?2 AS BIGINT)
-            WHERE id = CAST(?1 AS TEXT) AND status = 'PROVISIONING'
-              AND NOT EXISTS (SELECT 1 FROM esims WHERE iccid = CAST(?4 AS TEXT) AND profile = CAST(?3 AS TEXT)) RETURNING account),
+            UPDATE orders SET status = 'FULFILLED', updated_at = a.at
+            FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]), CAST(?5 AS BYTEA[]),
+                CAST(?6 AS BIGINT[]), CAST(?7 AS TEXT[]), CAST(?8 AS TEXT[]),
+                CAST(?9 AS TEXT[]), CAST(?10 AS BIGINT[]), CAST(?11 AS TEXT[]), CAST(?12 AS BIGINT[]),
+                CAST(?13 AS TEXT[]), CAST(?14 AS BIGINT[]), CAST(?15 AS TEXT[]), CAST(?16 AS BIGINT[]))
+                AS a (id, at, profile, iccid, activation, install_by, entry, kind,
+                      account1, amount1, account2, amount2, account3, amount3, account4, amount4)
+            WHERE orders.id = a.id AND status || '' = 'PROVISIONING'
+              AND NOT EXISTS (SELECT 1 FROM esims WHERE esims.iccid = a.iccid AND esims.profile = a.profile)
+            RETURNING orders.account AS wallet, a.*),
         s AS (INSERT INTO esims (order_id, account, profile, iccid, activation, install_by)
-            SELECT CAST(?1 AS TEXT), account, CAST(?3 AS TEXT), CAST(?4 AS TEXT), CAST(?5 AS BYTEA), CAST(?6 AS BIGINT) FROM o
-            WHERE CAST(?3 AS TEXT) IS NOT NULL),
-        e AS (INSERT INTO entries (id, kind, at) SELECT CAST(?7 AS TEXT), CAST(?8 AS TEXT), CAST(?2 AS BIGINT) FROM o),
+            SELECT id, wallet, profile, iccid, activation, install_by FROM o),
+        e AS (INSERT INTO entries (id, kind, at) SELECT entry, kind, at FROM o),
         p AS (INSERT INTO postings (entry, leg, account, amount, order_id)
-            SELECT CAST(?7 AS TEXT), v.leg, v.account, v.amount, CAST(?1 AS TEXT) FROM o CROSS JOIN (VALUES
-                (1, CAST(?9 AS TEXT), CAST(?10 AS BIGINT)), (2, CAST(?11 AS TEXT), CAST(?12 AS BIGINT)),
-                (3, CAST(?13 AS TEXT), CAST(?14 AS BIGINT)), (4, CAST(?15 AS TEXT), CAST(?16 AS BIGINT))) v (leg, account, amount)
+            SELECT o.entry, v.leg, v.account, v.amount, o.id FROM o CROSS JOIN LATERAL (VALUES (1, account1, amount1),
+                (2, account2, amount2), (3, account3, amount3), (4, account4, amount4)) v (leg, account, amount)
             WHERE v.account IS NOT NULL)
-        SELECT w.balance FROM o JOIN wallets w ON w.account = o.account";
+        SELECT o.id, w.balance FROM o JOIN wallets w ON w.account = o.wallet";
     FAIL = "UPDATE orders SET status = 'FAILED', updated_at = ?2, failure_code = ?3, failure_detail = ?4
             WHERE id = ?1 AND status = 'PROVISIONING'";
     GIVE_BACK_LIMIT = "UPDATE api_keys SET spent = spent - ?2 WHERE id = ?1 AND spent_day = ?3 AND daily_limit IS NOT NULL";
@@ -141,33 +185,50 @@ pub struct Offer {
     pub price: Usd,
 }
 
-pub fn look(
-    tx: &mut Tx,
-    account: AccountNo,
-    reference: Option<&str>,
-    package_code: &str,
-    price_list: &str,
-) -> Result<Look> {
-    tx.one(LOOK, params![account, reference, package_code, price_list], |row| {
-        let plan = match row.opt_int(10)? {
-            Some(price) => Some(Offer {
-                plan_type: row.word(3, PlanType::parse)?,
-                name: row.text(4)?,
-                family: row.text(5)?,
-                data_mb: row.int(6)?,
-                duration_days: row.int(7)?,
-                cost: row.usd(8)?,
-                supplier: row.text(9)?,
-                price: Usd::from_micros(price),
-            }),
-            None => None,
-        };
-        Ok(Look {
-            balance: row.usd(0)?,
-            suspended: row.flag(1)?,
-            claimed_by: row.opt_text(2)?.map(OrderId::from_text),
-            plan,
-        })
+/// What an order asks for.
+pub struct Asked<'a> {
+    pub account: AccountNo,
+    pub reference: Option<&'a str>,
+    pub package_code: &'a str,
+    pub price_list: &'a str,
+}
+
+impl<'a> Asked<'a> {
+    fn params(&self) -> Vec<Param<'a>> {
+        params![self.account, self.reference, self.package_code, self.price_list].to_vec()
+    }
+}
+
+pub fn look(tx: &mut Tx, asked: &Asked) -> Result<Look> {
+    tx.one(LOOK, &asked.params(), read_look)
+}
+
+/// A look for each of them, in one statement. PostgreSQL only.
+pub fn look_all(tx: &mut Tx, asked: &[Asked]) -> Result<Vec<Look>> {
+    let rows: Vec<_> = asked.iter().map(Asked::params).collect();
+    let looks = tx.for_each(LOOK_ALL, &rows, read_look)?;
+    if looks.len() == asked.len() { Ok(looks) } else { Err(Error::fault("an account without a wallet")) }
+}
+
+fn read_look(row: &Row) -> Result<Look> {
+    let plan = match row.opt_int(10)? {
+        Some(price) => Some(Offer {
+            plan_type: row.word(3, PlanType::parse)?,
+            name: row.text(4)?,
+            family: row.text(5)?,
+            data_mb: row.int(6)?,
+            duration_days: row.int(7)?,
+            cost: row.usd(8)?,
+            supplier: row.text(9)?,
+            price: Usd::from_micros(price),
+        }),
+        None => None,
+    };
+    Ok(Look {
+        balance: row.usd(0)?,
+        suspended: row.flag(1)?,
+        claimed_by: row.opt_text(2)?.map(OrderId::from_text),
+        plan,
     })
 }
 
@@ -178,25 +239,15 @@ pub fn daily_limit(tx: &mut Tx, key_id: &str) -> Result<Option<DailyLimit>> {
     })
 }
 
+/// What became of an order that was held: its number, and the balance left.
+pub type Held = (i64, Usd);
+
 /// Takes the price from the wallet, and stores the order with its claim and its entry.
-/// Answers the order's number and the balance left; `None` when the wallet cannot pay, with nothing written.
-pub fn hold(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<Option<(i64, Usd)>> {
+/// `None` when the wallet cannot pay, with nothing written.
+pub fn hold(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<Option<Held>> {
     let numbered = !order.id.is_topup();
-    if tx.is_postgres() {
-        let [from, to] = entry.postings.as_slice() else {
-            return Err(Error::fault("a hold has two legs"));
-        };
-        let (from_account, to_account) = (from.account.name(), to.account.name());
-        let mut values = insert_params(order, Param::from(numbered));
-        values.extend_from_slice(params![
-            &entry.id,
-            entry.kind.as_str(),
-            &from_account,
-            from.amount,
-            &to_account,
-            to.amount
-        ]);
-        return tx.write_opt(HOLD, &values, |row| Ok((row.int(1)?, row.usd(0)?)));
+    if tx.is_postgres() && numbered {
+        return Ok(hold_all(tx, &[(order, entry)])?.remove(&order.id));
     }
     let Some((line, placed)) = wallet::debit_for_order(tx, order.account, order.price, numbered)? else {
         return Ok(None);
@@ -208,6 +259,45 @@ pub fn hold(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<Option<(i64, Us
     let seq = numbered.then_some(placed);
     tx.execute(INSERT, &insert_params(order, Param::from(seq)))?;
     Ok(Some((placed, line.balance)))
+}
+
+/// `hold` for a group of orders, no top-ups among them, in one statement. Whoever is missing from the answer was not
+/// held: its wallet cannot pay for all of its orders here. PostgreSQL only.
+pub fn hold_all(tx: &mut Tx, orders: &[(&Order, &Entry)]) -> Result<HashMap<OrderId, Held>> {
+    let accounts: Vec<_> = orders.iter().map(|(_, entry)| account_names(entry)).collect();
+    let mut rows = Vec::with_capacity(orders.len());
+    for ((order, entry), accounts) in orders.iter().zip(&accounts) {
+        let ([debit, credit], [debited, credited]) = (entry.postings.as_slice(), accounts.as_slice()) else {
+            return Err(Error::fault("a hold has two legs"));
+        };
+        let row = params![
+            &order.id,
+            order.account,
+            order.reference.as_deref(),
+            &order.package_code,
+            &order.plan_name,
+            &order.family,
+            order.data_mb,
+            order.duration_days,
+            order.price,
+            order.cost,
+            &order.supplier,
+            &order.key_id,
+            order.ask_until,
+            order.created_at,
+            &entry.id,
+            entry.kind.as_str(),
+            debited,
+            debit.amount,
+            credited,
+            credit.amount,
+        ];
+        rows.push(row.to_vec());
+    }
+    let held = tx.for_each(HOLD_ALL, &rows, |row| {
+        Ok((OrderId::from_text(row.text(0)?), (row.int(1)?, row.usd(2)?)))
+    })?;
+    Ok(held.into_iter().collect())
 }
 
 fn insert_params<'a>(order: &'a Order, seq: Param<'a>) -> Vec<Param<'a>> {
@@ -231,39 +321,27 @@ fn insert_params<'a>(order: &'a Order, seq: Param<'a>) -> Vec<Param<'a>> {
     ]
 }
 
+/// What the supplier sold for an order; a top-up has no profile of its own.
+pub struct Sold<'a> {
+    pub order: &'a OrderId,
+    pub profile: Option<&'a Esim>,
+    pub entry: &'a Entry,
+    pub now: Time,
+}
+
 /// `PROVISIONING → FULFILLED` with the profile (orders) and the sale. Answers the balance now, or `None` when
 /// the order was not waiting for this: it has ended already, or the profile belongs to another order.
-pub fn fulfil(
-    tx: &mut Tx,
-    id: &OrderId,
-    profile: Option<&Esim>,
-    entry: &Entry,
-    now: Time,
-) -> Result<Option<Usd>> {
-    if tx.is_postgres() {
-        let names: Vec<String> = entry.postings.iter().map(|posting| posting.account.name()).collect();
-        let mut values = vec![
-            Param::from(id),
-            Param::from(now),
-            Param::from(profile.map(|p| p.profile.as_str())),
-            Param::from(profile.map(|p| p.iccid.as_str())),
-            Param::from(profile.map(|p| p.sealed.as_slice())),
-            Param::from(profile.and_then(|p| p.install_by)),
-            Param::from(&entry.id),
-            Param::from(entry.kind.as_str()),
-        ];
-        for leg in 0..4 {
-            values.push(Param::from(names.get(leg)));
-            values.push(Param::from(entry.postings.get(leg).map(|posting| posting.amount)));
-        }
-        return tx.write_opt(FULFIL_ALL, &values, |row| row.usd(0));
+pub fn fulfil(tx: &mut Tx, sold: &Sold) -> Result<Option<Usd>> {
+    let &Sold { order, profile, entry, now } = sold;
+    if tx.is_postgres() && profile.is_some() {
+        return Ok(fulfil_all(tx, std::slice::from_ref(sold))?.remove(order));
     }
     if let Some(profile) = profile
         && esims::owner_of(tx, profile)?.is_some()
     {
         return Ok(None);
     }
-    let Some(account) = tx.write_opt(FULFIL, params![id, now], |row| Ok(AccountNo(row.int(0)?)))? else {
+    let Some(account) = tx.write_opt(FULFIL, params![order, now], |row| Ok(AccountNo(row.int(0)?)))? else {
         return Ok(None);
     };
     if let Some(profile) = profile {
@@ -271,6 +349,39 @@ pub fn fulfil(
     }
     ledger::insert(tx, entry, now, ledger::Note::default(), None)?;
     wallet::read(tx, account).map(|wallet| Some(wallet.balance))
+}
+
+/// `fulfil` for a group of orders, no top-ups among them, in one statement. Answers the balances of those that were
+/// waiting for it. PostgreSQL only.
+pub fn fulfil_all(tx: &mut Tx, group: &[Sold]) -> Result<HashMap<OrderId, Usd>> {
+    let accounts: Vec<_> = group.iter().map(|sold| account_names(sold.entry)).collect();
+    let mut rows = Vec::with_capacity(group.len());
+    for (sold, accounts) in group.iter().zip(&accounts) {
+        let profile = sold.profile.ok_or_else(|| Error::fault("an order is fulfilled with a profile"))?;
+        let mut row = params![
+            sold.order,
+            sold.now,
+            &profile.profile,
+            &profile.iccid,
+            profile.sealed.as_slice(),
+            profile.install_by,
+            &sold.entry.id,
+            sold.entry.kind.as_str(),
+        ]
+        .to_vec();
+        for leg in 0..4 {
+            row.push(Param::from(accounts.get(leg)));
+            row.push(Param::from(sold.entry.postings.get(leg).map(|posting| posting.amount)));
+        }
+        rows.push(row);
+    }
+    let balances =
+        tx.for_each(FULFIL_ALL, &rows, |row| Ok((OrderId::from_text(row.text(0)?), row.usd(1)?)))?;
+    Ok(balances.into_iter().collect())
+}
+
+fn account_names(entry: &Entry) -> Vec<String> {
+    entry.postings.iter().map(|posting| posting.account.name()).collect()
 }
 
 /// `PROVISIONING → FAILED`: the money goes back, the reference is free again. Answers the balance now.

@@ -22,13 +22,14 @@ impl Session {
             .connect_timeout(std::time::Duration::from_secs(5))
             .keepalives_idle(std::time::Duration::from_secs(10));
         let mut client = config.connect(NoTls).map_err(postgres_error)?;
-        // Every statement of a request finds its rows by an index and is the same for all values: it is planned once,
-        // and not by how empty a table was at that moment.
+        // Every statement of a request finds its rows by an index, one after another, and is the same for all values:
+        // it is planned once, and not by how empty a table was at that moment.
         client
             .batch_execute(
                 "SET lock_timeout = '10s'; SET statement_timeout = '60s'; \
                  SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = on; \
-                 SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off",
+                 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
+                 SET plan_cache_mode = force_generic_plan; SET jit = off",
             )
             .map_err(postgres_error)?;
         Ok(Session { client, statements: HashMap::new() })

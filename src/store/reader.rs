@@ -115,7 +115,11 @@ fn attempt<T>(
     if view == View::Each {
         return body(&mut Tx::new(Db::Postgres(session), false));
     }
-    session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on; SET LOCAL plan_cache_mode = auto")?;
+    session.batch(
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
+         SET LOCAL enable_seqscan = on; \
+         SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL plan_cache_mode = auto",
+    )?;
     let outcome = body(&mut Tx::new(Db::Postgres(session), false));
     session.batch("ROLLBACK")?;
     outcome

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::tx::sqlite_error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const BUSY_TRIES: i32 = 30_000;
 
@@ -72,12 +73,37 @@ pub fn grow_wal(path: &Path) -> Result<()> {
              DROP TABLE wal_growth; COMMIT;",
         )
         .map_err(sqlite_error)?;
-    checkpoint(&connection)
+    checkpoint(&connection).map(drop)
 }
 
 /// Moves what is committed from the log into the database, as far as that goes without making anyone wait.
-pub fn checkpoint(connection: &Connection) -> Result<()> {
-    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sqlite_error)
+/// Answers how long the log is, in pages.
+pub fn checkpoint(connection: &Connection) -> Result<i64> {
+    let mut statement = connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)").map_err(sqlite_error)?;
+    statement.query_row([], |row| row.get(1)).map_err(sqlite_error)
+}
+
+/// The log, for the thread that checkpoints it beside the writer.
+pub struct Log {
+    connection: Connection,
+    database: &'static File,
+}
+
+impl Log {
+    pub fn open(path: &Path) -> Result<Log> {
+        // Never closed: closing any descriptor of a file takes away the locks that SQLite holds on it.
+        let database = Box::leak(Box::new(File::open(path).map_err(Error::fault)?));
+        Ok(Log { connection: open_writer(path)?, database })
+    }
+
+    /// Copies the log into the database, and the database onto the disk. SQLite does the latter only when it has
+    /// copied the log to its end, which beside a busy writer never happens; whoever comes to the end at last would
+    /// have to wait for all of it. Answers how long the log is, in pages.
+    pub fn checkpoint(&self) -> Result<i64> {
+        let pages = checkpoint(&self.connection)?;
+        self.database.sync_data().map_err(Error::fault)?;
+        Ok(pages)
+    }
 }
 
 thread_local! {

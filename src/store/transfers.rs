@@ -3,9 +3,10 @@
 
 use super::ledger::{self, Note};
 use super::meta::{self, Version};
-use super::tx::{Row, Tx, params, queries};
+use super::tx::{Param, Row, Tx, params, queries};
 use super::{addresses, invoices, wallet};
 use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::invoice::{Invoice, Paid};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
@@ -28,16 +29,28 @@ queries! {
     INSERT = "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash,
                   block_time, state, account, invoice, round, seen_at, updated_at)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, 0, ?13, ?13)";
+    /// A transfer that counts for nothing yet is what the chain says it is now.
+    REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
+                   block_time = ?10, state = 'SEEN', account = ?11, invoice = ?12, updated_at = ?13
+               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?14";
     PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8
              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
     END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6
-           WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7";
+           WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
     VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6
               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
     IN_BLOCKS = select_transfer!("WHERE network = ?1 AND block IS NOT NULL AND block >= ?2 AND block <= ?3");
     OPEN = select_transfer!("WHERE network = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
                              AND block IS NOT NULL AND block <= ?2 ORDER BY block LIMIT 500");
     OPEN_AT = select_transfer!("WHERE address = ?1 AND state IN ('SEEN', 'REVERSED') AND block IS NOT NULL");
+    /// Not on the chain at present, and not long ago.
+    LOST = select_transfer!("WHERE network = ?1 AND state IN ('ORPHANED', 'REVERSED') AND block IS NULL AND updated_at > ?2
+                             ORDER BY updated_at LIMIT 20");
+    RECEIVED_SINCE = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM transfers
+                      WHERE address = ?1 AND network = ?2 AND currency = ?3 AND block IS NOT NULL AND block > ?4";
+    PAID = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT),
+                   CAST(COALESCE(SUM(CASE WHEN state = 'CREDITED' THEN amount ELSE 0 END), 0) AS BIGINT), MAX(block_time)
+            FROM transfers WHERE invoice = ?1 AND block IS NOT NULL";
     OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at, tx_hash, position");
     OF_TRANSACTION = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 ORDER BY position");
     OF_ADDRESS = select_transfer!("WHERE address = ?1 ORDER BY seen_at DESC LIMIT 50");
@@ -63,38 +76,34 @@ pub enum Noted {
     Foreign,
 }
 
-/// Writes down that a transfer is in a block now. The first time decides its owner and its invoice for ever.
+/// Writes down that a transfer is in a block now. Its first sighting decides its owner and its invoice, unless the
+/// chain puts something else in its place before it counted.
 pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted> {
-    let known = by_id(tx, &seen.id)?;
-    let TransferId { network, tx_hash, position } = &seen.id;
-    let (invoice, noted) = match known {
-        None => {
-            let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(Noted::Foreign) };
-            let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
-            let values = params![
-                network.as_str(),
-                tx_hash,
-                *position,
-                seen.currency.as_str(),
-                &seen.sender,
-                &seen.recipient,
-                seen.amount,
-                seen.block.number,
-                &seen.block.hash,
-                seen.block.time,
-                address.account,
-                invoice.as_ref().map(InvoiceId::as_str),
-                now
-            ];
-            tx.execute(INSERT, values)?;
-            (invoice, Noted::New)
+    let Some(known) = by_id(tx, &seen.id)? else {
+        let Some((account, invoice)) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+        let mut values = facts(seen, account, invoice.as_ref());
+        values.push(Param::from(now));
+        tx.execute(INSERT, &values)?;
+        restate(tx, invoice.as_ref(), dust, now)?;
+        return Ok(Noted::New);
+    };
+    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) {
+        return Ok(Noted::Known);
+    }
+    match known.state {
+        TransferState::Seen | TransferState::Orphaned if !shows(seen, &known) => {
+            let Some((account, invoice)) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+            let mut values = facts(seen, account, invoice.as_ref());
+            values.extend_from_slice(params![now, known.state.as_str()]);
+            tx.execute(REWRITE, &values)?;
+            restate(tx, known.invoice.as_ref(), dust, now)?;
+            restate(tx, invoice.as_ref(), dust, now)?;
         }
-        Some(transfer) if transfer.block.as_ref() == Some(&seen.block) => return Ok(Noted::Known),
-        Some(transfer) => {
-            let state = match transfer.state {
-                TransferState::Orphaned => TransferState::Seen,
-                other => other,
-            };
+        // What was posted has other facts: that is for `vanish` to take back first.
+        _ if !shows(seen, &known) => return Ok(Noted::Known),
+        state => {
+            let TransferId { network, tx_hash, position } = &seen.id;
+            let placed = if state == TransferState::Orphaned { TransferState::Seen } else { state };
             let values = params![
                 network.as_str(),
                 tx_hash,
@@ -102,18 +111,55 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
                 seen.block.number,
                 &seen.block.hash,
                 seen.block.time,
-                state.as_str(),
+                placed.as_str(),
                 now,
-                transfer.state.as_str()
+                state.as_str()
             ];
             tx.execute(PLACE, values)?;
-            (transfer.invoice, Noted::Moved)
+            restate(tx, known.invoice.as_ref(), dust, now)?;
         }
-    };
-    if let Some(invoice) = &invoice {
-        invoices::restate(tx, invoice, dust, now)?;
     }
-    Ok(noted)
+    Ok(Noted::Moved)
+}
+
+/// Whether the chain shows the movement that we have on record.
+pub fn shows(seen: &Sighting, known: &Transfer) -> bool {
+    seen.id == known.id
+        && seen.currency == known.currency
+        && seen.recipient == known.address
+        && seen.amount == known.amount
+}
+
+/// Whose address it came to, and which invoice it counts for. `None` when the address is not ours.
+fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<(Option<AccountNo>, Option<InvoiceId>)>> {
+    let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
+    let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
+    Ok(Some((address.account, invoice)))
+}
+
+fn facts<'a>(
+    seen: &'a Sighting,
+    account: Option<AccountNo>,
+    invoice: Option<&'a InvoiceId>,
+) -> Vec<Param<'a>> {
+    vec![
+        Param::from(seen.id.network.as_str()),
+        Param::from(&seen.id.tx_hash),
+        Param::from(seen.id.position),
+        Param::from(seen.currency.as_str()),
+        Param::from(&seen.sender),
+        Param::from(&seen.recipient),
+        Param::from(seen.amount),
+        Param::from(seen.block.number),
+        Param::from(&seen.block.hash),
+        Param::from(seen.block.time),
+        Param::from(account),
+        Param::from(invoice.map(InvoiceId::as_str)),
+    ]
+}
+
+fn restate(tx: &mut Tx, invoice: Option<&InvoiceId>, dust: Usd, now: Time) -> Result<()> {
+    invoice.map_or(Ok(()), |invoice| invoices::restate(tx, invoice, dust, now))
 }
 
 fn end(
@@ -124,8 +170,16 @@ fn end(
     now: Time,
 ) -> Result<bool> {
     let TransferId { network, tx_hash, position } = &transfer.id;
-    let values =
-        params![network.as_str(), tx_hash, *position, state.as_str(), account, now, transfer.state.as_str()];
+    let values = params![
+        network.as_str(),
+        tx_hash,
+        *position,
+        state.as_str(),
+        account,
+        now,
+        transfer.state.as_str(),
+        transfer.block.as_ref().map(|block| block.hash.as_str())
+    ];
     Ok(tx.execute(END, values)? == 1)
 }
 
@@ -144,7 +198,7 @@ pub fn credit(
     }
     let (state, entry) = match transfer.account {
         Some(owner) => {
-            let owed = tx.one(OWED, params![&id.to_string()], |row| row.usd(0))?;
+            let owed = tx.one(OWED, params![&id.to_string()], |row| row.usd(0))?.min(transfer.amount);
             (TransferState::Credited, Entry::deposit(&transfer, owner, owed))
         }
         None => (TransferState::Unmatched, Entry::unmatched(&transfer)),
@@ -153,9 +207,7 @@ pub fn credit(
         return Ok(None);
     }
     ledger::post(tx, &entry, now, Note::default(), false)?;
-    if let Some(invoice) = &transfer.invoice {
-        invoices::restate(tx, invoice, dust, now)?;
-    }
+    restate(tx, transfer.invoice.as_ref(), dust, now)?;
     Ok(Some(state))
 }
 
@@ -227,13 +279,11 @@ pub fn vanish(
         (false, _) if state == transfer.state && !transfer.state.is_open() => Vanished::TooLate,
         (false, _) => Vanished::Harmless,
     };
-    if let Some(invoice) = &transfer.invoice {
-        invoices::restate(tx, invoice, dust, now)?;
-    }
+    restate(tx, transfer.invoice.as_ref(), dust, now)?;
     Ok(Some(vanished))
 }
 
-/// The operator's decision about a transfer that is nobody's, with its entry. False when it is not waiting for one.
+/// The operator's decision about a transfer that is nobody's, with its entry. `None` when it is not waiting for one.
 pub fn dispose(
     tx: &mut Tx,
     id: &TransferId,
@@ -278,6 +328,31 @@ pub fn open(tx: &mut Tx, network: Network, up_to: i64) -> Result<Vec<Transfer>> 
 
 pub fn open_at(tx: &mut Tx, address: &str) -> Result<Vec<Transfer>> {
     tx.all(OPEN_AT, params![address], read)
+}
+
+/// Transfers that were on the chain and are not now, since then: somebody should ask for them again.
+pub fn lost(tx: &mut Tx, network: Network, since: Time) -> Result<Vec<Transfer>> {
+    tx.all(LOST, params![network.as_str(), since], read)
+}
+
+/// What we know to have come to an address in later blocks than this one.
+pub fn received_since(
+    tx: &mut Tx,
+    address: &str,
+    network: Network,
+    currency: Currency,
+    block: i64,
+) -> Result<Usd> {
+    tx.one(RECEIVED_SINCE, params![address, network.as_str(), currency.as_str(), block], |row| row.usd(0))
+}
+
+/// What an invoice's transfers come to.
+pub fn paid(tx: &mut Tx, invoice: &Invoice) -> Result<Paid> {
+    tx.one(PAID, params![invoice.id.as_str()], |row| {
+        let newest = row.opt_time(2)?;
+        let late = newest.is_some_and(|time| time >= invoice.expires_at);
+        Ok(Paid { received: row.usd(0)?, credited: row.usd(1)?, late })
+    })
 }
 
 /// In the order in which they were seen.

@@ -2,7 +2,7 @@
 //! `&mut Tx` and reads the same on both. Texts come from `queries!` blocks, so that a test can prepare every
 //! one of them on both databases. Placeholders are `?1`: SQLite numbers `$` names by first appearance.
 
-use postgres::types::{IsNull, ToSql, Type, private::BytesMut};
+use postgres::types::{IsNull, Kind, ToSql, Type, private::BytesMut};
 
 use super::postgres::Session;
 use crate::domain::ids::{AccountNo, OrderId};
@@ -43,6 +43,8 @@ pub enum Param<'a> {
     Text(&'a str),
     Blob(&'a [u8]),
     Null,
+    /// A column of values, for a text that only PostgreSQL runs.
+    List(&'a [Param<'a>]),
 }
 
 impl From<i64> for Param<'_> {
@@ -110,6 +112,9 @@ impl rusqlite::ToSql for Param<'_> {
             Param::Text(value) => ValueRef::Text(value.as_bytes()),
             Param::Blob(value) => ValueRef::Blob(value),
             Param::Null => ValueRef::Null,
+            Param::List(_) => {
+                return Err(rusqlite::Error::ToSqlConversionFailure("SQLite takes no lists".into()));
+            }
         }))
     }
 }
@@ -126,6 +131,7 @@ impl ToSql for Param<'_> {
             Param::Text(value) if *ty == Type::TEXT => value.to_sql(ty, out),
             Param::Blob(value) if *ty == Type::BYTEA => value.to_sql(ty, out),
             Param::Null => Ok(IsNull::Yes),
+            Param::List(values) if matches!(ty.kind(), Kind::Array(_)) => values.to_sql(ty, out),
             other => Err(format!("{other:?} does not fit a column of type {ty}").into()),
         }
     }
@@ -297,6 +303,23 @@ impl<'c> Tx<'c> {
     ) -> Result<Option<T>> {
         let found = self.opt(sql, params, read)?;
         self.wrote |= found.is_some();
+        Ok(found)
+    }
+
+    /// One statement for many rows of values: each parameter of the text is a list, with one value of every row.
+    /// It may write, and must then return what it wrote.
+    pub fn for_each<T>(
+        &mut self,
+        sql: Sql,
+        rows: &[Vec<Param>],
+        read: impl FnMut(&Row) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let width = rows.first().map_or(0, Vec::len);
+        let columns: Vec<Vec<Param>> =
+            (0..width).map(|column| rows.iter().map(|row| row[column]).collect()).collect();
+        let lists: Vec<Param> = columns.iter().map(|column| Param::List(column)).collect();
+        let found = self.all(sql, &lists, read)?;
+        self.wrote |= !found.is_empty();
         Ok(found)
     }
 

@@ -14,6 +14,7 @@ queries! {
     READ = "SELECT balance, placed, failed, suspended FROM wallets WHERE account = ?1";
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = "SELECT balance FROM wallets WHERE account = ?1 FOR UPDATE";
+    LOCK_ALL (Postgres) = "SELECT account FROM wallets WHERE account = ANY (CAST(?1 AS BIGINT[])) ORDER BY account FOR UPDATE";
     MOVE = "UPDATE wallets SET balance = balance + ?2, lines = lines + 1, failed = failed + ?3
             WHERE account = ?1 AND balance + ?2 >= 0 RETURNING lines, balance";
     DEBIT_FOR_ORDER = "UPDATE wallets SET balance = balance - ?2, lines = lines + 1, placed = placed + ?3
@@ -69,6 +70,12 @@ pub fn lock(tx: &mut Tx, account: AccountNo) -> Result<()> {
         tx.one(LOCK, params![account], |_| Ok(()))?;
     }
     Ok(())
+}
+
+/// The locks of several wallets, in the order in which everybody takes them. PostgreSQL only.
+pub fn lock_all(tx: &mut Tx, accounts: &[AccountNo]) -> Result<()> {
+    let rows: Vec<_> = accounts.iter().map(|account| params![*account].to_vec()).collect();
+    tx.for_each(LOCK_ALL, &rows, |_| Ok(())).map(drop)
 }
 
 /// Adds `change` (negative: takes away). Refuses to go below zero.

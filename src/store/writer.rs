@@ -4,11 +4,15 @@
 //! There are no savepoints. A job decides before it writes, so a refusal has nothing to undo. When a job fails
 //! after it wrote, its group is rolled back and every job of it runs again alone. A job may therefore run twice,
 //! also after a COMMIT whose answer was lost: no clock, no randomness, no I/O inside.
+//!
+//! On PostgreSQL, where a statement has a price of its own, jobs of one kind may share their statements
+//! (`Work::run_together`).
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -16,39 +20,75 @@ use metrics::{counter, gauge, histogram};
 use tokio::sync::oneshot;
 
 use super::postgres::Session;
-use super::sqlite;
 use super::tx::{Db, Tx, sqlite_error};
+use super::{sqlite, wallet};
+use crate::domain::ids::AccountNo;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Fault, FaultKind, Result};
 
 const SQLITE_GROUP: usize = 256;
 const POSTGRES_GROUP: usize = 32;
-/// Each checkpoint makes whoever commits at that moment wait for the disk, so they are few.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+const CHECKPOINT_EVERY: Duration = Duration::from_millis(250);
+/// From this many pages on, the log is to be begun anew.
+const LONG_LOG: i64 = 16_000;
 const CONFLICT_TRIES: u32 = 10;
 const RECONNECT_FOR: Duration = Duration::from_secs(5);
 /// An ordinary job that has waited this long is refused: its caller has better things to do.
 const JOB_DEADLINE: Duration = Duration::from_secs(10);
 
-/// A business write, hidden behind its answer's type.
-trait Job: Send {
+/// A business write. A plain one is a function over `Tx`.
+pub trait Work: Send + Sized + 'static {
+    type Answer: Send;
+    /// Whether `run_together` does anything.
+    const SHARES: bool = false;
+
+    fn run(&self, tx: &mut Tx) -> Result<Self::Answer>;
+
+    /// Does, for a group of the same kind and in as few statements as it can, what is easy; an answer for each that
+    /// is done. Whoever gets none has written nothing, and `run` does it afterwards in the same transaction.
+    /// PostgreSQL only.
+    fn run_together(_: &mut Tx, group: &[&Self]) -> Result<Vec<Option<Self::Answer>>> {
+        Ok(group.iter().map(|_| None).collect())
+    }
+}
+
+impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send + 'static> Work for F {
+    type Answer = T;
+
+    fn run(&self, tx: &mut Tx) -> Result<T> {
+        self(tx)
+    }
+}
+
+/// Work with its caller, hidden behind its answer's type.
+trait Job: Any + Send {
     /// Runs once more from the start. `Err` means the transaction must be rolled back.
     fn run(&mut self, tx: &mut Tx) -> Result<()>;
+    /// Runs together with those of `others` that are of its kind.
+    fn run_together(&mut self, tx: &mut Tx, others: &mut [Queued]) -> Result<()>;
+    /// Whether it can run together with others, and has not yet.
+    fn would_share(&self) -> bool;
+    fn is_done(&self) -> bool;
     fn answer(self: Box<Self>);
     fn fail(self: Box<Self>, error: Error);
 }
 
-struct Typed<T, F> {
-    body: F,
-    outcome: Option<Result<T>>,
-    reply: oneshot::Sender<Result<T>>,
+struct Typed<W: Work> {
+    work: W,
+    together: bool,
+    outcome: Option<Result<W::Answer>>,
+    reply: oneshot::Sender<Result<W::Answer>>,
 }
 
-impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send> Job for Typed<T, F> {
+fn unharmed<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(Error::fault("a write panicked; the panic message is in the log above")))
+}
+
+impl<W: Work> Job for Typed<W> {
     fn run(&mut self, tx: &mut Tx) -> Result<()> {
         self.outcome = None;
-        let result = catch_unwind(AssertUnwindSafe(|| (self.body)(tx)))
-            .unwrap_or_else(|_| Err(Error::fault("a write panicked; the panic message is in the log above")));
+        let result = unharmed(|| self.work.run(tx));
         match result {
             Err(Error::Refused(_)) if !tx.wrote() => {}
             Err(error) => return Err(error),
@@ -56,6 +96,26 @@ impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send> Job for Typed<T, F> {
         }
         self.outcome = Some(result);
         Ok(())
+    }
+
+    fn run_together(&mut self, tx: &mut Tx, others: &mut [Queued]) -> Result<()> {
+        let mut kin: Vec<&mut Typed<W>> = vec![self];
+        kin.extend(others.iter_mut().filter_map(|other| (&mut *other.job as &mut dyn Any).downcast_mut()));
+        let group: Vec<&W> = kin.iter().map(|job| &job.work).collect();
+        let answers = unharmed(|| W::run_together(tx, &group))?;
+        for (job, answer) in kin.into_iter().zip(answers) {
+            job.together = true;
+            job.outcome = answer.map(Ok);
+        }
+        Ok(())
+    }
+
+    fn would_share(&self) -> bool {
+        W::SHARES && !self.together
+    }
+
+    fn is_done(&self) -> bool {
+        self.outcome.is_some()
     }
 
     fn answer(self: Box<Self>) {
@@ -88,14 +148,14 @@ pub enum Target {
 }
 
 enum Connection {
-    Sqlite(rusqlite::Connection),
+    Sqlite { connection: rusqlite::Connection, checkpoints: Option<Arc<Checkpoints>> },
     Postgres { url: String, session: Option<Box<Session>> },
 }
 
 impl Connection {
     fn tx(&mut self, rerun: bool) -> Result<Tx<'_>> {
         Ok(match self {
-            Connection::Sqlite(connection) => Tx::new(Db::Sqlite(connection), rerun),
+            Connection::Sqlite { connection, .. } => Tx::new(Db::Sqlite(connection), rerun),
             Connection::Postgres { url, session } => {
                 if session.is_none() {
                     *session = Some(Box::new(Session::connect(url)?));
@@ -107,7 +167,7 @@ impl Connection {
 
     fn command(&mut self, text: &'static str) -> Result<()> {
         match self {
-            Connection::Sqlite(connection) => {
+            Connection::Sqlite { connection, .. } => {
                 let mut statement = connection.prepare_cached(text).map_err(sqlite_error)?;
                 statement.execute([]).map(drop).map_err(sqlite_error)
             }
@@ -122,8 +182,18 @@ impl Connection {
 
     fn begin(&mut self) -> Result<()> {
         match self {
-            Connection::Sqlite(_) => self.command("BEGIN IMMEDIATE"),
+            Connection::Sqlite { .. } => self.command("BEGIN IMMEDIATE"),
             Connection::Postgres { .. } => self.command("BEGIN"),
+        }
+    }
+
+    /// What keeps the database in shape and is best done between two groups.
+    fn tidy(&self) {
+        if let Connection::Sqlite { connection, checkpoints: Some(checkpoints) } = self
+            && checkpoints.nearly_done.swap(false, Ordering::Relaxed)
+            && let Err(error) = sqlite::checkpoint(connection)
+        {
+            tracing::warn!(%error, "the log could not be checkpointed; it grows until it can");
         }
     }
 
@@ -142,6 +212,15 @@ struct Lane {
     thread: std::thread::JoinHandle<()>,
 }
 
+/// An answer that comes when its group is committed.
+pub struct Pending<T>(oneshot::Receiver<Result<T>>);
+
+impl<T> Pending<T> {
+    pub async fn answer(self) -> Result<T> {
+        self.0.await.map_err(|_| Error::fault("the writer stopped before it answered"))?
+    }
+}
+
 pub struct Writer {
     lanes: Vec<Lane>,
     /// How many ordinary jobs may wait in one lane.
@@ -156,10 +235,9 @@ impl Writer {
             let depth = Arc::new(AtomicUsize::new(0));
             let (mut connection, group) = match target {
                 Target::Sqlite { path, serves } => {
-                    if serves {
-                        start_checkpoints(path.clone(), Arc::downgrade(&depth))?;
-                    }
-                    (Connection::Sqlite(sqlite::open_writer(&path)?), SQLITE_GROUP)
+                    let checkpoints = if serves { Some(Checkpoints::start(path.clone())?) } else { None };
+                    let connection = sqlite::open_writer(&path)?;
+                    (Connection::Sqlite { connection, checkpoints }, SQLITE_GROUP)
                 }
                 Target::Postgres { url } => (Connection::Postgres { url, session: None }, POSTGRES_GROUP),
             };
@@ -174,23 +252,19 @@ impl Writer {
     }
 
     /// Jobs of one key run in one lane, one after another: a hot wallet queues in memory, not on its row lock.
-    pub async fn write<T, F>(&self, key: i64, must_finish: bool, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub fn queue<W: Work>(&self, key: i64, must_finish: bool, work: W) -> Result<Pending<W::Answer>> {
         let lane = &self.lanes[(key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize % self.lanes.len()];
         if !must_finish && lane.depth.load(Ordering::Relaxed) >= self.limit {
             return Err(Refusal::Overloaded.into());
         }
         let (reply, answer) = oneshot::channel();
         let deadline = (!must_finish).then(|| Instant::now() + JOB_DEADLINE);
-        let job = Box::new(Typed { body, outcome: None, reply });
+        let job = Box::new(Typed { work, together: false, outcome: None, reply });
         lane.depth.fetch_add(1, Ordering::Relaxed);
         lane.sender
             .send(Queued { key, deadline, job })
             .map_err(|_| Error::fault("the writer has stopped"))?;
-        answer.await.map_err(|_| Error::fault("the writer stopped before it answered"))?
+        Ok(Pending(answer))
     }
 
     /// Runs what is queued and ends the threads.
@@ -204,24 +278,40 @@ impl Writer {
     }
 }
 
-/// Grows the log once, then empties it bit by bit beside the writer. When the writer comes to checkpoint by itself,
-/// which it must to start the log anew, little is left to do and nobody waits long.
-fn start_checkpoints(path: PathBuf, alive: std::sync::Weak<AtomicUsize>) -> Result<()> {
-    let work = move || {
-        let run = || {
-            sqlite::grow_wal(&path)?;
-            let connection = sqlite::open_writer(&path)?;
-            while alive.strong_count() > 0 {
-                sqlite::checkpoint(&connection)?;
-                std::thread::sleep(CHECKPOINT_EVERY);
+/// Keeps SQLite's log short without making callers wait long. Only the writer can empty the log, because only then
+/// does nobody add to it, and meanwhile nobody is served. So a thread beside it copies nearly all of the log into the
+/// database first, and then tells the writer to copy the little that has come since.
+struct Checkpoints {
+    nearly_done: AtomicBool,
+}
+
+impl Checkpoints {
+    fn start(path: PathBuf) -> Result<Arc<Checkpoints>> {
+        let checkpoints = Arc::new(Checkpoints { nearly_done: AtomicBool::new(false) });
+        let writer = Arc::downgrade(&checkpoints);
+        let work = move || {
+            if let Err(error) = Checkpoints::keep(&path, &writer) {
+                tracing::warn!(%error, "the log is not checkpointed beside the writer any more; the writer does it");
             }
-            Ok::<(), Error>(())
         };
-        if let Err(error) = run() {
-            tracing::warn!(%error, "the log is not checkpointed beside the writer any more; the writer does it");
+        std::thread::Builder::new().name("checkpoint".into()).spawn(work).map_err(Error::fault)?;
+        Ok(checkpoints)
+    }
+
+    fn keep(path: &Path, writer: &Weak<Checkpoints>) -> Result<()> {
+        sqlite::grow_wal(path)?;
+        let log = sqlite::Log::open(path)?;
+        while let Some(checkpoints) = writer.upgrade() {
+            if log.checkpoint()? >= LONG_LOG {
+                // What came during the first pass: the less is left for the writer, the shorter its callers wait.
+                log.checkpoint()?;
+                checkpoints.nearly_done.store(true, Ordering::Relaxed);
+            }
+            drop(checkpoints);
+            std::thread::sleep(CHECKPOINT_EVERY);
         }
-    };
-    std::thread::Builder::new().name("checkpoint".into()).spawn(work).map(drop).map_err(Error::fault)
+        Ok(())
+    }
 }
 
 fn run_lane(connection: &mut Connection, queue: &Receiver<Queued>, depth: &AtomicUsize, most: usize) {
@@ -247,6 +337,7 @@ fn run_lane(connection: &mut Connection, queue: &Receiver<Queued>, depth: &Atomi
         ready.sort_by_key(|queued| queued.key);
         if !ready.is_empty() {
             run_group(connection, ready);
+            connection.tidy();
         }
     }
 }
@@ -269,7 +360,10 @@ fn run_group(connection: &mut Connection, mut group: Vec<Queued>) {
 fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
     let outcome = (|| {
         connection.begin()?;
-        for queued in group.iter_mut() {
+        if let Connection::Postgres { .. } = connection {
+            run_together(connection, group)?;
+        }
+        for queued in group.iter_mut().filter(|queued| !queued.job.is_done()) {
             queued.job.run(&mut connection.tx(false)?)?;
         }
         connection.command("COMMIT")
@@ -278,6 +372,23 @@ fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
         connection.rollback();
     }
     outcome
+}
+
+fn run_together(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
+    let sharing = group.iter().filter(|queued| queued.job.would_share()).count();
+    if sharing > 0 && sharing < group.len() {
+        // Whoever shares goes first, so the rest would come to their wallets out of order.
+        let keys: Vec<AccountNo> = group.iter().map(|queued| AccountNo(queued.key)).collect();
+        wallet::lock_all(&mut connection.tx(false)?, &keys)?;
+    }
+    let mut rest = group;
+    while let Some((first, others)) = rest.split_first_mut() {
+        if first.job.would_share() {
+            first.job.run_together(&mut connection.tx(false)?, others)?;
+        }
+        rest = others;
+    }
+    Ok(())
 }
 
 fn run_alone(connection: &mut Connection, mut queued: Queued, give_up: Instant) {

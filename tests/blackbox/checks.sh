@@ -68,7 +68,7 @@ blackbox() {
   fi
 
   stage "Fuzzing"
-  fuzz_on SQLite 90
+  fuzz_on SQLite 120
   check "empty database" "$pg_programs/psql" -q "$pg_url/postgres" -c 'create database fuzz' &&
-    fuzz_on PostgreSQL 45 "SIMGATE_DATABASE_URL=$pg_url/fuzz"
+    fuzz_on PostgreSQL 75 "SIMGATE_DATABASE_URL=$pg_url/fuzz"
 }

@@ -1,4 +1,5 @@
-# What the checks need and a fresh Debian machine may lack. Sourced by ./test, which sets bb and tools.
+# What the checks need and a fresh Debian machine may lack. Sourced by ./test, which sets bb, contracts and tools.
+anvil=''
 
 # The newest PostgreSQL; Debian keeps the server programs off the PATH.
 postgres_programs() {
@@ -26,6 +27,21 @@ install_packages() {
 install_npm() {
   cmp -s "$bb/package-lock.json" "$bb/node_modules/.installed" && return
   (cd "$bb" && npm ci --ignore-scripts --no-audit --no-fund) && cp "$bb/package-lock.json" "$bb/node_modules/.installed"
+}
+
+# A real EVM node, and the token that tests deploy on it. Without a lock file: it would have to name the node's
+# builds for all systems, and package mirrors do not have them all.
+install_anvil() {
+  local inputs token=$tools/token.json
+  if ! cmp -s "$contracts/package.json" "$contracts/node_modules/.installed"; then
+    (cd "$contracts" && npm install --no-package-lock --ignore-scripts --no-audit --no-fund) &&
+      cp "$contracts/package.json" "$contracts/node_modules/.installed" || return
+  fi
+  inputs=$(cat "$contracts"/{Token.sol,compile.mjs,package.json} | sha256sum) && mkdir -p "$tools" || return
+  if [ "$inputs" != "$(cat "$token.inputs")" ]; then
+    node "$contracts/compile.mjs" >"$token" && echo "$inputs" >"$token.inputs" || return
+  fi
+  anvil=$(ls "$contracts"/node_modules/@foundry-rs/anvil-*/bin/anvil) && "$anvil" --version
 }
 
 install_python() {

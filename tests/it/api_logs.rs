@@ -1,5 +1,5 @@
-//! What opens a door is never written down: not the API secret, not an activation code, not an install token, however
-//! much is logged. The binary itself is asked, at its most talkative.
+//! What opens a door is never written down: not the API secret, not an activation code, not an install token, not
+//! an invoice's id, however much is logged. The binary itself is asked, at its most talkative.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Db, Place, reply};
+use crate::harness::{Db, Place, Reply, reply, until};
 use crate::shapes::ORDERS;
 
 fn check(db: Db) {
@@ -53,11 +53,13 @@ async fn use_it(place: &Place, base: &str) -> Vec<String> {
         line.split_once('=').unwrap().1.trim_matches(['\'', '"']).to_string()
     };
     let (key, secret) = (value("B2B_KEY"), value("B2B_SECRET"));
-    let order = async |body: Value| {
+    let post = async |path: &str, body: Value| {
         let request =
-            client.post(format!("{base}{ORDERS}")).header("x-b2b-key", &key).header("x-b2b-secret", &secret);
+            client.post(format!("{base}{path}")).header("x-b2b-key", &key).header("x-b2b-secret", &secret);
         reply(request.header("content-type", "application/json").body(body.to_string())).await
     };
+    let order = async |body: Value| post(ORDERS, body).await;
+    let invoice = pay(base, &client, post).await;
     let bought = order(json!({ "packageCode": "JP-1GB-7D" })).await.expect(200)["order"].clone();
     order(json!({ "packageCode": 5 })).await.problem(400);
     for url in ["installUrl", "qrCodeUrl"] {
@@ -72,7 +74,26 @@ async fn use_it(place: &Place, base: &str) -> Vec<String> {
         client.get(format!("{base}{ORDERS}")).header("x-b2b-key", &key).header("x-b2b-secret", wrong);
     reply(stranger).await.problem(401);
     let token = bought["installUrl"].as_str().unwrap().rsplit('/').next().unwrap().to_string();
-    vec![secret, wrong.into(), bought["matchingId"].as_str().unwrap().into(), token]
+    let metrics = reply(client.get(format!("{base}/metrics"))).await.text;
+    assert!(metrics.contains("/pay/{invoice}") && !metrics.contains(&invoice), "{metrics}");
+    vec![secret, wrong.into(), bought["matchingId"].as_str().unwrap().into(), token, invoice]
+}
+
+/// Opens an invoice, pays it and looks at it through every door; its id.
+async fn pay(base: &str, client: &reqwest::Client, post: impl AsyncFn(&str, Value) -> Reply) -> String {
+    let opened = post("/api/b2b/v1/balance/deposit", json!({ "amountUsd": 25, "currency": "USDC" })).await;
+    let opened = opened.expect(200);
+    let invoice = opened["invoiceId"].as_str().unwrap();
+    post("/sandbox/pay", json!({ "invoiceId": invoice })).await.expect(200);
+    until("the deposit is credited", async || {
+        let looked = post("/api/b2b/v1/balance/verify-deposit", json!({ "invoiceId": invoice })).await;
+        (looked.expect(200)["status"] == "CONFIRMED").then_some(())
+    })
+    .await;
+    for page in [opened["checkoutUrl"].as_str().unwrap(), &format!("{base}/pay/{invoice}0")] {
+        client.get(page).header("accept", "text/html").send().await.unwrap();
+    }
+    invoice.into()
 }
 
 #[test]

@@ -139,6 +139,7 @@ both_databases! {
         assert_eq!(request["required"], json!(["amountUsd", "currency"]));
         let amount = &request["properties"]["amountUsd"];
         assert_eq!((&amount["minimum"], &amount["maximum"]), (&json!(10), &json!(1_000_000)));
+        assert_eq!(request["properties"]["network"]["default"], "BASE");
         for (schema, words) in [
             ("Currency", json!(["USDT", "USDC"])),
             ("Network", json!(["BASE", "POLYGON", "ARBITRUM", "TRON"])),

@@ -153,36 +153,130 @@ async fn ranges_shrink_to_what_a_node_allows() {
     trouble(chain.scan(1, 100, &watched).await, "wants to be asked for less");
 }
 
+/// Also on an instance that has never scanned, and whichever of the two is the odd one.
 #[tokio::test]
 async fn a_second_witness_is_another_node() {
     let (first, second) = (Node::start().await, Node::start().await);
-    first.set().txs = vec![two_payments()];
-    let chain = connect(&[&first, &second]);
     let name = hash("two", 0);
-    assert_eq!(chain.scan(1, 100, &watch(&[ALICE])).await.unwrap().sightings.len(), 1);
-    assert!(chain.transaction(&name, Witness::Any).await.unwrap().is_some());
-    assert_eq!(
-        chain.transaction(&name, Witness::Second).await.unwrap(),
-        None,
-        "the second knows nothing of it"
-    );
-    second.set().txs = vec![two_payments()];
-    second.set().fork = "other";
-    let (one, other) = (
-        chain.transaction(&name, Witness::Any).await.unwrap().unwrap(),
-        chain.transaction(&name, Witness::Second).await.unwrap().unwrap(),
-    );
-    assert_ne!(one.block.hash, other.block.hash);
-    second.set().receipts_from = Some("third");
-    trouble(
-        chain.transaction(&name, Witness::Second).await,
-        "node 2 shows a receipt that is not in its block 90",
-    );
-    // Without the second there is no second opinion, whatever the first says.
-    second.set().status = Some(500);
-    trouble(chain.transaction(&name, Witness::Second).await, "node 2 cannot be reached: HTTP 500");
+    for (liar, honest) in [(&first, &second), (&second, &first)] {
+        liar.set().txs = vec![two_payments()];
+        let chain = connect(&[&first, &second]);
+        let differ = "node 1 and node 2 tell of different things";
+        trouble(chain.transaction(&name, Witness::Second).await, differ);
+        honest.set().txs = vec![two_payments()];
+        assert!(chain.transaction(&name, Witness::Second).await.unwrap().is_some());
+        liar.set().txs[0].logs[1] = moved(USDC, CAROL, ALICE, 5_000_001);
+        trouble(chain.transaction(&name, Witness::Second).await, differ);
+        liar.set().txs = vec![Tx { status: "0x0", ..two_payments() }];
+        trouble(chain.transaction(&name, Witness::Second).await, differ);
+        liar.set().txs = vec![two_payments()];
+        liar.set().fork = "other";
+        trouble(chain.transaction(&name, Witness::Second).await, differ);
+        liar.set().receipts_from = Some("third");
+        trouble(
+            chain.transaction(&name, Witness::Second).await,
+            "shows a receipt that is not in its block 90",
+        );
+        // Without the second there is no second opinion, whatever the first says.
+        liar.set().status = Some(500);
+        trouble(chain.transaction(&name, Witness::Second).await, "cannot be reached: HTTP 500");
+        assert!(chain.transaction(&name, Witness::Any).await.unwrap().is_some());
+        for node in [liar, honest] {
+            let mut manners = node.set();
+            (manners.status, manners.receipts_from, manners.fork) = (None, None, "main");
+            manners.txs.clear();
+        }
+        assert_eq!(chain.transaction(&name, Witness::Second).await.unwrap(), None, "both say so");
+    }
+    first.set().txs = vec![two_payments()];
     let alone = connect(&[&first]);
     assert!(alone.transaction(&name, Witness::Second).await.unwrap().is_some(), "one node is its own second");
+}
+
+#[tokio::test]
+async fn two_of_three_suffice_when_one_is_silent() {
+    let nodes = [Node::start().await, Node::start().await, Node::start().await];
+    let name = hash("two", 0);
+    for (node, head) in nodes.iter().zip([200, 100, 95]) {
+        node.set().txs = vec![two_payments()];
+        node.set().head = head;
+    }
+    for (silent, lowest) in [(0, 95), (1, 95), (2, 100)] {
+        let chain = connect(&[&nodes[0], &nodes[1], &nodes[2]]);
+        nodes[silent].set().status = Some(500);
+        let mined = chain.transaction(&name, Witness::Second).await.unwrap().unwrap();
+        assert_eq!(mined.head, lowest, "the depth is what both of them grant");
+        nodes[silent].set().status = None;
+    }
+    let mined = connect(&[&nodes[0]]).transaction(&name, Witness::Any).await.unwrap().unwrap();
+    assert_eq!(mined.head, 200);
+}
+
+/// A receipt that came without its logs, or without some of them, does harm for as long as it is told.
+#[tokio::test]
+async fn wrong_receipts_are_not_remembered() {
+    let node = Node::start().await;
+    node.set().txs = vec![two_payments()];
+    let chain = connect(&[&node]);
+    let watched = watch(&[ALICE, BOB]);
+    let right = [(1, "USDC", ALICE, 5_000_000), (2, "USDT", BOB, 7_000_001)];
+    node.set().receipts_lack = 3;
+    trouble(chain.scan(1, 100, &watched).await, "shows a log that its receipt does not have");
+    node.set().receipts_lack = 0;
+    assert_eq!(seen(&chain.scan(1, 100, &watched).await.unwrap().sightings), right);
+
+    let chain = connect(&[&node]);
+    node.set().receipts_lack = 2;
+    assert_eq!(
+        seen(&chain.scan(1, 100, &watch(&[BOB])).await.unwrap().sightings),
+        [(0, "USDT", BOB, 7_000_001)]
+    );
+    // Alice's log is not in what was read for Bob.
+    node.set().receipts_lack = 0;
+    assert_eq!(seen(&chain.scan(1, 100, &watched).await.unwrap().sightings), right);
+
+    let chain = connect(&[&node]);
+    node.set().receipts_lack = 1;
+    assert_eq!(chain.scan(1, 100, &watched).await.unwrap().sightings[0].id.position, 0);
+    node.set().receipts_lack = 0;
+    chain.transaction(&hash("two", 0), Witness::Any).await.unwrap();
+    assert_eq!(seen(&chain.scan(1, 100, &watched).await.unwrap().sightings), right);
+}
+
+#[tokio::test]
+async fn a_head_of_the_far_future_needs_a_second_node() {
+    const FAR: i64 = 1_000_000;
+    let (liar, honest) = (Node::start().await, Node::start().await);
+    let chain = connect(&[&liar, &honest]);
+    liar.set().head = FAR;
+    trouble(chain.tip().await, "node 2 is at block 100 and node 1 at 1000000");
+    let mut heads = Vec::new();
+    for _ in 0..8 {
+        heads.push(chain.tip().await.ok().map(|tip| tip.head.number));
+    }
+    assert!(!heads.contains(&Some(FAR)), "{heads:?}");
+    assert_eq!(heads[4..], [Some(100); 4], "the other is asked first from now on");
+    // A little at a time is no way around it.
+    let slow = connect(&[&liar, &honest]);
+    liar.set().head = 100;
+    let mut highest = 0;
+    for _ in 0..20 {
+        liar.set().head += 100;
+        highest = highest.max(slow.tip().await.map_or(0, |tip| tip.head.number));
+    }
+    assert!((600..=900).contains(&highest), "{highest}");
+    // After a long silence all are far ahead, and agree.
+    for node in [&liar, &honest] {
+        node.set().head = FAR;
+    }
+    assert_eq!(slow.tip().await.unwrap().head.number, FAR);
+    // With the second silent, blocks come as usual; a jump must wait for it.
+    honest.set().status = Some(500);
+    liar.set().head = FAR + 10;
+    assert_eq!(slow.tip().await.unwrap().head.number, FAR + 10);
+    liar.set().head = 2 * FAR;
+    trouble(slow.tip().await, "node 2 cannot be reached: HTTP 500");
+    assert_eq!(connect(&[&liar]).tip().await.unwrap().head.number, 2 * FAR, "one node is all there is");
 }
 
 #[tokio::test]
@@ -292,6 +386,24 @@ async fn wrong_chains_and_tokens_are_refused() {
     let alone = connect(&[&node]);
     trouble(alone.tip().await, "wrong chain");
     assert_eq!(node.asked("eth_getBlockByNumber"), 0);
+    node.set().chain_id = 137;
+    node.set().decimals = 18;
+    node.set().txs = vec![two_payments()];
+    for chain in [&alone, &connect(&[&node])] {
+        trouble(chain.tip().await, "decimals() is not 6");
+        trouble(chain.scan(1, 100, &watch(&[ALICE])).await, "decimals() is not 6");
+        trouble(chain.transaction(&hash("two", 0), Witness::Any).await, "decimals() is not 6");
+    }
+    assert_eq!((node.asked("eth_getLogs"), node.asked("eth_getTransactionReceipt")), (0, 0));
+    let both = connect(&[&node, &other]);
+    assert_eq!(
+        both.transaction(&hash("two", 0), Witness::Any).await.unwrap(),
+        None,
+        "the other has no such one"
+    );
+    trouble(both.transaction(&hash("two", 0), Witness::Second).await, "decimals() is not 6");
+    node.set().decimals = 6;
+    assert!(alone.transaction(&hash("two", 0), Witness::Any).await.unwrap().is_some(), "put right");
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ impl Told {
 
     /// A refusal for programs: what code, and that the sentence is on stderr too.
     #[track_caller]
-    fn refused(&self, exit: i32, code: &str) -> String {
+    pub fn refused(&self, exit: i32, code: &str) -> String {
         let document = self.document(exit);
         assert_eq!((&document["success"], &document["code"]), (&json!(false), &json!(code)), "{document}");
         let sentence = document["error"].as_str().unwrap().to_string();
@@ -41,7 +41,7 @@ fn database_url(gateway: &Gateway) -> String {
     }
 }
 
-fn run(url: &str, dir: &std::path::Path, env: &[(&str, &str)], args: &[&str]) -> Told {
+pub fn run(url: &str, dir: &std::path::Path, env: &[(&str, &str)], args: &[&str]) -> Told {
     let mut command = Command::new(env!("CARGO_BIN_EXE_simgate"));
     command
         .env_clear()
@@ -61,13 +61,13 @@ pub fn simgate(gateway: &Gateway, args: &[&str]) -> Told {
 
 /// A command that must succeed, as a program runs it; people's output must not be empty either.
 #[track_caller]
-fn ok(gateway: &Gateway, line: &str) -> Value {
+pub fn ok(gateway: &Gateway, line: &str) -> Value {
     let args: Vec<&str> = line.split('|').flat_map(split).collect();
     simgate(gateway, &[args.as_slice(), &["--json"]].concat()).document(0)
 }
 
 /// Words of a command line; `'several words'` are one.
-fn split(line: &str) -> Vec<&str> {
+pub fn split(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for (n, part) in line.split('\'').enumerate() {
         if n % 2 == 1 {

@@ -1,5 +1,7 @@
 //! Behaviour through the public doors, on both databases. Start with `harness.rs`.
 
+mod anvil;
+mod api_deposits;
 mod api_errors;
 mod api_keys;
 mod api_lists;
@@ -15,10 +17,13 @@ mod api_topups;
 mod api_usage;
 mod api_wallet;
 mod chain_nodes;
+mod chain_sim;
 mod commands;
+mod commands_settlement;
 mod fire_cancel;
 mod fire_clients;
 mod fire_crash;
+mod fire_deposits;
 mod fire_instances;
 mod fire_races;
 mod fire_shutdown;
@@ -30,6 +35,8 @@ mod mock_node;
 mod people;
 mod process;
 mod raw;
+mod settle_late;
+mod settle_laws;
 mod shapes;
 mod store_parity;
 mod tidy;

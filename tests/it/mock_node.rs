@@ -86,6 +86,8 @@ pub struct Manners {
     pub flickers: bool,
     /// Receipts come from this fork.
     pub receipts_from: Option<&'static str>,
+    /// So many logs are missing at the beginning of each receipt.
+    pub receipts_lack: usize,
     pub java_tron: bool,
     pub asked: Vec<(String, Value)>,
     pub headers: HeaderMap,
@@ -118,6 +120,7 @@ impl Node {
             symbols: vec![abi_text("USDC"), abi_text("USDT0")],
             flickers: false,
             receipts_from: None,
+            receipts_lack: 0,
             java_tron: false,
             asked: Vec::new(),
             headers: HeaderMap::new(),
@@ -238,7 +241,8 @@ impl Manners {
         let found = self.txs.iter().find(|tx| tx.hash == hash_text && tx.block <= self.head);
         let Some(tx) = found else { return Value::Null };
         let fork = self.receipts_from.unwrap_or(self.fork);
-        let logs: Vec<Value> = (0..tx.logs.len()).map(|index| self.log(fork, tx, index)).collect();
+        let logs: Vec<Value> =
+            (self.receipts_lack..tx.logs.len()).map(|index| self.log(fork, tx, index)).collect();
         json!({
             "transactionHash": tx.hash, "blockHash": hash(fork, tx.block), "blockNumber": format!("{:#x}", tx.block),
             "transactionIndex": "0x3", "status": tx.status, "logs": logs, "contractAddress": null, "type": "0x0",

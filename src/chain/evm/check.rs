@@ -13,33 +13,33 @@ const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 const SYMBOL: [u8; 4] = [0x95, 0xd8, 0x9b, 0x41];
 
 impl Evm {
-    /// A node of another chain would show us transfers that nobody made. Asked before the first use, and again
-    /// by `check`.
+    /// Before the first use, and until nothing is wrong with it any more.
     pub(super) async fn verify(&self, node: &Provider) -> Result<(), RpcError> {
-        let verified = &self.verified[node.index];
-        if verified.load(Ordering::Relaxed) {
-            return Ok(());
+        if self.verified[node.index].load(Ordering::Relaxed) { Ok(()) } else { self.check_node(node).await }
+    }
+
+    pub(super) async fn check_node(&self, node: &Provider) -> Result<(), RpcError> {
+        let checked = self.is_right(node).await;
+        self.verified[node.index].store(checked.is_ok(), Ordering::Relaxed);
+        checked
+    }
+
+    async fn is_right(&self, node: &Provider) -> Result<(), RpcError> {
+        let mut calls = vec![("eth_chainId", json!([]))];
+        for token in &self.tokens {
+            calls.push(self.view(token.currency, &DECIMALS));
+            calls.push(self.view(token.currency, &SYMBOL));
         }
-        let answers = node.call_all(&[("eth_chainId", json!([]))]).await?;
-        let id = serde_json::from_str(answers[0].get()).ok().and_then(wire::quantity);
+        // What the contracts answer on another chain, or refuse to, is beside the point.
+        let mut answers = node.call(&calls).await?.into_iter();
+        let id = answers.next().unwrap_or_else(|| Err(RpcError::Unreadable("no answer".into())))?;
+        let id = serde_json::from_str(id.get()).ok().and_then(wire::quantity);
         let wanted = self.network.chain_id();
         if id.and_then(|id| u64::try_from(id).ok()) != Some(wanted) {
             let found = id.map_or("an unreadable one".to_string(), |id| id.to_string());
             return Err(RpcError::Doubtful(format!("is on the wrong chain: {found} instead of {wanted}")));
         }
-        verified.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    pub(super) async fn check_node(&self, node: &Provider) -> Result<(), RpcError> {
-        self.verified[node.index].store(false, Ordering::Relaxed);
-        self.verify(node).await?;
-        let mut calls = Vec::new();
-        for token in &self.tokens {
-            calls.push(self.view(token.currency, &DECIMALS));
-            calls.push(self.view(token.currency, &SYMBOL));
-        }
-        let answers = node.call_all(&calls).await?;
+        let answers = answers.collect::<Result<Vec<_>, _>>()?;
         for (token, answers) in self.tokens.iter().zip(answers.chunks(2)) {
             let currency = token.currency;
             let wrong = |what: String| {

@@ -1,6 +1,6 @@
 //! Reads a range of blocks from one node. The end of the range is asked for before and after the logs, in the same
 //! batch: a node that has not got the block answers "no logs" as readily as one that has. A transfer's position is
-//! taken from its receipt; receipts are kept, because the newest blocks are read again and again.
+//! taken from its receipt; receipts that fit their logs are kept, because the newest blocks are read again and again.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -60,6 +60,12 @@ struct Told {
     sightings: Vec<Sighting>,
 }
 
+impl Told {
+    fn shows(&self, log: &Spotted) -> bool {
+        self.receipt.movements.iter().any(|(_, movement)| *movement == log.movement)
+    }
+}
+
 /// Receipts that were read before, the oldest dropped first.
 #[derive(Default)]
 pub struct Known {
@@ -81,6 +87,17 @@ impl Known {
             && let Some(oldest) = self.order.pop_front()
         {
             self.weight -= self.told.remove(&oldest).map_or(0, |told| weight(&told));
+        }
+    }
+
+    /// One node's receipt answers for all: as soon as another tells it differently, it is read anew.
+    pub(super) fn drop_if_other(&mut self, receipt: &wire::Receipt) {
+        let place = (receipt.tx_hash, receipt.block_hash);
+        if self.told.get(&place).is_some_and(|told| told.receipt != *receipt)
+            && let Some(told) = self.told.remove(&place)
+        {
+            self.weight -= told.sightings.len() + 1;
+            self.order.retain(|other| *other != place);
         }
     }
 }
@@ -112,6 +129,10 @@ impl Evm {
                 }
             }
         }
+    }
+
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn window(&self, node: &Provider) -> MutexGuard<'_, Window> {
@@ -180,28 +201,25 @@ impl Evm {
         let mut told = HashMap::new();
         let mut unknown = BTreeSet::new();
         {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.known();
             for log in spotted {
                 let place = (log.tx_hash, log.block_hash);
                 match known.told.get(&place) {
-                    Some(found) => drop(told.insert(place, found.clone())),
-                    None => drop(unknown.insert((log.block_number, place))),
+                    Some(found) if found.shows(log) => drop(told.insert(place, found.clone())),
+                    // One that lacks the log was wrong, and the next one takes its place.
+                    Some(_) | None => drop(unknown.insert((log.block_number, place))),
                 }
             }
         }
         let unknown: Vec<(i64, Place)> = unknown.into_iter().collect();
         for some in unknown.chunks(BATCH / 2) {
-            for (place, found) in self.receipts(node, some).await? {
-                let found = Arc::new(found);
-                self.known.lock().unwrap_or_else(PoisonError::into_inner).add(place, found.clone());
-                told.insert(place, found);
-            }
+            told.extend(self.receipts(node, some).await?);
         }
-        for log in spotted {
-            let movements = &told[&(log.tx_hash, log.block_hash)].receipt.movements;
-            if !movements.iter().any(|(_, movement)| *movement == log.movement) {
-                return Err(RpcError::Doubtful("shows a log that its receipt does not have".into()));
-            }
+        if spotted.iter().any(|log| !told[&(log.tx_hash, log.block_hash)].shows(log)) {
+            return Err(RpcError::Doubtful("shows a log that its receipt does not have".into()));
+        }
+        for (_, place) in unknown {
+            self.known().add(place, told[&place].clone());
         }
         let mut all: Vec<&Arc<Told>> = told.values().collect();
         all.sort_by_key(|told| (told.receipt.block_number, told.receipt.index));
@@ -218,7 +236,7 @@ impl Evm {
         &self,
         node: &Provider,
         wanted: &[(i64, Place)],
-    ) -> Result<Vec<(Place, Told)>, RpcError> {
+    ) -> Result<Vec<(Place, Arc<Told>)>, RpcError> {
         let mut calls = Vec::new();
         for (number, (tx_hash, _)) in wanted {
             calls.push(receipt_call(&wire::as_hash(&wire::spell(self.kind, tx_hash))));
@@ -237,7 +255,7 @@ impl Evm {
                 return Err(RpcError::Doubtful("shows a receipt that contradicts its log".into()));
             }
             let sightings = self.sightings_of(&receipt, &block);
-            found.push((*place, Told { receipt, sightings }));
+            found.push((*place, Arc::new(Told { receipt, sightings })));
         }
         Ok(found)
     }

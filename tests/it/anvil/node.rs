@@ -1,0 +1,250 @@
+//! A real EVM node for one test: anvil on a free port, mining only when told, with our token deployed on it.
+//! SIMGATE_TEST_ANVIL names the program and SIMGATE_TEST_TOKEN the compiled token; `./test` sets both.
+
+use std::collections::HashMap;
+use std::process::{Child, Command, Stdio};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use simgate::domain::money::Usd;
+
+use crate::harness::{client, until};
+
+/// Enough for anything that the token does; a transaction that fails must not be refused by an estimate.
+const GAS: &str = "0x493e0";
+const GAS_TO_DEPLOY: &str = "0x2dc6c0";
+
+/// What `tests/contracts/compile.mjs` prints.
+#[derive(Deserialize)]
+struct Compiled {
+    bytecode: String,
+    selectors: HashMap<String, String>,
+}
+
+pub struct Node {
+    child: Child,
+    pub url: String,
+    client: reqwest::Client,
+    compiled: Compiled,
+    /// The account that deploys tokens and pays with them.
+    pub payer: String,
+    pub usdc: String,
+    pub usdt: String,
+}
+
+/// What a node is asked to be.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    pub chain_id: u64,
+    /// `safe` is so many blocks below the head, and `finalized` twice as many.
+    pub slots: u64,
+    pub decimals: u8,
+    /// Blocks carry whole seconds: with the clocks alike, a payment could seem older than its invoice.
+    pub seconds_ahead: i64,
+}
+
+impl Default for Kind {
+    fn default() -> Kind {
+        Kind { chain_id: 137, slots: 1, decimals: 6, seconds_ahead: 2 }
+    }
+}
+
+/// Says so and answers false when there is no node to test against.
+pub fn is_there() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let there = set("SIMGATE_TEST_ANVIL") && set("SIMGATE_TEST_TOKEN");
+    if !there {
+        eprintln!("skipped: SIMGATE_TEST_ANVIL and SIMGATE_TEST_TOKEN are not set");
+    }
+    there
+}
+
+/// Starts anvil, and starts it again when somebody took the free port first.
+async fn spawn(kind: Kind, client: &reqwest::Client) -> (Child, String) {
+    loop {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let (mut child, url) = (spawn_on(kind, port), format!("http://127.0.0.1:{port}"));
+        let answers = until("anvil answers or has ended", async || {
+            if child.try_wait().unwrap().is_some() {
+                return Some(false);
+            }
+            client.get(&url).send().await.ok().map(|_| true)
+        })
+        .await;
+        if answers && child.try_wait().unwrap().is_none() {
+            return (child, url);
+        }
+    }
+}
+
+fn spawn_on(kind: Kind, port: u16) -> Child {
+    let program = std::env::var_os("SIMGATE_TEST_ANVIL").unwrap();
+    let mut command = Command::new(program);
+    // Its usual accounts are the addresses of our sandbox key: a payer must be somebody else.
+    command.args(["--silent", "--no-mining", "--host", "127.0.0.1", "--mnemonic-seed-unsafe", "3"]);
+    command.args(["--port", &port.to_string(), "--chain-id", &kind.chain_id.to_string()]);
+    command.args(["--slots-in-an-epoch", &kind.slots.to_string()]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+}
+
+impl Node {
+    pub async fn start(kind: Kind) -> Node {
+        let text = std::fs::read_to_string(std::env::var("SIMGATE_TEST_TOKEN").unwrap()).unwrap();
+        let client = client().build().unwrap();
+        let (child, url) = spawn(kind, &client).await;
+        let mut node = Node {
+            child,
+            url,
+            client,
+            compiled: serde_json::from_str(&text).unwrap(),
+            payer: String::new(),
+            usdc: String::new(),
+            usdt: String::new(),
+        };
+        node.payer = node.rpc("eth_accounts", json!([])).await[0].as_str().unwrap().to_string();
+        node.pass_time(kind.seconds_ahead).await;
+        node.usdc = node.deploy("USDC", kind.decimals).await;
+        node.usdt = node.deploy("USDT", 6).await;
+        node
+    }
+
+    pub async fn rpc(&self, method: &str, params: Value) -> Value {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let answer: Value =
+            self.client.post(&self.url).json(&call).send().await.unwrap().json().await.unwrap();
+        assert_eq!(answer.get("error"), None, "{method} {params}");
+        answer["result"].clone()
+    }
+
+    async fn transact(&self, transaction: Value) -> String {
+        self.rpc("eth_sendTransaction", json!([transaction])).await.as_str().unwrap().to_string()
+    }
+
+    /// Another token of the same code: its address. Mines a block.
+    pub async fn deploy(&self, symbol: &str, decimals: u8) -> String {
+        // A string is an offset here; its length and text follow at the end.
+        let arguments = format!(
+            "{:064x}{decimals:064x}{:064x}{:0<64}",
+            64,
+            symbol.len(),
+            alloy_primitives::hex::encode(symbol)
+        );
+        let data = format!("0x{}{arguments}", self.compiled.bytecode);
+        let hash = self.transact(json!({ "from": self.payer, "gas": GAS_TO_DEPLOY, "data": data })).await;
+        self.mine(1).await;
+        let receipt = self.receipt(&hash).await;
+        assert_eq!(receipt["status"], "0x1", "the token was not deployed");
+        receipt["contractAddress"].as_str().unwrap().to_string()
+    }
+
+    fn calldata(&self, function: &str, arguments: &[String]) -> String {
+        let selector = self.compiled.selectors.get(function).unwrap_or_else(|| panic!("no {function}"));
+        format!("0x{selector}{}", arguments.concat())
+    }
+
+    /// A call of the token, as it is given to the node.
+    fn transaction(&self, token: &str, function: &str, arguments: &[String]) -> Value {
+        let data = self.calldata(function, arguments);
+        json!({ "from": self.payer, "to": token, "gas": GAS, "data": data })
+    }
+
+    /// Puts a call of the token into the pool; it is in a block after the next `mine`.
+    async fn call(&self, token: &str, function: &str, arguments: &[String]) -> String {
+        self.transact(self.transaction(token, function, arguments)).await
+    }
+
+    pub async fn pay(&self, token: &str, to: &str, amount: Usd) -> String {
+        self.call(token, "transfer(address,uint256)", &[address(to), number(amount)]).await
+    }
+
+    /// Two payments in one transaction.
+    pub async fn pay_two(&self, token: &str, first: (&str, Usd), second: (&str, Usd)) -> String {
+        let arguments = [address(first.0), number(first.1), address(second.0), number(second.1)];
+        self.call(token, "payTwo(address,uint256,address,uint256)", &arguments).await
+    }
+
+    pub async fn pay_and_revert(&self, token: &str, to: &str, amount: Usd) -> String {
+        self.call(token, "payThenRevert(address,uint256)", &[address(to), number(amount)]).await
+    }
+
+    /// A transfer of nothing.
+    pub async fn pretend(&self, token: &str, to: &str) -> String {
+        self.call(token, "pretend(address,address)", &[address(&self.payer), address(to)]).await
+    }
+
+    pub async fn balance_of(&self, token: &str, owner: &str) -> Usd {
+        let call = self.transaction(token, "balanceOf(address)", &[address(owner)]);
+        let word = self.rpc("eth_call", json!([call, "latest"])).await;
+        let digits = word.as_str().unwrap().strip_prefix("0x").unwrap();
+        Usd::from_micros(i64::from_str_radix(digits, 16).unwrap())
+    }
+
+    pub async fn mine(&self, blocks: i64) {
+        self.rpc("anvil_mine", json!([blocks])).await;
+    }
+
+    pub async fn head(&self) -> i64 {
+        quantity(&self.rpc("eth_blockNumber", json!([])).await)
+    }
+
+    /// Null when it is in no block.
+    pub async fn receipt(&self, hash: &str) -> Value {
+        self.rpc("eth_getTransactionReceipt", json!([hash])).await
+    }
+
+    /// Which block holds this transaction.
+    pub async fn block_of(&self, hash: &str) -> i64 {
+        quantity(&self.receipt(hash).await["blockNumber"])
+    }
+
+    /// The signed transaction, to be mined again elsewhere.
+    pub async fn raw(&self, hash: &str) -> Value {
+        self.rpc("eth_getRawTransactionByHash", json!([hash])).await
+    }
+
+    /// Replaces the newest blocks by others that hold these transactions, each with the number of its block among
+    /// the new ones.
+    pub async fn reorg(&self, depth: i64, transactions: &[(Value, i64)]) {
+        let before = self.head().await;
+        self.rpc("anvil_reorg", json!([depth, transactions])).await;
+        assert_eq!(self.head().await, before, "a reorg keeps the height");
+    }
+
+    /// As `pay`, to be mined by `reorg` in the place of an earlier transaction.
+    pub async fn instead_of(&self, hash: &str, token: &str, to: &str, amount: Usd) -> Value {
+        let earlier = self.rpc("eth_getTransactionByHash", json!([hash])).await;
+        let mut made = self.transaction(token, "transfer(address,uint256)", &[address(to), number(amount)]);
+        made["nonce"] = earlier["nonce"].clone();
+        made
+    }
+
+    /// Puts a signed transaction into the pool again.
+    pub async fn send_again(&self, raw: &Value) {
+        self.rpc("eth_sendRawTransaction", json!([raw])).await;
+    }
+
+    /// The chain's clock is so far ahead of ours from the next block on.
+    pub async fn pass_time(&self, seconds: i64) {
+        self.rpc("evm_increaseTime", json!([seconds])).await;
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn address(text: &str) -> String {
+    format!("{:0>64}", text.strip_prefix("0x").unwrap().to_lowercase())
+}
+
+fn number(amount: Usd) -> String {
+    format!("{:064x}", amount.micros())
+}
+
+pub fn quantity(value: &Value) -> i64 {
+    let text = value.as_str().unwrap_or_else(|| panic!("{value} is no number"));
+    i64::from_str_radix(text.strip_prefix("0x").unwrap(), 16).unwrap()
+}

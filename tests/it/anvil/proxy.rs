@@ -1,0 +1,139 @@
+//! A node as somebody else runs it: everything comes from anvil, and the proxy spoils what its mood says.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::{Json, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::node::quantity;
+use crate::harness::client;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mood {
+    Honest,
+    /// Nothing but HTTP errors.
+    Down,
+    /// One address, many nodes: who asks for the head gets a good one, whoever asks for anything else one that has
+    /// no blocks after this, and that answers "no logs" for them.
+    Behind(i64),
+    /// The node has the blocks, but its index of logs is not there yet.
+    NoLogs,
+    /// Refuses logs of more blocks than this.
+    Range(i64),
+    /// Has never heard of this transaction.
+    Without(String),
+    /// Tells other amounts than the rest of the world.
+    OtherAmounts,
+}
+
+#[derive(Clone)]
+struct Shared {
+    upstream: String,
+    client: reqwest::Client,
+    mood: Arc<Mutex<Mood>>,
+    /// How many blocks each question for logs was about.
+    ranges: Arc<Mutex<Vec<i64>>>,
+}
+
+pub struct Proxy {
+    pub url: String,
+    shared: Shared,
+}
+
+impl Proxy {
+    pub async fn start(upstream: &str) -> Proxy {
+        let shared = Shared {
+            upstream: upstream.to_string(),
+            client: client().build().unwrap(),
+            mood: Arc::new(Mutex::new(Mood::Honest)),
+            ranges: Arc::default(),
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().fallback(answer).with_state(shared.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Proxy { url, shared }
+    }
+
+    pub fn set(&self, mood: Mood) {
+        *self.shared.mood.lock().unwrap() = mood;
+    }
+
+    /// The ranges that were asked for since the last call.
+    pub fn ranges(&self) -> Vec<i64> {
+        std::mem::take(&mut *self.shared.ranges.lock().unwrap())
+    }
+}
+
+async fn answer(State(shared): State<Shared>, Json(batch): Json<Value>) -> Response {
+    let mut mood = shared.mood.lock().unwrap().clone();
+    if mood == Mood::Down {
+        return StatusCode::BAD_GATEWAY.into_response();
+    }
+    let upstream = shared.client.post(&shared.upstream).json(&batch);
+    let mut answers: Value = upstream.send().await.unwrap().json().await.unwrap();
+    let calls = batch.as_array().expect("the gateway sends batches");
+    if matches!(mood, Mood::Behind(_)) && calls.iter().any(|call| call["params"][0] == "latest") {
+        mood = Mood::Honest;
+    }
+    for call in calls {
+        if call["method"] == "eth_getLogs" {
+            shared.ranges.lock().unwrap().push(blocks_in(&call["params"][0]));
+        }
+        let answers = answers.as_array_mut().unwrap();
+        let answer = answers.iter_mut().find(|answer| answer["id"] == call["id"]).unwrap();
+        spoil(&mood, call, answer);
+    }
+    Json(answers).into_response()
+}
+
+fn blocks_in(filter: &Value) -> i64 {
+    quantity(&filter["toBlock"]) - quantity(&filter["fromBlock"]) + 1
+}
+
+fn spoil(mood: &Mood, call: &Value, answer: &mut Value) {
+    let method = call["method"].as_str().unwrap();
+    let result = &mut answer["result"];
+    match (mood, method) {
+        (Mood::Behind(last), "eth_blockNumber") => {
+            *result = json!(format!("{:#x}", quantity(result).min(*last)));
+        }
+        (Mood::Behind(last), "eth_getBlockByNumber" | "eth_getTransactionReceipt") if !result.is_null() => {
+            let field = if method == "eth_getBlockByNumber" { "number" } else { "blockNumber" };
+            if quantity(&result[field]) > *last {
+                *result = Value::Null;
+            }
+        }
+        (Mood::Behind(last), "eth_getLogs") => {
+            result.as_array_mut().unwrap().retain(|log| quantity(&log["blockNumber"]) <= *last);
+        }
+        (Mood::NoLogs, "eth_getLogs") => *result = json!([]),
+        (Mood::Range(most), "eth_getLogs") if blocks_in(&call["params"][0]) > *most => {
+            answer.as_object_mut().unwrap().remove("result");
+            answer["error"] =
+                json!({ "code": -32005, "message": format!("query exceeds max block range {most}") });
+        }
+        (Mood::Without(hash), "eth_getTransactionReceipt") if call["params"][0] == hash.as_str() => {
+            *result = Value::Null;
+        }
+        (Mood::Without(hash), "eth_getLogs") => {
+            result.as_array_mut().unwrap().retain(|log| log["transactionHash"] != hash.as_str());
+        }
+        (Mood::OtherAmounts, "eth_getTransactionReceipt") if !result.is_null() => {
+            result["logs"].as_array_mut().unwrap().iter_mut().for_each(change_amount);
+        }
+        (Mood::OtherAmounts, "eth_getLogs") => {
+            result.as_array_mut().unwrap().iter_mut().for_each(change_amount)
+        }
+        (_, _) => {}
+    }
+}
+
+/// Sixteen times as much.
+fn change_amount(log: &mut Value) {
+    let digits = log["data"].as_str().unwrap().strip_prefix("0x0").unwrap().to_string();
+    log["data"] = json!(format!("0x{digits}0"));
+}
