@@ -24,6 +24,7 @@ mod fire_cancel;
 mod fire_clients;
 mod fire_crash;
 mod fire_deposits;
+mod fire_guessing;
 mod fire_instances;
 mod fire_races;
 mod fire_shutdown;
