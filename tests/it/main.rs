@@ -8,6 +8,7 @@ mod api_lists;
 mod api_login;
 mod api_logs;
 mod api_openapi;
+mod api_openapi_agentic;
 mod api_orders;
 mod api_pages;
 mod api_plans;
