@@ -144,7 +144,7 @@ fn count(outcome: &'static str) {
 fn note_limit(error: &Error, email: &str, from: IpAddr) {
     if let Error::Refused(Refusal::RateLimited { .. }) = error {
         count("limited");
-        tracing::warn!(email, from = client::logged(from), "a limit on sign-in codes was reached");
+        tracing::info!(email, from = client::logged(from), "a limit on sign-in codes was reached");
     }
 }
 

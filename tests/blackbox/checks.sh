@@ -84,7 +84,7 @@ fuzz_on() {
   shift 2
   check "gateway starts on $on" gateway_start "$on" SIMGATE_RATE_LIMIT=0 SIMGATE_IP_RATE_LIMIT=0 SIMGATE_TOKEN_RATE_LIMIT=0 "$@" || return
   check "schemathesis on $on" fuzz "$seconds"
-  check "schemathesis, agentic, on $on" fuzz_agentic 60
+  check "schemathesis, agentic, on $on" fuzz_agentic $((seconds / 3))
   check "ledger verify on $on" verify_ledger
   check "gateway stops on $on" gateway_stop
 }

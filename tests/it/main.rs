@@ -21,6 +21,7 @@ mod chain_nodes;
 mod chain_sim;
 mod commands;
 mod commands_settlement;
+mod commands_users;
 mod fire_cancel;
 mod fire_clients;
 mod fire_crash;
