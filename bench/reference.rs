@@ -3,7 +3,9 @@
 //! - `bare ADDRESS FILE [ENCODING]`: axum answering the bytes of a file, and nothing else;
 //! - `ceiling DIR SECONDS`: both writes of an order on SQLite, in one thread, in groups of 64, without HTTP;
 //! - `partners URL COUNT FILE`: partners with money, their keys written to a file;
-//! - `fill URL COUNT`: that many orders, through the same operations as the doors use.
+//! - `fill URL COUNT`: that many orders, through the same operations as the doors use;
+//! - `users URL COUNT FILE`: users, their tokens written to a file;
+//! - `checkouts URL COUNT`: that many checkouts of two days ago, unpaid.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,18 +16,25 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, header};
 use simgate::app::App;
 use simgate::config::{Raw, Settings};
+use simgate::domain::checkout::{Checkout, CheckoutStatus};
+use simgate::domain::email::Email;
 use simgate::domain::esim::Esim;
-use simgate::domain::ids::{AccountNo, OrderId};
+use simgate::domain::ids::{AccountId, AccountNo, InvoiceId, OrderId, TokenId};
 use simgate::domain::ledger::Entry;
 use simgate::domain::money::Usd;
+use simgate::domain::network::Network;
 use simgate::domain::order::{Order, OrderStatus};
 use simgate::domain::time::Time;
+use simgate::domain::token::{TokenKind, shown_prefix};
 use simgate::ops::operator::{self, NewPartner};
 use simgate::ops::orders::{self, Buyer, Purchase};
 use simgate::start::{self, Role};
+use simgate::store::checkouts::New;
 use simgate::store::offers::Asked;
 use simgate::store::orders::Sold;
+use simgate::store::tokens::{self, NewToken};
 use simgate::store::tx::Tx;
+use simgate::store::users;
 use simgate::vault;
 
 #[global_allocator]
@@ -34,6 +43,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const GROUP: usize = 64;
 const WALLETS: i64 = 1_000;
 const PLAN: &str = "JP-1GB-7D";
+/// So many rows are written in one job when a database is filled.
+const IN_A_JOB: usize = 200;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
@@ -46,6 +57,8 @@ fn main() -> Outcome {
         ["ceiling", dir, seconds] => runtime.block_on(ceiling(Path::new(dir), seconds.parse()?)),
         ["partners", url, count, file] => runtime.block_on(partners(url, count.parse()?, file)),
         ["fill", url, count] => runtime.block_on(fill(url, count.parse()?)),
+        ["users", url, count, file] => runtime.block_on(agents(url, count.parse()?, file)),
+        ["checkouts", url, count] => runtime.block_on(checkouts(url, count.parse()?)),
         other => Err(format!("unknown arguments {other:?}").into()),
     }
 }
@@ -120,6 +133,87 @@ async fn fill(url: &str, count: usize) -> Outcome {
     }
     app.tasks.close();
     app.tasks.wait().await;
+    app.store.close();
+    Ok(())
+}
+
+/// Users with a token each, without a mail for every one of them.
+async fn agents(url: &str, count: usize, file: &str) -> Outcome {
+    let app = open(url).await?;
+    let mut out = std::fs::File::create(file)?;
+    let now = app.now();
+    for first in (0..count).step_by(IN_A_JOB) {
+        let mut made = Vec::new();
+        for number in first..count.min(first + IN_A_JOB) {
+            let text = TokenKind::Personal.make(number as u32, vault::random());
+            writeln!(out, "{text}")?;
+            let token = NewToken {
+                id: TokenId::new(now, vault::random()),
+                kind: TokenKind::Personal,
+                hash: vault::hash_secret(&text),
+                prefix: shown_prefix(&text),
+                agent_name: "bench".into(),
+                daily_limit: Some(Usd::dollars(500)),
+                created_at: now,
+                expires_at: None,
+            };
+            let email = Email::from_text(format!("user{number}@example.com"));
+            made.push((email, AccountId::user(now, vault::random()), token));
+        }
+        let write = move |tx: &mut Tx| {
+            made.iter().try_for_each(|(email, id, token)| {
+                let account = users::find_or_create(tx, email, id, now)?;
+                tokens::create(tx, account, token)
+            })
+        };
+        app.store.finish(0, write).await?;
+    }
+    app.store.close();
+    Ok(())
+}
+
+/// Old checkouts, on addresses of their own: each price has 9,999 amounts on an address.
+async fn checkouts(url: &str, count: usize) -> Outcome {
+    let app = open(url).await?;
+    let account = operator::partners(&app).await?.first().ok_or("no partner")?.no;
+    let (created_at, price) = (app.now().plus_days(-2), Usd::dollars(5));
+    for first in (0..count).step_by(IN_A_JOB) {
+        let made: Vec<Checkout> = (first..count.min(first + IN_A_JOB))
+            .map(|number| Checkout {
+                id: InvoiceId::new(created_at, vault::random()),
+                account,
+                token: "tok_fill".into(),
+                seq: 0,
+                package_code: PLAN.into(),
+                plan_name: "Japan 1 GB 7 days".into(),
+                family: "JP".into(),
+                data_mb: 1024,
+                duration_days: 7,
+                supplier: "sim".into(),
+                cost: Usd::dollars(1),
+                list_price: price,
+                amount: price.minus(Usd::from_micros((number % 9_999) as i64 + 1)),
+                network: Network::Polygon,
+                address: format!("0x{:040x}", number / 9_999),
+                customer_email: None,
+                status: CheckoutStatus::Open,
+                order: None,
+                created_at,
+                expires_at: created_at,
+                late_until: created_at.plus_days(1),
+                updated_at: created_at,
+            })
+            .collect();
+        let write = move |tx: &mut Tx| {
+            made.iter().try_for_each(|checkout| {
+                let new = New { checkout, reference: None, origin: "fill" };
+                simgate::store::checkouts::insert(tx, &new)?;
+                let paid = CheckoutStatus::Refunded;
+                simgate::store::checkouts::end(tx, &checkout.id, paid, None, created_at).map(drop)
+            })
+        };
+        app.store.finish(0, write).await?;
+    }
     app.store.close();
     Ok(())
 }

@@ -31,6 +31,8 @@ use crate::ops::orders::{self, Purchase};
 use crate::ops::{accounts, deposits};
 
 const CODE_CHARS: usize = 64;
+/// Small, because a language model may have to read every letter of it.
+const QR_PIXELS: usize = 4;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
@@ -92,7 +94,7 @@ pub struct PaymentDueView {
     /// A link that wallets understand.
     pub payment_uri: String,
     /// A QR code of `paymentUri`.
-    #[schema(pattern = "^data:image/svg\\+xml;base64,[0-9A-Za-z+/]+=*$")]
+    #[schema(pattern = "^data:image/png;base64,[0-9A-Za-z+/]+=*$")]
     pub qr_data_url: String,
     /// In milliseconds since 1970.
     #[schema(example = 1769860800000i64)]
@@ -182,7 +184,7 @@ pub fn payment_due(app: &App, checkout: &Checkout) -> Result<PaymentDueView> {
     let token = terms.and_then(|terms| terms.tokens.iter().find(|token| token.currency == CURRENCY));
     let contract_address = token.map(|token| token.contract.clone()).unwrap_or_default();
     let payment_uri = payment_uri(network, &contract_address, &checkout.address, checkout.amount);
-    let code = pages::svg(&pages::encode(&payment_uri)?);
+    let code = pages::png(&pages::encode(&payment_uri)?, QR_PIXELS)?;
     Ok(PaymentDueView {
         currency: CurrencyWord(CURRENCY),
         network: NetworkWord(network),
@@ -196,7 +198,7 @@ pub fn payment_due(app: &App, checkout: &Checkout) -> Result<PaymentDueView> {
         expected_amount_units: checkout.amount.micros().to_string(),
         spot_discount_offset: Money(checkout.spot()),
         payment_uri,
-        qr_data_url: format!("data:image/svg+xml;base64,{}", STANDARD.encode(code)),
+        qr_data_url: format!("data:image/png;base64,{}", STANDARD.encode(code)),
         expires_at: checkout.expires_at.micros() / 1_000,
         expires_at_iso: iso(checkout.expires_at),
         polling_url: format!("{}/api/agentic/order/{}", app.settings.agent_url, checkout.id),

@@ -128,7 +128,7 @@ pub async fn qr(
     let (content_type, body) = match (kind, &code) {
         ("svg", Some(code)) => ("image/svg+xml", Body::from(svg(code))),
         ("svg", None) => ("image/svg+xml", Body::from(include_str!("../../assets/preparing.svg"))),
-        (_, Some(code)) => ("image/png", Body::from(png(code)?)),
+        (_, Some(code)) => ("image/png", Body::from(png(code, PIXELS)?)),
         (_, None) => ("image/png", Body::from(include_bytes!("../../assets/preparing.png").as_slice())),
     };
     let mut response = ([(header::CONTENT_TYPE, content_type)], body).into_response();
@@ -147,26 +147,29 @@ pub fn svg(code: &QRCode) -> String {
     SvgBuilder::default().shape(Shape::Square).margin(QUIET).to_str(code)
 }
 
-/// One byte a pixel, black on white, with the quiet zone that scanners need.
-fn png(code: &QRCode) -> Result<Vec<u8>, Error> {
-    let side = (code.size + 2 * QUIET) * PIXELS;
-    let mut pixels = vec![255u8; side * side];
+/// One bit a pixel, black on white, so many pixels for each module, with the quiet zone that scanners need.
+pub fn png(code: &QRCode, pixels: usize) -> Result<Vec<u8>, Error> {
+    let side = (code.size + 2 * QUIET) * pixels;
+    let stride = side.div_ceil(8);
+    let mut image = vec![u8::MAX; stride * side];
     for row in 0..code.size {
-        for column in 0..code.size {
-            if code[row][column].value() {
-                let (top, left) = ((row + QUIET) * PIXELS, (column + QUIET) * PIXELS);
-                for line in top..top + PIXELS {
-                    pixels[line * side + left..line * side + left + PIXELS].fill(0);
-                }
-            }
+        let mut line = vec![u8::MAX; stride];
+        for column in (0..code.size).filter(|column| code[row][*column].value()) {
+            let left = (column + QUIET) * pixels;
+            (left..left + pixels).for_each(|x| line[x / 8] &= !(0x80 >> (x % 8)));
         }
+        let top = (row + QUIET) * pixels;
+        (top..top + pixels).for_each(|y| image[y * stride..][..stride].copy_from_slice(&line));
     }
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, side as u32, side as u32);
     encoder.set_color(png::ColorType::Grayscale);
-    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_depth(png::BitDepth::One);
+    encoder.set_compression(png::Compression::Fast);
+    // Most lines repeat the one above.
+    encoder.set_filter(png::Filter::Up);
     let mut writer = encoder.write_header().map_err(Error::fault)?;
-    writer.write_image_data(&pixels).map_err(Error::fault)?;
+    writer.write_image_data(&image).map_err(Error::fault)?;
     writer.finish().map_err(Error::fault)?;
     Ok(bytes)
 }

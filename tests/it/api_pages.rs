@@ -47,7 +47,10 @@ async fn bytes(gateway: &Gateway, url: &str) -> (reqwest::header::HeaderMap, Vec
 
 /// A grayscale PNG as its side and its pixels.
 fn decode(image: &[u8]) -> (usize, Vec<u8>) {
-    let mut reader = png::Decoder::new(std::io::Cursor::new(image)).read_info().unwrap();
+    let mut decoder = png::Decoder::new(std::io::Cursor::new(image));
+    // A byte for each pixel, however they were packed.
+    decoder.set_transformations(png::Transformations::EXPAND);
+    let mut reader = decoder.read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut pixels).unwrap();
     assert_eq!((info.width, info.color_type), (info.height, png::ColorType::Grayscale));

@@ -1,6 +1,7 @@
 //! What an operator does about users, who come by themselves.
 
 use serde_json::json;
+use simgate::domain::money::Usd;
 use simgate::domain::refusal::Refusal;
 use simgate::error::Error;
 use simgate::ops::orders::{self, Purchase};
@@ -10,6 +11,7 @@ use crate::commands::{ok, simgate};
 use crate::harness::both_databases;
 use crate::people::{AUTH, sign_in, with_token};
 use crate::raw;
+use crate::shop;
 
 both_databases! {
     async fn users_are_shown_credited_and_suspended(gateway) {
@@ -41,5 +43,30 @@ both_databases! {
         for unknown in ["nobody@example.com", "usr_1", &gateway.partner] {
             simgate(gateway, &["user", "show", unknown, "--json"]).refused(1, "NOT_FOUND");
         }
+    }
+
+    /// The binary has the wall clock, so this waits for blocks instead of moving the gateway's clock.
+    async fn a_payment_of_another_amount_is_given_to_its_checkout(gateway) {
+        let token = sign_in(gateway, "ann@example.com", "Trip planner").await;
+        let made = shop::open(gateway, &token).await;
+        let cent = Usd::from_micros(10_000);
+        shop::pay_amount(gateway, &made, shop::amount(&made).plus(cent)).await;
+        shop::unmatched(gateway, 1).await;
+        let waiting = ok(gateway, "transfers unmatched");
+        let transfer = &waiting["transfers"][0];
+        let (id, near) = (transfer["id"].as_str().unwrap(), &transfer["near"]);
+        assert_eq!(*near, json!([format!("{} asks for {}", shop::id(&made), shop::amount(&made))]));
+        let assigned = ok(gateway, &format!("transfers assign {id} {} --reason rounded", shop::id(&made)));
+        assert_eq!((&assigned["state"], &assigned["orderStatus"]), (&json!("ASSIGNED"), &json!("FULFILLED")));
+        assert_eq!((assigned["chargedUsd"].to_string(), assigned["surplusUsd"].to_string()), (shop::amount(&made).to_string(), cent.to_string()));
+        let found = ok(gateway, &format!("find {}", made["orderRef"].as_str().unwrap()));
+        assert_eq!((&found["checkouts"][0]["status"], &found["checkouts"][0]["orderId"]), (&json!("PAID"), &assigned["orderId"]));
+        assert_eq!(found["checkouts"][0]["invoiceId"], made["invoiceId"]);
+        assert_eq!(shop::record(gateway, &made).await["status"], "COMPLETED");
+        let again = simgate(gateway, &["transfers", "assign", id, shop::id(&made), "--json"]);
+        assert_eq!(again.exit, 1, "{}", again.stdout);
+        let noted = raw::rows(&gateway.app.settings.database, "SELECT detail FROM audit WHERE command = 'transfers assign'");
+        assert!(noted.len() == 1 && noted[0][0].contains(made["orderRef"].as_str().unwrap()), "{noted:?}");
+        assert!(!noted[0][0].contains(shop::id(&made)), "an invoice id is a key");
     }
 }
