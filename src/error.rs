@@ -86,6 +86,9 @@ impl Refusal {
                 (400, "INVALID_REQUEST", "Invalid request", all.join("; "))
             }
             Unauthenticated => (401, "UNAUTHENTICATED", "Not authenticated", "A valid X-B2B-Key and X-B2B-Secret are required.".into()),
+            TokenRequired => (401, "UNAUTHENTICATED", "Not authenticated", "A valid token is required, as Authorization: Bearer sgp_…".into()),
+            OtpInvalid => (401, "OTP_INVALID", "Code not valid", "This code is wrong, used or expired; ask for a new one.".into()),
+            PersonalTokenOnly => (403, "LIMIT_EXCEEDED", "Limit exceeded", "A session token cannot manage tokens; use a personal access token.".into()),
             InsufficientBalance { balance, required } => (402, "INSUFFICIENT_BALANCE", "Insufficient balance",
                 format!("The wallet holds {balance} USD and this costs {required} USD.")),
             AccountSuspended => (403, "ACCOUNT_SUSPENDED", "Account suspended", "This account is suspended: reading still works, buying does not.".into()),
@@ -97,6 +100,7 @@ impl Refusal {
             OrderNotFound => (404, "ORDER_NOT_FOUND", "Order not found", "No order of this account has this id.".into()),
             AccountNotFound => (404, "NOT_FOUND", "Account not found", "No account has this id or email.".into()),
             KeyNotFound => (404, "NOT_FOUND", "Key not found", "No API key has this id.".into()),
+            TokenNotFound => (404, "NOT_FOUND", "Token not found", "No token of this account has this id.".into()),
             NotFound => (404, "NOT_FOUND", "Not found", "There is nothing at this address.".into()),
             Gone => (410, "NOT_FOUND", "Gone", "This eSIM is not to be had any more: its order was cancelled or failed.".into()),
             MethodNotAllowed => (405, "METHOD_NOT_ALLOWED", "Method not allowed", "This address does not take this method; see the Allow header.".into()),

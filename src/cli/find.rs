@@ -5,16 +5,18 @@ use std::collections::HashMap;
 use clap::Args;
 
 use super::output::{Record, Table, cell};
-use super::{Outcome, key, order, partner, transfers};
+use super::{Outcome, key, order, partner, transfers, user};
 use crate::app::App;
+use crate::domain::account::AccountKind;
 use crate::domain::ids::AccountNo;
 use crate::domain::invoice::Invoice;
 use crate::ops::find;
+use crate::ops::operator::Account;
 
-/// Find partners, orders, invoices and transfers by whatever you have
+/// Find partners, users, orders, invoices and transfers by whatever you have
 #[derive(Args)]
 pub struct Find {
-    /// A partner id, email, order id, order number (SG…), ICCID, a partner's own reference, an invoice id, a transfer
+    /// A partner or user id, email, order id, order number (SG…), ICCID, a partner's own reference, an invoice id, a transfer
     /// id, a transaction hash or an address
     text: String,
 }
@@ -23,8 +25,11 @@ impl Find {
     pub async fn run(self, app: &App) -> Outcome {
         let found = find::find(app, &self.text).await?;
         let owners = key::owners(app).await?;
+        let (users, partners): (Vec<Account>, Vec<Account>) =
+            found.accounts.into_iter().partition(|account| account.kind == AccountKind::User);
         let record = Record::new()
-            .with("partners", partner::table(&found.accounts))
+            .with("partners", partner::table(&partners))
+            .with("users", user::found(users.iter()))
             .with("orders", order::table(&found.orders, &owners))
             .with("invoices", invoices(&found.invoices, &owners))
             .with("transfers", transfers::table(&found.transfers, &owners));

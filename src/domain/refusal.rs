@@ -18,6 +18,10 @@ pub enum Refusal {
     /// Well-formed JSON with fields that are wrong: all of them at once.
     Invalid(Vec<FieldError>),
     Unauthenticated,
+    /// As `Unauthenticated`, where a bearer token is the key.
+    TokenRequired,
+    OtpInvalid,
+    PersonalTokenOnly,
     InsufficientBalance {
         balance: Usd,
         required: Usd,
@@ -33,6 +37,7 @@ pub enum Refusal {
     OrderNotFound,
     AccountNotFound,
     KeyNotFound,
+    TokenNotFound,
     NotFound,
     Gone,
     MethodNotAllowed,

@@ -1,17 +1,21 @@
 //! The HTTP doors. Every route is on this page; what surrounds every request is in `doorway.rs`.
 
+mod agentic;
 mod auth;
 mod deposits;
 mod docs;
 mod doorway;
 mod fields;
 mod limits;
+mod llms;
+mod mailed;
 mod openapi;
 mod pages;
 mod partner;
 mod pay;
 mod plans;
 mod problem;
+mod products;
 mod sandbox;
 pub mod server;
 mod wire;
@@ -32,8 +36,10 @@ use utoipa_axum::routes;
 
 use self::auth::Anyone;
 use self::limits::Limits;
+use self::openapi::{AGENTIC, PARTNER};
 use self::plans::{Shelf, Shelves};
 use self::problem::Refused;
+use self::products::Products;
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::refusal::Refusal;
@@ -47,8 +53,11 @@ pub struct Shared {
     limits: Limits,
     shelves: ArcSwap<Shelves>,
     empty_shelf: Shelf,
-    description: Bytes,
+    products: ArcSwap<Products>,
+    partner_description: Bytes,
+    agentic_description: Bytes,
     docs_page: Bytes,
+    llms_text: Bytes,
 }
 
 impl std::ops::Deref for State {
@@ -61,32 +70,49 @@ impl std::ops::Deref for State {
 
 /// Every route of the service.
 pub fn router(app: App) -> Router {
-    let (partner_api, description) = OpenApiRouter::with_openapi(openapi::base(&app.settings.base_url))
-        .routes(routes!(partner::balance))
-        .routes(routes!(partner::transactions))
-        .routes(routes!(deposits::open))
-        .routes(routes!(deposits::verify))
-        .routes(routes!(deposits::get))
-        .routes(routes!(partner::plans))
-        .routes(routes!(partner::place_order, partner::list_orders))
-        .routes(routes!(partner::get_order))
-        .routes(routes!(partner::cancel_order))
-        .routes(routes!(partner::topup_plans))
-        .routes(routes!(partner::top_up))
-        .routes(routes!(partner::get_usage))
-        .split_for_parts();
-    let description = openapi::complete(description);
+    let (partner_api, partner_description) =
+        OpenApiRouter::with_openapi(openapi::base(&PARTNER, &app.settings.base_url))
+            .routes(routes!(partner::balance))
+            .routes(routes!(partner::transactions))
+            .routes(routes!(deposits::open))
+            .routes(routes!(deposits::verify))
+            .routes(routes!(deposits::get))
+            .routes(routes!(partner::plans))
+            .routes(routes!(partner::place_order, partner::list_orders))
+            .routes(routes!(partner::get_order))
+            .routes(routes!(partner::cancel_order))
+            .routes(routes!(partner::topup_plans))
+            .routes(routes!(partner::top_up))
+            .routes(routes!(partner::get_usage))
+            .split_for_parts();
+    let (agentic_api, agentic_description) =
+        OpenApiRouter::with_openapi(openapi::base(&AGENTIC, &app.settings.agent_url))
+            .routes(routes!(agentic::request_otp))
+            .routes(routes!(agentic::verify_otp))
+            .routes(routes!(agentic::list_tokens))
+            .routes(routes!(agentic::revoke_token))
+            .routes(routes!(products::search))
+            .split_for_parts();
+    let partner_description = openapi::complete(&PARTNER, partner_description);
+    let agentic_description = openapi::complete(&AGENTIC, agentic_description);
     let mut router = partner_api
-        .route("/api/b2b/v1/openapi.json", get(describe))
+        .merge(agentic_api)
+        .route("/api/b2b/v1/openapi.json", get(describe_partner_api))
+        .route("/api/agentic/openapi.json", get(describe_agentic_api))
         .route("/docs", get(docs::page))
+        .route("/llms.txt", get(llms::text))
         .route("/esim/{token}", get(pages::install))
         .route("/qr/{file}", get(pages::qr))
         .route("/pay/{invoice}", get(pay::page))
+        .route("/not-me/{link}", get(mailed::not_me).post(mailed::silence))
+        .route("/not-me/{link}/undo", post(mailed::unsilence))
+        .route("/revoke-token/{link}", get(mailed::revocation).post(mailed::revoke))
         .route("/style.css", get(pages::style))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready));
     if app.settings.mode == Mode::Sandbox {
         router = router
+            .route("/sandbox/outbox", get(sandbox::outbox))
             .route("/sandbox/usage", post(sandbox::usage))
             .route("/sandbox/supplier", post(sandbox::supplier))
             .route("/sandbox/pay", post(sandbox::pay))
@@ -95,14 +121,15 @@ pub fn router(app: App) -> Router {
     if app.settings.metrics_on_main() {
         router = router.route("/metrics", get(metrics));
     }
-    let docs_page = docs::render(&description);
-    let description = description.to_json().unwrap_or_default().into();
     let state = State(Arc::new(Shared {
         limits: Limits::new(&app.settings),
         shelves: ArcSwap::from_pointee(prepare_shelves(&app)),
         empty_shelf: Shelf::default(),
-        description,
-        docs_page,
+        products: ArcSwap::from_pointee(prepare_products(&app)),
+        docs_page: docs::render(&partner_description),
+        llms_text: llms::render(&app.settings),
+        partner_description: partner_description.to_json().unwrap_or_default().into(),
+        agentic_description: agentic_description.to_json().unwrap_or_default().into(),
         app,
     }));
     tokio::spawn(keep_shelves(Arc::downgrade(&state.0)));
@@ -127,6 +154,14 @@ fn prepare_shelves(app: &App) -> Shelves {
     })
 }
 
+fn prepare_products(app: &App) -> Products {
+    let snapshot = app.catalog.borrow().clone();
+    Products::prepare(snapshot).unwrap_or_else(|error| {
+        tracing::error!(%error, "the catalog cannot be searched");
+        Products::default()
+    })
+}
+
 /// Prepares the catalog anew whenever it changed; until that is done, the old one is served.
 async fn keep_shelves(shared: std::sync::Weak<Shared>) {
     let Some(mut changes) = shared.upgrade().map(|shared| shared.app.catalog.subscribe()) else { return };
@@ -135,6 +170,7 @@ async fn keep_shelves(shared: std::sync::Weak<Shared>) {
         let prepared = tokio::task::spawn_blocking(move || {
             let shelves = prepare_shelves(&shared.app);
             shared.shelves.store(Arc::new(shelves));
+            shared.products.store(Arc::new(prepare_products(&shared.app)));
         });
         if prepared.await.is_err() {
             tracing::error!("preparing the catalog panicked; the old one is still served");
@@ -152,8 +188,12 @@ async fn keep_limits(shared: std::sync::Weak<Shared>) {
     }
 }
 
-async fn describe(_: Anyone, FromState(state): FromState<State>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], state.description.clone()).into_response()
+async fn describe_partner_api(_: Anyone, FromState(state): FromState<State>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], state.partner_description.clone()).into_response()
+}
+
+async fn describe_agentic_api(_: Anyone, FromState(state): FromState<State>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], state.agentic_description.clone()).into_response()
 }
 
 /// The process is there.

@@ -103,7 +103,7 @@ pub fn network_or_base() -> RefOr<Schema> {
 }
 
 /// Gigabytes from megabytes, to three decimals.
-fn gigabytes(megabytes: i64) -> f64 {
+pub fn gigabytes(megabytes: i64) -> f64 {
     (megabytes as f64 / 1024.0 * 1000.0).round() / 1000.0
 }
 

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::chain::address;
+use crate::domain::email::Email;
 use crate::domain::ids::{self, InvoiceId, OrderId};
 use crate::domain::invoice::Invoice;
 use crate::domain::network::{AddressKind, Network};
@@ -10,7 +11,7 @@ use crate::domain::transfer::{Transfer, TransferId, parse_tx_hash};
 use crate::error::Result;
 use crate::store::accounts::{self, Account};
 use crate::store::tx::Tx;
-use crate::store::{addresses, claims, invoices, orders, transfers};
+use crate::store::{addresses, claims, invoices, orders, transfers, users};
 
 #[derive(Default)]
 pub struct Found {
@@ -20,7 +21,7 @@ pub struct Found {
     pub transfers: Vec<Transfer>,
 }
 
-/// By partner id, email, order id, order number, ICCID, a partner's reference, invoice id, transfer id, transaction
+/// By partner or user id, email, order id, order number, ICCID, a partner's reference, invoice id, transfer id, transaction
 /// or address.
 pub async fn find(app: &App, text: &str) -> Result<Found> {
     let text = text.trim().to_string();
@@ -45,6 +46,12 @@ fn find_buying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
     // Emails are kept in lower case.
     let by_email = if by_id.is_none() { accounts::find(tx, &text.to_lowercase())? } else { None };
     found.accounts = by_id.into_iter().chain(by_email).collect();
+    if let Some(email) = Email::parse(text)
+        && let Some(user) = users::find(tx, &email)?
+        && found.accounts.iter().all(|known| known.no != user.no)
+    {
+        found.accounts.push(user);
+    }
     for id in &ids {
         found.orders.extend(orders::by_id(tx, id)?);
     }

@@ -14,6 +14,8 @@ pub mod esims;
 pub mod invoices;
 pub mod keys;
 pub mod ledger;
+pub mod logins;
+pub mod mails;
 pub mod meta;
 pub mod migrate;
 pub mod orders;
@@ -23,8 +25,10 @@ pub mod reports;
 pub mod sim;
 pub mod sim_chain;
 mod sqlite;
+pub mod tokens;
 pub mod transfers;
 pub mod tx;
+pub mod users;
 pub mod wallet;
 mod writer;
 
@@ -165,12 +169,16 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("invoices", invoices::ALL),
         ("keys", keys::ALL),
         ("ledger", ledger::ALL),
+        ("logins", logins::ALL),
+        ("mails", mails::ALL),
         ("meta", meta::ALL),
         ("orders", orders::ALL),
         ("reports", reports::ALL),
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),
+        ("tokens", tokens::ALL),
         ("transfers", transfers::ALL),
+        ("users", users::ALL),
         ("wallet", wallet::ALL),
     ];
     nouns.iter().flat_map(|(noun, all)| all.iter().map(move |(name, sql)| (*noun, *name, *sql))).collect()

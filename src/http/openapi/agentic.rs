@@ -1,0 +1,44 @@
+//! What the operations of the agentic API have in common: a bearer token, and what is refused.
+
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+
+use super::Surface;
+
+const INTRODUCTION: &str = "Buy eSIM data plans as an agent, at retail prices.\n\n\
+An agent proves an email address once, by a code that is mailed to it, and gets a personal access token that never \
+expires. Searching needs no token.\n\n\
+Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC.";
+
+pub const AGENTIC: Surface = Surface {
+    title: "simgate agentic API",
+    introduction: INTRODUCTION,
+    tags: &[
+        ("login", "From an email address to a token, and the tokens of an account"),
+        ("products", "What can be bought"),
+    ],
+    keys: || {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("sgp_…")
+            .description(Some("A personal access token, from verify-otp"));
+        vec![("token", SecurityScheme::Http(bearer.build()))]
+    },
+    common: &[
+        (401, "UNAUTHENTICATED: token missing, wrong or revoked"),
+        (403, "LIMIT_EXCEEDED: a session token may not do this"),
+        (405, "METHOD_NOT_ALLOWED"),
+        (406, "NOT_ACCEPTABLE: this API answers JSON"),
+        (429, "RATE_LIMITED: slow down; Retry-After says for how long"),
+        (500, "INTERNAL: our fault; quote the requestId"),
+        (503, "OVERLOADED: nothing was done, try again"),
+    ],
+    refusals: REFUSALS,
+};
+
+#[rustfmt::skip]
+const REFUSALS: &[(&str, u16, &str)] = &[
+    ("requestOtp", 429, "RATE_LIMITED: an address gets one mail a minute and five an hour, a client fifty an hour; Retry-After says for how long"),
+    ("verifyOtp", 401, "OTP_INVALID: the code is wrong, used or expired"),
+    ("verifyOtp", 429, "RATE_LIMITED: twenty wrong codes in an hour from one client; Retry-After says for how long"),
+    ("revokeToken", 404, "NOT_FOUND: no token of this account has this id"),
+];

@@ -1,0 +1,223 @@
+//! The catalog search that agents use, at retail prices and without a login. What a text means is decided in
+//! `domain::search`, which plans answer in `ops::search`; here the answer is put together from plans that were written
+//! once for each snapshot.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use axum::extract::{RawQuery, State as FromState};
+use axum::http::HeaderMap;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use utoipa::{IntoParams, ToSchema};
+
+use super::State;
+use super::auth::Anyone;
+use super::fields::Query;
+use super::partner::Answer as Reply;
+use super::plans::{Answer, Encoding, accepted_encoding};
+use super::wire::{Money, PlanTypeWord, gigabytes};
+use crate::domain::country;
+use crate::domain::plan::Plan;
+use crate::domain::search;
+use crate::error::{Error, Result};
+use crate::ops::catalog::Snapshot;
+use crate::ops::search::{Found, Index};
+
+const MOST_CHARS: usize = 200;
+const SHOWN: usize = 50;
+const MOST_SHOWN: usize = 200;
+/// Compressed answers are kept up to this many bytes, counted as they were before; then the memory starts anew.
+const PACKED_BYTES: usize = 4 * 1024 * 1024;
+
+/// One snapshot of the catalog, ready to be searched.
+#[derive(Default)]
+pub struct Products {
+    index: Index,
+    /// Every plan by its number.
+    fragments: Vec<Fragment>,
+    packed: Mutex<Packed>,
+}
+
+/// A plan as JSON, written once, and its hash: an answer's is made of those, without reading the answer again.
+struct Fragment {
+    json: Box<str>,
+    hash: [u8; 8],
+}
+
+/// Answers that somebody wanted compressed, by the query string that asked for them.
+#[derive(Default)]
+struct Packed {
+    answers: HashMap<String, Arc<Answer>>,
+    bytes: usize,
+}
+
+impl Products {
+    pub fn prepare(snapshot: Arc<Snapshot>) -> Result<Products> {
+        let index = Index::prepare(snapshot);
+        let fragments = index.plans().map(Fragment::write).collect::<Result<_>>()?;
+        Ok(Products { index, fragments, packed: Mutex::default() })
+    }
+
+    /// Compressing takes far longer than searching, so what was compressed is kept while the catalog is the same.
+    fn packed(&self, query: &str, text: Option<&str>, limit: usize) -> Arc<Answer> {
+        if let Some(answer) = self.packed.lock().ok().and_then(|packed| packed.answers.get(query).cloned()) {
+            return answer;
+        }
+        let answer = Arc::new(self.search(text, limit));
+        let bytes = answer.len() + query.len();
+        if let Ok(mut packed) = self.packed.lock() {
+            if packed.bytes + bytes > PACKED_BYTES {
+                *packed = Packed::default();
+            }
+            if packed.answers.insert(query.to_string(), answer.clone()).is_none() {
+                packed.bytes += bytes;
+            }
+        }
+        answer
+    }
+
+    fn search(&self, text: Option<&str>, limit: usize) -> Answer {
+        let found = match text {
+            Some(text) => self.index.find(&search::read(text), limit),
+            None => self.index.featured(limit),
+        };
+        self.write(&found)
+    }
+
+    fn write(&self, found: &Found) -> Answer {
+        let fragments = || found.first.iter().map(|number| &self.fragments[*number as usize]);
+        let length: usize = fragments().map(|fragment| fragment.json.len() + 1).sum();
+        let mut json = String::with_capacity(length + 100);
+        let mut hash = Sha256::new();
+        hash.update(found.total.to_le_bytes());
+        json.push_str("{\"success\":true,\"currency\":\"USD\",\"totalCount\":");
+        json.push_str(&found.total.to_string());
+        json.push_str(",\"plans\":[");
+        for (place, fragment) in fragments().enumerate() {
+            if place > 0 {
+                json.push(',');
+            }
+            json.push_str(&fragment.json);
+            hash.update(fragment.hash);
+        }
+        json.push_str("]}");
+        Answer::with_hash(json, &hash.finalize())
+    }
+}
+
+impl Fragment {
+    fn write(plan: &Plan) -> Result<Fragment> {
+        let name = |code: &String| country::by_code(code).map_or(code.clone(), |country| country.name.into());
+        let view = ProductView {
+            package_code: &plan.code,
+            name: &plan.name,
+            data_amount: gigabytes(plan.data_mb),
+            data_unit: "GB",
+            duration: plan.duration_days,
+            duration_unit: "DAY",
+            retail_price: Money(plan.retail),
+            currency: "USD",
+            location_codes: &plan.countries,
+            location_names: plan.countries.iter().map(name).collect(),
+            operator: &plan.operator,
+            plan_type: PlanTypeWord(plan.plan_type),
+        };
+        let json = serde_json::to_string(&view).map_err(Error::fault)?;
+        let mut hash = [0; 8];
+        hash.copy_from_slice(&Sha256::digest(&json)[..8]);
+        Ok(Fragment { json: json.into_boxed_str(), hash })
+    }
+}
+
+/// A plan at its retail price.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Product)]
+pub struct ProductView<'a> {
+    #[schema(example = "JP-5GB-30D")]
+    package_code: &'a str,
+    #[schema(example = "Japan 5 GB 30 days")]
+    name: &'a str,
+    #[schema(example = 5.0, minimum = 0)]
+    data_amount: f64,
+    #[schema(example = "GB")]
+    data_unit: &'static str,
+    #[schema(example = 30, minimum = 1)]
+    duration: i64,
+    #[schema(example = "DAY")]
+    duration_unit: &'static str,
+    retail_price: Money,
+    #[schema(example = "USD")]
+    currency: &'static str,
+    /// Countries covered, as ISO 3166 codes.
+    #[schema(example = json!(["JP"]))]
+    location_codes: &'a [String],
+    /// The same countries by name, in the same order.
+    #[schema(example = json!(["Japan"]))]
+    location_names: Vec<String>,
+    /// Carrier names.
+    #[schema(example = "NTT Docomo / SoftBank")]
+    operator: &'a str,
+    plan_type: PlanTypeWord,
+}
+
+/// Plans that answer a search. Written from prepared pieces; this type describes the result.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ProductList)]
+pub struct ProductsView {
+    #[schema(example = true)]
+    success: bool,
+    #[schema(example = "USD")]
+    currency: &'static str,
+    /// How many plans match, shown or not.
+    #[schema(minimum = 0)]
+    total_count: usize,
+    /// Best first.
+    plans: Vec<ProductView<'static>>,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
+pub struct SearchQuery {
+    /// A destination in your own words: countries, regions, codes; also how much data, for how long, at which price.
+    /// Without it, featured plans.
+    #[param(max_length = 200, example = "Spain 10GB 30 days under $20")]
+    country: Option<String>,
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<i64>,
+}
+
+/// Search
+///
+/// Plans for a destination as people write it, at retail prices, best first. No login. Typing errors and extra words
+/// do no harm; a text without a known place finds nothing.
+#[utoipa::path(get, path = "/api/products/search", operation_id = "searchProducts", tag = "products",
+    params(SearchQuery), security(()),
+    responses(
+        (status = 200, description = "Plans on sale", body = ProductsView, headers(("ETag" = String, description = "Hash of the list"))),
+        (status = 304, description = "The list is the one whose ETag was sent")))]
+pub async fn search(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Reply {
+    let asked = query.as_deref().unwrap_or_default();
+    let mut query = Query::parse(Some(asked));
+    let allowed = format_args!("must have at most {MOST_CHARS} characters");
+    let text = query.take("country", allowed, |text| {
+        (text.chars().count() <= MOST_CHARS).then(|| text.trim().to_string())
+    });
+    let limit = query.whole("limit", 1, MOST_SHOWN as i64).map_or(SHOWN, |limit| limit as usize);
+    query.finish()?;
+    // An empty field of a form is no question.
+    let text = text.filter(|text| !text.is_empty());
+    let products = state.products.load();
+    Ok(match accepted_encoding(&headers) {
+        Encoding::Plain => products.search(text.as_deref(), limit).respond(&headers),
+        Encoding::Gzip | Encoding::Brotli => products.packed(asked, text.as_deref(), limit).respond(&headers),
+    })
+}

@@ -1,0 +1,278 @@
+//! Searching what is on sale at retail prices. An index is made once for each snapshot of the catalog: plans are
+//! numbered from the cheapest gigabyte on, so that among equals a plan's number is its rank. A search rates the
+//! coverages and the sizes, of which there are few, and sorts only what is shown.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::domain::money::Usd;
+use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType};
+use crate::domain::search::{self, Asked, Coverage, Fit, Wanted};
+use crate::ops::catalog::Snapshot;
+
+/// The sizes that are shown of every popular destination: megabytes and days.
+const FEATURED_SIZES: [(i64, i64); 3] = [(5 * 1024, 30), (1024, 7), (10 * 1024, 30)];
+
+/// A plan's number in the index.
+pub type Number = u32;
+
+/// The first plans that answer a search, and how many do.
+#[derive(Default)]
+pub struct Found {
+    pub total: usize,
+    pub first: Vec<Number>,
+}
+
+#[derive(Default)]
+pub struct Index {
+    snapshot: Arc<Snapshot>,
+    /// Base plans by their number.
+    plans: Vec<Entry>,
+    coverages: Vec<Covered>,
+    /// Every size that is sold: megabytes and days.
+    sizes: Vec<(i64, i64)>,
+    featured: Vec<Number>,
+}
+
+struct Entry {
+    /// Its position on the price list.
+    place: u32,
+    size: u32,
+    retail: Usd,
+}
+
+struct Covered {
+    coverage: Coverage,
+    /// In ascending order.
+    plans: Vec<Number>,
+}
+
+impl Index {
+    pub fn prepare(snapshot: Arc<Snapshot>) -> Index {
+        let mut index = Index { snapshot: snapshot.clone(), ..Index::default() };
+        let mut base: Vec<(u32, &Plan)> = (0u32..).zip(list(&snapshot)).collect();
+        base.retain(|(_, plan)| plan.plan_type == PlanType::Base);
+        base.sort_by_key(|(_, plan)| search::cheapness(plan));
+        let (mut coverages, mut sizes) = (HashMap::new(), HashMap::new());
+        for (number, (place, plan)) in (0u32..).zip(base) {
+            let coverage = *coverages.entry(plan.countries.as_slice()).or_insert_with(|| {
+                index.coverages.push(Covered { coverage: Coverage::of(&plan.countries), plans: Vec::new() });
+                index.coverages.len() - 1
+            });
+            let size = *sizes.entry((plan.data_mb, plan.duration_days)).or_insert_with_key(|size| {
+                index.sizes.push(*size);
+                index.sizes.len() - 1
+            });
+            index.coverages[coverage].plans.push(number);
+            index.plans.push(Entry { place, size: size as u32, retail: plan.retail });
+        }
+        index.featured = index.choose_featured();
+        index
+    }
+
+    /// Every plan, by its number.
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
+        let list = list(&self.snapshot);
+        self.plans.iter().map(|entry| &list[entry.place as usize])
+    }
+
+    pub fn featured(&self, limit: usize) -> Found {
+        Found { total: self.featured.len(), first: self.featured.iter().copied().take(limit).collect() }
+    }
+
+    /// The best `limit` plans for what was asked.
+    pub fn find(&self, asked: &Asked, limit: usize) -> Found {
+        let mut found = Found::default();
+        if asked.places.is_empty() {
+            return found;
+        }
+        let nearness = self.nearness(asked);
+        for (fit, coverages) in self.by_fit(asked) {
+            if fit == Fit::Member && found.total > 0 {
+                break;
+            }
+            let missing = limit - found.first.len();
+            if missing == 0 {
+                found.total += self.affordable(asked, &coverages).count();
+                continue;
+            }
+            let mut ranked = self.rank(asked, &nearness, &coverages);
+            found.total += ranked.len();
+            if missing < ranked.len() {
+                ranked.select_nth_unstable(missing - 1);
+                ranked.truncate(missing);
+            }
+            ranked.sort_unstable();
+            found.first.extend(ranked.into_iter().map(number_of));
+        }
+        found
+    }
+
+    /// The rank of each size: how near it is to what was asked. Sizes that are equally near share one.
+    fn nearness(&self, asked: &Asked) -> Vec<u32> {
+        if asked.data_mb.is_none() && asked.days.is_none() {
+            return vec![0; self.sizes.len()];
+        }
+        let near: Vec<_> =
+            self.sizes.iter().map(|&(data_mb, days)| search::nearness(asked, data_mb, days)).collect();
+        let mut order = near.clone();
+        order.sort_unstable();
+        near.iter().map(|one| order.partition_point(|other| other < one) as u32).collect()
+    }
+
+    /// The coverages that answer at all, best first.
+    fn by_fit(&self, asked: &Asked) -> BTreeMap<Fit, Vec<u32>> {
+        let wanted = Wanted::new(&asked.places);
+        let mut fits: BTreeMap<Fit, Vec<u32>> = BTreeMap::new();
+        for (number, covered) in (0u32..).zip(&self.coverages) {
+            if let Some(fit) = wanted.fit(&covered.coverage) {
+                fits.entry(fit).or_default().push(number);
+            }
+        }
+        fits
+    }
+
+    /// The plans of these coverages that are cheap enough.
+    fn affordable(&self, asked: &Asked, coverages: &[u32]) -> impl Iterator<Item = Number> {
+        let plans = coverages.iter().flat_map(|coverage| &self.coverages[*coverage as usize].plans);
+        let most = asked.most;
+        plans
+            .copied()
+            .filter(move |number| most.is_none_or(|most| self.plans[*number as usize].retail <= most))
+    }
+
+    /// The same with their ranks, each in one number that sorts fast: the nearness of its size, then its own number.
+    fn rank(&self, asked: &Asked, nearness: &[u32], coverages: &[u32]) -> Vec<u64> {
+        let rank = |number: Number| {
+            let size = self.plans[number as usize].size as usize;
+            u64::from(nearness[size]) << 32 | u64::from(number)
+        };
+        self.affordable(asked, coverages).map(rank).collect()
+    }
+
+    /// A plan of each usual size for every popular destination: first one size of all, then the next.
+    fn choose_featured(&self) -> Vec<Number> {
+        let mut chosen = Vec::new();
+        let mut known = HashSet::new();
+        for (data_mb, days) in FEATURED_SIZES {
+            for destination in search::POPULAR {
+                let asked = Asked { data_mb: Some(data_mb), days: Some(days), ..search::read(destination) };
+                let best = self.by_fit(&asked).remove(&Fit::Exact).unwrap_or_default();
+                let best = self.rank(&asked, &self.nearness(&asked), &best).into_iter().min();
+                chosen.extend(best.map(number_of));
+            }
+        }
+        chosen.retain(|number| known.insert(*number));
+        chosen
+    }
+}
+
+/// The number in a rank.
+fn number_of(rank: u64) -> Number {
+    rank as Number
+}
+
+/// Everything on sale. Users have no list of their own in a snapshot: every plan carries its retail price.
+fn list(snapshot: &Snapshot) -> &[Plan] {
+    snapshot.lists.get(DEFAULT_PRICE_LIST).map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plan(code: &str, countries: &str, gb: i64, days: i64, cents: i64) -> Plan {
+        Plan {
+            code: code.into(),
+            name: code.into(),
+            plan_type: if code.ends_with("TOPUP") { PlanType::Topup } else { PlanType::Base },
+            family: code.into(),
+            countries: countries.split(' ').map(str::to_string).collect(),
+            data_mb: gb * 1024,
+            duration_days: days,
+            operator: "Any".into(),
+            cost: Usd::ZERO,
+            wholesale: Usd::ZERO,
+            retail: Usd::from_micros(cents * 10_000),
+        }
+    }
+
+    fn index() -> Index {
+        let world = "AU BR CA CN DE FR JP KE KR US ZA";
+        let plans = vec![
+            plan("JP-5", "JP", 5, 30, 500),
+            plan("JP-1", "JP", 1, 7, 200),
+            plan("JP-TOPUP", "JP", 5, 30, 100),
+            plan("KR-5", "KR", 5, 30, 600),
+            plan("JPKR-5", "JP KR", 5, 30, 900),
+            plan("ASIA-5", "CN JP KR", 5, 30, 1200),
+            plan("ASIA-50", "CN JP KR", 50, 30, 2200),
+            plan("WORLD-5", world, 5, 30, 400),
+            plan("FR-5", "FR", 5, 30, 300),
+        ];
+        let lists = HashMap::from([(DEFAULT_PRICE_LIST.to_string(), plans)]);
+        Index::prepare(Arc::new(Snapshot { lists }))
+    }
+
+    fn codes(index: &Index, found: &Found) -> String {
+        let plans: Vec<&Plan> = index.plans().collect();
+        let codes: Vec<&str> =
+            found.first.iter().map(|number| plans[*number as usize].code.as_str()).collect();
+        format!("{}: {}", found.total, codes.join(" "))
+    }
+
+    #[test]
+    fn the_best_plans_come_first() {
+        let index = index();
+        for (text, limit, expected) in [
+            ("japan", 50, "6: JP-5 JP-1 ASIA-50 JPKR-5 ASIA-5 WORLD-5"),
+            ("japan", 2, "6: JP-5 JP-1"),
+            ("japan", 3, "6: JP-5 JP-1 ASIA-50"),
+            ("japan 1gb 7 days", 2, "6: JP-1 JP-5"),
+            ("japan under $5", 50, "2: JP-1 WORLD-5"),
+            ("japan and korea", 50, "7: JPKR-5 ASIA-50 ASIA-5 WORLD-5 JP-5 KR-5 JP-1"),
+            ("world", 50, "1: WORLD-5"),
+            ("east asia", 50, "4: ASIA-50 ASIA-5 WORLD-5 JPKR-5"),
+            ("benelux", 50, "0: "),
+            ("western europe", 50, "1: FR-5"),
+            ("peru", 50, "0: "),
+            ("nowhere at all", 50, "0: "),
+        ] {
+            assert_eq!(codes(&index, &index.find(&search::read(text), limit)), expected, "{text}");
+        }
+        assert_eq!(codes(&index, &index.featured(50)), "5: JP-5 WORLD-5 FR-5 KR-5 JP-1");
+        assert_eq!(index.featured(1).first.len(), 1);
+    }
+
+    #[test]
+    fn an_empty_catalog_has_nothing() {
+        let index = Index::prepare(Arc::new(Snapshot::default()));
+        assert_eq!(index.find(&search::read("japan"), 50).total, 0);
+        assert_eq!((index.featured(50).total, index.plans().count()), (0, 0));
+    }
+
+    #[test]
+    fn popular_destinations_are_known() {
+        for destination in search::POPULAR {
+            let asked = search::read(destination);
+            assert_eq!(asked.places.len(), 1, "{destination}");
+        }
+    }
+
+    proptest! {
+        /// Fewer plans are the beginning of more plans, and never more than match.
+        #[test]
+        fn a_shorter_answer_is_the_start_of_a_longer_one(
+            text in "(japan|korea|asia|world|france|5gb|7 days|under \\$5|and| ){0,8}",
+            limit in 1usize..10,
+        ) {
+            let (index, asked) = (index(), search::read(&text));
+            let (few, all) = (index.find(&asked, limit), index.find(&asked, 200));
+            prop_assert_eq!(few.total, all.total);
+            prop_assert_eq!(all.first.len(), all.total);
+            prop_assert_eq!(&few.first[..], &all.first[..limit.min(all.total)]);
+        }
+    }
+}
