@@ -129,6 +129,10 @@ impl Refusal {
             }
             TooManyInvoices { retry_after_secs } => (429, "RATE_LIMITED", "Too many open invoices",
                 format!("Five invoices are open on this network already; pay one, or try again in {retry_after_secs} s, when the next expires.")),
+            TooManyCheckouts { .. } => (429, "RATE_LIMITED", "Too many checkouts", "Too many checkouts are unpaid; pay some, or come back when they have expired.".into()),
+            CheckoutEnded => (409, "TRANSFER_ALREADY_USED", "Checkout already paid", "This checkout has been paid already; assign the transfer to the account instead.".into()),
+            BelowCost { cost } => (409, "PRICE_CHANGED", "Below cost", format!("The plan costs us {cost} USD, which is more than was paid; assign the transfer to the account instead.")),
+            CouponInvalid => (422, "COUPON_INVALID", "Coupon not valid", "This discountCode is unknown, expired or not valid for this plan.".into()),
             TxNotForInvoice => (422, "TX_NOT_FOR_INVOICE", "Transaction is not for this invoice", "This transaction pays no token that we take to this invoice's address.".into()),
             TxFailed => (422, "TX_FAILED", "Transaction failed", "This transaction was reverted: it moved nothing.".into()),
             TransferAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "This transaction has been credited to another account.".into()),

@@ -75,6 +75,14 @@ pub enum Refusal {
     TooManyInvoices {
         retry_after_secs: u64,
     },
+    TooManyCheckouts {
+        retry_after_secs: u64,
+    },
+    CheckoutEnded,
+    BelowCost {
+        cost: Usd,
+    },
+    CouponInvalid,
     TxNotForInvoice,
     TxFailed,
     TransferAlreadyUsed,

@@ -6,6 +6,7 @@ pub mod addresses;
 pub mod backup;
 pub mod cancel;
 pub mod catalog;
+pub mod checkout;
 pub mod deliver;
 pub mod deposits;
 pub mod doctor;

@@ -3,6 +3,7 @@
 
 use metrics::counter;
 
+use super::checkout::paid;
 use crate::app::App;
 use crate::chain::{Chain, Mined, Tip, Witness};
 use crate::config::{FinalBy, NetworkSettings};
@@ -114,12 +115,23 @@ async fn credit(app: &App, transfer: &Transfer, block_hash: &str) -> Result<()> 
     let (dust, now) = (app.settings.settlement.dust, app.now());
     let (id, hash) = (transfer.id.clone(), block_hash.to_string());
     let lane = transfer.account.map_or(LANE, |account| account.0);
-    let credited = app.store.finish(lane, move |tx| transfers::credit(tx, &id, &hash, dust, now)).await?;
+    let credited = match &transfer.invoice {
+        Some(invoice) if paid::is_checkout(app, invoice).await? => {
+            paid::settle(app, transfer, block_hash).await?
+        }
+        Some(_) | None => {
+            app.store.finish(lane, move |tx| transfers::credit(tx, &id, &hash, dust, now)).await?
+        }
+    };
     let network = transfer.id.network.as_str();
     match credited {
         Some(TransferState::Credited) => {
             tell(network, "credited");
             tracing::info!(transfer = %transfer.id, amount = %transfer.amount, "a deposit was credited");
+        }
+        Some(TransferState::Held) => {
+            tell(network, "held");
+            tracing::info!(transfer = %transfer.id, amount = %transfer.amount, "a checkout was paid");
         }
         Some(_) => {
             tell(network, "unmatched");
