@@ -61,7 +61,7 @@ impl Reader {
         }
     }
 
-    /// A long read over one consistent state: reports, verification, the catalog.
+    /// A read over one consistent state: reports, verification, the catalog, and whatever must fit together.
     pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
