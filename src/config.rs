@@ -2,6 +2,7 @@
 //! `simgate.toml`. A setting that is unknown or wrong stops the start and is named, with where it came from.
 
 mod networks;
+mod x402;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,7 @@ use crate::domain::money::Usd;
 use crate::store::Location;
 
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
+pub use self::x402::{SettlerSetting, X402};
 
 /// One setting as the outside sees it. `listen` is `--listen`, `SIMGATE_LISTEN` and `listen = …` in the file.
 pub struct Spec {
@@ -58,7 +60,7 @@ const GENERAL: &[Spec] = &[
 
 /// Every setting there is.
 pub fn specs() -> impl Iterator<Item = &'static Spec> {
-    GENERAL.iter().chain(networks::SPECS)
+    GENERAL.iter().chain(networks::SPECS).chain(x402::SPECS)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +110,7 @@ pub struct Settings {
     pub log: String,
     pub log_json: bool,
     pub settlement: Settlement,
+    pub x402: X402,
 }
 
 #[derive(Debug)]
@@ -275,6 +278,7 @@ impl Settings {
         };
         let millis = "must be milliseconds from 1 to 600000";
         let count = "must be a whole number from 1 to 1000000";
+        let settlement = Settlement::check(raw, mode)?;
         let settings = Settings {
             mode,
             database: raw.require("database_url", "must be sqlite:PATH or postgres://…", Location::parse)?,
@@ -311,7 +315,8 @@ impl Settings {
                 "json" => Some(true),
                 _ => None,
             })?,
-            settlement: Settlement::check(raw, mode)?,
+            x402: X402::check(raw, &settlement)?,
+            settlement,
         };
         let public_sandbox = raw.require("public_sandbox", "must be true or false", flag)?;
         if mode == Mode::Sandbox && !listen.ip().is_loopback() && !public_sandbox {

@@ -18,3 +18,4 @@ pub mod store;
 pub mod supplier;
 pub mod telemetry;
 pub mod vault;
+pub mod x402;

@@ -1,6 +1,7 @@
 //! The rules of the business, pure: no database, no network, no clock, no serde.
 //! Everything here can be read and tested without the rest of the house.
 
+pub mod authorization;
 pub mod country;
 pub mod esim;
 pub mod ids;

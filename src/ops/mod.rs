@@ -23,6 +23,8 @@ pub mod restore;
 pub mod sandbox;
 pub mod scan;
 pub mod settle;
+pub mod settler;
 pub mod topups;
 pub mod transfers;
 pub mod usage;
+pub mod x402;

@@ -49,13 +49,17 @@ pub fn terms(app: &App, chain: &dyn Chain) -> Result<NetworkSettings> {
 }
 
 /// Up to which block a transfer of this size counts.
-pub fn final_up_to(terms: &NetworkSettings, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> i64 {
+fn final_up_to(app: &App, terms: &NetworkSettings, transfer: &Transfer, tip: &Tip) -> i64 {
+    // A payer who signed for a small sum gets it in the first block: who could undo that stands to gain too little.
+    if transfer.payment_nonce.is_some() && transfer.amount <= app.settings.x402.quick_up_to {
+        return tip.head.number;
+    }
     let deep_enough = tip.head.number - terms.confirmations + 1;
     let called_final = match terms.final_by {
         FinalBy::Safe => tip.safe,
         FinalBy::Finalized => tip.finalized,
     };
-    match chain.network().kind() {
+    match transfer.id.network.kind() {
         // A block there is final when most of the producers have built on it, whatever its depth.
         AddressKind::Tron => tip.finalized,
         AddressKind::Evm if transfer.amount >= terms.final_from => deep_enough.min(called_final),
@@ -72,7 +76,7 @@ fn shown<'a>(mined: &'a Mined, transfer: &Transfer) -> Option<&'a Sighting> {
 pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
     let terms = terms(app, chain)?;
     let Some(block) = &transfer.block else { return Ok(()) };
-    if !transfer.state.is_open() || block.number > final_up_to(&terms, chain, transfer, tip) {
+    if !transfer.state.is_open() || block.number > final_up_to(app, &terms, transfer, tip) {
         return Ok(());
     }
     let mined = match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
@@ -87,7 +91,7 @@ pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, 
     match shown(&mined, transfer) {
         Some(seen) if seen.block.hash == block.hash => {
             let theirs = Tip { head: Block { number: mined.head, ..tip.head.clone() }, ..tip.clone() };
-            if block.number > final_up_to(&terms, chain, transfer, &theirs) {
+            if block.number > final_up_to(app, &terms, transfer, &theirs) {
                 return Ok(());
             }
             credit(app, transfer, &block.hash).await

@@ -5,6 +5,7 @@
 pub mod accounts;
 pub mod addresses;
 pub mod audit;
+pub mod authorizations;
 pub mod backup;
 pub mod cash;
 pub mod catalog;
@@ -20,6 +21,7 @@ pub mod orders;
 mod postgres;
 mod reader;
 pub mod reports;
+pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
 mod sqlite;
@@ -157,6 +159,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("accounts", accounts::ALL),
         ("addresses", addresses::ALL),
         ("audit", audit::ALL),
+        ("authorizations", authorizations::ALL),
         ("cash", cash::ALL),
         ("catalog", catalog::ALL),
         ("claims", claims::ALL),
@@ -168,6 +171,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("meta", meta::ALL),
         ("orders", orders::ALL),
         ("reports", reports::ALL),
+        ("settlements", settlements::ALL),
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),
         ("transfers", transfers::ALL),

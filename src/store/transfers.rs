@@ -4,7 +4,7 @@
 use super::ledger::{self, Note};
 use super::meta::{self, Version};
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{addresses, invoices, wallet};
+use super::{addresses, authorizations, invoices, wallet};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::invoice::{Invoice, Paid};
 use crate::domain::ledger::Entry;
@@ -18,7 +18,7 @@ macro_rules! select_transfer {
     ($tail:literal) => {
         concat!(
             "SELECT network, tx_hash, position, currency, sender, address, amount, block, block_hash, block_time,
-                    state, account, invoice, round FROM transfers ",
+                    state, account, invoice, round, payment_nonce FROM transfers ",
             $tail
         )
     };
@@ -27,12 +27,12 @@ macro_rules! select_transfer {
 queries! {
     BY_ID = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3");
     INSERT = "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash,
-                  block_time, state, account, invoice, round, seen_at, updated_at)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, 0, ?13, ?13)";
+                  block_time, state, account, invoice, payment_nonce, round, seen_at, updated_at)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, ?13, 0, ?14, ?14)";
     /// A transfer that counts for nothing yet is what the chain says it is now.
     REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
-                   block_time = ?10, state = 'SEEN', account = ?11, invoice = ?12, updated_at = ?13
-               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?14";
+                   block_time = ?10, state = 'SEEN', account = ?11, invoice = ?12, payment_nonce = ?13, updated_at = ?14
+               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?15";
     PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8
              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
     END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6
@@ -133,6 +133,12 @@ pub fn shows(seen: &Sighting, known: &Transfer) -> bool {
 /// Whose address it came to, and which invoice it counts for. `None` when the address is not ours.
 fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<(Option<AccountNo>, Option<InvoiceId>)>> {
     let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
+    // What a claimed signature moved pays what it was claimed for, whatever else it might look like.
+    if let Some(nonce) = &seen.payment_nonce
+        && let Some((invoice, account)) = authorizations::bound(tx, seen.id.network, &seen.sender, nonce)?
+    {
+        return Ok(Some((Some(account), Some(invoice))));
+    }
     let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
     Ok(Some((address.account, invoice)))
 }
@@ -155,6 +161,7 @@ fn facts<'a>(
         Param::from(seen.block.time),
         Param::from(account),
         Param::from(invoice.map(InvoiceId::as_str)),
+        Param::from(seen.payment_nonce.as_deref()),
     ]
 }
 
@@ -406,5 +413,6 @@ fn read(row: &Row) -> Result<Transfer> {
         account: row.opt_int(11)?.map(AccountNo),
         invoice: row.opt_text(12)?.map(InvoiceId::from_text),
         round: row.int(13)?,
+        payment_nonce: row.opt_text(14)?,
     })
 }
