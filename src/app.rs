@@ -6,22 +6,24 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::chain::evm::{Evm, EvmSettings};
-use crate::chain::{Chain, address};
 use crate::chain::sim::SimChain;
+use crate::chain::{Chain, address};
 use crate::clock::Clock;
 use crate::config::{Settings, SettlerSetting};
 use crate::domain::ids::{EntryId, InvoiceId, KeyId, OrderId};
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::mail::Mailer;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
 use crate::ops::keys::KeyRing;
 use crate::ops::refresh::Versions;
+use crate::ops::tokens::Seen;
 use crate::store::Store;
 use crate::supplier::Supplier;
 use crate::supplier::sim::Sim;
@@ -53,6 +55,11 @@ pub struct Parts {
     /// What is on sale. Watchers hear of every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
+    pub tokens: Seen,
+    /// Absent in a sandbox without a mail server, whose outbox is read instead.
+    pub mailer: Option<Mailer>,
+    /// Wakes the sender: a mail was queued.
+    pub mail_now: Notify,
     /// A restored backup waits for the operator's word; see `ops::restore`.
     pub buying_on_hold: AtomicBool,
     /// Up to which change catalog, keys and simulator are loaded.
@@ -96,6 +103,7 @@ impl App {
             }
         }
         let settler = settler(&settings, &nodes_of)?;
+        let mailer = settings.logins.smtp.as_ref().map(Mailer::new).transpose().map_err(Error::settings)?;
         Ok(App(Arc::new(Parts {
             settings,
             store,
@@ -110,6 +118,9 @@ impl App {
             expected: watch::Sender::new(0),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
             keys: ArcSwap::from_pointee(KeyRing::default()),
+            tokens: Seen::default(),
+            mailer,
+            mail_now: Notify::new(),
             buying_on_hold: AtomicBool::new(false),
             seen: Mutex::default(),
             tasks: TaskTracker::new(),

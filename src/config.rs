@@ -1,6 +1,7 @@
 //! Every setting: its name, its default, its check. Flags win over `SIMGATE_*` variables, those over
 //! `simgate.toml`. A setting that is unknown or wrong stops the start and is named, with where it came from.
 
+mod mail;
 mod networks;
 mod x402;
 
@@ -15,6 +16,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::domain::money::Usd;
 use crate::store::Location;
 
+pub use self::mail::Logins;
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
 pub use self::x402::{SettlerSetting, X402};
 
@@ -60,7 +62,7 @@ const GENERAL: &[Spec] = &[
 
 /// Every setting there is.
 pub fn specs() -> impl Iterator<Item = &'static Spec> {
-    GENERAL.iter().chain(networks::SPECS).chain(x402::SPECS)
+    GENERAL.iter().chain(mail::SPECS).chain(networks::SPECS).chain(x402::SPECS)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +111,7 @@ pub struct Settings {
     pub write_queue: usize,
     pub log: String,
     pub log_json: bool,
+    pub logins: Logins,
     pub settlement: Settlement,
     pub x402: X402,
 }
@@ -244,6 +247,13 @@ fn whole(min: i64, max: i64) -> impl Fn(&str) -> Option<i64> {
     move |text| text.parse().ok().filter(|n| (min..=max).contains(n))
 }
 
+fn rate(raw: &Raw, name: &str, burst: &str) -> Result<Option<RateLimit>, ConfigError> {
+    let per_second =
+        raw.require(name, "must be a whole number from 0 to 1000000", whole(0, 1_000_000))? as u32;
+    let burst = raw.require(burst, "must be a whole number from 1 to 1000000", whole(1, 1_000_000))? as u32;
+    Ok((per_second > 0).then_some(RateLimit { per_second, burst }))
+}
+
 fn url(text: &str) -> Option<String> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"))?;
     let host = rest.split('/').next()?;
@@ -269,13 +279,6 @@ impl Settings {
             raw.require("listen", "must be ADDRESS:PORT, for example 127.0.0.1:8402", |t| t.parse().ok())?;
         let must_be_url = "must start with http:// or https:// and have no query";
         let base_url = raw.parse("base_url", must_be_url, url)?.unwrap_or_else(|| format!("http://{listen}"));
-        let rate = |name: &str, burst: &str| -> Result<Option<RateLimit>, ConfigError> {
-            let per_second =
-                raw.require(name, "must be a whole number from 0 to 1000000", whole(0, 1_000_000))? as u32;
-            let burst =
-                raw.require(burst, "must be a whole number from 1 to 1000000", whole(1, 1_000_000))? as u32;
-            Ok((per_second > 0).then_some(RateLimit { per_second, burst }))
-        };
         let millis = "must be milliseconds from 1 to 600000";
         let count = "must be a whole number from 1 to 1000000";
         let settlement = Settlement::check(raw, mode)?;
@@ -297,8 +300,8 @@ impl Settings {
                 )?
                 .unwrap_or_default(),
             metrics_listen: raw.parse("metrics_listen", "must be ADDRESS:PORT", |t| t.parse().ok())?,
-            key_limit: rate("rate_limit", "rate_burst")?,
-            ip_limit: rate("ip_rate_limit", "ip_rate_burst")?,
+            key_limit: rate(raw, "rate_limit", "rate_burst")?,
+            ip_limit: rate(raw, "ip_rate_limit", "ip_rate_burst")?,
             answer_within_ms: raw.require("answer_within_ms", millis, whole(1, 600_000))?,
             supplier_timeout_ms: raw.require("supplier_timeout_ms", millis, whole(1, 600_000))?,
             low_balance: raw
@@ -315,6 +318,7 @@ impl Settings {
                 "json" => Some(true),
                 _ => None,
             })?,
+            logins: Logins::check(raw, mode)?,
             x402: X402::check(raw, &settlement)?,
             settlement,
         };

@@ -1,5 +1,7 @@
 //! Secrets: randomness, hashing, encryption at rest and the unguessable tokens of install pages.
-//! Every key is derived from the one server secret, each for its own purpose.
+//! Every key is derived from the one server secret, each for its own purpose. What is mailed is in `codes.rs`.
+
+mod codes;
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
@@ -7,6 +9,7 @@ use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+pub use self::codes::{Codes, Links};
 use crate::domain::esim::Activation;
 use crate::domain::ids::OrderId;
 use crate::error::{Error, Result};
@@ -32,24 +35,46 @@ pub fn same(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }
 
-fn derive(secret: &str, purpose: &str) -> [u8; 32] {
-    let mut mac =
-        <Hmac<Sha256> as Mac>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
-    mac.update(purpose.as_bytes());
+fn keyed(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key).expect("HMAC takes a key of any length");
+    parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()
+}
+
+fn derive(secret: &str, purpose: &str) -> [u8; 32] {
+    keyed(secret.as_bytes(), &[purpose.as_bytes()])
 }
 
 pub struct Vault {
     cipher: ChaCha20Poly1305,
     install_key: [u8; 32],
     fingerprint: String,
+    amount_seed: u64,
+    /// One-time codes of logins.
+    pub codes: Codes,
+    /// Links in mails that act.
+    pub links: Links,
 }
 
 impl Vault {
     pub fn new(secret: &str) -> Vault {
         let cipher = ChaCha20Poly1305::new(&derive(secret, "simgate activation codes").into());
         let fingerprint = hex(&derive(secret, "simgate fingerprint")[..8]);
-        Vault { cipher, install_key: derive(secret, "simgate install pages"), fingerprint }
+        Vault {
+            cipher,
+            install_key: derive(secret, "simgate install pages"),
+            fingerprint,
+            amount_seed: u64::from_be_bytes(
+                *derive(secret, "simgate amounts").first_chunk().expect("8 of 32 bytes"),
+            ),
+            codes: Codes::new(secret),
+            links: Links::new(secret),
+        }
+    }
+
+    /// What scrambles the order in which unique amounts are handed out.
+    pub fn amount_seed(&self) -> u64 {
+        self.amount_seed
     }
 
     /// Tells secrets apart without telling them: stored, so that a wrong secret is found at start.
@@ -96,10 +121,7 @@ impl Vault {
     }
 
     fn proof(&self, id: &str) -> String {
-        let mut mac =
-            <Hmac<Sha256> as Mac>::new_from_slice(&self.install_key).expect("HMAC takes a key of any length");
-        mac.update(id.as_bytes());
-        hex(&mac.finalize().into_bytes()[..PROOF_CHARS / 2])
+        hex(&keyed(&self.install_key, &[id.as_bytes()])[..PROOF_CHARS / 2])
     }
 }
 

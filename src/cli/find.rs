@@ -5,16 +5,19 @@ use std::collections::HashMap;
 use clap::Args;
 
 use super::output::{Record, Table, cell};
-use super::{Outcome, key, order, partner, transfers};
+use super::{Outcome, key, order, partner, transfers, user};
 use crate::app::App;
+use crate::domain::account::AccountKind;
+use crate::domain::checkout::Checkout;
 use crate::domain::ids::AccountNo;
 use crate::domain::invoice::Invoice;
 use crate::ops::find;
+use crate::ops::operator::Account;
 
-/// Find partners, orders, invoices and transfers by whatever you have
+/// Find partners, users, orders, invoices, checkouts and transfers by whatever you have
 #[derive(Args)]
 pub struct Find {
-    /// A partner id, email, order id, order number (SG…), ICCID, a partner's own reference, an invoice id, a transfer
+    /// A partner or user id, email, order id, order number (SG…), ICCID, a partner's own reference, an invoice id, a transfer
     /// id, a transaction hash or an address
     text: String,
 }
@@ -23,13 +26,49 @@ impl Find {
     pub async fn run(self, app: &App) -> Outcome {
         let found = find::find(app, &self.text).await?;
         let owners = key::owners(app).await?;
+        let (users, partners): (Vec<Account>, Vec<Account>) =
+            found.accounts.into_iter().partition(|account| account.kind == AccountKind::User);
         let record = Record::new()
-            .with("partners", partner::table(&found.accounts))
+            .with("partners", partner::table(&partners))
+            .with("users", user::found(users.iter()))
             .with("orders", order::table(&found.orders, &owners))
             .with("invoices", invoices(&found.invoices, &owners))
+            .with("checkouts", checkouts(&found.checkouts, &owners))
             .with("transfers", transfers::table(&found.transfers, &owners));
         Ok(record.into())
     }
+}
+
+fn checkouts(checkouts: &[Checkout], owners: &HashMap<AccountNo, String>) -> Table {
+    let columns = [
+        "invoiceId",
+        "orderRef",
+        "userId",
+        "status",
+        "packageCode",
+        "amountUsd",
+        "network",
+        "address",
+        "orderId",
+        "createdAt",
+        "lateUntil",
+    ];
+    let rows = checkouts.iter().map(|checkout| {
+        [
+            cell(checkout.id.to_string()),
+            cell(checkout.order_ref()),
+            cell(owners.get(&checkout.account).cloned()),
+            cell(checkout.status.as_str()),
+            cell(checkout.package_code.clone()),
+            cell(checkout.amount),
+            cell(checkout.network.as_str()),
+            cell(checkout.address.clone()),
+            cell(checkout.order.as_ref().map(ToString::to_string)),
+            cell(checkout.created_at),
+            cell(checkout.late_until),
+        ]
+    });
+    Table::new(columns, rows)
 }
 
 fn invoices(invoices: &[Invoice], owners: &HashMap<AccountNo, String>) -> Table {

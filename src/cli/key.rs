@@ -89,8 +89,8 @@ async fn list(app: &App, partner: Option<&str>) -> Result<Record, Failure> {
 
 /// The public name of each account.
 pub async fn owners(app: &App) -> Result<HashMap<AccountNo, String>, Failure> {
-    let partners = operator::partners(app).await?;
-    Ok(partners.into_iter().map(|account| (account.no, account.id.to_string())).collect())
+    let accounts = operator::accounts(app).await?;
+    Ok(accounts.into_iter().map(|account| (account.no, account.id.to_string())).collect())
 }
 
 async fn revoke(app: &App, actor: &str, key: &str) -> Result<Record, Failure> {

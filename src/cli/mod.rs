@@ -21,6 +21,7 @@ mod settings;
 mod sweep;
 mod text;
 mod transfers;
+mod user;
 mod wallet;
 
 use std::ffi::OsString;
@@ -94,6 +95,9 @@ enum Operation {
     /// API keys of partners
     #[command(subcommand)]
     Key(key::Command),
+    /// Users: people who signed in with an email
+    #[command(subcommand)]
+    User(user::Command),
     /// Credit, debit and read wallets
     #[command(subcommand)]
     Wallet(wallet::Command),
@@ -251,6 +255,7 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
     let actor = actor();
     let outcome = match operation {
         Operation::Partner(command) => partner::run(&app, &actor, command).await,
+        Operation::User(command) => user::run(&app, &actor, command).await,
         Operation::Key(command) => key::run(&app, &actor, command).await,
         Operation::Wallet(command) => wallet::run(&app, &actor, command).await,
         Operation::Order(command) => order::run(&app, &actor, command).await,

@@ -5,6 +5,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use super::output::{Cell, Record, Table, cell};
 use super::{Failure, Outcome, args, key};
 use crate::app::App;
+use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::ops::accounts;
@@ -140,6 +141,12 @@ pub async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {
     let email = id_or_email.to_lowercase();
     let mut owners = operator::partners(app).await?;
     owners.retain(|account| account.email.as_deref() == Some(email.as_str()));
+    if let Some(email) = Email::parse(&email) {
+        match operator::user(app, &email).await {
+            Err(crate::error::Error::Refused(Refusal::AccountNotFound)) => {}
+            user => owners.push(user?),
+        }
+    }
     match owners.len() {
         0 | 1 => owners.pop().ok_or_else(unknown),
         several => {

@@ -106,7 +106,9 @@ impl X402 {
         if self.networks(settlement).next().is_some() {
             return Ok(());
         }
-        Err(ConfigError(format!("x402_settler is on, but there is nothing to settle with: it needs {wanted}")))
+        Err(ConfigError(format!(
+            "x402_settler is on, but there is nothing to settle with: it needs {wanted}"
+        )))
     }
 }
 

@@ -11,7 +11,7 @@ const TIME_DIGITS: usize = 8;
 const RANDOM_DIGITS: usize = 22;
 
 /// `digits` base-62 digits of `value`, most significant first; the alphabet is in byte order, so text order is number order.
-fn base62(mut value: u128, digits: usize, out: &mut String) {
+pub(super) fn base62(mut value: u128, digits: usize, out: &mut String) {
     let mut buffer = [b'0'; 24];
     for slot in buffer[..digits].iter_mut().rev() {
         *slot = ALPHABET[(value % 62) as usize];
@@ -68,14 +68,47 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A partner's or user's account.
-    PartnerId "ptn_";
     /// An API key; it is also the public half that a partner sends.
     KeyId "key_";
     /// A ledger entry that belongs to no order.
     EntryId "ent_";
     /// A request for an on-chain payment. Whoever holds it may read the invoice, so it is never logged.
     InvoiceId "inv_";
+    /// A bearer token's public name.
+    TokenId "tok_";
+    /// A wait for a mailed code. The code is derived from it, so it stays inside.
+    LoginId "lgn_";
+    /// A code asked for, or a wrong try.
+    AttemptId "att_";
+    MailId "mai_";
+}
+
+/// An account: a partner (`ptn_`) or a user (`usr_`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccountId(String);
+
+impl AccountId {
+    pub fn partner(at: Time, random: u128) -> AccountId {
+        AccountId(make("ptn_", at, random))
+    }
+
+    pub fn user(at: Time, random: u128) -> AccountId {
+        AccountId(make("usr_", at, random))
+    }
+
+    pub fn from_text(text: impl Into<String>) -> AccountId {
+        AccountId(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AccountId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// An order (`ord_`) or a top-up (`top_`): both are bought the same way and share one table.
@@ -110,7 +143,7 @@ impl fmt::Display for OrderId {
     }
 }
 
-/// An account's short number inside the database. Never shown: `PartnerId` is its public name.
+/// An account's short number inside the database. Never shown: `AccountId` is its public name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountNo(pub i64);
 

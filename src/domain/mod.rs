@@ -1,16 +1,23 @@
 //! The rules of the business, pure: no database, no network, no clock, no serde.
 //! Everything here can be read and tested without the rest of the house.
 
+pub mod account;
 pub mod authorization;
+pub mod checkout;
+pub mod client;
 pub mod country;
+pub mod email;
 pub mod esim;
 pub mod ids;
 pub mod invoice;
 pub mod ledger;
+pub mod login;
 pub mod money;
 pub mod network;
 pub mod order;
 pub mod plan;
 pub mod refusal;
+pub mod search;
 pub mod time;
+pub mod token;
 pub mod transfer;

@@ -42,3 +42,5 @@ pub struct Plan {
 
 /// The price list every partner has at first.
 pub const DEFAULT_PRICE_LIST: &str = "default";
+/// The list that users pay. Its prices are the plans' own retail prices, so nothing is prepared or kept for it.
+pub const RETAIL_PRICE_LIST: &str = "retail";

@@ -18,6 +18,10 @@ pub enum Refusal {
     /// Well-formed JSON with fields that are wrong: all of them at once.
     Invalid(Vec<FieldError>),
     Unauthenticated,
+    /// As `Unauthenticated`, where a bearer token is the key.
+    TokenRequired,
+    OtpInvalid,
+    PersonalTokenOnly,
     InsufficientBalance {
         balance: Usd,
         required: Usd,
@@ -33,6 +37,7 @@ pub enum Refusal {
     OrderNotFound,
     AccountNotFound,
     KeyNotFound,
+    TokenNotFound,
     NotFound,
     Gone,
     MethodNotAllowed,
@@ -70,11 +75,23 @@ pub enum Refusal {
     TooManyInvoices {
         retry_after_secs: u64,
     },
+    TooManyCheckouts {
+        retry_after_secs: u64,
+    },
+    CheckoutEnded,
+    BelowCost {
+        cost: Usd,
+    },
+    CouponInvalid,
     TxNotForInvoice,
     TxFailed,
     TransferAlreadyUsed,
     TransferNotFound,
     TransferNotUnmatched,
+    /// A payer's signature was claimed for another order.
+    SignatureAlreadyUsed,
+    /// The order that a signature is for was paid, or is being paid by another.
+    NothingToPay,
     ChainUnavailable,
     /// A restored backup waits for the operator's word.
     BuyingOnHold,

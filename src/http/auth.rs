@@ -1,10 +1,13 @@
-//! Who calls: the two headers of the partner API, and the client's address behind trusted proxies.
+//! Who calls: the two headers of the partner API, the bearer token of an agent, and the client's address behind
+//! trusted proxies.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
 
@@ -15,6 +18,7 @@ use super::server::Peer;
 use crate::config::Settings;
 use crate::domain::refusal::Refusal;
 use crate::ops::keys::{self, Caller};
+use crate::ops::tokens::{self, Holder};
 
 const KEY: HeaderName = HeaderName::from_static("x-b2b-key");
 const SECRET: HeaderName = HeaderName::from_static("x-b2b-secret");
@@ -58,6 +62,87 @@ impl FromRequestParts<State> for Partner {
             return Err(Refusal::ReadOnlyKey.into());
         }
         Ok(Partner(caller))
+    }
+}
+
+/// A user's agent with a token, within its rate limit.
+pub struct Bearer(Arc<Holder>);
+
+impl Deref for Bearer {
+    type Target = Holder;
+
+    fn deref(&self) -> &Holder {
+        &self.0
+    }
+}
+
+impl FromRequestParts<State> for Bearer {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Bearer, Refused> {
+        let MaybeBearer(holder) = MaybeBearer::from_request_parts(parts, state).await?;
+        Ok(Bearer(holder.ok_or(Refusal::TokenRequired)?))
+    }
+}
+
+/// Where a token is not needed. One that is sent must be good, and without one the limit of the address holds.
+pub struct MaybeBearer(pub Option<Arc<Holder>>);
+
+impl FromRequestParts<State> for MaybeBearer {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<MaybeBearer, Refused> {
+        let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
+        let from = client_address(parts, &state.app.settings);
+        let holder = match bearer(&parts.headers) {
+            Sent::Nothing => {
+                allow(state.limits.by_address(from), &shown)?;
+                return Ok(MaybeBearer(None));
+            }
+            Sent::Token(text) => tokens::authenticate(&state.app, text).await,
+            Sent::Other => Err(Refusal::TokenRequired.into()),
+        };
+        match holder {
+            Ok(holder) => {
+                allow(state.limits.by_token(holder.token.as_str()), &shown)?;
+                Ok(MaybeBearer(Some(holder)))
+            }
+            Err(error) => {
+                // Whoever guesses is held to the limit of his address.
+                allow(state.limits.by_address(from), &shown)?;
+                Err(error.into())
+            }
+        }
+    }
+}
+
+enum Sent<'a> {
+    Nothing,
+    Token(&'a str),
+    Other,
+}
+
+/// `Authorization: Bearer …`; the scheme's case does not count.
+fn bearer(headers: &HeaderMap) -> Sent<'_> {
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    match (sent.next(), sent.next()) {
+        (None, _) => Sent::Nothing,
+        (Some(value), None) => match value.to_str().ok().and_then(|text| text.trim().split_once(' ')) {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Sent::Token(token.trim()),
+            _ => Sent::Other,
+        },
+        (Some(_), Some(_)) => Sent::Other,
+    }
+}
+
+/// Where a request comes from, for limits that are rows.
+pub struct Client(pub IpAddr);
+
+impl FromRequestParts<State> for Client {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Client, Infallible> {
+        Ok(Client(client_address(parts, &state.app.settings)))
     }
 }
 

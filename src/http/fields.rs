@@ -14,12 +14,14 @@ use serde_json::value::RawValue;
 
 use super::problem::Refused;
 use super::server::PATIENCE;
+use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::domain::refusal::{FieldError, Refusal};
 use crate::domain::time::Time;
 use crate::error::Result;
 
 const MAX_BODY: usize = 64 * 1024;
+const EMAIL_CHARS: usize = 254;
 
 /// The raw bytes of a JSON request.
 pub struct JsonBody(Bytes);
@@ -68,7 +70,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
 }
 
 /// 1 to `most` characters, none of them a control character.
-fn printable(text: &str, most: usize) -> bool {
+pub fn printable(text: &str, most: usize) -> bool {
     let length = text.chars().take(most + 1).count();
     (1..=most).contains(&length) && !text.chars().any(char::is_control)
 }
@@ -108,6 +110,31 @@ impl<'a> Fields<'a> {
                 None
             }
         }
+    }
+
+    /// A string of at most so many characters, whatever they are: for what is cleaned afterwards.
+    pub fn free_text(&mut self, field: &str, most: usize) -> Option<String> {
+        let text = serde_json::from_str::<String>(self.raw(field)?);
+        if text.as_ref().is_ok_and(|text| text.chars().count() <= most) {
+            return text.ok();
+        }
+        self.wrong(field, format!("must be a string of at most {most} characters"));
+        None
+    }
+
+    pub fn email(&mut self, field: &str) -> Option<Email> {
+        let email = Email::parse(&self.text(field, EMAIL_CHARS)?);
+        if email.is_none() {
+            self.wrong(field, "must be an email address");
+        }
+        email
+    }
+
+    pub fn required_email(&mut self, field: &str) -> Option<Email> {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        self.email(field)
     }
 
     pub fn required_text(&mut self, field: &str, most: usize) -> String {

@@ -1,4 +1,4 @@
-//! Rate limits, in memory: per key on the partner API, per address elsewhere. Answers say how much is left.
+//! Rate limits, in memory: per key on the partner API, per token for agents, per address elsewhere. Answers say how much is left.
 
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -22,6 +22,7 @@ struct Limit<K: Hash + Eq + Clone> {
 
 pub struct Limits {
     keys: Option<Limit<String>>,
+    tokens: Option<Limit<String>>,
     addresses: Option<Limit<IpAddr>>,
     clock: DefaultClock,
 }
@@ -58,6 +59,7 @@ impl Limits {
     pub fn new(settings: &Settings) -> Limits {
         Limits {
             keys: limit(settings.key_limit),
+            tokens: limit(settings.logins.token_limit),
             addresses: limit(settings.ip_limit),
             clock: DefaultClock::default(),
         }
@@ -65,6 +67,10 @@ impl Limits {
 
     pub fn by_key(&self, key: &String) -> Result<Option<Allowance>, (Refusal, Allowance)> {
         self.check(self.keys.as_ref(), key)
+    }
+
+    pub fn by_token(&self, token: &str) -> Result<Option<Allowance>, (Refusal, Allowance)> {
+        self.check(self.tokens.as_ref(), &token.to_string())
     }
 
     pub fn by_address(&self, address: IpAddr) -> Result<Option<Allowance>, (Refusal, Allowance)> {
@@ -91,8 +97,8 @@ impl Limits {
 
     /// Forgets callers that have been quiet; without this, every address ever seen would be kept.
     pub fn forget_quiet(&self) {
-        if let Some(keys) = &self.keys {
-            keys.limiter.retain_recent();
+        for keyed in [&self.keys, &self.tokens].into_iter().flatten() {
+            keyed.limiter.retain_recent();
         }
         if let Some(addresses) = &self.addresses {
             addresses.limiter.retain_recent();

@@ -1,20 +1,26 @@
 //! The HTTP doors. Every route is on this page; what surrounds every request is in `doorway.rs`.
 
+mod agentic;
 mod auth;
+mod checkout;
 mod deposits;
 mod docs;
 mod doorway;
 mod fields;
 mod limits;
+mod mailed;
 mod openapi;
 mod pages;
 mod partner;
 mod pay;
 mod plans;
 mod problem;
+mod products;
+mod purchase;
 mod sandbox;
 pub mod server;
 mod wire;
+mod x402;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +40,7 @@ use self::auth::Anyone;
 use self::limits::Limits;
 use self::plans::{Shelf, Shelves};
 use self::problem::Refused;
+use self::products::Products;
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::refusal::Refusal;
@@ -47,6 +54,7 @@ pub struct Shared {
     limits: Limits,
     shelves: ArcSwap<Shelves>,
     empty_shelf: Shelf,
+    products: ArcSwap<Products>,
     description: Bytes,
     docs_page: Bytes,
 }
@@ -75,18 +83,34 @@ pub fn router(app: App) -> Router {
         .routes(routes!(partner::top_up))
         .routes(routes!(partner::get_usage))
         .split_for_parts();
+    let (agentic_api, _) = OpenApiRouter::<State>::new()
+        .routes(routes!(agentic::request_otp))
+        .routes(routes!(agentic::verify_otp))
+        .routes(routes!(agentic::list_tokens))
+        .routes(routes!(agentic::revoke_token))
+        .routes(routes!(products::search))
+        .routes(routes!(checkout::open))
+        .routes(routes!(purchase::get))
+        .routes(routes!(purchase::list))
+        .routes(routes!(checkout::wallet))
+        .split_for_parts();
     let description = openapi::complete(description);
     let mut router = partner_api
+        .merge(agentic_api)
         .route("/api/b2b/v1/openapi.json", get(describe))
         .route("/docs", get(docs::page))
         .route("/esim/{token}", get(pages::install))
         .route("/qr/{file}", get(pages::qr))
         .route("/pay/{invoice}", get(pay::page))
+        .route("/not-me/{link}", get(mailed::not_me).post(mailed::silence))
+        .route("/not-me/{link}/undo", post(mailed::unsilence))
+        .route("/revoke-token/{link}", get(mailed::revocation).post(mailed::revoke))
         .route("/style.css", get(pages::style))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready));
     if app.settings.mode == Mode::Sandbox {
         router = router
+            .route("/sandbox/outbox", get(sandbox::outbox))
             .route("/sandbox/usage", post(sandbox::usage))
             .route("/sandbox/supplier", post(sandbox::supplier))
             .route("/sandbox/pay", post(sandbox::pay))
@@ -101,6 +125,7 @@ pub fn router(app: App) -> Router {
         limits: Limits::new(&app.settings),
         shelves: ArcSwap::from_pointee(prepare_shelves(&app)),
         empty_shelf: Shelf::default(),
+        products: ArcSwap::from_pointee(prepare_products(&app)),
         description,
         docs_page,
         app,
@@ -127,6 +152,14 @@ fn prepare_shelves(app: &App) -> Shelves {
     })
 }
 
+fn prepare_products(app: &App) -> Products {
+    let snapshot = app.catalog.borrow().clone();
+    Products::prepare(snapshot).unwrap_or_else(|error| {
+        tracing::error!(%error, "the catalog cannot be searched");
+        Products::default()
+    })
+}
+
 /// Prepares the catalog anew whenever it changed; until that is done, the old one is served.
 async fn keep_shelves(shared: std::sync::Weak<Shared>) {
     let Some(mut changes) = shared.upgrade().map(|shared| shared.app.catalog.subscribe()) else { return };
@@ -135,6 +168,7 @@ async fn keep_shelves(shared: std::sync::Weak<Shared>) {
         let prepared = tokio::task::spawn_blocking(move || {
             let shelves = prepare_shelves(&shared.app);
             shared.shelves.store(Arc::new(shelves));
+            shared.products.store(Arc::new(prepare_products(&shared.app)));
         });
         if prepared.await.is_err() {
             tracing::error!("preparing the catalog panicked; the old one is still served");

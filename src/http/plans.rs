@@ -207,12 +207,18 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn new(json: String) -> Answer {
-        let hash = hex(&Sha256::digest(json.as_bytes())[..16]);
+    pub fn new(json: impl Into<Bytes>) -> Answer {
+        let json = json.into();
+        let hash = hex(&Sha256::digest(&json)[..16]);
         // Weak, because the same catalog goes out plain and compressed.
         let etag =
             HeaderValue::try_from(format!("W/\"{hash}\"")).unwrap_or(HeaderValue::from_static("W/\"\""));
-        Answer { json: Bytes::from(json), etag, gzip: OnceLock::new(), brotli: OnceLock::new() }
+        Answer { json, etag, gzip: OnceLock::new(), brotli: OnceLock::new() }
+    }
+
+    /// Bytes, uncompressed.
+    pub fn len(&self) -> usize {
+        self.json.len()
     }
 
     pub fn respond(&self, request: &HeaderMap) -> Response {

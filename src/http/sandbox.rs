@@ -1,6 +1,6 @@
 //! Sandbox only: play the phone, the supplier, the customer who pays, and the chain. These routes do not exist in live mode.
 
-use axum::extract::State as FromState;
+use axum::extract::{RawQuery, State as FromState};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -8,12 +8,13 @@ use serde::Serialize;
 use super::State;
 use super::auth::Anyone;
 use super::deposits::invoice_id;
-use super::fields::{Fields, JsonBody};
+use super::fields::{Fields, JsonBody, Query};
 use super::problem::Refused;
 use super::wire::{self, CurrencyWord, Money, NetworkWord};
 use crate::domain::esim::{EsimStatus, is_iccid};
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
+use crate::ops::mail;
 use crate::ops::sandbox::{self, ChainMood, ChainOrder, Keep, Means};
 use crate::ops::usage::Report;
 use crate::supplier::sim::Mood;
@@ -60,6 +61,36 @@ pub async fn supplier(
     sandbox::set_mood(&state.app, mood, delay_ms, count).await?;
     let view =
         serde_json::json!({ "success": true, "mode": mood.as_str(), "delayMs": delay_ms, "count": count });
+    Ok((StatusCode::OK, axum::Json(view)).into_response())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MailView {
+    to: String,
+    subject: &'static str,
+    text: String,
+    created_at: String,
+}
+
+/// The mails that would have been sent to an address, newest first: `?email=`.
+pub async fn outbox(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refused> {
+    let mut query = Query::parse(query.as_deref());
+    let email = query.text("email", 254);
+    query.finish()?;
+    let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
+    let shown = |mail: mail::Shown| MailView {
+        to: mail.to.to_string(),
+        subject: mail.subject,
+        text: mail.text,
+        created_at: wire::iso(mail.created_at),
+    };
+    let emails: Vec<MailView> = mail::outbox(&state.app, &email).await?.into_iter().map(shown).collect();
+    let view = serde_json::json!({ "success": true, "emails": emails });
     Ok((StatusCode::OK, axum::Json(view)).into_response())
 }
 

@@ -1,5 +1,6 @@
 //! Work that nobody asked for just now. Each job is safe to run on many instances at once.
 
+mod mail;
 mod recover;
 mod resting;
 mod scan;
@@ -14,6 +15,7 @@ use crate::app::App;
 pub fn start(app: &App, stop: &CancellationToken) {
     app.tasks.spawn(watch::run(app.clone(), stop.clone()));
     app.tasks.spawn(recover::run(app.clone(), stop.clone()));
+    app.tasks.spawn(mail::run(app.clone(), stop.clone()));
     for chain in app.chains.values() {
         app.tasks.spawn(scan::run(app.clone(), chain.clone(), stop.clone()));
         app.tasks.spawn(resting::run(app.clone(), chain.clone(), stop.clone()));

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType};
+use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::error::{Error, Result};
 use crate::store::catalog;
 use crate::store::tx::Tx;
 use crate::supplier::Answer;
 
 /// No single write holds the writer for long: a sync is many small jobs and a last one that publishes.
-const PLANS_PER_JOB: usize = 200;
+const PLANS_PER_JOB: usize = 160;
 /// Catalog jobs have no wallet; they share one lane.
 const LANE: i64 = 0;
 
-/// Everything on sale, by price list. `wholesale` is that list's price.
+/// Everything on sale, by price list. `wholesale` is that list's price. Users pay `retail`, on any list.
 #[derive(Default)]
 pub struct Snapshot {
     pub lists: HashMap<String, Vec<Plan>>,
@@ -32,14 +32,18 @@ pub async fn load(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// The top-ups that fit a coverage, cheapest first.
+/// The top-ups that fit a coverage, cheapest first; `wholesale` is what this list's buyer pays.
 pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
     let snapshot = app.catalog.borrow().clone();
-    let plans = snapshot.lists.get(price_list).map(Vec::as_slice).unwrap_or_default();
+    // Users have no list in memory: every plan knows its retail price.
+    let retail = price_list == RETAIL_PRICE_LIST;
+    let kept = if retail { DEFAULT_PRICE_LIST } else { price_list };
+    let plans = snapshot.lists.get(kept).map(Vec::as_slice).unwrap_or_default();
     let mut found: Vec<Plan> = plans
         .iter()
         .filter(|plan| plan.plan_type == PlanType::Topup && plan.family == family)
         .cloned()
+        .map(|plan| if retail { Plan { wholesale: plan.retail, ..plan } } else { plan })
         .collect();
     found.sort_by(|a, b| a.wholesale.cmp(&b.wholesale).then_with(|| a.code.cmp(&b.code)));
     found

@@ -74,7 +74,7 @@ pub async fn examine(app: &App) -> Result<Vec<Check>> {
     for chain in app.chains.values() {
         checks.push(nodes(app, &**chain).await?);
     }
-    for settler in &app.settler {
+    if let Some(settler) = &app.settler {
         for post in settler.posts.values() {
             checks.push(settling(settler, post).await);
         }
@@ -176,14 +176,21 @@ async fn settling(settler: &Settler, post: &Post) -> Check {
             Some(gas) => {
                 let (purse, least) = post.purse().await?;
                 let coins = |gwei: i64| format!("{}.{:09}", gwei / 1_000_000_000, gwei % 1_000_000_000);
-                format!("; gas key {} holds {}, of at least {}", gas.key.address, coins(purse.gwei), coins(least))
+                format!(
+                    "; gas key {} holds {}, of at least {}",
+                    gas.key.address,
+                    coins(purse.gwei),
+                    coins(least)
+                )
             }
             None => "; a facilitator settles".to_string(),
         };
         let domain = settler.way.check(post).await?;
         Ok(format!("{name} takes {:?} version {:?} by signature{purse}", domain.name, domain.version))
     };
-    let advice = format!("no payment by signature is offered there; see the x402 settings of {name} in docs/operate.md");
+    let advice = format!(
+        "no payment by signature is offered there; see the x402 settings of {name} in docs/operate.md"
+    );
     match tokio::time::timeout(PATIENCE, looked).await {
         Ok(Ok(finding)) => Check::ok("x402", finding),
         Ok(Err(Unfit::Wrong(why))) => Check::fail("x402", format!("{name}: {why}"), advice),

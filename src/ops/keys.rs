@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use super::orders::Buyer;
 use crate::app::App;
 use crate::config::parse_networks;
-use crate::domain::ids::{AccountNo, PartnerId};
+use crate::domain::ids::{AccountId, AccountNo};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ use crate::vault;
 pub struct Caller {
     pub key_id: String,
     pub account: AccountNo,
-    pub partner: PartnerId,
+    pub partner: AccountId,
     pub company: String,
     pub price_list: String,
     pub low_balance: Usd,

@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::cancel;
 use super::deliver::{self, Standing, Turn};
 use crate::app::App;
-use crate::domain::ids::{AccountNo, KeyId, OrderId, PartnerId, secret_text};
+use crate::domain::account::AccountKind;
+use crate::domain::email::Email;
+use crate::domain::ids::{AccountId, AccountNo, KeyId, OrderId, secret_text};
 use crate::domain::ledger::{CreditKind, Entry};
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
@@ -22,7 +24,7 @@ use crate::store::keys::{self, NewKey};
 use crate::store::ledger::{self, Note};
 use crate::store::meta::{self, Version};
 use crate::store::tx::Tx;
-use crate::store::{orders, wallet};
+use crate::store::{orders, users, wallet};
 use crate::vault;
 
 /// Accounts are made one after another; they have no wallet to be keyed by yet.
@@ -45,14 +47,15 @@ pub struct IssuedKey {
 }
 
 pub struct CreatedPartner {
-    pub id: PartnerId,
+    pub id: AccountId,
     pub key: IssuedKey,
 }
 
 pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<CreatedPartner> {
     let now = app.now();
-    let id = PartnerId::new(now, vault::random());
+    let id = AccountId::partner(now, vault::random());
     let account = NewAccount {
+        kind: AccountKind::Partner,
         id: id.clone(),
         name: new.name,
         email: new.email,
@@ -94,7 +97,19 @@ pub async fn account_by_no(app: &App, no: AccountNo) -> Result<Account> {
 }
 
 pub async fn partners(app: &App) -> Result<Vec<Account>> {
+    app.store.snapshot(accounts::partners).await
+}
+
+/// Partners and users.
+pub async fn accounts(app: &App) -> Result<Vec<Account>> {
     app.store.snapshot(accounts::list).await
+}
+
+/// The user with this email.
+pub async fn user(app: &App, email: &Email) -> Result<Account> {
+    let email = email.clone();
+    let found = app.store.read(move |tx| users::find(tx, &email)).await?;
+    Ok(found.ok_or(Refusal::AccountNotFound)?)
 }
 
 #[derive(Default)]
@@ -124,7 +139,12 @@ pub async fn change_partner(app: &App, actor: &str, id: &str, change: PartnerCha
 pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) -> Result<Account> {
     let mut account = account(app, id).await?;
     let no = account.no;
-    let command = if suspended { "partner suspend" } else { "partner resume" };
+    let command = match (account.kind, suspended) {
+        (AccountKind::Partner, true) => "partner suspend",
+        (AccountKind::Partner, false) => "partner resume",
+        (AccountKind::User, true) => "user suspend",
+        (AccountKind::User, false) => "user resume",
+    };
     let note = deed(app, actor, command, account.id.to_string());
     app.store
         .write(no.0, move |tx| {

@@ -9,6 +9,7 @@ use metrics::counter;
 
 use super::deliver;
 use crate::app::App;
+use crate::domain::email::Email;
 use crate::domain::esim::Esim;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::Entry;
@@ -18,7 +19,8 @@ use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
-use crate::store::orders::{self, Asked, Look, Offer, PageFilter, PageQuery};
+use crate::store::offers::{self, Asked, Claimant, Look, Offer};
+use crate::store::orders::{self, PageFilter, PageQuery};
 use crate::store::tx::Tx;
 use crate::store::{Work, claims, wallet};
 
@@ -45,6 +47,8 @@ pub struct Purchase {
     pub max_price: Option<Usd>,
     /// A top-up: the order whose eSIM it fills.
     pub esim_order: Option<OrderId>,
+    /// Who gets a receipt when it is delivered.
+    pub customer_email: Option<Email>,
 }
 
 /// What a buyer gets back.
@@ -130,10 +134,13 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     if buyer.limited || purchase.esim_order.is_some() {
         wallet::lock(tx, buyer.account)?;
     }
-    let look = orders::look(tx, &draft.asks())?;
+    let look = offers::look(tx, &draft.asks())?;
     if let Some(claimed_by) = &look.claimed_by {
-        let earlier =
-            orders::by_id(tx, claimed_by)?.ok_or_else(|| Error::fault("a claim without its order"))?;
+        let earlier = match claimed_by {
+            Claimant::Order(id) => orders::by_id(tx, id)?,
+            Claimant::Checkout(_) => return Err(Refusal::IdempotencyConflict.into()),
+        };
+        let earlier = earlier.ok_or_else(|| Error::fault("a claim without its order"))?;
         return if is_same_request(&earlier, purchase) {
             Ok(Begun::Replay(Box::new(earlier)))
         } else {
@@ -150,7 +157,7 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     if look.balance < offer.price {
         return Err(short.into());
     }
-    let limit = if buyer.limited { orders::daily_limit(tx, &buyer.key_id)? } else { None };
+    let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
     let spent = match limit {
         Some(limit) => {
             let spent = limit.spent_on(now.day()).plus(offer.price);
@@ -165,7 +172,7 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     let entry = Entry::hold(&order.id, order.account, order.price);
     let (number, balance) = orders::hold(tx, &order, &entry)?.ok_or(short)?;
     if let Some(spent) = spent {
-        orders::spend_limit(tx, &buyer.key_id, spent, now.day())?;
+        offers::spend_limit(tx, &buyer.key_id, spent, now.day())?;
     }
     order.seq = (!order.id.is_topup()).then_some(number);
     Ok(Begun::New { order: Box::new(order), balance })
@@ -190,7 +197,7 @@ fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
     }
     let asked: Vec<Asked> = plain.iter().map(|draft| draft.asks()).collect();
     let mut new = Vec::with_capacity(plain.len());
-    for (draft, look) in plain.into_iter().zip(orders::look_all(tx, &asked)?) {
+    for (draft, look) in plain.into_iter().zip(offers::look_all(tx, &asked)?) {
         let accepted =
             offer(&look, draft).and_then(|offer| check_price(offer, &draft.purchase).map(|()| offer));
         if let (None, Ok(offer)) = (&look.claimed_by, accepted) {
@@ -211,9 +218,11 @@ fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
     Ok(group.iter().map(|draft| begun.remove(&draft.id)).collect())
 }
 
-/// The same operation on the same package and eSIM; price limits are not compared.
+/// The same operation on the same package and eSIM for the same customer; price limits are not compared.
 fn is_same_request(earlier: &Order, purchase: &Purchase) -> bool {
-    earlier.package_code == purchase.package_code && earlier.esim_order == purchase.esim_order
+    earlier.package_code == purchase.package_code
+        && earlier.esim_order == purchase.esim_order
+        && earlier.customer_email == purchase.customer_email
 }
 
 /// The plan, if this account can buy it like this.
@@ -268,6 +277,8 @@ fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
         data_mb: offer.data_mb,
         duration_days: offer.duration_days,
         price: offer.price,
+        spot: Usd::ZERO,
+        customer_email: draft.purchase.customer_email.clone(),
         cost: offer.cost,
         supplier: offer.supplier.clone(),
         key_id: draft.buyer.key_id.clone(),

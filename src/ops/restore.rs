@@ -16,7 +16,7 @@ use crate::store::cursors::{self, Cursor};
 use crate::store::meta::{self, Version};
 use crate::store::tx::Tx;
 pub use crate::store::{Location, backup::Unpacked};
-use crate::store::{audit, backup, orders};
+use crate::store::{amounts, audit, backup, orders};
 pub use crate::supplier::Sold;
 use crate::supplier::{Answer, sim};
 
@@ -82,6 +82,8 @@ pub async fn adopt(app: &App, actor: &str) -> Result<Adopted> {
     let now = app.now();
     // First of all: whoever starts a gateway too early must not be able to buy.
     hold(app, actor, "restore").await?;
+    // Amounts that were asked for since the backup may still be paid: nobody else may be asked for them there.
+    app.store.write(LANE, amounts::retire).await?;
     let until = now.plus_days(WATCH_DAYS);
     let watched = watch_again(app, until).await?;
     let mut skipped = Vec::new();

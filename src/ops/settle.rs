@@ -3,6 +3,7 @@
 
 use metrics::counter;
 
+use super::checkout::paid;
 use crate::app::App;
 use crate::chain::{Chain, Mined, Tip, Witness};
 use crate::config::{FinalBy, NetworkSettings};
@@ -48,13 +49,16 @@ pub fn terms(app: &App, chain: &dyn Chain) -> Result<NetworkSettings> {
     found.ok_or_else(|| Error::fault("a chain without settings"))
 }
 
+/// How many blocks a transfer waits for, its own included. A payer who signed for a small sum waits for one: who could
+/// undo it stands to gain too little.
+pub fn confirmations(app: &App, terms: &NetworkSettings, transfer: &Transfer) -> i64 {
+    let quick = transfer.payment_nonce.is_some() && transfer.amount <= app.settings.x402.quick_up_to;
+    if quick { 1 } else { terms.confirmations }
+}
+
 /// Up to which block a transfer of this size counts.
 fn final_up_to(app: &App, terms: &NetworkSettings, transfer: &Transfer, tip: &Tip) -> i64 {
-    // A payer who signed for a small sum gets it in the first block: who could undo that stands to gain too little.
-    if transfer.payment_nonce.is_some() && transfer.amount <= app.settings.x402.quick_up_to {
-        return tip.head.number;
-    }
-    let deep_enough = tip.head.number - terms.confirmations + 1;
+    let deep_enough = tip.head.number - confirmations(app, terms, transfer) + 1;
     let called_final = match terms.final_by {
         FinalBy::Safe => tip.safe,
         FinalBy::Finalized => tip.finalized,
@@ -105,12 +109,23 @@ async fn credit(app: &App, transfer: &Transfer, block_hash: &str) -> Result<()> 
     let (dust, now) = (app.settings.settlement.dust, app.now());
     let (id, hash) = (transfer.id.clone(), block_hash.to_string());
     let lane = transfer.account.map_or(LANE, |account| account.0);
-    let credited = app.store.finish(lane, move |tx| transfers::credit(tx, &id, &hash, dust, now)).await?;
+    let credited = match &transfer.invoice {
+        Some(invoice) if paid::is_checkout(app, invoice).await? => {
+            paid::settle(app, transfer, block_hash).await?
+        }
+        Some(_) | None => {
+            app.store.finish(lane, move |tx| transfers::credit(tx, &id, &hash, dust, now)).await?
+        }
+    };
     let network = transfer.id.network.as_str();
     match credited {
         Some(TransferState::Credited) => {
             tell(network, "credited");
             tracing::info!(transfer = %transfer.id, amount = %transfer.amount, "a deposit was credited");
+        }
+        Some(TransferState::Held) => {
+            tell(network, "held");
+            tracing::info!(transfer = %transfer.id, amount = %transfer.amount, "a checkout was paid");
         }
         Some(_) => {
             tell(network, "unmatched");

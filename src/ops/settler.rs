@@ -97,8 +97,7 @@ impl Settling {
         self.check(app, settler, post).await;
         let Some(turn) = self.take_turn(app, post).await? else { return Ok(Pace::Easy) };
         let (network, now) = (self.network, app.now());
-        let due =
-            app.store.read(move |tx| authorizations::due(tx, network, now, AT_ONCE)).await?;
+        let due = app.store.read(move |tx| authorizations::due(tx, network, now, AT_ONCE)).await?;
         let sender = turn.sender.clone();
         let pending = app.store.read(move |tx| settlements::pending(tx, network, &sender)).await?;
         if due.is_empty() && pending.is_empty() {
@@ -303,7 +302,12 @@ impl Round<'_> {
         if self.app.store.finish(authorization.account.0, write).await? {
             let (network, reason) = (self.turn.network.as_str(), reason.as_str());
             counter!("simgate_authorizations_total", "network" => network, "outcome" => "dead").increment(1);
-            tracing::info!(network, invoice_state = from.as_str(), reason, "a payment by signature came to nothing");
+            tracing::info!(
+                network,
+                invoice_state = from.as_str(),
+                reason,
+                "a payment by signature came to nothing"
+            );
         }
         Ok(())
     }

@@ -1,17 +1,28 @@
 //! Payment by signature: what a checkout asks for, and whether a payment is what was asked for. It is checked against
 //! the stored checkout alone; what the caller brought back of our offer proves nothing. From a claimed signature to
-//! its transfer leads `settler.rs`, from the transfer to the eSIM `settle.rs`, as for everybody else.
+//! its transfer leads `settler.rs`, from the transfer to the eSIM `settle.rs`, as for everybody else; `x402/pay.rs`
+//! is what a payer goes through.
 
+mod pay;
+
+use alloy_primitives::hex;
+
+pub use self::pay::{Outcome, Tender, pay};
+use super::checkout;
+use super::settler::MARGIN_MS;
+use crate::app::App;
 use crate::chain::address;
 use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
+use crate::domain::checkout::Checkout;
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
 use crate::domain::time::Time;
-use crate::ops::settler::MARGIN_MS;
+use crate::error::{Error, Result};
+use crate::store::checkouts;
 use crate::x402::authorization::Domain;
 use crate::x402::settler::Post;
-use crate::x402::wire::{self, Extra, Payment, Requirements};
+use crate::x402::wire::{self, Extra, Payment, PaymentRequired, Requirements, Resource};
 
 /// How long clients let their signatures count.
 const TIMEOUT_SECONDS: u64 = 300;
@@ -28,15 +39,51 @@ pub struct Bill {
     pub amount: Usd,
 }
 
-/// The bill that an authorization was claimed for.
-pub(super) async fn bill_of(_app: &crate::app::App, authorization: &Authorization) -> crate::error::Result<Bill> {
+/// The bill of a checkout.
+async fn bill(app: &App, checkout: &Checkout) -> Result<Bill> {
+    let pay_to = match checkout.network.kind() {
+        AddressKind::Evm => checkout.address.clone(),
+        // A payer who signs is known by the signature, so any address of the house will do.
+        AddressKind::Tron => checkout::house_address(app, AddressKind::Evm).await?,
+    };
     Ok(Bill {
-        invoice: authorization.invoice.clone(),
-        account: authorization.account,
-        order_ref: String::new(),
-        pay_to: authorization.pay_to.clone(),
-        amount: authorization.amount,
+        invoice: checkout.id.clone(),
+        account: checkout.account,
+        order_ref: checkout.order_ref(),
+        pay_to,
+        amount: checkout.amount,
     })
+}
+
+/// The bill that an authorization was claimed for.
+pub(super) async fn bill_of(app: &App, authorization: &Authorization) -> Result<Bill> {
+    let id = authorization.invoice.clone();
+    let found = app.store.read(move |tx| checkouts::by_id(tx, &id)).await?;
+    let checkout = found.ok_or_else(|| Error::fault("an authorization without its checkout"))?;
+    let bill = bill(app, &checkout).await?;
+    Ok(Bill { pay_to: authorization.pay_to.clone(), ..bill })
+}
+
+/// Whether payments by signature can be taken now.
+pub fn is_on(app: &App) -> bool {
+    app.settler.as_ref().is_some_and(|settler| settler.open_posts().next().is_some())
+}
+
+/// Every way to pay a checkout by signature, the cheapest network first; `None` while there is none.
+pub async fn offer(app: &App, checkout: &Checkout, error: &str) -> Result<Option<PaymentRequired>> {
+    let Some(settler) = app.settler.as_ref() else { return Ok(None) };
+    let bill = bill(app, checkout).await?;
+    let accepts: Vec<Requirements> =
+        settler.open_posts().map(|(post, domain)| requirements(post, &domain, &bill)).collect();
+    if accepts.is_empty() {
+        return Ok(None);
+    }
+    let resource = Resource {
+        url: format!("{}/api/agentic/checkout", app.settings.agent_url),
+        description: format!("eSIM: {}", checkout.plan_name),
+        mime_type: "application/json",
+    };
+    Ok(Some(PaymentRequired { version: wire::VERSION, error: error.into(), resource, accepts }))
 }
 
 /// One way to pay a bill.
@@ -63,7 +110,7 @@ fn id_of(post: &Post, payment: &Payment) -> AuthorizationId {
         network: post.network,
         asset: post.asset.clone(),
         payer: address::text(AddressKind::Evm, &payment.permission.from),
-        nonce: alloy_primitives::hex::encode_prefixed(payment.permission.nonce),
+        nonce: hex::encode_prefixed(payment.permission.nonce),
     }
 }
 

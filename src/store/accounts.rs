@@ -2,7 +2,8 @@
 
 use super::tx::{Row, Tx, params, queries};
 use super::{meta, wallet};
-use crate::domain::ids::{AccountNo, PartnerId};
+use crate::domain::account::AccountKind;
+use crate::domain::ids::{AccountId, AccountNo};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::Result;
@@ -12,7 +13,7 @@ macro_rules! select_account {
     ($tail:literal) => {
         concat!(
             "SELECT a.no, a.id, a.name, a.email, a.price_list, a.low_balance, a.created_at,
-                    w.balance, w.suspended, w.placed, w.failed
+                    w.balance, w.suspended, w.placed, w.failed, a.kind
              FROM accounts a JOIN wallets w ON w.account = a.no ",
             $tail
         )
@@ -21,17 +22,20 @@ macro_rules! select_account {
 
 queries! {
     NEXT_NO = "SELECT CAST(COALESCE(MAX(no), 0) AS BIGINT) + 1 FROM accounts";
-    INSERT = "INSERT INTO accounts (no, id, name, email, price_list, low_balance, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    INSERT = "INSERT INTO accounts (no, id, name, email, price_list, low_balance, created_at, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     FIND = select_account!("WHERE a.id = ?1 OR a.email = ?1 ORDER BY a.no LIMIT 1");
+    NO_OF = "SELECT no FROM accounts WHERE id = ?1";
     BY_NO = select_account!("WHERE a.no = ?1");
-    LIST = select_account!("ORDER BY a.no");
+    PARTNERS = select_account!("WHERE a.kind = 'PARTNER' ORDER BY a.no");
+    ALL_ACCOUNTS = select_account!("ORDER BY a.no");
     UPDATE = "UPDATE accounts SET name = ?2, email = ?3, price_list = ?4, low_balance = ?5 WHERE no = ?1";
 }
 
 #[derive(Clone, Debug)]
 pub struct Account {
     pub no: AccountNo,
-    pub id: PartnerId,
+    pub kind: AccountKind,
+    pub id: AccountId,
     pub name: String,
     pub email: Option<String>,
     pub price_list: String,
@@ -45,7 +49,8 @@ pub struct Account {
 
 #[derive(Clone)]
 pub struct NewAccount {
-    pub id: PartnerId,
+    pub kind: AccountKind,
+    pub id: AccountId,
     pub name: String,
     pub email: Option<String>,
     pub price_list: String,
@@ -56,9 +61,9 @@ pub struct NewAccount {
 /// Two processes may pick the same number; the primary key lets one of them win and the other run again.
 pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
     if tx.is_rerun()
-        && let Some(account) = find(tx, new.id.as_str())?
+        && let Some(no) = tx.opt(NO_OF, params![new.id.as_str()], |row| row.int(0))?
     {
-        return Ok(account.no);
+        return Ok(AccountNo(no));
     }
     let no = AccountNo(tx.one(NEXT_NO, &[], |row| row.int(0))?);
     let values = params![
@@ -68,15 +73,19 @@ pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
         new.email.as_deref(),
         &new.price_list,
         new.low_balance,
-        new.created_at
+        new.created_at,
+        new.kind.as_str()
     ];
     tx.execute(INSERT, values)?;
     wallet::create(tx, no)?;
-    meta::bump(tx, meta::Version::Accounts)?;
+    // Instances keep partners in memory; users are looked up when they come.
+    if new.kind == AccountKind::Partner {
+        meta::bump(tx, meta::Version::Accounts)?;
+    }
     Ok(no)
 }
 
-/// By partner id or email.
+/// By id or email.
 pub fn find(tx: &mut Tx, id_or_email: &str) -> Result<Option<Account>> {
     tx.opt(FIND, params![id_or_email], read_account)
 }
@@ -85,8 +94,13 @@ pub fn by_no(tx: &mut Tx, no: AccountNo) -> Result<Option<Account>> {
     tx.opt(BY_NO, params![no], read_account)
 }
 
+pub fn partners(tx: &mut Tx) -> Result<Vec<Account>> {
+    tx.all(PARTNERS, &[], read_account)
+}
+
+/// Partners and users.
 pub fn list(tx: &mut Tx) -> Result<Vec<Account>> {
-    tx.all(LIST, &[], read_account)
+    tx.all(ALL_ACCOUNTS, &[], read_account)
 }
 
 pub fn update(tx: &mut Tx, account: &Account) -> Result<()> {
@@ -104,7 +118,7 @@ pub fn update(tx: &mut Tx, account: &Account) -> Result<()> {
 fn read_account(row: &Row) -> Result<Account> {
     Ok(Account {
         no: AccountNo(row.int(0)?),
-        id: PartnerId::from_text(row.text(1)?),
+        id: AccountId::from_text(row.text(1)?),
         name: row.text(2)?,
         email: row.opt_text(3)?,
         price_list: row.text(4)?,
@@ -114,5 +128,6 @@ fn read_account(row: &Row) -> Result<Account> {
         suspended: row.flag(8)?,
         placed: row.int(9)?,
         failed: row.int(10)?,
+        kind: row.word(11, AccountKind::parse)?,
     })
 }

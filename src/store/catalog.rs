@@ -2,7 +2,7 @@
 
 use super::meta;
 use super::tx::{Tx, params, queries};
-use crate::domain::plan::{Plan, PlanType};
+use crate::domain::plan::{Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::error::Result;
 
 queries! {
@@ -17,10 +17,10 @@ queries! {
     WITHDRAW = "UPDATE plans SET on_sale = 0 WHERE code = ?1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
     ON_SALE = "SELECT p.code, p.name, p.plan_type, p.family, p.countries, p.data_mb, p.duration_days, p.operator, p.cost, x.price, p.retail, x.price_list
-               FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 ORDER BY x.price_list, p.code";
+               FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 AND x.price_list <> 'retail' ORDER BY x.price_list, p.code";
 }
 
-/// Adds or updates a plan, on sale, with its price on one list.
+/// Adds or updates a plan, on sale, with its price on one list and its retail price on the users' list.
 pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, price_list: &str) -> Result<()> {
     let countries = plan.countries.join(",");
     let values = params![
@@ -37,7 +37,8 @@ pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, price_list: &str) -> Result
         plan.retail
     ];
     tx.execute(PUT, values)?;
-    tx.execute(PUT_PRICE, params![price_list, &plan.code, plan.wholesale]).map(drop)
+    tx.execute(PUT_PRICE, params![price_list, &plan.code, plan.wholesale])?;
+    tx.execute(PUT_PRICE, params![RETAIL_PRICE_LIST, &plan.code, plan.retail]).map(drop)
 }
 
 pub fn codes_on_sale(tx: &mut Tx, supplier: &str) -> Result<Vec<String>> {
@@ -58,7 +59,8 @@ pub fn publish(tx: &mut Tx) -> Result<()> {
     meta::bump(tx, meta::Version::Catalog)
 }
 
-/// Everything on sale, by price list; `wholesale` is that list's price.
+/// Everything on sale, by price list; `wholesale` is that list's price. The users' list is left out: its prices are
+/// each plan's `retail`, and a copy of the whole catalog would only fill memory.
 pub fn on_sale(tx: &mut Tx) -> Result<Vec<(String, Plan)>> {
     tx.all(ON_SALE, &[], |row| {
         let plan = Plan {

@@ -2,7 +2,7 @@
 
 use super::meta;
 use super::tx::{Row, Tx, params, queries};
-use crate::domain::ids::{AccountNo, KeyId, PartnerId};
+use crate::domain::ids::{AccountId, AccountNo, KeyId};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::Result;
@@ -12,10 +12,10 @@ queries! {
               VALUES (?1, ?2, ?3, ?4, 0, 0, ?5, ?6, ?7)";
     EXISTS = "SELECT 1 FROM api_keys WHERE id = ?1";
     LIST = "SELECT id, account, daily_limit, ips, read_only, created_at, revoked_at FROM api_keys
-            WHERE CAST(?1 AS BIGINT) IS NULL OR account = ?1 ORDER BY created_at, id";
+            WHERE kind = 'KEY' AND (CAST(?1 AS BIGINT) IS NULL OR account = ?1) ORDER BY created_at, id";
     REVOKE = "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?2) WHERE id = ?1";
     LIVE = "SELECT k.id, k.account, k.secret_hash, k.ips, k.read_only, k.daily_limit, a.id, a.name, a.price_list, a.low_balance
-            FROM api_keys k JOIN accounts a ON a.no = k.account WHERE k.revoked_at IS NULL";
+            FROM api_keys k JOIN accounts a ON a.no = k.account WHERE k.revoked_at IS NULL AND k.kind = 'KEY'";
 }
 
 #[derive(Clone)]
@@ -48,7 +48,7 @@ pub struct LiveKey {
     pub ips: String,
     pub read_only: bool,
     pub has_daily_limit: bool,
-    pub partner: PartnerId,
+    pub partner: AccountId,
     pub company: String,
     pub price_list: String,
     pub low_balance: Usd,
@@ -103,7 +103,7 @@ pub fn live(tx: &mut Tx) -> Result<Vec<LiveKey>> {
             ips: row.text(3)?,
             read_only: row.flag(4)?,
             has_daily_limit: row.opt_int(5)?.is_some(),
-            partner: PartnerId::from_text(row.text(6)?),
+            partner: AccountId::from_text(row.text(6)?),
             company: row.text(7)?,
             price_list: row.text(8)?,
             low_balance: row.usd(9)?,

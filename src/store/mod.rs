@@ -4,19 +4,24 @@
 
 pub mod accounts;
 pub mod addresses;
+pub mod amounts;
 pub mod audit;
 pub mod authorizations;
 pub mod backup;
 pub mod cash;
 pub mod catalog;
+pub mod checkouts;
 pub mod claims;
 pub mod cursors;
 pub mod esims;
 pub mod invoices;
 pub mod keys;
 pub mod ledger;
+pub mod logins;
+pub mod mails;
 pub mod meta;
 pub mod migrate;
+pub mod offers;
 pub mod orders;
 mod postgres;
 mod reader;
@@ -25,8 +30,10 @@ pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
 mod sqlite;
+pub mod tokens;
 pub mod transfers;
 pub mod tx;
+pub mod users;
 pub mod wallet;
 mod writer;
 
@@ -158,23 +165,30 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
     let nouns: &[(&'static str, &'static [(&'static str, Sql)])] = &[
         ("accounts", accounts::ALL),
         ("addresses", addresses::ALL),
+        ("amounts", amounts::ALL),
         ("audit", audit::ALL),
         ("authorizations", authorizations::ALL),
         ("cash", cash::ALL),
         ("catalog", catalog::ALL),
+        ("checkouts", checkouts::ALL),
         ("claims", claims::ALL),
         ("cursors", cursors::ALL),
         ("esims", esims::ALL),
         ("invoices", invoices::ALL),
         ("keys", keys::ALL),
         ("ledger", ledger::ALL),
+        ("logins", logins::ALL),
+        ("mails", mails::ALL),
         ("meta", meta::ALL),
+        ("offers", offers::ALL),
         ("orders", orders::ALL),
         ("reports", reports::ALL),
         ("settlements", settlements::ALL),
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),
+        ("tokens", tokens::ALL),
         ("transfers", transfers::ALL),
+        ("users", users::ALL),
         ("wallet", wallet::ALL),
     ];
     nouns.iter().flat_map(|(noun, all)| all.iter().map(move |(name, sql)| (*noun, *name, *sql))).collect()

@@ -121,7 +121,13 @@ impl Way {
 }
 
 impl Post {
-    pub fn new(network: Network, chain: Arc<Evm>, contract: [u8; 20], asset: String, gas: Option<Gas>) -> Post {
+    pub fn new(
+        network: Network,
+        chain: Arc<Evm>,
+        contract: [u8; 20],
+        asset: String,
+        gas: Option<Gas>,
+    ) -> Post {
         Post { network, chain, asset, contract, gas, offered: ArcSwapOption::empty() }
     }
 

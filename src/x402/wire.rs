@@ -139,8 +139,8 @@ pub fn decode(header: &[u8]) -> Result<Payment, Flaw> {
         return Err(Flaw::Unreadable("is too large"));
     }
     let json = STANDARD.decode(header).map_err(|_| Flaw::Unreadable("must be base64"))?;
-    let raw: RawPayment =
-        serde_json::from_slice(&json).map_err(|_| Flaw::Unreadable("must hold a payment of x402 version 2"))?;
+    let raw: RawPayment = serde_json::from_slice(&json)
+        .map_err(|_| Flaw::Unreadable("must hold a payment of x402 version 2"))?;
     if raw.version != VERSION {
         return Err(Reason::Version.into());
     }

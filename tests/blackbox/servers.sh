@@ -1,5 +1,5 @@
 # Starts and stops the servers under test. Sourced by ./test, which sets tmp and bin.
-pg_url='' pg_user='' pg_programs='' gw_pid='' gw_dir='' gw_log='' gw_env=()
+pg_url='' pg_user='' pg_programs='' mailbox_pid='' gw_pid='' gw_dir='' gw_log='' gw_env=()
 
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
@@ -29,6 +29,25 @@ postgres_start() {
 postgres_stop() {
   [ -z "$pg_programs" ] || as_postgres "$pg_programs/pg_ctl" -D "$tmp/pg/data" -m immediate stop >/dev/null 2>&1
   pg_programs=''
+}
+
+# A mail server that keeps what it gets (mailbox.py); it says where it is when it listens.
+mailbox_start() {
+  local since=$SECONDS
+  "$tools/venv/bin/python" "$bb/mailbox.py" "$tmp/mailbox" >"$tmp/mailbox.told" 2>"$tmp/logs/mailbox.log" &
+  mailbox_pid=$!
+  until grep -q . "$tmp/mailbox.told"; do
+    if [ $((SECONDS - since)) -ge 30 ] || ! kill -0 $mailbox_pid; then
+      tail -n 40 "$tmp/logs/mailbox.log"
+      return 1
+    fi
+    sleep 0.1
+  done
+}
+
+mailbox_stop() {
+  [ -z "$mailbox_pid" ] || { kill "$mailbox_pid" && wait "$mailbox_pid"; } 2>/dev/null
+  mailbox_pid=''
 }
 
 # gateway_start NAME [SETTING=VALUE...]: a gateway in a folder of its own; sets api_url, api_key and api_secret.

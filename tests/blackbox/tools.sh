@@ -13,6 +13,7 @@ install_packages() {
   postgres_programs || missing+=(postgresql)
   command -v curl || missing+=(curl)
   command -v jq || missing+=(jq)
+  command -v openssl || missing+=(openssl)
   # Debian splits pip for new environments off from Python itself.
   python3 -c 'import ensurepip, venv' || missing+=(python3-venv)
   [ ${#missing[@]} != 0 ] || return 0

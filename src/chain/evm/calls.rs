@@ -141,7 +141,9 @@ impl Evm {
         let mut said = Vec::new();
         for node in &self.nodes {
             let answer = match node.call(std::slice::from_ref(&call)).await {
-                Ok(mut answers) => answers.pop().unwrap_or_else(|| Err(RpcError::Unreadable("nothing".into()))),
+                Ok(mut answers) => {
+                    answers.pop().unwrap_or_else(|| Err(RpcError::Unreadable("nothing".into())))
+                }
                 Err(error) => Err(error),
             };
             let now = match answer {

@@ -117,7 +117,11 @@ impl Round<'_> {
             .finish(lane(self.turn.network), move |tx| settlements::replace(tx, &turn, &stored))
             .await?;
         if ours {
-            tracing::info!(network = self.turn.network.as_str(), tx = new.tx_hash, "a settlement offers more for gas");
+            tracing::info!(
+                network = self.turn.network.as_str(),
+                tx = new.tx_hash,
+                "a settlement offers more for gas"
+            );
             self.broadcast(&new).await?;
         }
         Ok(())
@@ -186,9 +190,15 @@ impl Round<'_> {
             Ok((settlements::spent(tx, network, since)?, settlements::spent_on(tx, account, network, since)?))
         };
         let (all, on_account) = self.app.store.read(spent).await?;
-        let over = all.saturating_add(cost) > gas.per_day || on_account.saturating_add(cost) > gas.per_account;
+        let over =
+            all.saturating_add(cost) > gas.per_day || on_account.saturating_add(cost) > gas.per_account;
         if over {
-            tracing::warn!(network = network.as_str(), all, on_account, "a payment would exceed the day's budget for gas");
+            tracing::warn!(
+                network = network.as_str(),
+                all,
+                on_account,
+                "a payment would exceed the day's budget for gas"
+            );
         }
         Ok(over)
     }

@@ -21,7 +21,8 @@ impl Round<'_> {
     /// Writes down that the signature leaves us, and lets it. The answer is awaited by a task of its own.
     pub(super) async fn ask_facilitator(&self, authorization: &Authorization) -> Result<(), Halt> {
         let Some(domain) = self.post.domain() else { return Ok(()) };
-        let requirements = x402::requirements(self.post, &domain, &x402::bill_of(self.app, authorization).await?);
+        let requirements =
+            x402::requirements(self.post, &domain, &x402::bill_of(self.app, authorization).await?);
         let (id, from, now) = (authorization.id.clone(), authorization.state, self.now);
         let write = move |tx: &mut Tx| {
             let ours = authorizations::advance(tx, &id, from, AuthorizationState::Sent, None, now)?;
@@ -43,14 +44,20 @@ impl Round<'_> {
                         arrived(&app, post, &hash, &tip).await
                     };
                     if look.await.is_err() {
-                        tracing::debug!(network = name, "a settled payment is not seen yet; the scanner will find it");
+                        tracing::debug!(
+                            network = name,
+                            "a settled payment is not seen yet; the scanner will find it"
+                        );
                     }
                 }
-                Said::Failed(why) => tracing::warn!(network = name, why, "the facilitator settled no payment"),
+                Said::Failed(why) => {
+                    tracing::warn!(network = name, why, "the facilitator settled no payment")
+                }
                 Said::Doubt(why) => tracing::warn!(network = name, "the facilitator {why}"),
             }
             let (id, until) = (authorization.id.clone(), app.now().plus_millis(PAUSE_MS));
-            let rested = app.store.finish(authorization.account.0, move |tx| authorizations::rest(tx, &id, until));
+            let rested =
+                app.store.finish(authorization.account.0, move |tx| authorizations::rest(tx, &id, until));
             if let Err(error) = rested.await {
                 tracing::debug!(network = name, %error, "a payment is looked at later than it could be");
             }

@@ -1,0 +1,111 @@
+//! `simgate user`: people who signed in with an email. They are made by verifying a code, never by a command.
+
+use clap::Subcommand;
+
+use super::output::{Record, Table, cell};
+use super::{Failure, Outcome};
+use crate::app::App;
+use crate::domain::account::AccountKind;
+use crate::domain::email::Email;
+use crate::domain::refusal::Refusal;
+use crate::error::Error;
+use crate::ops::operator::{self, Account};
+use crate::ops::{accounts, tokens};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// One user with wallet and tokens
+    Show {
+        /// User id or email
+        #[arg(value_name = "ID")]
+        user: String,
+    },
+    /// Stop a user from buying; reading still works
+    Suspend {
+        /// User id or email
+        #[arg(value_name = "ID")]
+        user: String,
+    },
+    /// Let a suspended user buy again
+    Resume {
+        /// User id or email
+        #[arg(value_name = "ID")]
+        user: String,
+    },
+}
+
+pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
+    let record = match command {
+        Command::Show { user } => {
+            let account = named(app, &user).await?;
+            let held = accounts::balance(app, account.no).await?.held;
+            let tokens = tokens::list(app, account.no).await?;
+            details(&account).with("heldUsd", held).with("tokens", table(&tokens))
+        }
+        Command::Suspend { user } => suspend(app, actor, &user, true).await?,
+        Command::Resume { user } => suspend(app, actor, &user, false).await?,
+    };
+    Ok(record.into())
+}
+
+async fn suspend(app: &App, actor: &str, user: &str, suspended: bool) -> Result<Record, Failure> {
+    let account = named(app, user).await?;
+    Ok(details(&operator::set_suspended(app, actor, account.id.as_str(), suspended).await?))
+}
+
+async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {
+    let found = match Email::parse(id_or_email) {
+        Some(email) => operator::user(app, &email).await,
+        None => operator::account(app, id_or_email).await,
+    };
+    match found {
+        Ok(account) if account.kind == AccountKind::User => Ok(account),
+        Ok(_) | Err(Error::Refused(Refusal::AccountNotFound)) => {
+            let message = format!("no user has the id or email {id_or_email:?}");
+            Err(Failure::refused(Refusal::AccountNotFound, message))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn details(account: &Account) -> Record {
+    Record::new()
+        .with("userId", account.id.to_string())
+        .with("email", account.email.clone())
+        .with("balanceUsd", account.balance)
+        .with("suspended", account.suspended)
+        .with("ordersPlaced", account.placed)
+        .with("ordersFailed", account.failed)
+        .with("createdAt", account.created_at)
+}
+
+/// Users as `simgate find` shows them.
+pub fn found<'a>(accounts: impl Iterator<Item = &'a Account>) -> Table {
+    let columns = ["userId", "email", "balanceUsd", "suspended", "ordersPlaced", "createdAt"];
+    let rows = accounts.map(|account| {
+        [
+            cell(account.id.to_string()),
+            cell(account.email.clone()),
+            cell(account.balance),
+            cell(account.suspended),
+            cell(account.placed),
+            cell(account.created_at),
+        ]
+    });
+    Table::new(columns, rows)
+}
+
+fn table(tokens: &[tokens::Token]) -> Table {
+    let columns = ["tokenId", "prefix", "agentName", "dailyLimitUsd", "createdAt", "lastUsedAt"];
+    let rows = tokens.iter().map(|token| {
+        [
+            cell(token.id.to_string()),
+            cell(token.prefix.clone()),
+            cell(token.agent_name.clone()),
+            cell(token.daily_limit),
+            cell(token.created_at),
+            cell(token.last_used_at),
+        ]
+    });
+    Table::new(columns, rows)
+}

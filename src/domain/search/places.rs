@@ -1,0 +1,383 @@
+//! Places in typed text: names and groups first, the longest phrase at each point; then the same with typing errors;
+//! then codes. A word that is also somebody's code counts only where the text shows that it is no word: `it` alone,
+//! `us and canada`, `a trip to IT`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use super::groups::{self, CountrySet, Group};
+use super::names;
+use super::text::{Token, edits, words_of};
+use crate::domain::country::{self, Country};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Country(&'static Country),
+    Group(&'static Group),
+    World,
+    /// Known by name, but sold by nobody.
+    Unsold,
+}
+
+impl Place {
+    /// None for the world: it has no list.
+    pub fn countries(&self) -> CountrySet {
+        match self {
+            Place::Country(country) => CountrySet::of([country.code]),
+            Place::Group(group) => group.countries(),
+            Place::World | Place::Unsold => CountrySet::default(),
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Place::Country(country) => country.name,
+            Place::Group(group) => group.name,
+            Place::World => "World",
+            Place::Unsold => "Unsold",
+        }
+    }
+}
+
+/// A name as it is compared with misspelt ones.
+struct Name {
+    words: Vec<String>,
+    joined: String,
+    letters: u32,
+    /// The usual name before other names.
+    is_usual: bool,
+    place: Place,
+}
+
+struct Gazetteer {
+    /// By words with spaces between them, and without spaces.
+    exact: HashMap<String, Place>,
+    names: Vec<Name>,
+    codes: HashMap<String, Place>,
+    prose_codes: HashSet<&'static str>,
+    abbreviations: HashSet<&'static str>,
+    ordinary: HashSet<&'static str>,
+    ordinary_places: HashSet<&'static str>,
+}
+
+static GAZETTEER: LazyLock<Gazetteer> = LazyLock::new(Gazetteer::collect);
+/// No name has more words than this.
+const LONGEST_NAME: usize = 6;
+
+/// Which letters occur. An edit changes at most two of them, so this rules out most names at once.
+fn letters(word: &str) -> u32 {
+    word.bytes().fold(0, |seen, b| seen | 1 << (if b.is_ascii_lowercase() { b - b'a' } else { 26 }))
+}
+
+/// How many typing errors are forgiven in a word of so many letters.
+fn forgiven(letters: usize) -> usize {
+    match letters {
+        0..=3 => 0,
+        4..=7 => 1,
+        _ => 2,
+    }
+}
+
+fn misspelt(typed: &str, name: &str) -> Option<usize> {
+    let shorter = typed.chars().count().min(name.chars().count());
+    edits(typed, name, forgiven(shorter))
+}
+
+impl Gazetteer {
+    fn collect() -> Gazetteer {
+        let listed = |text: &'static str| text.split_whitespace().collect::<HashSet<_>>();
+        let mut gazetteer = Gazetteer {
+            exact: HashMap::new(),
+            names: Vec::new(),
+            codes: HashMap::new(),
+            prose_codes: listed(names::PROSE_CODES),
+            abbreviations: listed(names::ABBREVIATIONS),
+            ordinary: listed(names::ORDINARY),
+            ordinary_places: listed(names::ORDINARY_PLACES),
+        };
+        for (country, long_code) in country::ALL.iter().zip(names::LONG_CODES.split_whitespace()) {
+            let place = Place::Country(country);
+            gazetteer.codes.insert(country.code.to_lowercase(), place);
+            gazetteer.codes.insert(long_code.to_lowercase(), place);
+            gazetteer.add(country.name, country.aliases, place);
+        }
+        for (code, more) in names::MORE {
+            if let Some(country) = country::by_code(code) {
+                more.iter().for_each(|name| gazetteer.add_name(name, false, Place::Country(country)));
+            }
+        }
+        for group in groups::ALL {
+            gazetteer.add(group.name, group.aliases, Place::Group(group));
+        }
+        groups::WORLD.iter().for_each(|name| gazetteer.add_name(name, true, Place::World));
+        groups::UNSOLD.iter().for_each(|name| gazetteer.add_name(name, true, Place::Unsold));
+        gazetteer
+    }
+
+    fn add(&mut self, name: &str, aliases: &[&str], place: Place) {
+        self.add_name(name, true, place);
+        aliases.iter().for_each(|alias| self.add_name(alias, false, place));
+    }
+
+    fn add_name(&mut self, name: &str, is_usual: bool, place: Place) {
+        let words = words_of(name);
+        let joined = words.concat();
+        self.exact.entry(words.join(" ")).or_insert(place);
+        self.exact.entry(joined.clone()).or_insert(place);
+        // Four capitals are an abbreviation; "mean" is not a misspelt "MENA".
+        let is_abbreviation = name.chars().all(char::is_uppercase);
+        if joined.chars().count() > 3 && !is_abbreviation {
+            self.names.push(Name { letters: letters(&joined), words, joined, is_usual, place });
+        }
+    }
+
+    /// The place whose name is nearest to these words, if they can be a misspelling of it.
+    fn nearest(&self, typed: &[&str]) -> Option<Place> {
+        let joined = typed.concat();
+        let seen = letters(&joined);
+        let length = joined.chars().count();
+        let most = forgiven(length) as u32;
+        if most == 0 {
+            return None;
+        }
+        let near = self.names.iter().filter(|name| (name.letters ^ seen).count_ones() <= 2 * most);
+        let found = near.filter_map(|name| {
+            let distance = match typed {
+                [word] => misspelt(word, &name.joined)?,
+                // Word by word: "north korea" is two edits from "south korea", but "north" is no "south".
+                _ if typed.len() == name.words.len() => {
+                    let each = typed.iter().zip(&name.words).map(|(typed, word)| match *typed == word {
+                        true => Some(0),
+                        false if self.ordinary.contains(typed) => None,
+                        false => misspelt(typed, word),
+                    });
+                    each.sum::<Option<usize>>().filter(|sum| *sum <= most as usize)?
+                }
+                _ => return None,
+            };
+            // Letters are left out more often than added: of two names equally near, the longer.
+            Some(((distance, !name.is_usual, usize::MAX - name.joined.len(), &name.joined), name.place))
+        });
+        found.min_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, place)| place)
+    }
+}
+
+/// The text while its places are being read.
+struct Reader<'a> {
+    gazetteer: &'static Gazetteer,
+    tokens: &'a [Token],
+    used: &'a mut [bool],
+    found: Vec<(usize, Place)>,
+}
+
+/// Reads every place, in the order of the text, each once. `used` says which tokens are something else.
+pub fn read(tokens: &[Token], used: &mut [bool]) -> Vec<Place> {
+    let mut reader = Reader { gazetteer: &GAZETTEER, tokens, used, found: Vec::new() };
+    reader.names(Reader::exact_name);
+    reader.names(Reader::misspelt_name);
+    reader.codes();
+    reader.found.sort_by_key(|(at, _)| *at);
+    let mut places: Vec<Place> = Vec::new();
+    for (_, place) in reader.found {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    // "The best in the world for Japan" is about Japan.
+    if places.iter().any(|place| *place != Place::World) {
+        places.retain(|place| *place != Place::World);
+    }
+    places
+}
+
+impl<'a> Reader<'a> {
+    fn free(&self, at: usize) -> Option<&'a str> {
+        match &self.tokens.get(at)? {
+            Token::Word(word) if !self.used[at] => Some(&word.text),
+            _ => None,
+        }
+    }
+
+    /// The free words from here on, as many as a name may have.
+    fn window(&self, at: usize) -> Vec<&'a str> {
+        (at..at + LONGEST_NAME).map_while(|at| self.free(at)).collect()
+    }
+
+    fn names(&mut self, look: impl Fn(&Reader<'a>, &[&str]) -> Option<Place>) {
+        let mut at = 0;
+        while at < self.tokens.len() {
+            let window = self.window(at);
+            let match_here =
+                (1..=window.len()).rev().find_map(|length| Some((length, look(self, &window[..length])?)));
+            match match_here {
+                Some((length, place)) => {
+                    self.found.push((at, place));
+                    self.used[at..at + length].fill(true);
+                    at += length;
+                }
+                None => at += 1,
+            }
+        }
+    }
+
+    fn exact_name(&self, words: &[&str]) -> Option<Place> {
+        match words {
+            [word] if self.is_prose(word) => None,
+            _ => self.gazetteer.exact.get(&words.join(" ")).copied(),
+        }
+    }
+
+    fn misspelt_name(&self, words: &[&str]) -> Option<Place> {
+        match words {
+            [word] if self.is_prose(word) || self.gazetteer.ordinary.contains(word) || unit_like(word) => {
+                None
+            }
+            _ => self.gazetteer.nearest(words),
+        }
+    }
+
+    fn codes(&mut self) {
+        let meant: Vec<(usize, Place)> = (0..self.tokens.len())
+            .filter_map(|at| {
+                let place = self.code_or_ordinary(self.free(at)?)?;
+                self.is_meant(at).then_some((at, place))
+            })
+            .collect();
+        meant.iter().for_each(|(at, _)| self.used[*at] = true);
+        self.found.extend(meant);
+    }
+
+    fn code_or_ordinary(&self, word: &str) -> Option<Place> {
+        match self.gazetteer.ordinary_places.contains(word) {
+            true => self.gazetteer.exact.get(word).copied(),
+            false => self.gazetteer.codes.get(word).copied(),
+        }
+    }
+
+    /// Words that mean something else in most texts.
+    fn is_prose(&self, word: &str) -> bool {
+        self.gazetteer.abbreviations.contains(word)
+            || self.gazetteer.prose_codes.contains(word)
+            || self.gazetteer.ordinary_places.contains(word)
+    }
+
+    /// Whether a free word that may be a place is meant as one.
+    fn is_meant(&self, at: usize) -> bool {
+        let Token::Word(word) = &self.tokens[at] else { return false };
+        if self.is_border(at) {
+            return false;
+        }
+        let text = word.text.as_str();
+        let is_abbreviation = self.gazetteer.abbreviations.contains(text);
+        if !self.is_prose(text) {
+            // "the 4th" is no Thailand.
+            return at == 0 || !matches!(self.tokens[at - 1], Token::Number(_));
+        }
+        (word.is_shouted && !is_abbreviation)
+            || self.is_listed(at)
+            || (text == "us" && self.is_country_us(at))
+    }
+
+    /// The word stands alone between commas and "and"s, and so does everything else that is not a place.
+    fn is_listed(&self, at: usize) -> bool {
+        let (mut words, mut free, mut ours) = (0, 0, false);
+        for place in 0..=self.tokens.len() {
+            if place == self.tokens.len() || self.is_border(place) {
+                if free > 0 && words > 1 || (ours && words != 1) {
+                    return false;
+                }
+                (words, free, ours) = (0, 0, false);
+                continue;
+            }
+            ours |= place == at;
+            if let Token::Word(word) = &self.tokens[place] {
+                let is_free = !self.used[place];
+                let is_place = self.found.iter().any(|(at, _)| *at == place);
+                words += usize::from(is_free || is_place);
+                free += usize::from(is_free);
+                if is_free && self.code_or_ordinary(&word.text).is_none() {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn is_border(&self, at: usize) -> bool {
+        match self.tokens.get(at) {
+            Some(Token::Break) => true,
+            Some(Token::Word(word)) => {
+                !self.used[at]
+                    && matches!(word.text.as_str(), "and" | "or" | "plus" | "y" | "e" | "und" | "then")
+            }
+            _ => false,
+        }
+    }
+
+    /// "esim for us", "us and canada": nothing else in the text needs a pronoun.
+    fn is_country_us(&self, at: usize) -> bool {
+        let others = (0..self.tokens.len()).filter(|other| *other != at && !self.is_border(*other));
+        let mut words = others.filter_map(|other| self.free(other));
+        let beside = |word: &str| names::BESIDE_US.split_whitespace().any(|known| known == word);
+        let is_joined =
+            self.is_border(at + 1) || at.checked_sub(1).is_some_and(|before| self.is_border(before));
+        words.all(beside) && (self.found.is_empty() || is_joined)
+    }
+}
+
+/// A unit without its number, as in "how many gigs", is no misspelt place.
+fn unit_like(word: &str) -> bool {
+    matches!(
+        word,
+        "gigs" | "giga" | "megs" | "days" | "week" | "weeks" | "month" | "months" | "year" | "dollars"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_codes_belong_to_the_countries() {
+        let codes: Vec<&str> = names::LONG_CODES.split_whitespace().collect();
+        assert_eq!(codes.len(), country::ALL.len());
+        assert_eq!(codes.iter().collect::<HashSet<_>>().len(), codes.len());
+        for (code, long) in [
+            ("DE", "DEU"),
+            ("JP", "JPN"),
+            ("MX", "MEX"),
+            ("KM", "COM"),
+            ("ZW", "ZWE"),
+            ("SE", "SWE"),
+            ("PL", "POL"),
+        ] {
+            let at = country::ALL.iter().position(|country| country.code == code).unwrap();
+            assert_eq!(codes[at], long);
+        }
+    }
+
+    /// The first owner of a name would silently keep it.
+    #[test]
+    fn no_name_is_given_twice() {
+        let mut owners: HashMap<String, Place> = HashMap::new();
+        for name in &GAZETTEER.names {
+            let owner = owners.entry(name.words.join(" ")).or_insert(name.place);
+            assert_eq!(*owner, name.place, "{}", name.joined);
+            assert!(name.words.len() <= LONGEST_NAME, "{}", name.joined);
+            assert_eq!(GAZETTEER.exact.get(&name.joined), Some(&name.place), "{}", name.joined);
+        }
+        for (code, _) in names::MORE {
+            assert!(country::by_code(code).is_some(), "{code}");
+        }
+    }
+
+    #[test]
+    fn ordinary_words_are_no_names() {
+        for word in &GAZETTEER.ordinary {
+            assert!(!GAZETTEER.exact.contains_key(*word), "{word}");
+        }
+        for word in &GAZETTEER.ordinary_places {
+            assert!(GAZETTEER.exact.contains_key(*word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Mail: queued with the deed it tells of, written out and sent afterwards, tried again with growing pauses for a
+//! day. A row never holds a code: the text is made when it is sent, or, in a sandbox without a mail server, when it
+//! is looked at.
+
+use std::time::Duration;
+
+use metrics::{counter, gauge};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::install;
+use crate::app::App;
+use crate::domain::email::Email;
+use crate::domain::ids::{LoginId, MailId, OrderId};
+use crate::domain::login::DAY_MS;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+pub use crate::mail::{Letter, News};
+use crate::mail::{Note, Trouble, Written};
+use crate::store::logins;
+use crate::store::mails::{self, Mail, NewMail};
+use crate::store::tx::Tx;
+use crate::vault;
+
+/// Mails have no wallet; they share one lane.
+const LANE: i64 = 0;
+const AT_ONCE: i64 = 32;
+/// Longer than a try may take: nobody else sends a mail meanwhile.
+const HOLD_MS: i64 = 60_000;
+const PATIENCE: Duration = Duration::from_secs(45);
+/// How long to wait after each try that failed; the last pause repeats.
+const PAUSES_MS: [i64; 8] = [5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000];
+/// So many rows are forgotten in one write.
+const FORGET_AT_ONCE: i64 = 150;
+const SHOWN: i64 = 100;
+
+pub const NOT_ME: &str = "not-me";
+pub const REVOKE: &str = "revoke-token";
+
+/// A mail's name and time, made before the write that queues it: a job makes up neither.
+#[derive(Clone)]
+pub struct Slip {
+    id: MailId,
+    at: Time,
+}
+
+pub fn slip(app: &App) -> Slip {
+    let at = app.now();
+    Slip { id: MailId::new(at, vault::random()), at }
+}
+
+/// Queues a mail in the write it tells of. It is of no use after `until`, and after a day in any case. Call `wake`
+/// when the write is done.
+pub fn queue(tx: &mut Tx, slip: &Slip, to: &Email, letter: &Letter, until: Option<Time>) -> Result<()> {
+    let data = serde_json::to_string(letter).map_err(Error::fault)?;
+    let a_day = slip.at.plus_millis(DAY_MS);
+    let drop_at = until.map_or(a_day, |until| until.min(a_day));
+    let new = NewMail { id: &slip.id, to, kind: letter.kind(), data: &data, created_at: slip.at, drop_at };
+    mails::queue(tx, &new)
+}
+
+/// Something was queued: send it now rather than at the next look.
+pub fn wake(app: &App) {
+    app.mail_now.notify_one();
+}
+
+/// Writes a mail out, with the code and the links that are stored nowhere.
+fn write(app: &App, mail: &Mail) -> Result<Written> {
+    let letter: Letter = serde_json::from_str(&mail.data).map_err(Error::fault)?;
+    let link = |purpose: &'static str, matter: &str| {
+        format!("{}/{purpose}/{}", app.settings.checkout_url, app.vault.links.seal(purpose, matter))
+    };
+    let written = match &letter {
+        Letter::Code { login, long } => {
+            let code = app.vault.codes.code(&LoginId::from_text(login), *long);
+            let not_me_url = link(NOT_ME, &format!("{}\n{}", mail.created_at.micros(), mail.to));
+            Note::Code { code: &code, not_me_url }.write()
+        }
+        Letter::NewToken { token, prefix, agent_name, made } => {
+            let made = readable(*made);
+            Note::NewToken { prefix, agent_name, made: &made, revoke_url: link(REVOKE, token) }.write()
+        }
+        Letter::Receipt { order, order_ref, plan_name, amount } => {
+            let install_url = install::page_url(app, &OrderId::from_text(order));
+            Note::Receipt { order_ref, plan_name, amount, install_url }.write()
+        }
+        Letter::Checkout { news, order_ref, plan_name, amount } => {
+            Note::Checkout { news: *news, order_ref, plan_name, amount }.write()
+        }
+        Letter::Credited { amount } => Note::Credited { amount }.write(),
+    };
+    written.map_err(Error::fault)
+}
+
+fn readable(micros: i64) -> String {
+    jiff::Timestamp::from_microsecond(micros).unwrap_or_default().strftime("%-d %B %Y, %H:%M UTC").to_string()
+}
+
+/// Begins to send what is due, beside what is being sent: one slow mail must not hold up a code.
+pub async fn round(app: &App, sending: &mut JoinSet<Result<()>>) -> Result<()> {
+    if app.mailer.is_none() {
+        return Ok(());
+    }
+    while let Some(sent) = sending.try_join_next() {
+        sent.map_err(Error::fault)??;
+    }
+    let room = AT_ONCE - sending.len() as i64;
+    let now = app.now();
+    let (due, late) = app
+        .store
+        .read(move |tx| Ok((mails::due(tx, now, room)?, mails::waiting(tx, now.plus_millis(-HOLD_MS))?)))
+        .await?;
+    gauge!("simgate_mails_late").set(late as f64);
+    for mail in due {
+        sending.spawn(send(app.clone(), mail));
+    }
+    Ok(())
+}
+
+async fn send(app: App, mail: Mail) -> Result<()> {
+    let (id, seen, now) = (mail.id.clone(), mail.next_try, app.now());
+    let held_until = now.plus_millis(HOLD_MS);
+    if !app.store.finish(LANE, move |tx| mails::hold(tx, &id, seen, held_until)).await? {
+        return Ok(());
+    }
+    if mail.drop_at <= now || !is_wanted(&app, &mail).await? {
+        counter!("simgate_mails_total", "outcome" => "dropped").increment(1);
+        return remove(&app, mail.id).await;
+    }
+    let Some(mailer) = &app.mailer else { return Ok(()) };
+    let tried = timeout(PATIENCE, mailer.send(mail.id.as_str(), &mail.to, write(&app, &mail)?)).await;
+    let (to, tries) = (mail.to.masked(), mail.tries + 1);
+    match tried.unwrap_or_else(|_| Err(Trouble::Later("the mail server does not answer".into()))) {
+        Ok(()) => {
+            counter!("simgate_mails_total", "outcome" => "sent").increment(1);
+            remove(&app, mail.id).await
+        }
+        Err(Trouble::Never(why)) => {
+            counter!("simgate_mails_total", "outcome" => "refused").increment(1);
+            tracing::warn!(to, why, "a mail was refused and is not sent again");
+            remove(&app, mail.id).await
+        }
+        Err(Trouble::Later(why)) => {
+            counter!("simgate_mails_total", "outcome" => "postponed").increment(1);
+            let pause = PAUSES_MS[(mail.tries as usize).min(PAUSES_MS.len() - 1)];
+            let again = app.now().plus_millis(pause);
+            tracing::warn!(to, why, tries, "a mail could not be sent; trying again");
+            let id = mail.id;
+            app.store.finish(LANE, move |tx| mails::postpone(tx, &id, held_until, again)).await
+        }
+    }
+}
+
+/// A code that can no longer be used is not worth a mail.
+async fn is_wanted(app: &App, mail: &Mail) -> Result<bool> {
+    let letter: Letter = serde_json::from_str(&mail.data).map_err(Error::fault)?;
+    match letter {
+        Letter::Code { login, .. } => {
+            let (login, now) = (LoginId::from_text(login), app.now());
+            app.store.read(move |tx| logins::is_open(tx, &login, now)).await
+        }
+        Letter::NewToken { .. }
+        | Letter::Receipt { .. }
+        | Letter::Checkout { .. }
+        | Letter::Credited { .. } => Ok(true),
+    }
+}
+
+async fn remove(app: &App, id: MailId) -> Result<()> {
+    app.store.finish(LANE, move |tx| mails::remove(tx, &id)).await
+}
+
+/// Forgets logins, attempts and mails after a day.
+pub async fn forget_old(app: &App) -> Result<()> {
+    let now = app.now();
+    let before = now.plus_millis(-DAY_MS);
+    let mut more = true;
+    while more {
+        more = app
+            .store
+            .write(LANE, move |tx| {
+                let logins = logins::forget(tx, before, now, FORGET_AT_ONCE)?;
+                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins)
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+/// A mail as the sandbox shows it.
+pub struct Shown {
+    pub to: Email,
+    pub subject: &'static str,
+    pub text: String,
+    pub created_at: Time,
+}
+
+/// The mails to an address that were not sent because there is no mail server, newest first.
+pub async fn outbox(app: &App, email: &str) -> Result<Vec<Shown>> {
+    let email = email.trim().to_lowercase();
+    let since = app.now().plus_millis(-DAY_MS);
+    let found = app.store.read(move |tx| mails::to(tx, &email, since, SHOWN)).await?;
+    let show = |mail: Mail| {
+        let Written { subject, text, .. } = write(app, &mail)?;
+        Ok(Shown { to: mail.to, subject, text, created_at: mail.created_at })
+    };
+    found.into_iter().map(show).collect()
+}

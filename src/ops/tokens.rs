@@ -1,0 +1,194 @@
+//! Bearer tokens: who holds one, what its owner sees, and how it ends. A token is looked up by its hash and kept for
+//! half a second, so that a revocation counts everywhere within one.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::mail::REVOKE;
+use super::orders::Buyer;
+use crate::app::App;
+use crate::domain::email::Email;
+use crate::domain::ids::{AccountId, AccountNo, TokenId};
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::domain::token::{self, TokenKind};
+use crate::error::{Error, Result};
+pub use crate::store::tokens::Token;
+use crate::store::tokens::{self, LiveToken};
+use crate::vault;
+
+const KEPT_MS: i64 = 500;
+const _: () = assert!(KEPT_MS * 2 <= 1_000, "a revocation counts everywhere within a second");
+/// More than this are not worth the memory: then all are looked up again.
+const MOST_KEPT: usize = 10_000;
+/// That a token is in use is written down once in so long.
+const NOTED_EVERY_MS: i64 = 60_000;
+
+/// A user as a request needs to know it.
+#[derive(Debug)]
+pub struct Holder {
+    pub token: TokenId,
+    pub kind: TokenKind,
+    pub account: AccountNo,
+    pub user: AccountId,
+    pub email: Email,
+    pub agent_name: String,
+    pub price_list: String,
+    limited: bool,
+    expires_at: Option<Time>,
+    noted: AtomicI64,
+    looked_up: Time,
+}
+
+impl Holder {
+    pub fn buyer(&self) -> Buyer {
+        Buyer {
+            account: self.account,
+            key_id: self.token.to_string(),
+            price_list: self.price_list.clone(),
+            limited: self.limited,
+        }
+    }
+
+    /// Session tokens come from a chat and end by themselves; they must not make or end others.
+    pub fn require_personal(&self) -> Result<()> {
+        match self.kind {
+            TokenKind::Personal => Ok(()),
+            TokenKind::Session => Err(Refusal::PersonalTokenOnly.into()),
+        }
+    }
+}
+
+/// Tokens seen in the last half second.
+#[derive(Default)]
+pub struct Seen {
+    holders: Mutex<HashMap<[u8; 32], Arc<Holder>>>,
+}
+
+/// Who holds this token. What cannot be one of ours costs no look into the database.
+pub async fn authenticate(app: &App, text: &str) -> Result<Arc<Holder>> {
+    if !token::is_well_formed(text) {
+        return Err(Refusal::TokenRequired.into());
+    }
+    let (hash, now) = (vault::hash_secret(text), app.now());
+    let kept = app.tokens.holders.lock().map_err(Error::fault)?.get(&hash).cloned();
+    // A clock that was set back must not keep a token for longer.
+    let fresh = |holder: &Arc<Holder>| (holder.looked_up.micros() - now.micros()).abs() < KEPT_MS * 1_000;
+    let holder = match kept.filter(fresh) {
+        Some(holder) => holder,
+        None => look_up(app, hash, now).await?,
+    };
+    if holder.expires_at.is_some_and(|end| end <= now) {
+        return Err(Refusal::TokenRequired.into());
+    }
+    note_use(app, &holder, now);
+    Ok(holder)
+}
+
+async fn look_up(app: &App, hash: [u8; 32], now: Time) -> Result<Arc<Holder>> {
+    let found = app.store.read(move |tx| tokens::by_hash(tx, &hash)).await?;
+    let mut kept = app.tokens.holders.lock().map_err(Error::fault)?;
+    let Some(LiveToken {
+        id,
+        account,
+        kind,
+        has_daily_limit,
+        agent_name,
+        last_used_at,
+        expires_at,
+        user,
+        email,
+        price_list,
+    }) = found
+    else {
+        kept.remove(&hash);
+        return Err(Refusal::TokenRequired.into());
+    };
+    let holder = Arc::new(Holder {
+        token: id,
+        kind,
+        account,
+        user,
+        email,
+        agent_name,
+        price_list,
+        limited: has_daily_limit,
+        expires_at,
+        noted: AtomicI64::new(last_used_at.map_or(0, Time::micros)),
+        looked_up: now,
+    });
+    if kept.len() >= MOST_KEPT {
+        kept.clear();
+    }
+    kept.insert(hash, holder.clone());
+    Ok(holder)
+}
+
+/// Beside the request, which does not wait for it.
+fn note_use(app: &App, holder: &Arc<Holder>, now: Time) {
+    let noted = holder.noted.load(Ordering::Relaxed);
+    if now.micros() - noted < NOTED_EVERY_MS * 1_000 {
+        return;
+    }
+    let first = holder.noted.compare_exchange(noted, now.micros(), Ordering::Relaxed, Ordering::Relaxed);
+    if first.is_ok() {
+        let (app, id, lane) = (app.clone(), holder.token.clone(), holder.account.0);
+        app.tasks.clone().spawn(async move {
+            let since = now.plus_millis(-NOTED_EVERY_MS);
+            let noted = app.store.write(lane, move |tx| tokens::used(tx, &id, now, since)).await;
+            if let Err(error) = noted {
+                tracing::debug!(%error, "a use could not be noted");
+            }
+        });
+    }
+}
+
+/// The personal tokens of an account, newest first.
+pub async fn list(app: &App, account: AccountNo) -> Result<Vec<Token>> {
+    app.store.read(move |tx| tokens::of_account(tx, account)).await
+}
+
+/// Ends a token of this account; purchases that it began go on.
+pub async fn revoke(app: &App, account: AccountNo, id: &TokenId) -> Result<()> {
+    let (id, now) = (id.clone(), app.now());
+    let ended = id.clone();
+    let found = app
+        .store
+        .write(account.0, move |tx| {
+            let owned = tokens::by_id(tx, &id)?.is_some_and(|token| token.account == account);
+            Ok(owned && tokens::revoke(tx, &id, now)?)
+        })
+        .await?;
+    forget(app, &ended)?;
+    if found { Ok(()) } else { Err(Refusal::TokenNotFound.into()) }
+}
+
+/// Here it counts at once; elsewhere when its half second is over.
+fn forget(app: &App, id: &TokenId) -> Result<()> {
+    app.tokens.holders.lock().map_err(Error::fault)?.retain(|_, holder| holder.token != *id);
+    Ok(())
+}
+
+/// The token that a mailed link would end; `None` when it has been. Looking does not act.
+pub async fn of_link(app: &App, link: &str) -> Result<Option<Token>> {
+    let id = opened(app, link)?;
+    app.store.read(move |tx| tokens::by_id(tx, &id)).await
+}
+
+/// Ends the token of a mailed link. Doing it again changes nothing.
+pub async fn revoke_by_link(app: &App, link: &str) -> Result<()> {
+    match of_link(app, link).await? {
+        Some(token) => match revoke(app, token.account, &token.id).await {
+            // Somebody was faster, and that is what was wanted.
+            Err(Error::Refused(Refusal::TokenNotFound)) => Ok(()),
+            other => other,
+        },
+        None => Ok(()),
+    }
+}
+
+fn opened(app: &App, link: &str) -> Result<TokenId> {
+    let id = app.vault.links.open(REVOKE, link).ok_or(Refusal::NotFound)?;
+    Ok(TokenId::from_text(id))
+}

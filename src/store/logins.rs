@@ -1,0 +1,190 @@
+//! Logins and what limits them. Every limit is a sum over rows, so it holds over restarts and on all instances;
+//! whoever decides takes `lock` first. Codes are not here: they follow from a login's id and the server secret.
+
+use super::tx::{Tx, params, queries};
+use crate::domain::email::Email;
+use crate::domain::ids::{AttemptId, LoginId};
+use crate::domain::login::{Door, Limit, MOST_WRONG};
+use crate::domain::time::Time;
+use crate::error::Result;
+
+queries! {
+    /// SQLite needs no lock: a write transaction has the database to itself.
+    LOCK (Postgres) = "SELECT n FROM versions WHERE name = 'logins' FOR UPDATE";
+    OPEN = "SELECT id, long_code, expires_at FROM logins
+            WHERE email = ?1 AND door = ?2 AND ended_at IS NULL AND expires_at > ?3 AND (long_code = 1 OR wrong < ?4)
+            ORDER BY created_at DESC, id DESC LIMIT 1";
+    INSERT = "INSERT INTO logins (id, email, door, long_code, created_at, expires_at, wrong) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)";
+    IS_OPEN = "SELECT 1 FROM logins WHERE id = ?1 AND ended_at IS NULL AND expires_at > ?2 AND (long_code = 1 OR wrong < ?3)";
+    END = "UPDATE logins SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL";
+    END_ALL = "UPDATE logins SET ended_at = ?2 WHERE email = ?1 AND ended_at IS NULL";
+    WRONG = "UPDATE logins SET wrong = wrong + 1 WHERE id = ?1";
+    TRIED = "SELECT 1 FROM login_attempts WHERE id = ?1";
+    TRY = "INSERT INTO login_attempts (id, kind, email, ip, at) VALUES (?1, ?2, ?3, ?4, ?5)";
+    OF_EMAIL = "SELECT at FROM login_attempts WHERE email = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT ?4";
+    OF_CLIENT = "SELECT at FROM login_attempts WHERE ip = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT ?4";
+    FORGIVE = "DELETE FROM login_attempts WHERE email = ?1 AND kind = 'WRONG'";
+    MAILBOX = "SELECT long_codes, silent_until FROM mailboxes WHERE email = ?1";
+    SET_LONG = "INSERT INTO mailboxes (email, long_codes, silent_until) VALUES (?1, ?2, 0)
+                ON CONFLICT (email) DO UPDATE SET long_codes = excluded.long_codes";
+    SET_SILENT = "INSERT INTO mailboxes (email, long_codes, silent_until) VALUES (?1, 0, ?2)
+                  ON CONFLICT (email) DO UPDATE SET silent_until = excluded.silent_until";
+    ASKED_ON = "SELECT asked FROM login_days WHERE day = ?1";
+    COUNT_DAY = "INSERT INTO login_days (day, asked) VALUES (?1, 1) ON CONFLICT (day) DO UPDATE SET asked = login_days.asked + 1";
+    OLD_LOGINS = "DELETE FROM logins WHERE id IN (SELECT id FROM logins WHERE created_at < ?1 ORDER BY created_at LIMIT ?2)";
+    OLD_ATTEMPTS = "DELETE FROM login_attempts WHERE id IN (SELECT id FROM login_attempts WHERE at < ?1 ORDER BY at LIMIT ?2)";
+    OLD_MAILBOXES = "DELETE FROM mailboxes WHERE email IN (SELECT email FROM mailboxes WHERE long_codes = 0 AND silent_until < ?1 LIMIT ?2)";
+    OLD_DAYS = "DELETE FROM login_days WHERE day < ?1";
+}
+
+pub struct Login {
+    pub id: LoginId,
+    pub long: bool,
+    pub expires_at: Time,
+}
+
+pub struct NewLogin<'a> {
+    pub id: &'a LoginId,
+    pub email: &'a Email,
+    pub door: Door,
+    pub long: bool,
+    pub created_at: Time,
+    pub expires_at: Time,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    Asked,
+    Wrong,
+}
+
+impl Attempt {
+    fn as_str(self) -> &'static str {
+        match self {
+            Attempt::Asked => "ASKED",
+            Attempt::Wrong => "WRONG",
+        }
+    }
+}
+
+/// Whose attempts are counted.
+#[derive(Clone, Copy)]
+pub enum By<'a> {
+    Email(&'a Email),
+    /// The keyed hash of a client's address.
+    Client(&'a str),
+}
+
+#[derive(Clone, Copy)]
+pub struct Mailbox {
+    pub long_codes: bool,
+    pub silent_until: Time,
+}
+
+pub fn lock(tx: &mut Tx) -> Result<()> {
+    if tx.is_postgres() {
+        tx.one(LOCK, &[], |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+/// The login that a code for this door would be tried against.
+pub fn open(tx: &mut Tx, email: &Email, door: Door, now: Time) -> Result<Option<Login>> {
+    tx.opt(OPEN, params![email.as_str(), door.as_str(), now, MOST_WRONG], |row| {
+        Ok(Login { id: LoginId::from_text(row.text(0)?), long: row.flag(1)?, expires_at: row.time(2)? })
+    })
+}
+
+pub fn create(tx: &mut Tx, new: &NewLogin) -> Result<()> {
+    let values = params![
+        new.id.as_str(),
+        new.email.as_str(),
+        new.door.as_str(),
+        new.long,
+        new.created_at,
+        new.expires_at
+    ];
+    tx.execute(INSERT, values).map(drop)
+}
+
+/// Whether a mail with this login's code is still of use.
+pub fn is_open(tx: &mut Tx, id: &LoginId, now: Time) -> Result<bool> {
+    Ok(tx.opt(IS_OPEN, params![id.as_str(), now, MOST_WRONG], |_| Ok(()))?.is_some())
+}
+
+pub fn end(tx: &mut Tx, id: &LoginId, now: Time) -> Result<()> {
+    tx.execute(END, params![id.as_str(), now]).map(drop)
+}
+
+pub fn end_all(tx: &mut Tx, email: &Email, now: Time) -> Result<()> {
+    tx.execute(END_ALL, params![email.as_str(), now]).map(drop)
+}
+
+pub fn count_wrong(tx: &mut Tx, id: &LoginId) -> Result<()> {
+    tx.execute(WRONG, params![id.as_str()]).map(drop)
+}
+
+/// Whether a job that may have run before has.
+pub fn is_recorded(tx: &mut Tx, id: &AttemptId) -> Result<bool> {
+    Ok(tx.opt(TRIED, params![id.as_str()], |_| Ok(()))?.is_some())
+}
+
+pub fn record(
+    tx: &mut Tx,
+    id: &AttemptId,
+    kind: Attempt,
+    email: &Email,
+    client: &str,
+    now: Time,
+) -> Result<()> {
+    tx.execute(TRY, params![id.as_str(), kind.as_str(), email.as_str(), client, now]).map(drop)
+}
+
+/// From when on one more is allowed; `None` when it is allowed now.
+pub fn full_until(tx: &mut Tx, kind: Attempt, by: By, limit: Limit, now: Time) -> Result<Option<Time>> {
+    let (sql, key) = match by {
+        By::Email(email) => (OF_EMAIL, email.as_str()),
+        By::Client(client) => (OF_CLIENT, client),
+    };
+    let since = now.plus_millis(-limit.within_ms);
+    let times = tx.all(sql, params![key, kind.as_str(), since, limit.most], |row| row.time(0))?;
+    let oldest = times.last().filter(|_| times.len() as i64 >= limit.most);
+    Ok(oldest.map(|at| at.plus_millis(limit.within_ms)))
+}
+
+/// A code was used: earlier wrong tries were its owner's.
+pub fn forgive(tx: &mut Tx, email: &Email) -> Result<()> {
+    tx.execute(FORGIVE, params![email.as_str()]).map(drop)
+}
+
+pub fn mailbox(tx: &mut Tx, email: &Email) -> Result<Mailbox> {
+    let found = tx.opt(MAILBOX, params![email.as_str()], |row| {
+        Ok(Mailbox { long_codes: row.flag(0)?, silent_until: row.time(1)? })
+    })?;
+    Ok(found.unwrap_or(Mailbox { long_codes: false, silent_until: Time::from_micros(0) }))
+}
+
+pub fn set_long_codes(tx: &mut Tx, email: &Email, long: bool) -> Result<()> {
+    tx.execute(SET_LONG, params![email.as_str(), long]).map(drop)
+}
+
+pub fn set_silent_until(tx: &mut Tx, email: &Email, until: Time) -> Result<()> {
+    tx.execute(SET_SILENT, params![email.as_str(), until]).map(drop)
+}
+
+pub fn asked_on(tx: &mut Tx, day: i64) -> Result<i64> {
+    Ok(tx.opt(ASKED_ON, params![day], |row| row.int(0))?.unwrap_or(0))
+}
+
+pub fn count_day(tx: &mut Tx, day: i64) -> Result<()> {
+    tx.execute(COUNT_DAY, params![day]).map(drop)
+}
+
+/// Forgets what is older than `before`, a bounded piece at a time. True when there may be more.
+pub fn forget(tx: &mut Tx, before: Time, now: Time, most: i64) -> Result<bool> {
+    let logins = tx.execute(OLD_LOGINS, params![before, most])?;
+    let attempts = tx.execute(OLD_ATTEMPTS, params![before, most])?;
+    let mailboxes = tx.execute(OLD_MAILBOXES, params![now, most])?;
+    tx.execute(OLD_DAYS, params![before.day()])?;
+    Ok([logins, attempts, mailboxes].into_iter().any(|gone| gone >= most.unsigned_abs()))
+}

@@ -1,0 +1,113 @@
+//! What is mailed: one-time codes and links that act. Both follow from the server secret, so that no table holds
+//! them; a copy of the database opens no mailbox's door.
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{ChaCha20Poly1305, Nonce};
+
+use super::{NONCE, derive, keyed};
+use crate::domain::ids::LoginId;
+
+const SHORT_DIGITS: usize = 6;
+const LONG_CHARS: u32 = 20;
+/// Letters that are not taken for each other or for digits; 20 of them hold 89 bits.
+const LETTERS: &[u8; 22] = b"ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// Makes the code of a login, and the name under which a client's address is counted.
+#[derive(Clone)]
+pub struct Codes {
+    key: [u8; 32],
+}
+
+impl Codes {
+    pub(super) fn new(secret: &str) -> Codes {
+        Codes { key: derive(secret, "simgate login codes") }
+    }
+
+    pub fn code(&self, login: &LoginId, long: bool) -> String {
+        let purpose: &[u8] = if long { b"long " } else { b"short " };
+        let mac = keyed(&self.key, &[purpose, login.as_str().as_bytes()]);
+        let mut number = mac[..16].iter().fold(0u128, |number, byte| number << 8 | u128::from(*byte));
+        if !long {
+            return format!("{:0SHORT_DIGITS$}", number % 10u128.pow(SHORT_DIGITS as u32));
+        }
+        let mut letter = || {
+            let index = (number % LETTERS.len() as u128) as usize;
+            number /= LETTERS.len() as u128;
+            char::from(LETTERS[index])
+        };
+        (0..LONG_CHARS).map(|_| letter()).collect()
+    }
+
+    /// Tells clients apart without keeping their addresses.
+    pub fn client(&self, network: &str) -> String {
+        super::hex(&keyed(&self.key, &[b"client ", network.as_bytes()])[..12])
+    }
+}
+
+/// Seals what a mailed link is about into its address, in letters only: a code mail must hold no other digits.
+pub struct Links {
+    cipher: ChaCha20Poly1305,
+    key: [u8; 32],
+}
+
+impl Links {
+    pub(super) fn new(secret: &str) -> Links {
+        let cipher = ChaCha20Poly1305::new(&derive(secret, "simgate mailed links").into());
+        Links { cipher, key: derive(secret, "simgate mailed link nonces") }
+    }
+
+    /// The same matter gives the same link. The nonce follows from all that is sealed, so none serves two texts.
+    pub fn seal(&self, purpose: &'static str, matter: &str) -> String {
+        let nonce = &keyed(&self.key, &[purpose.as_bytes(), b"\n", matter.as_bytes()])[..NONCE];
+        let payload = Payload { msg: matter.as_bytes(), aad: purpose.as_bytes() };
+        let sealed =
+            self.cipher.encrypt(Nonce::from_slice(nonce), payload).expect("a short text is encrypted");
+        let letters = |byte: &u8| [byte >> 4, byte & 15].map(|half| char::from(b'a' + half));
+        nonce.iter().chain(&sealed).flat_map(letters).collect()
+    }
+
+    /// What a link is about; `None` for one that we did not make for this purpose.
+    pub fn open(&self, purpose: &'static str, link: &str) -> Option<String> {
+        let half = |letter: u8| letter.checked_sub(b'a').filter(|half| *half < 16);
+        let pairs = link.as_bytes().chunks(2);
+        let bytes: Option<Vec<u8>> =
+            pairs.map(|pair| Some(half(pair[0])? << 4 | half(*pair.get(1)?)?)).collect();
+        let bytes = bytes?;
+        let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
+        let payload = Payload { msg: sealed, aad: purpose.as_bytes() };
+        String::from_utf8(self.cipher.decrypt(Nonce::from_slice(nonce), payload).ok()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::time::Time;
+
+    #[test]
+    fn codes_follow_from_login_and_secret() {
+        let (codes, other) = (Codes::new("one"), Codes::new("two"));
+        let login = LoginId::new(Time::from_micros(1), 1);
+        let (short, long) = (codes.code(&login, false), codes.code(&login, true));
+        assert_eq!((short.len(), long.len()), (6, 20));
+        assert!(short.bytes().all(|b| b.is_ascii_digit()) && long.bytes().all(|b| b.is_ascii_uppercase()));
+        assert_eq!(codes.code(&login, false), short);
+        assert_ne!(other.code(&login, true), long);
+        assert_ne!(codes.code(&LoginId::new(Time::from_micros(1), 2), true), long);
+        assert_ne!(codes.client("192.0.2.1"), codes.client("192.0.2.2"));
+    }
+
+    #[test]
+    fn links_open_only_for_their_purpose_and_secret() {
+        let (links, other) = (Links::new("one"), Links::new("two"));
+        let link = links.seal("not-me", "ann@example.com");
+        assert!(link.bytes().all(|b| b.is_ascii_lowercase()));
+        assert_eq!(links.seal("not-me", "ann@example.com"), link);
+        assert_eq!(links.open("not-me", &link).as_deref(), Some("ann@example.com"));
+        assert_eq!(links.open("revoke", &link), None);
+        assert_eq!(other.open("not-me", &link), None);
+        for bad in ["", "a", "abc", "zz", &link[2..], &format!("{link}aa"), "\u{e4}\u{e4}"] {
+            assert_eq!(links.open("not-me", bad), None, "{bad}");
+        }
+    }
+}
