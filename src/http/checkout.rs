@@ -295,10 +295,10 @@ pub async fn open(
         return from_wallet(&state.app, &bearer, fields, reference).await;
     }
     let signed = match headers.get(wire::SIGNATURE) {
-        Some(signature) if crate::ops::x402::is_on(&state.app) => {
+        Some(signature) => {
             Some(x402::pay(&state.app, bearer.account, &fields.package_code, signature).await?)
         }
-        Some(_) | None => None,
+        None => None,
     };
     let unpaid = match signed {
         Some(Ok(paid)) => return Ok(paid),

@@ -64,11 +64,6 @@ pub(super) async fn bill_of(app: &App, authorization: &Authorization) -> Result<
     Ok(Bill { pay_to: authorization.pay_to.clone(), ..bill })
 }
 
-/// Whether payments by signature can be taken now.
-pub fn is_on(app: &App) -> bool {
-    app.settler.as_ref().is_some_and(|settler| settler.open_posts().next().is_some())
-}
-
 /// Every way to pay a checkout by signature, the cheapest network first; `None` while there is none.
 pub async fn offer(app: &App, checkout: &Checkout, error: &str) -> Result<Option<PaymentRequired>> {
     let Some(settler) = app.settler.as_ref() else { return Ok(None) };
@@ -104,14 +99,12 @@ pub fn requirements(post: &Post, domain: &Domain, bill: &Bill) -> Requirements {
     }
 }
 
-/// The name under which a payment is claimed.
-fn id_of(post: &Post, payment: &Payment) -> AuthorizationId {
-    AuthorizationId {
-        network: post.network,
-        asset: post.asset.clone(),
-        payer: address::text(AddressKind::Evm, &payment.permission.from),
-        nonce: hex::encode_prefixed(payment.permission.nonce),
-    }
+fn payer_of(payment: &Payment) -> String {
+    address::text(AddressKind::Evm, &payment.permission.from)
+}
+
+fn nonce_of(payment: &Payment) -> String {
+    hex::encode_prefixed(payment.permission.nonce)
 }
 
 /// The payment as it is to be claimed, if it pays this bill and can still be settled.
@@ -145,7 +138,12 @@ fn checked(
         .filter(|before| soonest < *before && *before < now.plus_millis(LONGEST_MS))
         .ok_or(Reason::ValidBefore)?;
     Ok(Authorization {
-        id: id_of(post, payment),
+        id: AuthorizationId {
+            network: post.network,
+            asset: post.asset.clone(),
+            payer: payer_of(payment),
+            nonce: nonce_of(payment),
+        },
         invoice: bill.invoice.clone(),
         account: bill.account,
         pay_to: bill.pay_to.clone(),

@@ -24,6 +24,7 @@ queries! {
                   valid_before, signature, state, next_try, created_at, updated_at)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13, ?13)";
     BY_ID = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4");
+    BY_NONCE = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 ORDER BY created_at LIMIT 1");
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 FOR UPDATE");
     LIVE = select_authorization!("WHERE invoice = ?1 AND state IN ('CLAIMED', 'SENT', 'SETTLED')");
@@ -60,7 +61,12 @@ pub fn by_id(tx: &mut Tx, id: &AuthorizationId) -> Result<Option<Authorization>>
     tx.opt(BY_ID, params![id.network.as_str(), &id.payer, &id.nonce, &id.asset], read)
 }
 
-/// The same, and nobody else changes it before this write ends.
+/// The same without its token: a network has one that takes signatures.
+pub fn by_nonce(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Result<Option<Authorization>> {
+    tx.opt(BY_NONCE, params![network.as_str(), payer, nonce], read)
+}
+
+/// `by_id`, and nobody else changes it before this write ends.
 pub fn lock(tx: &mut Tx, id: &AuthorizationId) -> Result<Option<Authorization>> {
     let sql = if tx.is_postgres() { LOCK } else { BY_ID };
     tx.opt(sql, params![id.network.as_str(), &id.payer, &id.nonce, &id.asset], read)

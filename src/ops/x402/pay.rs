@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use metrics::counter;
 
-use super::{bill, checked, id_of};
+use super::{bill, checked, nonce_of, payer_of};
 use crate::app::App;
 use crate::chain::evm::Called;
 use crate::chain::{Trouble, Witness};
-use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
+use crate::domain::authorization::{Authorization, AuthorizationState, Reason};
 use crate::domain::checkout::{Checkout, CheckoutStatus};
 use crate::domain::ids::{AccountNo, parse_order_no};
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
-use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::settler::reason_of;
@@ -45,33 +44,41 @@ fn refused(reason: Reason, checkout: Option<Checkout>) -> Outcome {
     Outcome::Refused { reason, receipt: None, checkout: checkout.map(Box::new) }
 }
 
-/// Takes a payment and waits for what it buys. The same signature again only waits.
+/// Takes a payment and waits for what it buys. The same signature again only waits, whatever is offered by then.
 pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
-    let settler = app.settler.as_ref().ok_or_else(|| Error::fault("payments without a settler"))?;
     let payment = match wire::decode(tender.header) {
         Ok(payment) => payment,
         Err(Flaw::Refused(reason)) => return Ok(refused(reason, None)),
+        // Where no payment is offered the header means nothing.
+        Err(Flaw::Unreadable(_)) if app.settler.is_none() => return Ok(refused(Reason::Payload, None)),
         Err(Flaw::Unreadable(what)) => return Err(Refusal::field("PAYMENT-SIGNATURE", what).into()),
     };
-    let Some(post) = payment.network().and_then(|network| settler.posts.get(&network)) else {
-        return Ok(refused(Reason::Network, None));
-    };
+    let Some(network) = payment.network() else { return Ok(refused(Reason::Network, None)) };
     let (owner, seq) = parse_order_no(&payment.accepted.extra.order_ref).ok_or(Refusal::InvoiceNotFound)?;
     if owner != tender.account {
         return Err(Refusal::InvoiceNotFound.into());
     }
-    let id = id_of(post, &payment);
+    let (payer, nonce) = (payer_of(&payment), nonce_of(&payment));
     let since = app.now().plus_days(-1);
-    let known = app.store.read(move |tx| find(tx, &id, (owner, seq), since)).await?;
-    if let Some((claimed, checkout)) = known.claimed {
-        return if claimed.signature == payment.seal.text() && checkout.seq == seq {
-            require_package(&checkout, &tender)?;
-            outcome(app, claimed).await
-        } else {
-            Err(Refusal::SignatureAlreadyUsed.into())
+    let read = move |tx: &mut Tx| {
+        let claimed = authorizations::by_nonce(tx, network, &payer, &nonce)?;
+        let checkout = match &claimed {
+            Some(claimed) => checkouts::by_id(tx, &claimed.invoice)?,
+            None => checkouts::unpaid_by_number(tx, owner, seq, since)?,
         };
+        Ok((claimed, checkout))
+    };
+    let (claimed, checkout) = app.store.read(read).await?;
+    if let Some(claimed) = claimed {
+        let same = claimed.signature == payment.seal.text();
+        let checkout = checkout.filter(|checkout| same && (checkout.account, checkout.seq) == (owner, seq));
+        require_package(&checkout.ok_or(Refusal::SignatureAlreadyUsed)?, &tender)?;
+        return outcome(app, claimed).await;
     }
-    let checkout = known.unpaid.ok_or(Refusal::NothingToPay)?;
+    let Some(post) = app.settler.as_ref().and_then(|settler| settler.posts.get(&network)) else {
+        return Ok(refused(Reason::Network, None));
+    };
+    let checkout = checkout.ok_or(Refusal::NothingToPay)?;
     require_package(&checkout, &tender)?;
     let now = app.now();
     if checkout.expires_at <= now {
@@ -89,8 +96,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         Some(Reason::Used) => AuthorizationState::Sent,
         Some(reason) => return Ok(refused(reason, Some(checkout))),
     };
-    let new = Authorization { state, ..authorization };
-    let claimed = claim(app, new).await?;
+    let claimed = claim(app, Authorization { state, ..authorization }).await?;
     outcome(app, claimed).await
 }
 
@@ -100,22 +106,6 @@ fn require_package(checkout: &Checkout, tender: &Tender) -> Result<()> {
     } else {
         Err(Refusal::IdempotencyConflict.into())
     }
-}
-
-/// What is on record of a payment: its claim and what for, or else the checkout that it is to pay.
-struct Known {
-    claimed: Option<(Authorization, Checkout)>,
-    unpaid: Option<Checkout>,
-}
-
-fn find(tx: &mut Tx, id: &AuthorizationId, (owner, seq): (AccountNo, i64), since: Time) -> Result<Known> {
-    if let Some(claimed) = authorizations::by_id(tx, id)? {
-        let checkout = checkouts::by_id(tx, &claimed.invoice)?;
-        let checkout =
-            checkout.filter(|checkout| checkout.account == owner).ok_or(Refusal::InvoiceNotFound)?;
-        return Ok(Known { claimed: Some((claimed, checkout)), unpaid: None });
-    }
-    Ok(Known { claimed: None, unpaid: checkouts::unpaid_by_number(tx, owner, seq, since)? })
 }
 
 /// Lets the token pretend to move the money. `None` when it would.
