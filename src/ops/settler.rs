@@ -6,8 +6,8 @@
 mod local;
 mod remote;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashSet;
+use std::sync::atomic::AtomicUsize;
 
 use alloy_primitives::hex;
 use metrics::counter;
@@ -67,17 +67,6 @@ struct Round<'a> {
     in_flight: AtomicUsize,
 }
 
-/// What is known of a transaction that settles an authorization.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Attempt {
-    /// In no block.
-    Waiting,
-    /// It moved the money.
-    Mined(String),
-    /// It failed, so deep in the chain that it stays so.
-    Reverted,
-}
-
 impl Settling {
     pub fn new(network: Network) -> Settling {
         Settling {
@@ -109,17 +98,15 @@ impl Settling {
         }
         let tip = post.chain.tip().await?;
         let round = Round { app, post, turn: &turn, tip, now, nudge, in_flight: AtomicUsize::new(0) };
-        let attempts = match post.gas.as_ref() {
+        let under_way = match post.gas.as_ref() {
             Some(gas) => round.follow(gas, &pending).await?,
-            None => HashMap::new(),
+            None => HashSet::new(),
         };
-        let waiting = attempts.values().filter(|attempt| **attempt == Attempt::Waiting).count();
-        round.in_flight.store(waiting, Ordering::Relaxed);
         for authorization in &due {
             match authorization.state {
                 AuthorizationState::Claimed => round.send(settler, authorization).await?,
                 AuthorizationState::Sent => {
-                    round.watch(settler, authorization, attempts.get(&authorization.id)).await?;
+                    round.watch(settler, authorization, under_way.contains(&authorization.id)).await?;
                 }
                 AuthorizationState::Settled | AuthorizationState::Dead => {}
             }
@@ -232,21 +219,14 @@ impl Round<'_> {
         &self,
         settler: &Settler,
         authorization: &Authorization,
-        attempt: Option<&Attempt>,
+        under_way: bool,
     ) -> Result<(), Halt> {
-        match attempt {
-            Some(Attempt::Mined(hash)) => return arrived(self.app, self.post, hash, &self.tip).await,
-            Some(Attempt::Reverted) if !self.is_used(authorization).await? => {
-                return Ok(self.bury(authorization, Reason::Transaction).await?);
-            }
-            Some(Attempt::Reverted | Attempt::Waiting) | None => {}
-        }
         if authorization.valid_before < self.now {
             return self.bury_if_over(authorization).await;
         }
         let in_time = self.now.plus_millis(MARGIN_MS) < authorization.valid_before;
         match &settler.way {
-            Way::Local if attempt.is_none() && in_time => self.send_transaction(authorization).await,
+            Way::Local if !under_way && in_time => self.send_transaction(authorization).await,
             Way::Remote(_) if in_time => self.ask_facilitator(authorization).await,
             Way::Local | Way::Remote(_) => Ok(self.rest(authorization, REST_MS).await?),
         }
@@ -283,13 +263,10 @@ impl Round<'_> {
     /// it could have moved something.
     async fn is_revoked(&self, authorization: &Authorization) -> Result<bool> {
         let (network, last) = (self.turn.network, self.tip.finalized);
-        let (invoice, nonce) = (authorization.invoice.clone(), authorization.id.nonce.clone());
+        let authorization = authorization.clone();
         let read = move |tx: &mut Tx| {
             let searched = cursors::get(tx, network)?.is_some_and(|cursor| cursor.scanned >= last);
-            let came = transfers::of_invoice(tx, &invoice)?
-                .iter()
-                .any(|transfer| transfer.payment_nonce.as_ref() == Some(&nonce));
-            Ok(searched && !came)
+            Ok(searched && !transfers::came_by(tx, &authorization)?)
         };
         self.app.store.read(read).await
     }

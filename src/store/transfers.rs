@@ -5,6 +5,7 @@ use super::ledger::{self, Note};
 use super::meta::{self, Version};
 use super::tx::{Param, Row, Tx, params, queries};
 use super::{addresses, authorizations, checkouts, invoices, wallet};
+use crate::domain::authorization::Authorization;
 use crate::domain::checkout::{self, Checkout};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::invoice::{Invoice, Paid};
@@ -55,6 +56,7 @@ queries! {
                    CAST(COALESCE(SUM(CASE WHEN state = 'CREDITED' THEN amount ELSE 0 END), 0) AS BIGINT), MAX(block_time)
             FROM transfers WHERE invoice = ?1 AND block IS NOT NULL";
     OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at, tx_hash, position");
+    CAME_BY = "SELECT 1 FROM transfers WHERE address = ?1 AND network = ?2 AND sender = ?3 AND amount = ?4 LIMIT 1";
     OF_TRANSACTION = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 ORDER BY position");
     OF_ADDRESS = select_transfer!("WHERE address = ?1 ORDER BY seen_at DESC LIMIT 50");
     UNMATCHED = select_transfer!("WHERE network = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED' ORDER BY seen_at");
@@ -90,11 +92,18 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
         restate(tx, owner.invoice.as_ref(), dust, now)?;
         return Ok(Noted::New);
     };
-    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) {
+    // A signature may be claimed after its transfer was seen: somebody else brought it onto the chain.
+    let signed = matches!(known.state, TransferState::Seen | TransferState::Orphaned)
+        && known.payment_nonce.is_none()
+        && match &seen.payment_nonce {
+            Some(nonce) => authorizations::bound(tx, seen.id.network, &seen.sender, nonce)?.is_some(),
+            None => false,
+        };
+    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) && !signed {
         return Ok(Noted::Known);
     }
     match known.state {
-        TransferState::Seen | TransferState::Orphaned if !shows(seen, &known) => {
+        TransferState::Seen | TransferState::Orphaned if signed || !shows(seen, &known) => {
             let Some(owner) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
             let mut values = facts(seen, &owner);
             values.extend_from_slice(params![now, known.state.as_str()]);
@@ -442,6 +451,13 @@ pub fn paid(tx: &mut Tx, invoice: &Invoice) -> Result<Paid> {
 /// In the order in which they were seen.
 pub fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Vec<Transfer>> {
     tx.all(OF_INVOICE, params![invoice.as_str()], read)
+}
+
+/// Whether anything was seen that this authorization may have moved.
+pub fn came_by(tx: &mut Tx, authorization: &Authorization) -> Result<bool> {
+    let Authorization { id, pay_to, amount, .. } = authorization;
+    let values = params![pay_to, id.network.as_str(), &id.payer, *amount];
+    Ok(tx.opt(CAME_BY, values, |_| Ok(()))?.is_some())
 }
 
 pub fn of_transaction(tx: &mut Tx, network: Network, tx_hash: &str) -> Result<Vec<Transfer>> {

@@ -2,20 +2,21 @@
 //! number that was taken is followed until a transaction with it is in a block for good, offering more when it
 //! stalls. So a key's numbers have no gap, and none is used for two payments.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use alloy_primitives::hex;
 use metrics::counter;
 
-use super::{Attempt, REST_MS, Round, permission, reason_of};
+use super::{REST_MS, Round, arrived, permission, reason_of};
 use crate::chain::Trouble;
-use crate::chain::evm::Broadcast;
+use crate::chain::evm::{Broadcast, Paid};
 use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
 use crate::domain::ids::AccountNo;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::scan::{Halt, lane};
+use crate::ops::settle;
 use crate::store::authorizations;
 use crate::store::settlements::{self, Settlement};
 use crate::store::tx::Tx;
@@ -31,49 +32,63 @@ const IN_FLIGHT: usize = 16;
 const FOREIGN_MS: i64 = 120_000;
 
 impl Round<'_> {
-    /// What became of the transactions that were sent, by what they settle.
+    /// Looks after the transactions that were sent: what they settle, and that their numbers are used up. Answers what
+    /// has a transaction on its way.
     pub(super) async fn follow(
         &self,
         gas: &Gas,
         pending: &[Settlement],
-    ) -> Result<HashMap<AuthorizationId, Attempt>, Halt> {
+    ) -> Result<HashSet<AuthorizationId>, Halt> {
         let mut by_number: BTreeMap<i64, Vec<&Settlement>> = BTreeMap::new();
         for sent in pending {
             by_number.entry(sent.tx_nonce).or_default().push(sent);
         }
-        let mut attempts = HashMap::new();
         for (number, sent) in by_number {
-            let Some(newest) = sent.last() else { continue };
-            let attempt = self.follow_number(gas, number, &sent, newest).await?;
-            attempts.insert(newest.authorization.clone(), attempt);
+            let mut in_block = None;
+            for settlement in sent.iter().rev() {
+                if let Some(paid) = self.post.chain.paid(&settlement.tx_hash).await? {
+                    in_block = Some((*settlement, paid));
+                    break;
+                }
+            }
+            match (in_block, sent.last()) {
+                (Some((settlement, paid)), _) => self.landed(settlement, paid).await?,
+                (None, Some(newest)) => {
+                    self.in_flight.fetch_add(1, Ordering::Relaxed);
+                    self.hurry(gas, number, newest).await?;
+                }
+                (None, None) => {}
+            }
         }
-        Ok(attempts)
+        Ok(pending.iter().map(|sent| sent.authorization.clone()).collect())
     }
 
-    async fn follow_number(
-        &self,
-        gas: &Gas,
-        number: i64,
-        sent: &[&Settlement],
-        newest: &Settlement,
-    ) -> Result<Attempt, Halt> {
-        let confirmations = super::settle::terms(self.app, &*self.post.chain)?.confirmations;
-        for settlement in sent.iter().rev() {
-            let Some(paid) = self.post.chain.paid(&settlement.tx_hash).await? else { continue };
-            let deep = self.tip.head.number - paid.block + 1 >= confirmations;
-            if deep {
-                self.done(number, Some((settlement.tx_hash.clone(), paid.gwei))).await?;
+    /// A transaction is in a block: it moved the money, or failed. When that stays so its number is done with.
+    async fn landed(&self, settlement: &Settlement, paid: Paid) -> Result<(), Halt> {
+        let confirmations = settle::terms(self.app, &*self.post.chain)?.confirmations;
+        let deep = self.tip.head.number - paid.block + 1 >= confirmations;
+        let id = settlement.authorization.clone();
+        let found = self.app.store.read(move |tx| authorizations::by_id(tx, &id)).await?;
+        if let Some(authorization) = found.filter(|found| found.state == AuthorizationState::Sent) {
+            match (paid.succeeded, deep) {
+                (true, _) => arrived(self.app, self.post, &settlement.tx_hash, &self.tip).await?,
+                // Unless somebody else was quicker with it.
+                (false, true) if !self.is_used(&authorization).await? => {
+                    self.bury(&authorization, Reason::Transaction).await?;
+                }
+                (false, _) => {}
             }
-            return Ok(match (paid.succeeded, deep) {
-                (true, _) => Attempt::Mined(settlement.tx_hash.clone()),
-                (false, true) => Attempt::Reverted,
-                (false, false) => Attempt::Waiting,
-            });
         }
-        let stalled = newest.sent_at.plus_millis(STALL_MS) < self.now;
-        if newest.sent_at.plus_millis(FOREIGN_MS) < self.now
-            && self.post.chain.purse(&gas.key.bytes).await?.nonce > number
-        {
+        if deep {
+            self.done(settlement.tx_nonce, Some((settlement.tx_hash.clone(), paid.gwei))).await?;
+        }
+        Ok(())
+    }
+
+    /// None of the transactions with this number is in a block.
+    async fn hurry(&self, gas: &Gas, number: i64, newest: &Settlement) -> Result<(), Halt> {
+        let old = |millis: i64| newest.sent_at.plus_millis(millis) < self.now;
+        if old(FOREIGN_MS) && self.post.chain.purse(&gas.key.bytes).await?.nonce > number {
             tracing::error!(
                 network = self.turn.network.as_str(),
                 sender = gas.key.address,
@@ -81,12 +96,12 @@ impl Round<'_> {
                 "the gas key is used by somebody else; its payments are sent again"
             );
             self.done(number, None).await?;
-        } else if stalled {
+        } else if old(STALL_MS) {
             self.offer_more(gas, newest).await?;
         } else if self.nudge {
             self.broadcast(newest).await?;
         }
-        Ok(Attempt::Waiting)
+        Ok(())
     }
 
     async fn done(&self, number: i64, mined: Option<(String, i64)>) -> Result<()> {

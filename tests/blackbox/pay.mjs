@@ -9,7 +9,7 @@ import { privateKeyToAccount } from "viem/accounts";
 
 const { API_URL, NODE_URL, PAYER_KEY } = process.env;
 assert(API_URL && NODE_URL && PAYER_KEY);
-const account = privateKeyToAccount(PAYER_KEY as `0x${string}`);
+const account = privateKeyToAccount(PAYER_KEY);
 const chain = createPublicClient({ transport: http(NODE_URL) });
 const usdc = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 const balance = () =>
@@ -20,7 +20,7 @@ const balance = () =>
     args: [account.address],
   });
 
-async function json(path: string, body?: object, headers: Record<string, string> = {}): Promise<any> {
+async function json(path, body, headers = {}) {
   const init = body && { method: "POST", body: JSON.stringify(body) };
   const answer = await fetch(API_URL + path, { ...init, headers: { "content-type": "application/json", ...headers } });
   return answer.json();
@@ -34,19 +34,19 @@ const { token } = await json("/api/agentic/auth/verify-otp", { email, otp, agent
 assert(token, "no token");
 
 const { plans } = await json("/api/products/search?country=France");
-const byPrice = [...plans].sort((a: any, b: any) => a.priceUsd - b.priceUsd);
-const [cheap, dear] = [byPrice[0], byPrice.find((plan: any) => plan.priceUsd > 1)];
+const byPrice = [...plans].sort((a, b) => a.priceUsd - b.priceUsd);
+const [cheap, dear] = [byPrice[0], byPrice.find((plan) => plan.priceUsd > 1)];
 assert(cheap && dear, "no plans");
 
 // Buys with a client's fetch: the eSIM, and what it cost the payer.
-async function buy(pay: typeof fetch, packageCode: string) {
+async function buy(pay, packageCode) {
   const before = await balance();
   const answer = await pay(`${API_URL}/api/agentic/checkout`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     body: JSON.stringify({ packageCode }),
   });
-  let order: any = await answer.json();
+  let order = await answer.json();
   assert(answer.status === 200 || answer.status === 202, `HTTP ${answer.status}: ${JSON.stringify(order)}`);
   for (let tries = 0; order.status !== "COMPLETED"; tries++) {
     assert(tries < 300 && order.status !== "FAILED", JSON.stringify(order));
@@ -73,7 +73,7 @@ async function buy(pay: typeof fetch, packageCode: string) {
   console.log(`${packageCode}: HTTP ${answer.status}, ${units} units, ${order.esim.iccid}`);
 }
 
-const schemes = [{ network: "eip155:8453" as const, client: new ExactEvmScheme(account) }];
+const schemes = [{ network: "eip155:8453", client: new ExactEvmScheme(account) }];
 const stock = wrapFetchWithPaymentFromConfig(fetch, { schemes });
 if (cheap.priceUsd <= 1) await buy(stock, cheap.packageCode);
 await assert.rejects(buy(stock, dear.packageCode), /spendControls/);
