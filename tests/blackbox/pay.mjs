@@ -34,8 +34,8 @@ const { token } = await json("/api/agentic/auth/verify-otp", { email, otp, agent
 assert(token, "no token");
 
 const { plans } = await json("/api/products/search?country=France");
-const byPrice = [...plans].sort((a, b) => a.priceUsd - b.priceUsd);
-const [cheap, dear] = [byPrice[0], byPrice.find((plan) => plan.priceUsd > 1)];
+const byPrice = [...plans].sort((a, b) => a.retailPrice - b.retailPrice);
+const [cheap, dear] = [byPrice[0], byPrice.find((plan) => plan.retailPrice > 1)];
 assert(cheap && dear, "no plans");
 
 // Buys with a client's fetch: the eSIM, and what it cost the payer.
@@ -75,7 +75,7 @@ async function buy(pay, packageCode) {
 
 const schemes = [{ network: "eip155:8453", client: new ExactEvmScheme(account) }];
 const stock = wrapFetchWithPaymentFromConfig(fetch, { schemes });
-if (cheap.priceUsd <= 1) await buy(stock, cheap.packageCode);
+if (cheap.retailPrice <= 1) await buy(stock, cheap.packageCode);
 await assert.rejects(buy(stock, dear.packageCode), /spendControls/);
 const raised = wrapFetchWithPaymentFromConfig(fetch, { schemes, spendControls: { maxAmountPerPayment: "$50" } });
 await buy(raised, dear.packageCode);
