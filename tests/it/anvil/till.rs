@@ -5,7 +5,7 @@ use base64::Engine;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
-use simgate::domain::network::Network;
+use simgate::domain::network::{AddressKind, Network};
 use simgate::ops::reports;
 use simgate::store::{addresses, settlements};
 use simgate::x402::local::GasKey;
@@ -230,7 +230,7 @@ impl Till {
             self.node.mine(1).await;
             let ours = self.gateway.app.store.read(addresses::list).await.unwrap();
             let mut on_chain = Usd::ZERO;
-            for address in &ours {
+            for address in ours.iter().filter(|address| address.kind == AddressKind::Evm) {
                 on_chain = on_chain.plus(self.node.balance_of(&self.node.usdc, &address.address).await);
             }
             let lines = reports::trial_balance(&self.gateway.app).await.unwrap();
