@@ -12,6 +12,7 @@ ALTER TABLE api_keys ADD COLUMN agent_name TEXT NOT NULL DEFAULT '';
 ALTER TABLE api_keys ADD COLUMN last_used_at INTEGER;
 ALTER TABLE api_keys ADD COLUMN expires_at INTEGER;
 CREATE UNIQUE INDEX api_keys_tokens ON api_keys (secret_hash) WHERE kind <> 'KEY';
+CREATE INDEX api_keys_sessions ON api_keys (expires_at) WHERE kind = 'SESSION';
 
 -- A login waits for its code, which is derived from its id and the server secret and is stored nowhere.
 CREATE TABLE logins (

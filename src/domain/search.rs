@@ -11,7 +11,7 @@ mod text;
 
 pub use self::amounts::UNLIMITED_MB;
 pub use self::places::Place;
-pub use self::rank::{Coverage, Fit, Rank, Wanted, rank};
+pub use self::rank::{Coverage, Fit, Wanted, cheapness, nearness};
 
 use super::money::Usd;
 

@@ -11,7 +11,7 @@ use super::fields::{Fields, JsonBody, Segment};
 use super::partner::{Answer, json};
 use super::wire::{Money, iso};
 use crate::domain::ids::TokenId;
-use crate::domain::login::{AGENT_NAME_CHARS, ASKS_A_MINUTE, Door, agent_name};
+use crate::domain::login::{AGENT_NAME_CHARS, ASKS_A_MINUTE, CODE_MS, Door, agent_name};
 use crate::domain::refusal::Refusal;
 use crate::domain::token::TokenKind;
 use crate::ops::login::{self, Ask, Asked};
@@ -44,9 +44,10 @@ pub struct OtpSentView {
     #[schema(example = true)]
     success: bool,
     message: &'static str,
-    /// For how long the code is good. Asking again mails the same code, which lives no longer for it.
-    #[schema(example = 600, minimum = 1, maximum = 600)]
+    /// For how long a new code is good. While one is alive it is mailed again, and lives no longer for it.
+    #[schema(example = 600)]
     expires_in_seconds: i64,
+    /// How soon another mail may be asked for.
     #[schema(example = 60)]
     resend_after_seconds: i64,
 }
@@ -70,16 +71,16 @@ pub async fn request_otp(
     fields.finish()?;
     let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
     match login::ask(&state.app, Ask { door: Door::Rest, email, client }).await? {
-        Asked::Sent { expires_in_secs } => private(json(
+        Asked::Sent => private(json(
             StatusCode::OK,
             &OtpSentView {
                 success: true,
                 message: "If this address can get mail, a code is on its way to it.",
-                expires_in_seconds: expires_in_secs,
+                expires_in_seconds: CODE_MS / 1_000,
                 resend_after_seconds: ASKS_A_MINUTE.within_ms / 1_000,
             },
         )),
-        Asked::TooSoon { retry_after_secs, .. } => Err(Refusal::RateLimited { retry_after_secs }.into()),
+        Asked::TooSoon { retry_after_secs } => Err(Refusal::RateLimited { retry_after_secs }.into()),
     }
 }
 
@@ -90,7 +91,7 @@ pub struct OtpVerification {
     #[schema(format = "email", max_length = 254, example = "ann@example.com")]
     email: String,
     /// The code from the mail; spaces, hyphens and case do not count.
-    #[schema(min_length = 1, max_length = 64, example = "123456")]
+    #[schema(pattern = "^[0-9A-Za-z -]{1,64}$", example = "123456")]
     otp: String,
     /// What the token is for. Its owner sees it in mails and lists.
     #[schema(max_length = 64, example = "Trip planner", default = "agent")]

@@ -10,13 +10,16 @@ use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
+use metrics::counter;
 
 use super::State;
 use super::limits::Allowance;
 use super::problem::Refused;
 use super::server::Peer;
 use crate::config::Settings;
+use crate::domain::client;
 use crate::domain::refusal::Refusal;
+use crate::error::Error;
 use crate::ops::keys::{self, Caller};
 use crate::ops::tokens::{self, Holder};
 
@@ -51,11 +54,7 @@ impl FromRequestParts<State> for Partner {
         };
         let caller = match caller {
             Ok(caller) => caller,
-            Err(error) => {
-                // Whoever guesses is held to the limit of his address.
-                allow(state.limits.by_address(from), &shown)?;
-                return Err(error.into());
-            }
+            Err(error) => return Err(turned_away(state, from, &shown, error)),
         };
         allow(state.limits.by_key(&caller.key_id), &shown)?;
         if caller.read_only && parts.method != Method::GET && parts.method != Method::HEAD {
@@ -107,11 +106,7 @@ impl FromRequestParts<State> for MaybeBearer {
                 allow(state.limits.by_token(holder.token.as_str()), &shown)?;
                 Ok(MaybeBearer(Some(holder)))
             }
-            Err(error) => {
-                // Whoever guesses is held to the limit of his address.
-                allow(state.limits.by_address(from), &shown)?;
-                Err(error.into())
-            }
+            Err(error) => Err(turned_away(state, from, &shown, error)),
         }
     }
 }
@@ -157,6 +152,18 @@ impl FromRequestParts<State> for Anyone {
         allow(state.limits.by_address(client_address(parts, &state.app.settings)), &shown)?;
         Ok(Anyone)
     }
+}
+
+/// Whoever guesses is held to the limit of his address, and leaves a trace.
+fn turned_away(state: &State, from: IpAddr, shown: &Shown, error: Error) -> Refused {
+    if let Err(limited) = allow(state.limits.by_address(from), shown) {
+        return limited;
+    }
+    if let Error::Refused(Refusal::Unauthenticated | Refusal::TokenRequired) = error {
+        counter!("simgate_strangers_total").increment(1);
+        tracing::info!(from = client::logged(from), "a caller without valid credentials");
+    }
+    error.into()
 }
 
 fn allow(checked: Result<Option<Allowance>, (Refusal, Allowance)>, shown: &Shown) -> Result<(), Refused> {

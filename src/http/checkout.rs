@@ -15,6 +15,7 @@ use super::auth::{Bearer, Client};
 use super::fields::{Fields, JsonBody, printable};
 use super::pages;
 use super::partner::{Answer, REFERENCE_CHARS, RETRY_SECONDS, json};
+use super::problem::Problem;
 use super::purchase::{self, PlanView};
 use super::wire::*;
 use super::x402::{self, Unpaid, X402View};
@@ -281,7 +282,8 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     responses(
         (status = 200, description = "Bought from the wallet, or a checkout that was paid before (header Idempotent-Replayed)", body = purchase::OrderRecordView),
         (status = 202, description = "Paid, and still with the supplier", body = purchase::OrderRecordView),
-        (status = 402, description = "Pay this, or INSUFFICIENT_BALANCE of the wallet", body = ChallengeView)))]
+        (status = 402, description = "Pay this; or, when the wallet should pay, INSUFFICIENT_BALANCE", content(
+            (ChallengeView = "application/json"), (Problem = "application/problem+json")))))]
 pub async fn open(
     bearer: Bearer,
     FromState(state): FromState<State>,

@@ -8,6 +8,7 @@ mod docs;
 mod doorway;
 mod fields;
 mod limits;
+mod llms;
 mod mailed;
 mod openapi;
 mod pages;
@@ -38,6 +39,7 @@ use utoipa_axum::routes;
 
 use self::auth::Anyone;
 use self::limits::Limits;
+use self::openapi::{AGENTIC, PARTNER};
 use self::plans::{Shelf, Shelves};
 use self::problem::Refused;
 use self::products::Products;
@@ -55,8 +57,10 @@ pub struct Shared {
     shelves: ArcSwap<Shelves>,
     empty_shelf: Shelf,
     products: ArcSwap<Products>,
-    description: Bytes,
+    partner_description: Bytes,
+    agentic_description: Bytes,
     docs_page: Bytes,
+    llms_text: Bytes,
 }
 
 impl std::ops::Deref for State {
@@ -69,36 +73,41 @@ impl std::ops::Deref for State {
 
 /// Every route of the service.
 pub fn router(app: App) -> Router {
-    let (partner_api, description) = OpenApiRouter::with_openapi(openapi::base(&app.settings.base_url))
-        .routes(routes!(partner::balance))
-        .routes(routes!(partner::transactions))
-        .routes(routes!(deposits::open))
-        .routes(routes!(deposits::verify))
-        .routes(routes!(deposits::get))
-        .routes(routes!(partner::plans))
-        .routes(routes!(partner::place_order, partner::list_orders))
-        .routes(routes!(partner::get_order))
-        .routes(routes!(partner::cancel_order))
-        .routes(routes!(partner::topup_plans))
-        .routes(routes!(partner::top_up))
-        .routes(routes!(partner::get_usage))
-        .split_for_parts();
-    let (agentic_api, _) = OpenApiRouter::<State>::new()
-        .routes(routes!(agentic::request_otp))
-        .routes(routes!(agentic::verify_otp))
-        .routes(routes!(agentic::list_tokens))
-        .routes(routes!(agentic::revoke_token))
-        .routes(routes!(products::search))
-        .routes(routes!(checkout::open))
-        .routes(routes!(purchase::get))
-        .routes(routes!(purchase::list))
-        .routes(routes!(checkout::wallet))
-        .split_for_parts();
-    let description = openapi::complete(description);
+    let (partner_api, partner_description) =
+        OpenApiRouter::with_openapi(openapi::base(&PARTNER, &app.settings.base_url))
+            .routes(routes!(partner::balance))
+            .routes(routes!(partner::transactions))
+            .routes(routes!(deposits::open))
+            .routes(routes!(deposits::verify))
+            .routes(routes!(deposits::get))
+            .routes(routes!(partner::plans))
+            .routes(routes!(partner::place_order, partner::list_orders))
+            .routes(routes!(partner::get_order))
+            .routes(routes!(partner::cancel_order))
+            .routes(routes!(partner::topup_plans))
+            .routes(routes!(partner::top_up))
+            .routes(routes!(partner::get_usage))
+            .split_for_parts();
+    let (agentic_api, agentic_description) =
+        OpenApiRouter::with_openapi(openapi::base(&AGENTIC, &app.settings.agent_url))
+            .routes(routes!(agentic::request_otp))
+            .routes(routes!(agentic::verify_otp))
+            .routes(routes!(agentic::list_tokens))
+            .routes(routes!(agentic::revoke_token))
+            .routes(routes!(products::search))
+            .routes(routes!(checkout::open))
+            .routes(routes!(purchase::get))
+            .routes(routes!(purchase::list))
+            .routes(routes!(checkout::wallet))
+            .split_for_parts();
+    let partner_description = openapi::complete(&PARTNER, partner_description);
+    let agentic_description = openapi::complete(&AGENTIC, agentic_description);
     let mut router = partner_api
         .merge(agentic_api)
-        .route("/api/b2b/v1/openapi.json", get(describe))
+        .route("/api/b2b/v1/openapi.json", get(describe_partner_api))
+        .route("/api/agentic/openapi.json", get(describe_agentic_api))
         .route("/docs", get(docs::page))
+        .route("/llms.txt", get(llms::text))
         .route("/esim/{token}", get(pages::install))
         .route("/qr/{file}", get(pages::qr))
         .route("/pay/{invoice}", get(pay::page))
@@ -119,15 +128,15 @@ pub fn router(app: App) -> Router {
     if app.settings.metrics_on_main() {
         router = router.route("/metrics", get(metrics));
     }
-    let docs_page = docs::render(&description);
-    let description = description.to_json().unwrap_or_default().into();
     let state = State(Arc::new(Shared {
         limits: Limits::new(&app.settings),
         shelves: ArcSwap::from_pointee(prepare_shelves(&app)),
         empty_shelf: Shelf::default(),
         products: ArcSwap::from_pointee(prepare_products(&app)),
-        description,
-        docs_page,
+        docs_page: docs::render(&partner_description),
+        llms_text: llms::render(&app.settings),
+        partner_description: partner_description.to_json().unwrap_or_default().into(),
+        agentic_description: agentic_description.to_json().unwrap_or_default().into(),
         app,
     }));
     tokio::spawn(keep_shelves(Arc::downgrade(&state.0)));
@@ -186,8 +195,12 @@ async fn keep_limits(shared: std::sync::Weak<Shared>) {
     }
 }
 
-async fn describe(_: Anyone, FromState(state): FromState<State>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], state.description.clone()).into_response()
+async fn describe_partner_api(_: Anyone, FromState(state): FromState<State>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], state.partner_description.clone()).into_response()
+}
+
+async fn describe_agentic_api(_: Anyone, FromState(state): FromState<State>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], state.agentic_description.clone()).into_response()
 }
 
 /// The process is there.

@@ -1,11 +1,14 @@
-//! The OpenAPI description, made from the handlers. What every operation has in common (errors, keys, limits) is
-//! added here, once.
+//! The OpenAPI descriptions, made from the handlers. What every operation has in common (errors, keys, limits) is
+//! added here, once. Here also: the words of the partner API; those of the agentic one are in `agentic.rs`.
+
+mod agentic;
 
 use std::collections::BTreeMap;
 
 use utoipa::openapi::path::Operation;
 use utoipa::{PartialSchema, ToSchema};
 
+pub use self::agentic::AGENTIC;
 use super::problem::Problem;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
@@ -18,30 +21,67 @@ const INTRODUCTION: &str = "Buy eSIM data plans at wholesale prices from a prepa
 Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC. \
 Send a `partnerRefId` with every purchase: the same reference is the same purchase, however often it is sent.";
 
-pub fn base(server: &str) -> OpenApi {
-    let info = InfoBuilder::new()
-        .title("simgate partner API")
-        .version("1.0.0")
-        .description(Some(INTRODUCTION))
-        .license(Some(LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build()))
-        .contact(Some(ContactBuilder::new().name(Some("The operator of this gateway")).build()))
-        .build();
-    let tags = [
+/// One of the APIs that are described.
+pub struct Surface {
+    title: &'static str,
+    introduction: &'static str,
+    tags: &'static [(&'static str, &'static str)],
+    /// What opens its doors, all of it together.
+    keys: fn() -> Vec<(&'static str, SecurityScheme)>,
+    /// What every operation may refuse.
+    common: &'static [(u16, &'static str)],
+    /// What an operation may refuse besides, or for reasons of its own.
+    refusals: &'static [(&'static str, u16, &'static str)],
+}
+
+pub const PARTNER: Surface = Surface {
+    title: "simgate partner API",
+    introduction: INTRODUCTION,
+    tags: &[
         ("wallet", "The prepaid wallet and its statement"),
         ("deposits", "Funding the wallet with stablecoins"),
         ("plans", "What can be bought"),
         ("orders", "Buying eSIMs"),
         ("top-ups", "More data on an existing eSIM"),
         ("usage", "How much data is left"),
-    ];
+    ],
+    keys: || {
+        let header =
+            |name, about| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::with_description(name, about)));
+        vec![
+            ("partnerKey", header("X-B2B-Key", "The public half of an API key")),
+            ("partnerSecret", header("X-B2B-Secret", "The secret half of the same key")),
+        ]
+    },
+    common: &[
+        (401, "UNAUTHENTICATED: key or secret missing, wrong or revoked"),
+        (403, "LIMIT_EXCEEDED: this key may not do this, or not from this address"),
+        (405, "METHOD_NOT_ALLOWED"),
+        (406, "NOT_ACCEPTABLE: this API answers JSON"),
+        (429, "RATE_LIMITED: slow down; Retry-After says for how long"),
+        (500, "INTERNAL: our fault; quote the requestId"),
+        (503, "OVERLOADED or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
+    ],
+    refusals: REFUSALS,
+};
+
+pub fn base(surface: &Surface, server: &str) -> OpenApi {
+    let info = InfoBuilder::new()
+        .title(surface.title)
+        .version("1.0.0")
+        .description(Some(surface.introduction))
+        .license(Some(LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build()))
+        .contact(Some(ContactBuilder::new().name(Some("The operator of this gateway")).build()))
+        .build();
+    let tag = |(name, about): &(&str, &str)| TagBuilder::new().name(*name).description(Some(*about)).build();
     OpenApiBuilder::new()
         .info(info)
         .servers(Some([ServerBuilder::new().url(server).description(Some("This gateway")).build()]))
-        .tags(Some(tags.map(|(name, about)| TagBuilder::new().name(name).description(Some(about)).build())))
+        .tags(Some(surface.tags.iter().map(tag)))
         .build()
 }
 
-/// What each operation may refuse besides what all of them do.
+/// What an operation of the partner API may refuse besides what all of them do.
 #[rustfmt::skip]
 const REFUSALS: &[(&str, u16, &str)] = &[
     ("openDeposit", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
@@ -73,41 +113,31 @@ const REFUSALS: &[(&str, u16, &str)] = &[
 ];
 
 /// Adds to every operation what it may refuse, and what all of them share.
-pub fn complete(mut api: OpenApi) -> OpenApi {
+pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     let components = api.components.get_or_insert_default();
     let mut problem = vec![(Problem::name().to_string(), Problem::schema())];
     Problem::schemas(&mut problem);
     components.schemas.extend(problem);
-    for (scheme, header, about) in [
-        ("partnerKey", "X-B2B-Key", "The public half of an API key"),
-        ("partnerSecret", "X-B2B-Secret", "The secret half of the same key"),
-    ] {
-        let key = ApiKeyValue::with_description(header, about);
-        components
-            .security_schemes
-            .insert(scheme.into(), RefOr::T(SecurityScheme::ApiKey(ApiKey::Header(key))));
+    let mut together = SecurityRequirement::default();
+    for (name, scheme) in (surface.keys)() {
+        components.security_schemes.insert(name.into(), RefOr::T(scheme));
+        together = together.add(name, Vec::<String>::new());
     }
-    let both = SecurityRequirement::new("partnerKey", Vec::<String>::new())
-        .add("partnerSecret", Vec::<String>::new());
-    api.security = Some(vec![both]);
+    api.security = Some(vec![together]);
     for item in api.paths.paths.values_mut() {
-        for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
-            add_errors(operation);
+        for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
+            add_errors(surface, operation);
         }
     }
     api
 }
 
-fn add_errors(operation: &mut Operation) {
-    let mut errors: BTreeMap<u16, &str> = BTreeMap::from([
-        (401, "UNAUTHENTICATED: key or secret missing, wrong or revoked"),
-        (403, "LIMIT_EXCEEDED: this key may not do this, or not from this address"),
-        (405, "METHOD_NOT_ALLOWED"),
-        (406, "NOT_ACCEPTABLE: this API answers JSON"),
-        (429, "RATE_LIMITED: slow down; Retry-After says for how long"),
-        (500, "INTERNAL: our fault; quote the requestId"),
-        (503, "OVERLOADED or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
-    ]);
+fn add_errors(surface: &Surface, operation: &mut Operation) {
+    let mut errors: BTreeMap<u16, &str> = surface.common.iter().copied().collect();
+    // An operation that says so itself needs no key.
+    if operation.security.is_some() {
+        errors.retain(|status, _| !matches!(status, 401 | 403));
+    }
     if operation.request_body.is_some() {
         errors.insert(408, "REQUEST_TIMEOUT: the body did not arrive in time");
         errors.insert(413, "PAYLOAD_TOO_LARGE: more than 64 KiB");
@@ -117,7 +147,7 @@ fn add_errors(operation: &mut Operation) {
         errors.insert(400, "INVALID_REQUEST: every wrong field is named");
     }
     let problem = || Content::new(Some(Ref::from_schema_name("Problem")));
-    let own = REFUSALS.iter().filter(|(id, ..)| operation.operation_id.as_deref() == Some(id));
+    let own = surface.refusals.iter().filter(|(id, ..)| operation.operation_id.as_deref() == Some(id));
     errors.extend(own.map(|(_, status, about)| (*status, *about)));
     for (status, about) in errors {
         operation.responses.responses.entry(status.to_string()).or_insert_with(|| {

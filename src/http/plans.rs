@@ -209,11 +209,20 @@ pub struct Answer {
 impl Answer {
     pub fn new(json: impl Into<Bytes>) -> Answer {
         let json = json.into();
-        let hash = hex(&Sha256::digest(&json)[..16]);
+        let hash = Sha256::digest(&json);
+        Answer::with_hash(json, &hash)
+    }
+
+    /// For whoever knows a shorter way to a hash that changes with the body.
+    pub fn with_hash(json: impl Into<Bytes>, hash: &[u8]) -> Answer {
         // Weak, because the same catalog goes out plain and compressed.
-        let etag =
-            HeaderValue::try_from(format!("W/\"{hash}\"")).unwrap_or(HeaderValue::from_static("W/\"\""));
-        Answer { json, etag, gzip: OnceLock::new(), brotli: OnceLock::new() }
+        let etag = HeaderValue::try_from(format!("W/\"{}\"", hex(&hash[..16])));
+        Answer {
+            json: json.into(),
+            etag: etag.unwrap_or(HeaderValue::from_static("W/\"\"")),
+            gzip: OnceLock::new(),
+            brotli: OnceLock::new(),
+        }
     }
 
     /// Bytes, uncompressed.
@@ -254,13 +263,13 @@ impl Answer {
     }
 }
 
-enum Encoding {
+pub enum Encoding {
     Plain,
     Gzip,
     Brotli,
 }
 
-fn accepted_encoding(request: &HeaderMap) -> Encoding {
+pub fn accepted_encoding(request: &HeaderMap) -> Encoding {
     let accepted =
         request.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let accepts = |name: &str| {

@@ -1,6 +1,6 @@
 //! The catalog search that agents use, at retail prices and without a login. What a text means is decided in
-//! `domain::search`, which plans answer in `ops::search`; here the answer is written, and kept while the catalog is
-//! the same: many people ask for the same places.
+//! `domain::search`, which plans answer in `ops::search`; here the answer is put together from plans that were written
+//! once for each snapshot.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,16 +8,17 @@ use std::sync::{Arc, Mutex};
 use axum::extract::{RawQuery, State as FromState};
 use axum::http::HeaderMap;
 use serde::Serialize;
-use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 
 use super::State;
 use super::auth::Anyone;
 use super::fields::Query;
 use super::partner::Answer as Reply;
-use super::plans::Answer;
+use super::plans::{Answer, Encoding, accepted_encoding};
 use super::wire::{Money, PlanTypeWord, gigabytes};
 use crate::domain::country;
+use crate::domain::plan::Plan;
 use crate::domain::search;
 use crate::error::{Error, Result};
 use crate::ops::catalog::Snapshot;
@@ -26,28 +27,27 @@ use crate::ops::search::{Found, Index};
 const MOST_CHARS: usize = 200;
 const SHOWN: usize = 50;
 const MOST_SHOWN: usize = 200;
-/// Answers are kept up to this many bytes; then the memory starts anew.
-const REMEMBERED_BYTES: usize = 4 * 1024 * 1024;
-/// Longer answers are rare and would drive out the others.
-const LONGEST_REMEMBERED: usize = 256 * 1024;
+/// Compressed answers are kept up to this many bytes, counted as they were before; then the memory starts anew.
+const PACKED_BYTES: usize = 4 * 1024 * 1024;
 
 /// One snapshot of the catalog, ready to be searched.
 #[derive(Default)]
 pub struct Products {
     index: Index,
-    /// The countries of each coverage, written once: many plans share them.
-    locations: Vec<Locations>,
-    remembered: Mutex<Remembered>,
+    /// Every plan by its number.
+    fragments: Vec<Fragment>,
+    packed: Mutex<Packed>,
 }
 
-struct Locations {
-    codes: Box<RawValue>,
-    names: Box<RawValue>,
+/// A plan as JSON, written once, and its hash: an answer's is made of those, without reading the answer again.
+struct Fragment {
+    json: Box<str>,
+    hash: [u8; 8],
 }
 
-/// Answers by the query string that asked for them.
+/// Answers that somebody wanted compressed, by the query string that asked for them.
 #[derive(Default)]
-struct Remembered {
+struct Packed {
     answers: HashMap<String, Arc<Answer>>,
     bytes: usize,
 }
@@ -55,29 +55,29 @@ struct Remembered {
 impl Products {
     pub fn prepare(snapshot: Arc<Snapshot>) -> Result<Products> {
         let index = Index::prepare(snapshot);
-        let locations = index.coverages().map(Locations::write).collect::<Result<_>>()?;
-        Ok(Products { index, locations, remembered: Mutex::default() })
+        let fragments = index.plans().map(Fragment::write).collect::<Result<_>>()?;
+        Ok(Products { index, fragments, packed: Mutex::default() })
     }
 
-    fn recall(&self, query: &str) -> Option<Arc<Answer>> {
-        self.remembered.lock().ok()?.answers.get(query).cloned()
-    }
-
-    fn remember(&self, query: &str, answer: &Arc<Answer>) {
+    /// Compressing takes far longer than searching, so what was compressed is kept while the catalog is the same.
+    fn packed(&self, query: &str, text: Option<&str>, limit: usize) -> Arc<Answer> {
+        if let Some(answer) = self.packed.lock().ok().and_then(|packed| packed.answers.get(query).cloned()) {
+            return answer;
+        }
+        let answer = Arc::new(self.search(text, limit));
         let bytes = answer.len() + query.len();
-        let Ok(mut remembered) = self.remembered.lock() else { return };
-        if bytes > LONGEST_REMEMBERED {
-            return;
+        if let Ok(mut packed) = self.packed.lock() {
+            if packed.bytes + bytes > PACKED_BYTES {
+                *packed = Packed::default();
+            }
+            if packed.answers.insert(query.to_string(), answer.clone()).is_none() {
+                packed.bytes += bytes;
+            }
         }
-        if remembered.bytes + bytes > REMEMBERED_BYTES {
-            *remembered = Remembered::default();
-        }
-        if remembered.answers.insert(query.to_string(), answer.clone()).is_none() {
-            remembered.bytes += bytes;
-        }
+        answer
     }
 
-    fn search(&self, text: Option<&str>, limit: usize) -> Result<Answer> {
+    fn search(&self, text: Option<&str>, limit: usize) -> Answer {
         let found = match text {
             Some(text) => self.index.find(&search::read(text), limit),
             None => self.index.featured(limit),
@@ -85,42 +85,48 @@ impl Products {
         self.write(&found)
     }
 
-    fn write(&self, found: &Found) -> Result<Answer> {
-        let mut json =
-            format!("{{\"success\":true,\"currency\":\"USD\",\"totalCount\":{},\"plans\":[", found.total)
-                .into_bytes();
-        for (place, hit) in found.first.iter().enumerate() {
+    fn write(&self, found: &Found) -> Answer {
+        let fragments = || found.first.iter().map(|number| &self.fragments[*number as usize]);
+        let length: usize = fragments().map(|fragment| fragment.json.len() + 1).sum();
+        let mut json = String::with_capacity(length + 100);
+        let mut hash = Sha256::new();
+        hash.update(found.total.to_le_bytes());
+        json.push_str("{\"success\":true,\"currency\":\"USD\",\"totalCount\":");
+        json.push_str(&found.total.to_string());
+        json.push_str(",\"plans\":[");
+        for (place, fragment) in fragments().enumerate() {
             if place > 0 {
-                json.push(b',');
+                json.push(',');
             }
-            let (plan, locations) = (self.index.plan(*hit), &self.locations[hit.coverage as usize]);
-            let view = ProductView {
-                package_code: &plan.code,
-                name: &plan.name,
-                data_amount: gigabytes(plan.data_mb),
-                data_unit: "GB",
-                duration: plan.duration_days,
-                duration_unit: "DAY",
-                retail_price: Money(plan.retail),
-                currency: "USD",
-                location_codes: &locations.codes,
-                location_names: &locations.names,
-                operator: &plan.operator,
-                plan_type: PlanTypeWord(plan.plan_type),
-            };
-            serde_json::to_writer(&mut json, &view).map_err(Error::fault)?;
+            json.push_str(&fragment.json);
+            hash.update(fragment.hash);
         }
-        json.extend_from_slice(b"]}");
-        Ok(Answer::new(json))
+        json.push_str("]}");
+        Answer::with_hash(json, &hash.finalize())
     }
 }
 
-impl Locations {
-    fn write(codes: &[String]) -> Result<Locations> {
+impl Fragment {
+    fn write(plan: &Plan) -> Result<Fragment> {
         let name = |code: &String| country::by_code(code).map_or(code.clone(), |country| country.name.into());
-        let names: Vec<String> = codes.iter().map(name).collect();
-        let raw = |texts: &[String]| serde_json::value::to_raw_value(texts).map_err(Error::fault);
-        Ok(Locations { codes: raw(codes)?, names: raw(&names)? })
+        let view = ProductView {
+            package_code: &plan.code,
+            name: &plan.name,
+            data_amount: gigabytes(plan.data_mb),
+            data_unit: "GB",
+            duration: plan.duration_days,
+            duration_unit: "DAY",
+            retail_price: Money(plan.retail),
+            currency: "USD",
+            location_codes: &plan.countries,
+            location_names: plan.countries.iter().map(name).collect(),
+            operator: &plan.operator,
+            plan_type: PlanTypeWord(plan.plan_type),
+        };
+        let json = serde_json::to_string(&view).map_err(Error::fault)?;
+        let mut hash = [0; 8];
+        hash.copy_from_slice(&Sha256::digest(&json)[..8]);
+        Ok(Fragment { json: json.into_boxed_str(), hash })
     }
 }
 
@@ -145,11 +151,11 @@ pub struct ProductView<'a> {
     #[schema(example = "USD")]
     currency: &'static str,
     /// Countries covered, as ISO 3166 codes.
-    #[schema(value_type = Vec<String>, example = json!(["JP"]))]
-    location_codes: &'a RawValue,
+    #[schema(example = json!(["JP"]))]
+    location_codes: &'a [String],
     /// The same countries by name, in the same order.
-    #[schema(value_type = Vec<String>, example = json!(["Japan"]))]
-    location_names: &'a RawValue,
+    #[schema(example = json!(["Japan"]))]
+    location_names: Vec<String>,
     /// Carrier names.
     #[schema(example = "NTT Docomo / SoftBank")]
     operator: &'a str,
@@ -200,20 +206,18 @@ pub async fn search(
     headers: HeaderMap,
 ) -> Reply {
     let asked = query.as_deref().unwrap_or_default();
-    let products = state.products.load();
-    if let Some(answer) = products.recall(asked) {
-        return Ok(answer.respond(&headers));
-    }
     let mut query = Query::parse(Some(asked));
-    let allowed = format!("must have at most {MOST_CHARS} characters");
-    let text = query.take("country", &allowed, |text| {
+    let allowed = format_args!("must have at most {MOST_CHARS} characters");
+    let text = query.take("country", allowed, |text| {
         (text.chars().count() <= MOST_CHARS).then(|| text.trim().to_string())
     });
     let limit = query.whole("limit", 1, MOST_SHOWN as i64).map_or(SHOWN, |limit| limit as usize);
     query.finish()?;
     // An empty field of a form is no question.
     let text = text.filter(|text| !text.is_empty());
-    let answer = Arc::new(products.search(text.as_deref(), limit)?);
-    products.remember(asked, &answer);
-    Ok(answer.respond(&headers))
+    let products = state.products.load();
+    Ok(match accepted_encoding(&headers) {
+        Encoding::Plain => products.search(text.as_deref(), limit).respond(&headers),
+        Encoding::Gzip | Encoding::Brotli => products.packed(asked, text.as_deref(), limit).respond(&headers),
+    })
 }

@@ -270,7 +270,7 @@ fn after_payment(stage: Stage) -> String {
 /// purchase from the wallet by its order id, with its owner's token.
 #[utoipa::path(get, path = "/api/agentic/order/{invoiceId}", operation_id = "getPurchase", tag = "checkout",
     params(("invoiceId" = String, Path, description = "The checkout's invoice id, or an order id", example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
-    security((), ("bearer" = [])),
+    security((), ("token" = [])),
     responses((status = 200, description = "The purchase as it stands", body = OrderRecordView)))]
 pub async fn get(
     MaybeBearer(holder): MaybeBearer,

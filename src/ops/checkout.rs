@@ -96,10 +96,10 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
 pub async fn house_address(app: &App, kind: AddressKind) -> Result<String> {
     let (xpub, now) = (app.settings.settlement.xpub(kind).clone(), app.now());
     let known = xpub.clone();
-    let found = app.store.read(move |tx| reserve::watched_address(tx, &known, kind, now)).await?;
+    let found = app.store.read(move |tx| reserve::watched_address(tx, &known, now)).await?;
     match found {
         Some(address) => Ok(address),
-        None => app.store.write(0, move |tx| reserve::serving_address(tx, &xpub, kind, 1, now)).await,
+        None => app.store.write(0, move |tx| reserve::serving_address(tx, &xpub, 1, now)).await,
     }
 }
 

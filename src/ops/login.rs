@@ -8,6 +8,7 @@ use metrics::counter;
 
 use super::mail::{self, Letter, NOT_ME, Slip};
 use crate::app::App;
+use crate::domain::client;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountId, AccountNo, AttemptId, LoginId, TokenId};
 use crate::domain::login::{
@@ -17,7 +18,7 @@ use crate::domain::login::{
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::{TokenKind, shown_prefix};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::logins::{self, Attempt, By, NewLogin};
 use crate::store::tokens::{self, NewToken};
 use crate::store::tx::Tx;
@@ -36,31 +37,36 @@ pub struct Ask {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A mail is on its way, unless its owner wants none. The code is good for so long from now.
-    Sent { expires_in_secs: i64 },
+    /// A mail is on its way, unless its owner wants none.
+    Sent,
     /// Less than a minute after the last one: nothing was done.
-    TooSoon { retry_after_secs: u64, expires_in_secs: i64 },
+    TooSoon { retry_after_secs: u64 },
 }
 
 /// Mails a code. While one is alive it is mailed again, and lives no longer for it.
 pub async fn ask(app: &App, ask: Ask) -> Result<Asked> {
-    let now = app.now();
+    let (now, client) = (app.now(), ask.client);
     let draft = AskDraft {
         attempt: AttemptId::new(now, vault::random()),
         login: LoginId::new(now, vault::random()),
-        client: client_name(&app.vault.codes, ask.client),
+        client: app.vault.codes.client(&client::counted(client)),
         budget: app.settings.logins.daily_budget,
         slip: mail::slip(app),
         door: ask.door,
         email: ask.email,
         now,
     };
-    let asked = app.store.write(LANE, move |tx| ask_once(tx, &draft)).await?;
-    if let Asked::Sent { .. } = asked {
-        counter!("simgate_logins_total", "outcome" => "asked").increment(1);
-        mail::wake(app);
+    let about = draft.email.masked();
+    let asked = app.store.write(LANE, move |tx| ask_once(tx, &draft)).await;
+    match &asked {
+        Ok(Asked::Sent) => {
+            count("asked");
+            mail::wake(app);
+        }
+        Ok(Asked::TooSoon { .. }) => count("too_soon"),
+        Err(error) => note_limit(error, &about, client),
     }
-    Ok(asked)
+    asked
 }
 
 struct AskDraft {
@@ -76,23 +82,21 @@ struct AskDraft {
 
 fn ask_once(tx: &mut Tx, draft: &AskDraft) -> Result<Asked> {
     let AskDraft { email, now, .. } = draft;
-    let (now, left) = (*now, |until: Time| seconds(*now, until));
+    let now = *now;
     logins::lock(tx)?;
-    let open = logins::open(tx, email, draft.door, now)?;
-    let expires_in = open.as_ref().map_or(0, |login| left(login.expires_at));
     if tx.is_rerun() && logins::is_recorded(tx, &draft.attempt)? {
-        return Ok(Asked::Sent { expires_in_secs: expires_in });
+        return Ok(Asked::Sent);
     }
     if let Some(until) = logins::full_until(tx, Attempt::Asked, By::Email(email), ASKS_A_MINUTE, now)? {
-        let retry_after_secs = left(until).unsigned_abs();
-        return Ok(Asked::TooSoon { retry_after_secs, expires_in_secs: expires_in });
+        return Ok(Asked::TooSoon { retry_after_secs: seconds(now, until) });
     }
     refuse_full(tx, Attempt::Asked, By::Email(email), ASKS_AN_HOUR, now)?;
     refuse_full(tx, Attempt::Asked, By::Client(&draft.client), ASKS_OF_CLIENT, now)?;
     if logins::asked_on(tx, now.day())? >= draft.budget {
         let tomorrow = Time::from_micros(0).plus_days(now.day() + 1);
-        return Err(Refusal::RateLimited { retry_after_secs: left(tomorrow).unsigned_abs() }.into());
+        return Err(Refusal::RateLimited { retry_after_secs: seconds(now, tomorrow) }.into());
     }
+    let open = logins::open(tx, email, draft.door, now)?;
     let mailbox = logins::mailbox(tx, email)?;
     logins::record(tx, &draft.attempt, Attempt::Asked, email, &draft.client, now)?;
     logins::count_day(tx, now.day())?;
@@ -117,28 +121,30 @@ fn ask_once(tx: &mut Tx, draft: &AskDraft) -> Result<Asked> {
         let letter = Letter::Code { login: id.to_string(), long };
         mail::queue(tx, &draft.slip, email, &letter, Some(expires_at))?;
     }
-    Ok(Asked::Sent { expires_in_secs: left(expires_at) })
+    Ok(Asked::Sent)
 }
 
 fn refuse_full(tx: &mut Tx, kind: Attempt, by: By, limit: Limit, now: Time) -> Result<()> {
     match logins::full_until(tx, kind, by, limit, now)? {
-        Some(until) => {
-            Err(Refusal::RateLimited { retry_after_secs: seconds(now, until).unsigned_abs() }.into())
-        }
+        Some(until) => Err(Refusal::RateLimited { retry_after_secs: seconds(now, until) }.into()),
         None => Ok(()),
     }
 }
 
 /// Whole seconds until then, at least one.
-fn seconds(now: Time, until: Time) -> i64 {
-    ((until.micros() - now.micros() + 999_999) / 1_000_000).max(1)
+fn seconds(now: Time, until: Time) -> u64 {
+    ((until.micros() - now.micros() + 999_999) / 1_000_000).max(1).unsigned_abs()
 }
 
-/// A client is an IPv4 address or an IPv6 network of one customer, whose addresses cost nothing.
-fn client_name(codes: &Codes, address: IpAddr) -> String {
-    match address.to_canonical() {
-        IpAddr::V4(address) => codes.client(&address.to_string()),
-        IpAddr::V6(address) => codes.client(&format!("{:x}", u128::from(address) >> 64)),
+fn count(outcome: &'static str) {
+    counter!("simgate_logins_total", "outcome" => outcome).increment(1);
+}
+
+/// Whoever reaches a limit may be guessing, or making us a nuisance to others.
+fn note_limit(error: &Error, email: &str, from: IpAddr) {
+    if let Error::Refused(Refusal::RateLimited { .. }) = error {
+        count("limited");
+        tracing::info!(email, from = client::logged(from), "a limit on sign-in codes was reached");
     }
 }
 
@@ -183,7 +189,7 @@ pub async fn verify(app: &App, answer: Answer) -> Result<LoggedIn> {
     let draft = VerifyDraft {
         attempt: AttemptId::new(now, vault::random()),
         user: AccountId::user(now, vault::random()),
-        client: client_name(&app.vault.codes, answer.client),
+        client: app.vault.codes.client(&client::counted(answer.client)),
         codes: app.vault.codes.clone(),
         typed: typed_code(&answer.code),
         slip: mail::slip(app),
@@ -192,13 +198,16 @@ pub async fn verify(app: &App, answer: Answer) -> Result<LoggedIn> {
         token,
         now,
     };
-    let verified = app.store.write(LANE, move |tx| verify_once(tx, &draft)).await?;
+    let (email, from) = (answer.email.masked(), answer.client);
+    let verified = app.store.write(LANE, move |tx| verify_once(tx, &draft)).await;
+    let verified = verified.inspect_err(|error| note_limit(error, &email, from))?;
     let Some(account) = verified else {
-        counter!("simgate_logins_total", "outcome" => "wrong").increment(1);
-        tracing::info!(email = answer.email.masked(), door = answer.door.as_str(), "a wrong sign-in code");
+        count("wrong");
+        let (door, from) = (answer.door.as_str(), client::logged(from));
+        tracing::info!(email, door, from, "a wrong sign-in code");
         return Err(Refusal::OtpInvalid.into());
     };
-    counter!("simgate_logins_total", "outcome" => "verified").increment(1);
+    count("verified");
     mail::wake(app);
     Ok(LoggedIn {
         token: text,

@@ -19,6 +19,7 @@ pub use crate::mail::{Letter, News};
 use crate::mail::{Note, Trouble, Written};
 use crate::store::logins;
 use crate::store::mails::{self, Mail, NewMail};
+use crate::store::tokens;
 use crate::store::tx::Tx;
 use crate::vault;
 
@@ -30,8 +31,8 @@ const HOLD_MS: i64 = 60_000;
 const PATIENCE: Duration = Duration::from_secs(45);
 /// How long to wait after each try that failed; the last pause repeats.
 const PAUSES_MS: [i64; 8] = [5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000];
-/// So many rows are forgotten in one write.
-const FORGET_AT_ONCE: i64 = 150;
+/// So many rows of each kind are forgotten in one write.
+const FORGET_AT_ONCE: i64 = 100;
 const SHOWN: i64 = 100;
 
 pub const NOT_ME: &str = "not-me";
@@ -170,7 +171,7 @@ async fn remove(app: &App, id: MailId) -> Result<()> {
     app.store.finish(LANE, move |tx| mails::remove(tx, &id)).await
 }
 
-/// Forgets logins, attempts and mails after a day.
+/// Forgets logins, attempts, session tokens and mails a day after they ended.
 pub async fn forget_old(app: &App) -> Result<()> {
     let now = app.now();
     let before = now.plus_millis(-DAY_MS);
@@ -180,7 +181,8 @@ pub async fn forget_old(app: &App) -> Result<()> {
             .store
             .write(LANE, move |tx| {
                 let logins = logins::forget(tx, before, now, FORGET_AT_ONCE)?;
-                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins)
+                let sessions = tokens::forget_sessions(tx, before, FORGET_AT_ONCE)?;
+                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins || sessions)
             })
             .await?;
     }

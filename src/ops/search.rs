@@ -1,84 +1,79 @@
-//! Searching what is on sale at retail prices. An index is made once for each snapshot of the catalog and holds
-//! positions in it, not copies; a search asks the coverages, of which there are few, and sorts only what is shown.
+//! Searching what is on sale at retail prices. An index is made once for each snapshot of the catalog: plans are
+//! numbered from the cheapest gigabyte on, so that among equals a plan's number is its rank. A search rates the
+//! coverages and the sizes, of which there are few, and sorts only what is shown.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 
+use crate::domain::money::Usd;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType};
-use crate::domain::search::{self, Asked, Coverage, Fit, Rank, Wanted};
+use crate::domain::search::{self, Asked, Coverage, Fit, Wanted};
 use crate::ops::catalog::Snapshot;
 
 /// The sizes that are shown of every popular destination: megabytes and days.
 const FEATURED_SIZES: [(i64, i64); 3] = [(5 * 1024, 30), (1024, 7), (10 * 1024, 30)];
 
-/// A plan that answers a search: its position on the list, and the number of its coverage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit {
-    plan: u32,
-    pub coverage: u32,
-}
+/// A plan's number in the index.
+pub type Number = u32;
 
 /// The first plans that answer a search, and how many do.
 #[derive(Default)]
 pub struct Found {
     pub total: usize,
-    pub first: Vec<Hit>,
+    pub first: Vec<Number>,
 }
 
 #[derive(Default)]
 pub struct Index {
     snapshot: Arc<Snapshot>,
+    /// Base plans by their number.
+    plans: Vec<Entry>,
     coverages: Vec<Covered>,
-    /// Positions on the list, those of one coverage together.
-    plans: Vec<u32>,
-    featured: Vec<Hit>,
+    /// Every size that is sold: megabytes and days.
+    sizes: Vec<(i64, i64)>,
+    featured: Vec<Number>,
+}
+
+struct Entry {
+    /// Its position on the price list.
+    place: u32,
+    size: u32,
+    retail: Usd,
 }
 
 struct Covered {
     coverage: Coverage,
-    plans: Range<usize>,
+    /// In ascending order.
+    plans: Vec<Number>,
 }
 
 impl Index {
     pub fn prepare(snapshot: Arc<Snapshot>) -> Index {
-        let mut index = Index { snapshot, ..Index::default() };
-        let mut numbers: HashMap<&[String], usize> = HashMap::new();
-        let mut grouped: Vec<Vec<u32>> = Vec::new();
-        for (place, plan) in (0u32..).zip(index.list()) {
-            if plan.plan_type == PlanType::Base {
-                let number = *numbers.entry(&plan.countries).or_insert(grouped.len());
-                if number == grouped.len() {
-                    grouped.push(Vec::new());
-                }
-                grouped[number].push(place);
-            }
+        let mut index = Index { snapshot: snapshot.clone(), ..Index::default() };
+        let mut base: Vec<(u32, &Plan)> = (0u32..).zip(list(&snapshot)).collect();
+        base.retain(|(_, plan)| plan.plan_type == PlanType::Base);
+        base.sort_by_key(|(_, plan)| search::cheapness(plan));
+        let (mut coverages, mut sizes) = (HashMap::new(), HashMap::new());
+        for (number, (place, plan)) in (0u32..).zip(base) {
+            let coverage = *coverages.entry(plan.countries.as_slice()).or_insert_with(|| {
+                index.coverages.push(Covered { coverage: Coverage::of(&plan.countries), plans: Vec::new() });
+                index.coverages.len() - 1
+            });
+            let size = *sizes.entry((plan.data_mb, plan.duration_days)).or_insert_with_key(|size| {
+                index.sizes.push(*size);
+                index.sizes.len() - 1
+            });
+            index.coverages[coverage].plans.push(number);
+            index.plans.push(Entry { place, size: size as u32, retail: plan.retail });
         }
-        let mut plans = Vec::with_capacity(grouped.iter().map(Vec::len).sum());
-        let mut coverages = Vec::with_capacity(grouped.len());
-        for group in &grouped {
-            let countries = group.first().map_or(&[][..], |first| &index.list()[*first as usize].countries);
-            let start = plans.len();
-            plans.extend(group);
-            coverages.push(Covered { coverage: Coverage::of(countries), plans: start..plans.len() });
-        }
-        (index.plans, index.coverages) = (plans, coverages);
         index.featured = index.choose_featured();
         index
     }
 
-    fn list(&self) -> &[Plan] {
-        self.snapshot.lists.get(DEFAULT_PRICE_LIST).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    pub fn plan(&self, hit: Hit) -> &Plan {
-        &self.list()[hit.plan as usize]
-    }
-
-    /// The countries of every coverage, by its number.
-    pub fn coverages(&self) -> impl Iterator<Item = &[String]> {
-        let first = |covered: &Covered| self.plans[covered.plans.start] as usize;
-        self.coverages.iter().map(move |covered| self.list()[first(covered)].countries.as_slice())
+    /// Every plan, by its number.
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
+        let list = list(&self.snapshot);
+        self.plans.iter().map(|entry| &list[entry.place as usize])
     }
 
     pub fn featured(&self, limit: usize) -> Found {
@@ -91,21 +86,38 @@ impl Index {
         if asked.places.is_empty() {
             return found;
         }
+        let nearness = self.nearness(asked);
         for (fit, coverages) in self.by_fit(asked) {
             if fit == Fit::Member && found.total > 0 {
                 break;
             }
-            let mut ranked = self.rank(asked, &coverages);
-            found.total += ranked.len();
             let missing = limit - found.first.len();
-            if missing < ranked.len() && missing > 0 {
-                ranked.select_nth_unstable(missing - 1);
+            if missing == 0 {
+                found.total += self.affordable(asked, &coverages).count();
+                continue;
             }
-            ranked.truncate(missing);
+            let mut ranked = self.rank(asked, &nearness, &coverages);
+            found.total += ranked.len();
+            if missing < ranked.len() {
+                ranked.select_nth_unstable(missing - 1);
+                ranked.truncate(missing);
+            }
             ranked.sort_unstable();
-            found.first.extend(ranked.into_iter().map(|(_, plan, coverage)| Hit { plan, coverage }));
+            found.first.extend(ranked.into_iter().map(number_of));
         }
         found
+    }
+
+    /// The rank of each size: how near it is to what was asked. Sizes that are equally near share one.
+    fn nearness(&self, asked: &Asked) -> Vec<u32> {
+        if asked.data_mb.is_none() && asked.days.is_none() {
+            return vec![0; self.sizes.len()];
+        }
+        let near: Vec<_> =
+            self.sizes.iter().map(|&(data_mb, days)| search::nearness(asked, data_mb, days)).collect();
+        let mut order = near.clone();
+        order.sort_unstable();
+        near.iter().map(|one| order.partition_point(|other| other < one) as u32).collect()
     }
 
     /// The coverages that answer at all, best first.
@@ -120,35 +132,49 @@ impl Index {
         fits
     }
 
-    /// The plans of these coverages that are cheap enough, with their ranks.
-    fn rank(&self, asked: &Asked, coverages: &[u32]) -> Vec<(Rank<'_>, u32, u32)> {
-        let mut ranked = Vec::new();
-        for &coverage in coverages {
-            for &place in &self.plans[self.coverages[coverage as usize].plans.clone()] {
-                let plan = &self.list()[place as usize];
-                if asked.most.is_none_or(|most| plan.retail <= most) {
-                    ranked.push((search::rank(asked, plan), place, coverage));
-                }
-            }
-        }
-        ranked
+    /// The plans of these coverages that are cheap enough.
+    fn affordable(&self, asked: &Asked, coverages: &[u32]) -> impl Iterator<Item = Number> {
+        let plans = coverages.iter().flat_map(|coverage| &self.coverages[*coverage as usize].plans);
+        let most = asked.most;
+        plans
+            .copied()
+            .filter(move |number| most.is_none_or(|most| self.plans[*number as usize].retail <= most))
+    }
+
+    /// The same with their ranks, each in one number that sorts fast: the nearness of its size, then its own number.
+    fn rank(&self, asked: &Asked, nearness: &[u32], coverages: &[u32]) -> Vec<u64> {
+        let rank = |number: Number| {
+            let size = self.plans[number as usize].size as usize;
+            u64::from(nearness[size]) << 32 | u64::from(number)
+        };
+        self.affordable(asked, coverages).map(rank).collect()
     }
 
     /// A plan of each usual size for every popular destination: first one size of all, then the next.
-    fn choose_featured(&self) -> Vec<Hit> {
+    fn choose_featured(&self) -> Vec<Number> {
         let mut chosen = Vec::new();
         let mut known = HashSet::new();
         for (data_mb, days) in FEATURED_SIZES {
             for destination in search::POPULAR {
                 let asked = Asked { data_mb: Some(data_mb), days: Some(days), ..search::read(destination) };
                 let best = self.by_fit(&asked).remove(&Fit::Exact).unwrap_or_default();
-                let best = self.rank(&asked, &best).into_iter().min();
-                chosen.extend(best.map(|(_, plan, coverage)| Hit { plan, coverage }));
+                let best = self.rank(&asked, &self.nearness(&asked), &best).into_iter().min();
+                chosen.extend(best.map(number_of));
             }
         }
-        chosen.retain(|hit| known.insert(hit.plan));
+        chosen.retain(|number| known.insert(*number));
         chosen
     }
+}
+
+/// The number in a rank.
+fn number_of(rank: u64) -> Number {
+    rank as Number
+}
+
+/// Everything on sale. Users have no list of their own in a snapshot: every plan carries its retail price.
+fn list(snapshot: &Snapshot) -> &[Plan] {
+    snapshot.lists.get(DEFAULT_PRICE_LIST).map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -156,7 +182,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::money::Usd;
 
     fn plan(code: &str, countries: &str, gb: i64, days: i64, cents: i64) -> Plan {
         Plan {
@@ -192,7 +217,9 @@ mod tests {
     }
 
     fn codes(index: &Index, found: &Found) -> String {
-        let codes: Vec<&str> = found.first.iter().map(|hit| index.plan(*hit).code.as_str()).collect();
+        let plans: Vec<&Plan> = index.plans().collect();
+        let codes: Vec<&str> =
+            found.first.iter().map(|number| plans[*number as usize].code.as_str()).collect();
         format!("{}: {}", found.total, codes.join(" "))
     }
 
@@ -223,7 +250,7 @@ mod tests {
     fn an_empty_catalog_has_nothing() {
         let index = Index::prepare(Arc::new(Snapshot::default()));
         assert_eq!(index.find(&search::read("japan"), 50).total, 0);
-        assert_eq!((index.featured(50).total, index.coverages().count()), (0, 0));
+        assert_eq!((index.featured(50).total, index.plans().count()), (0, 0));
     }
 
     #[test]

@@ -22,17 +22,30 @@ const LANE: i64 = 0;
 pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
     let (dust, now) = (app.settings.settlement.dust, app.now());
     for part in seen.chunks(AT_ONCE) {
-        let part = part.to_vec();
+        let written = part.to_vec();
         let noted = app
             .store
             .finish(LANE, move |tx| {
-                part.iter().map(|seen| transfers::note(tx, seen, dust, now)).collect::<Result<Vec<Noted>>>()
+                written
+                    .iter()
+                    .map(|seen| transfers::note(tx, seen, dust, now))
+                    .collect::<Result<Vec<Noted>>>()
             })
             .await?;
-        for (seen, noted) in seen.iter().zip(noted) {
-            if noted == Noted::New {
-                tell(seen.id.network.as_str(), "seen");
-                tracing::info!(transfer = %seen.id, amount = %seen.amount, "a transfer was seen");
+        for (seen, noted) in part.iter().zip(noted) {
+            let (transfer, amount) = (&seen.id, seen.amount);
+            match noted {
+                Noted::New => {
+                    tell(transfer.network.as_str(), "seen");
+                    tracing::info!(%transfer, %amount, "a transfer was seen");
+                }
+                Noted::Contradicts => {
+                    tell(transfer.network.as_str(), "lost");
+                    tracing::error!(%transfer, %amount,
+                        "a transfer that was taken back is on the chain again with another owner or token; see \
+                         docs/settlement.md");
+                }
+                Noted::Moved | Noted::Known | Noted::Foreign => {}
             }
         }
     }
@@ -44,8 +57,8 @@ fn tell(network: &'static str, outcome: &'static str) {
 }
 
 /// The network's settings; a chain exists only for a network that has them.
-pub fn terms(app: &App, chain: &dyn Chain) -> Result<NetworkSettings> {
-    let found = app.settings.settlement.networks.get(&chain.network()).cloned();
+pub fn terms<'a>(app: &'a App, chain: &dyn Chain) -> Result<&'a NetworkSettings> {
+    let found = app.settings.settlement.networks.get(&chain.network());
     found.ok_or_else(|| Error::fault("a chain without settings"))
 }
 
@@ -80,7 +93,7 @@ fn shown<'a>(mined: &'a Mined, transfer: &Transfer) -> Option<&'a Sighting> {
 pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
     let terms = terms(app, chain)?;
     let Some(block) = &transfer.block else { return Ok(()) };
-    if !transfer.state.is_open() || block.number > final_up_to(app, &terms, transfer, tip) {
+    if !transfer.state.is_open() || block.number > final_up_to(app, terms, transfer, tip) {
         return Ok(());
     }
     let mined = match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
@@ -95,7 +108,7 @@ pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, 
     match shown(&mined, transfer) {
         Some(seen) if seen.block.hash == block.hash => {
             let theirs = Tip { head: Block { number: mined.head, ..tip.head.clone() }, ..tip.clone() };
-            if block.number > final_up_to(app, &terms, transfer, &theirs) {
+            if block.number > final_up_to(app, terms, transfer, &theirs) {
                 return Ok(());
             }
             credit(app, transfer, &block.hash).await

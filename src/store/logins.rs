@@ -23,7 +23,7 @@ queries! {
     TRY = "INSERT INTO login_attempts (id, kind, email, ip, at) VALUES (?1, ?2, ?3, ?4, ?5)";
     OF_EMAIL = "SELECT at FROM login_attempts WHERE email = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT ?4";
     OF_CLIENT = "SELECT at FROM login_attempts WHERE ip = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT ?4";
-    FORGIVE = "DELETE FROM login_attempts WHERE email = ?1 AND kind = 'WRONG'";
+    FORGIVE = "UPDATE login_attempts SET email = '' WHERE email = ?1 AND kind = 'WRONG'";
     MAILBOX = "SELECT long_codes, silent_until FROM mailboxes WHERE email = ?1";
     SET_LONG = "INSERT INTO mailboxes (email, long_codes, silent_until) VALUES (?1, ?2, 0)
                 ON CONFLICT (email) DO UPDATE SET long_codes = excluded.long_codes";
@@ -152,7 +152,8 @@ pub fn full_until(tx: &mut Tx, kind: Attempt, by: By, limit: Limit, now: Time) -
     Ok(oldest.map(|at| at.plus_millis(limit.within_ms)))
 }
 
-/// A code was used: earlier wrong tries were its owner's.
+/// A code was used: earlier wrong tries no longer count against its owner. Against the client that made them they do,
+/// or whoever guesses could wait for owners to wipe the slate.
 pub fn forgive(tx: &mut Tx, email: &Email) -> Result<()> {
     tx.execute(FORGIVE, params![email.as_str()]).map(drop)
 }

@@ -102,6 +102,7 @@ queries! {
     ORPHAN_LOST = "UPDATE orders SET orphan = 'LOST' WHERE id = ?1 AND orphan IS NULL";
     ORPHAN_ENDED = "UPDATE orders SET orphan = ?2 WHERE id = ?1 AND orphan = 'OPEN'";
     BY_ID = select_order!("WHERE o.id = ?1");
+    BY_IDS (Postgres) = select_order!("WHERE o.id = ANY (CAST(?1 AS TEXT[]))");
     BY_NUMBER = select_order!("WHERE o.account = ?1 AND o.seq = ?2");
     OF_ICCID = "SELECT order_id FROM esims WHERE iccid = ?1 ORDER BY order_id DESC LIMIT ?2";
     PAGE = select_order!("WHERE o.account = ?1 AND o.seq IS NOT NULL AND o.seq < ?2
@@ -330,6 +331,12 @@ pub fn orphan_ended(tx: &mut Tx, id: &OrderId, outcome: &str) -> Result<bool> {
 
 pub fn by_id(tx: &mut Tx, id: &OrderId) -> Result<Option<Order>> {
     tx.opt(BY_ID, params![id], read_order)
+}
+
+/// Those of these orders that exist, in no order. Only where work is done for whole groups.
+pub fn by_ids(tx: &mut Tx, ids: &[&OrderId]) -> Result<Vec<Order>> {
+    let ids: Vec<Param> = ids.iter().map(|id| Param::from(*id)).collect();
+    tx.all(BY_IDS, &[Param::List(&ids)], read_order)
 }
 
 /// The order that delivered the newest profile sold under this ICCID, whoever owns it.

@@ -20,6 +20,7 @@ queries! {
     BY_ID = "SELECT id, account, kind, prefix, agent_name, daily_limit, created_at, last_used_at FROM api_keys
              WHERE id = ?1 AND kind <> 'KEY' AND revoked_at IS NULL";
     REVOKE = "UPDATE api_keys SET revoked_at = ?2 WHERE id = ?1 AND kind <> 'KEY' AND revoked_at IS NULL";
+    OLD_SESSIONS = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE kind = 'SESSION' AND expires_at < ?1 ORDER BY expires_at LIMIT ?2)";
     USED = "UPDATE api_keys SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?3)";
 }
 
@@ -110,6 +111,11 @@ pub fn revoke(tx: &mut Tx, id: &TokenId, now: Time) -> Result<bool> {
 /// Writes down that it was used, unless that was done after `since`.
 pub fn used(tx: &mut Tx, id: &TokenId, now: Time, since: Time) -> Result<()> {
     tx.execute(USED, params![id.as_str(), now, since]).map(drop)
+}
+
+/// Forgets session tokens that ended before then. True when there may be more.
+pub fn forget_sessions(tx: &mut Tx, before: Time, most: i64) -> Result<bool> {
+    Ok(tx.execute(OLD_SESSIONS, params![before, most])? >= most.unsigned_abs())
 }
 
 fn read_token(row: &Row) -> Result<Token> {

@@ -31,10 +31,10 @@ queries! {
     INSERT = "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash,
                   block_time, state, account, invoice, payment_nonce, round, seen_at, updated_at)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, ?13, 0, ?14, ?14)";
-    /// A transfer that counts for nothing yet is what the chain says it is now.
+    /// A transfer that counts for nothing, yet or any more, is what the chain says it is now.
     REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
-                   block_time = ?10, state = 'SEEN', account = ?11, invoice = ?12, payment_nonce = ?13, updated_at = ?14
-               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?15";
+                   block_time = ?10, account = ?11, invoice = ?12, payment_nonce = ?13, updated_at = ?14, state = ?15
+               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?16";
     PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8
              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
     /// SQLite needs no lock: a write transaction has the database to itself.
@@ -79,6 +79,8 @@ pub enum Noted {
     Known,
     /// Not one of our addresses.
     Foreign,
+    /// What was booked and taken back is something else now, to somebody else: only a person can put that right.
+    Contradicts,
 }
 
 /// Writes down that a transfer is in a block now. Its first sighting decides its owner and its invoice, unless the
@@ -105,10 +107,18 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
     match known.state {
         TransferState::Seen | TransferState::Orphaned if signed || !shows(seen, &known) => {
             let Some(owner) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
-            let mut values = facts(seen, &owner);
-            values.extend_from_slice(params![now, known.state.as_str()]);
-            tx.execute(REWRITE, &values)?;
+            rewrite(tx, seen, &known, &owner, TransferState::Seen, now)?;
             restate(tx, known.invoice.as_ref(), dust, now)?;
+            restate(tx, owner.invoice.as_ref(), dust, now)?;
+        }
+        // Its earlier entries name its owner, network and token: the books can follow another amount, and only that.
+        TransferState::Reversed if !shows(seen, &known) => {
+            if (seen.currency, &seen.recipient) != (known.currency, &known.address) {
+                return Ok(Noted::Contradicts);
+            }
+            let (account, invoice) = (known.account, known.invoice.clone());
+            let owner = Owner { account, invoice, payment_nonce: known.payment_nonce.clone() };
+            rewrite(tx, seen, &known, &owner, TransferState::Reversed, now)?;
             restate(tx, owner.invoice.as_ref(), dust, now)?;
         }
         // What was posted has other facts: that is for `vanish` to take back first.
@@ -132,6 +142,20 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
         }
     }
     Ok(Noted::Moved)
+}
+
+fn rewrite(
+    tx: &mut Tx,
+    seen: &Sighting,
+    known: &Transfer,
+    owner: &Owner,
+    state: TransferState,
+    now: Time,
+) -> Result<()> {
+    let mut values = facts(seen, owner);
+    values.extend_from_slice(params![now, state.as_str(), known.state.as_str()]);
+    tx.execute(REWRITE, &values)?;
+    Ok(())
 }
 
 /// Whether the chain shows the movement that we have on record.

@@ -2,10 +2,10 @@
 
 redocly_lint() {
   REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true \
-    "$bb/node_modules/.bin/redocly" lint --config "$bb/redocly.yaml" "$tmp/openapi.json"
+    "$bb/node_modules/.bin/redocly" lint --config "$bb/redocly.yaml" "$@"
 }
 
-spectral_lint() { "$bb/node_modules/.bin/spectral" lint --ruleset "$bb/spectral.yaml" "$tmp/openapi.json"; }
+spectral_lint() { "$bb/node_modules/.bin/spectral" lint --ruleset "$bb/spectral.yaml" "$@"; }
 
 typescript_client() {
   local npm=$bb/node_modules
@@ -51,6 +51,40 @@ x402_clients() {
   NODE_URL=$node_url API_URL=$api_url PAYER_KEY=$payer_key timeout --foreground 120 node "$bb/pay.mjs"
 }
 
+# sign_in EMAIL: a new user's token, by way of the sandbox's outbox.
+sign_in() {
+  local auth=$api_url/api/agentic/auth otp
+  local call=(curl -fsS --max-time 10 -H 'Content-Type: application/json')
+  "${call[@]}" -o /dev/null -d "{\"email\": \"$1\"}" "$auth/request-otp" &&
+    otp=$(curl -fsS --max-time 10 "$api_url/sandbox/outbox?email=$1" | jq -r '.emails[0].text' | grep -oE '[0-9]{6}') &&
+    "${call[@]}" -d "{\"email\": \"$1\", \"otp\": \"$otp\"}" "$auth/verify-otp" | jq -er .token
+}
+
+# fuzz_agentic SECONDS: the same for the agentic API, with the tokens of two users.
+fuzz_agentic() {
+  local token spare
+  token=$(sign_in fuzz@example.com) && spare=$(sign_in spare@example.com) || return
+  mkdir "$gw_dir/fuzz-agentic" && cp "$bb/schemathesis-agentic.toml" "$gw_dir/fuzz-agentic/schemathesis.toml" || return
+  (cd "$gw_dir/fuzz-agentic" && AGENT_TOKEN=$token SPARE_TOKEN=$spare timeout --foreground $(($1 + 120)) \
+    "$tools/venv/bin/schemathesis" run "$api_url/api/agentic/openapi.json" --origin "$api_url" --max-time "$1") ||
+    { tail -n 20 "$gw_log"; return 1; }
+  # The run was worth something only if its token opened doors to the end.
+  curl -fsS --max-time 10 -o /dev/null -H "Authorization: Bearer $token" "$api_url/api/agentic/auth/tokens"
+}
+
+# The examples of docs/agents.md, as they stand there.
+agents_typescript() {
+  mkdir "$tmp/agents" && ln -s "$bb/node_modules" "$tmp/agents/node_modules" && cp "$bb/package.json" "$tmp/agents" &&
+    sed 's/order.ts/agent.ts/' "$bb/tsconfig.json" >"$tmp/agents/tsconfig.json" &&
+    python3 "$bb/blocks.py" ts docs/agents.md >"$tmp/agents/agent.ts" &&
+    "$bb/node_modules/.bin/tsc" -p "$tmp/agents" && AGENT_URL=$api_url timeout --foreground 60 node "$tmp/agents/agent.js"
+}
+
+agents_python() {
+  python3 "$bb/blocks.py" python docs/agents.md >"$tmp/agent.py" &&
+    AGENT_URL=$api_url timeout --foreground 60 python3 "$tmp/agent.py"
+}
+
 verify_ledger() {
   gateway_command ledger verify --json | tee /dev/stderr |
     python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["ok"] is not True)'
@@ -60,8 +94,9 @@ verify_ledger() {
 fuzz_on() {
   local on=$1 seconds=$2
   shift 2
-  check "gateway starts on $on" gateway_start "$on" SIMGATE_RATE_LIMIT=0 "$@" || return
+  check "gateway starts on $on" gateway_start "$on" SIMGATE_RATE_LIMIT=0 SIMGATE_IP_RATE_LIMIT=0 SIMGATE_TOKEN_RATE_LIMIT=0 "$@" || return
   check "schemathesis on $on" fuzz "$seconds"
+  check "schemathesis, agentic, on $on" fuzz_agentic $((seconds / 3))
   check "ledger verify on $on" verify_ledger
   check "gateway stops on $on" gateway_stop
 }
@@ -70,12 +105,19 @@ blackbox() {
   stage "OpenAPI, clients, README"
   if check "gateway starts" gateway_start default; then
     if check "openapi.json" curl -fsS --max-time 10 -o "$tmp/openapi.json" "$api_url/api/b2b/v1/openapi.json"; then
-      check "redocly lint" redocly_lint
-      check "spectral lint" spectral_lint
+      check "redocly lint" redocly_lint "$tmp/openapi.json"
+      check "spectral lint" spectral_lint "$tmp/openapi.json"
       check "TypeScript client orders" typescript_client
       check "Python client orders" python_client
     fi
+    if check "agentic openapi.json" curl -fsS --max-time 10 -o "$tmp/agentic.json" "$api_url/api/agentic/openapi.json"; then
+      check "redocly lint, agentic" redocly_lint "$tmp/agentic.json"
+      check "spectral lint, agentic" spectral_lint "$tmp/agentic.json"
+    fi
     check "README as pasted" timeout --foreground 120 python3 "$bb/readme.py" README.md "$gw_dir"
+    check "docs/agents.md: curl" env "AGENT_URL=$api_url" timeout --foreground 120 python3 "$bb/readme.py" docs/agents.md "$gw_dir"
+    check "docs/agents.md: TypeScript" agents_typescript
+    check "docs/agents.md: Python" agents_python
     check "gateway stops" gateway_stop
   fi
 

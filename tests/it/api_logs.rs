@@ -1,13 +1,17 @@
 //! What opens a door is never written down: not the API secret, not an activation code, not an install token, not
-//! an invoice's id, however much is logged. The binary itself is asked, at its most talkative.
+//! an invoice's id, not a sign-in code or token, however much is logged. Whoever guesses is. The binary itself is
+//! asked, at its most talkative.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use simgate::domain::token::TokenKind;
 
 use crate::harness::{Db, Place, Reply, reply, until};
+use crate::people::{AUTH, digit_runs};
 use crate::shapes::ORDERS;
 
 fn check(db: Db) {
@@ -33,8 +37,19 @@ fn check(db: Db) {
     server.wait().unwrap();
     let written = std::fs::read_to_string(&log).unwrap();
     assert!(written.contains("/api/b2b/v1/orders"), "requests are logged: {written}");
+    for noted in
+        ["a wrong sign-in code", "a***@example.com", "127.0.0.0/24", "a caller without valid credentials"]
+    {
+        assert!(written.contains(noted), "{noted} is not in the log: {written}");
+    }
+    // Six digits may also be a moment's microseconds, which stand before the first space.
+    let told = written.lines().filter_map(|line| line.split_once(' '));
+    let words: HashSet<&str> =
+        told.flat_map(|(_, line)| line.split(|c: char| !c.is_alphanumeric())).collect();
     for secret in secrets {
-        assert!(!written.contains(&secret), "{secret} is in the log");
+        let is_there =
+            if secret.len() > 6 { written.contains(&secret) } else { words.contains(secret.as_str()) };
+        assert!(!is_there, "{secret} is in the log");
     }
     place.remove();
 }
@@ -76,7 +91,38 @@ async fn use_it(place: &Place, base: &str) -> Vec<String> {
     let token = bought["installUrl"].as_str().unwrap().rsplit('/').next().unwrap().to_string();
     let metrics = reply(client.get(format!("{base}/metrics"))).await.text;
     assert!(metrics.contains("/pay/{invoice}") && !metrics.contains(&invoice), "{metrics}");
-    vec![secret, wrong.into(), bought["matchingId"].as_str().unwrap().into(), token, invoice]
+    let mut secrets = sign_in(base, &client).await;
+    secrets.extend([secret, wrong.into(), bought["matchingId"].as_str().unwrap().into(), token, invoice]);
+    secrets
+}
+
+/// Logs in, after a wrong code, and opens what was mailed; answers the codes, tokens and links.
+async fn sign_in(base: &str, client: &reqwest::Client) -> Vec<String> {
+    let email = "ann.lee@example.com";
+    let auth = async |path: &str, body: Value| {
+        let request = client.post(format!("{base}{AUTH}/{path}")).header("content-type", "application/json");
+        reply(request.body(body.to_string())).await
+    };
+    let mailed = async || reply(client.get(format!("{base}/sandbox/outbox?email={email}"))).await.expect(200);
+    auth("request-otp", json!({ "email": email })).await.expect(200);
+    let code = digit_runs(mailed().await["emails"][0]["text"].as_str().unwrap(), 6).remove(0);
+    auth("verify-otp", json!({ "email": email, "otp": "00000x" })).await.problem(401);
+    let made = auth("verify-otp", json!({ "email": email, "otp": code })).await.expect(200);
+    let token = made["token"].as_str().unwrap().to_string();
+    let guessed = TokenKind::Personal.make(1, 2);
+    for (sent, status) in [(&token, 200), (&guessed, 401)] {
+        let request = client.get(format!("{base}{AUTH}/tokens")).bearer_auth(sent);
+        assert_eq!(reply(request).await.status, status);
+    }
+    let mut secrets = vec![email.to_string(), code, token, guessed];
+    for mail in mailed().await["emails"].as_array().unwrap() {
+        let text = mail["text"].as_str().unwrap();
+        let link = text.split_whitespace().find(|word| word.starts_with("http")).unwrap();
+        assert_eq!(client.get(link).send().await.unwrap().status(), 200);
+        secrets.push(link.rsplit('/').next().unwrap().to_string());
+    }
+    assert_eq!(secrets.len(), 6);
+    secrets
 }
 
 /// Opens an invoice, pays it and looks at it through every door; its id.

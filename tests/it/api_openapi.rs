@@ -30,7 +30,7 @@ async fn description(gateway: &Gateway) -> Value {
     reply.expect(200)
 }
 
-fn operations(api: &Value) -> Vec<(String, String, &Value)> {
+pub fn operations(api: &Value) -> Vec<(String, String, &Value)> {
     let mut found = Vec::new();
     for (path, item) in api["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -208,7 +208,7 @@ both_databases! {
 }
 
 /// A small check: objects have the described fields and no others, required ones are there, types agree.
-fn fits(api: &Value, schema: &Value, value: &Value, at: &str) {
+pub fn fits(api: &Value, schema: &Value, value: &Value, at: &str) {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.rsplit('/').next().unwrap();
         return fits(api, &api["components"]["schemas"][name], value, at);

@@ -11,12 +11,12 @@ use simgate::error::Error;
 use simgate::ops::login::{self, Ask};
 use simgate::ops::operator::{self, Adjustment};
 use simgate::ops::orders::{self, Purchase};
-use simgate::ops::{tokens, topups};
+use simgate::ops::{mail, tokens, topups};
 use simgate::start;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Gateway, Reply, both_databases, reply};
-use crate::people::{AUTH, ask, code, elsewhere, link, post_from, sign_in, with_token};
+use crate::people::{AUTH, ask, code, elsewhere, link, post_from, sameness, sign_in, with_token};
 use crate::raw;
 
 async fn list(gateway: &Gateway, token: &str) -> Vec<Value> {
@@ -135,9 +135,7 @@ both_databases! {
             let refused = reply(request).await;
             assert_eq!(refused.problem(401), "UNAUTHENTICATED", "{sent:?}");
             assert!(refused.header("www-authenticate").starts_with("Bearer"));
-            let mut body = refused.json();
-            body.as_object_mut().unwrap().remove("requestId");
-            answers.push(body);
+            answers.push(sameness(&refused));
         }
         assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "one body for all");
         with_token(gateway, &token, "GET", &format!("{AUTH}/tokens")).await.expect(200);
@@ -172,6 +170,12 @@ both_databases! {
         tokens::authenticate(&gateway.app, &session.token).await.unwrap();
         gateway.pass_time(24 * 3_600_000);
         assert!(matches!(tokens::authenticate(&gateway.app, &session.token).await, Err(Error::Refused(Refusal::TokenRequired))));
+        let kept = || raw::rows(&gateway.app.settings.database, "SELECT prefix FROM api_keys WHERE kind = 'SESSION'");
+        mail::forget_old(&gateway.app).await.unwrap();
+        assert_eq!(kept(), [[&session.token[..8]]]);
+        gateway.pass_time(24 * 3_600_000 + 1);
+        mail::forget_old(&gateway.app).await.unwrap();
+        assert!(kept().is_empty(), "a day after it ended");
     }
 
     async fn a_user_pays_retail_within_a_daily_limit(gateway) with [("token_daily_limit_usd", "5")] {

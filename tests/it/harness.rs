@@ -211,6 +211,7 @@ pub async fn start_gateway(
     let base = format!("http://{}", listener.local_addr().unwrap());
     let mut settings = place.settings(extra);
     settings.base_url = base.clone();
+    settings.agent_url = base.clone();
     settings.checkout_url = base.clone();
     settings.demo_file = place.dir.join("simgate-demo.env");
     simgate::telemetry::init_logs(&settings.log, false);

@@ -43,6 +43,7 @@ impl Place {
 struct Name {
     words: Vec<String>,
     joined: String,
+    length: usize,
     letters: u32,
     /// The usual name before other names.
     is_usual: bool,
@@ -52,7 +53,14 @@ struct Name {
 struct Gazetteer {
     /// By words with spaces between them, and without spaces.
     exact: HashMap<String, Place>,
+    /// Every name, shortest first.
     names: Vec<Name>,
+    /// The places in `names` of those with so many words, in the same order.
+    by_words: [Vec<usize>; LONGEST_NAME + 1],
+    /// Every word of a name, and every name as one word. A text's other words are in no name.
+    spellings: HashSet<String>,
+    /// The same, shortest first: length, letters and text.
+    by_length: Vec<(usize, u32, String)>,
     codes: HashMap<String, Place>,
     prose_codes: HashSet<&'static str>,
     abbreviations: HashSet<&'static str>,
@@ -89,6 +97,9 @@ impl Gazetteer {
         let mut gazetteer = Gazetteer {
             exact: HashMap::new(),
             names: Vec::new(),
+            by_words: Default::default(),
+            spellings: HashSet::new(),
+            by_length: Vec::new(),
             codes: HashMap::new(),
             prose_codes: listed(names::PROSE_CODES),
             abbreviations: listed(names::ABBREVIATIONS),
@@ -111,6 +122,13 @@ impl Gazetteer {
         }
         groups::WORLD.iter().for_each(|name| gazetteer.add_name(name, true, Place::World));
         groups::UNSOLD.iter().for_each(|name| gazetteer.add_name(name, true, Place::Unsold));
+        gazetteer.names.sort_by_key(|name| name.length);
+        for (place, name) in gazetteer.names.iter().enumerate() {
+            gazetteer.by_words[name.words.len()].push(place);
+        }
+        let sized = |text: &String| (text.chars().count(), letters(text), text.clone());
+        gazetteer.by_length = gazetteer.spellings.iter().map(sized).collect();
+        gazetteer.by_length.sort_unstable();
         gazetteer
     }
 
@@ -124,41 +142,73 @@ impl Gazetteer {
         let joined = words.concat();
         self.exact.entry(words.join(" ")).or_insert(place);
         self.exact.entry(joined.clone()).or_insert(place);
+        self.spellings.extend(words.iter().chain([&joined]).cloned());
         // Four capitals are an abbreviation; "mean" is not a misspelt "MENA".
         let is_abbreviation = name.chars().all(char::is_uppercase);
-        if joined.chars().count() > 3 && !is_abbreviation {
-            self.names.push(Name { letters: letters(&joined), words, joined, is_usual, place });
+        let length = joined.chars().count();
+        if length > 3 && !is_abbreviation {
+            self.names.push(Name { letters: letters(&joined), words, joined, length, is_usual, place });
         }
     }
 
+    /// Whether a word can stand in a misspelt name. Hardly any can, and this finds out fast: with one look for those
+    /// that are spelt right, and by length and letters for the others.
+    fn resembles_a_name(&self, word: &str) -> bool {
+        if self.spellings.contains(word) {
+            return true;
+        }
+        let length = word.chars().count();
+        let most = forgiven(length);
+        if most == 0 || self.ordinary.contains(word) {
+            return false;
+        }
+        let seen = letters(word);
+        let start = self.by_length.partition_point(|(known, ..)| *known < length - most);
+        let near = self.by_length[start..].iter().take_while(|(known, ..)| *known <= length + most);
+        let mut near = near.filter(|(_, known, _)| (known ^ seen).count_ones() as usize <= 2 * most);
+        near.any(|(.., known)| misspelt(word, known).is_some())
+    }
+
     /// The place whose name is nearest to these words, if they can be a misspelling of it.
-    fn nearest(&self, typed: &[&str]) -> Option<Place> {
-        let joined = typed.concat();
-        let seen = letters(&joined);
-        let length = joined.chars().count();
-        let most = forgiven(length) as u32;
+    fn nearest(&'static self, typed: &[&str]) -> Option<Place> {
+        let length: usize = typed.iter().map(|word| word.chars().count()).sum();
+        let most = forgiven(length);
         if most == 0 {
             return None;
         }
-        let near = self.names.iter().filter(|name| (name.letters ^ seen).count_ones() <= 2 * most);
-        let found = near.filter_map(|name| {
-            let distance = match typed {
-                [word] => misspelt(word, &name.joined)?,
-                // Word by word: "north korea" is two edits from "south korea", but "north" is no "south".
-                _ if typed.len() == name.words.len() => {
-                    let each = typed.iter().zip(&name.words).map(|(typed, word)| match *typed == word {
-                        true => Some(0),
-                        false if self.ordinary.contains(typed) => None,
-                        false => misspelt(typed, word),
-                    });
-                    each.sum::<Option<usize>>().filter(|sum| *sum <= most as usize)?
-                }
-                _ => return None,
-            };
-            // Letters are left out more often than added: of two names equally near, the longer.
-            Some(((distance, !name.is_usual, usize::MAX - name.joined.len(), &name.joined), name.place))
+        let seen = typed.iter().fold(0, |seen, word| seen | letters(word));
+        let lengths = length - most..length + most + 1;
+        let is_near = |name: &&Name| (name.letters ^ seen).count_ones() as usize <= 2 * most;
+        // Letters are left out more often than added: of two names equally near, the longer.
+        let rank = |name: &'static Name, edits| {
+            ((edits, !name.is_usual, usize::MAX - name.joined.len(), &name.joined), name.place)
+        };
+        let nearest = match typed {
+            [word] => {
+                let start = self.names.partition_point(|name| name.length < lengths.start);
+                let end = self.names.partition_point(|name| name.length < lengths.end);
+                let near = self.names[start..end].iter().filter(is_near);
+                near.filter_map(|name| Some(rank(name, misspelt(word, &name.joined)?)))
+                    .min_by_key(|found| found.0)
+            }
+            // Word by word: "north korea" is two edits from "south korea", but "north" is no "south".
+            _ => {
+                let near = self.by_words[typed.len()].iter().map(|place| &self.names[*place]);
+                let near = near.filter(|name| lengths.contains(&name.length)).filter(is_near);
+                near.filter_map(|name| Some(rank(name, self.misspelt_words(typed, name, most)?)))
+                    .min_by_key(|found| found.0)
+            }
+        };
+        nearest.map(|(_, place)| place)
+    }
+
+    fn misspelt_words(&self, typed: &[&str], name: &Name, most: usize) -> Option<usize> {
+        let each = typed.iter().zip(&name.words).map(|(typed, word)| match *typed == word {
+            true => Some(0),
+            false if self.ordinary.contains(typed) => None,
+            false => misspelt(typed, word),
         });
-        found.min_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, place)| place)
+        each.sum::<Option<usize>>().filter(|sum| *sum <= most)
     }
 }
 
@@ -173,8 +223,8 @@ struct Reader<'a> {
 /// Reads every place, in the order of the text, each once. `used` says which tokens are something else.
 pub fn read(tokens: &[Token], used: &mut [bool]) -> Vec<Place> {
     let mut reader = Reader { gazetteer: &GAZETTEER, tokens, used, found: Vec::new() };
-    reader.names(Reader::exact_name);
-    reader.names(Reader::misspelt_name);
+    reader.names(|gazetteer, word| gazetteer.spellings.contains(word), Reader::exact_name);
+    reader.names(Gazetteer::resembles_a_name, Reader::misspelt_name);
     reader.codes();
     reader.found.sort_by_key(|(at, _)| *at);
     let mut places: Vec<Place> = Vec::new();
@@ -198,15 +248,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The free words from here on, as many as a name may have.
-    fn window(&self, at: usize) -> Vec<&'a str> {
-        (at..at + LONGEST_NAME).map_while(|at| self.free(at)).collect()
-    }
-
-    fn names(&mut self, look: impl Fn(&Reader<'a>, &[&str]) -> Option<Place>) {
+    /// Reads names that begin anywhere, the longest at each point. Only words that `may_belong` to one are looked at.
+    fn names(
+        &mut self,
+        may_belong: impl Fn(&Gazetteer, &str) -> bool,
+        look: impl Fn(&Reader<'a>, &[&str]) -> Option<Place>,
+    ) {
+        let words: Vec<Option<&str>> = (0..self.tokens.len())
+            .map(|at| self.free(at).filter(|word| may_belong(self.gazetteer, word)))
+            .collect();
         let mut at = 0;
-        while at < self.tokens.len() {
-            let window = self.window(at);
+        while at < words.len() {
+            let window: Vec<&str> = words[at..].iter().take(LONGEST_NAME).map_while(|word| *word).collect();
             let match_here =
                 (1..=window.len()).rev().find_map(|length| Some((length, look(self, &window[..length])?)));
             match match_here {

@@ -54,7 +54,8 @@ pub enum Fit {
 
 /// The places of a search, ready to be compared with coverages.
 pub struct Wanted {
-    sets: Vec<CountrySet>,
+    /// Each place, and how many countries it has.
+    sets: Vec<(CountrySet, usize)>,
     all: CountrySet,
     /// A region is rarely sold country by country as we list it; a country is covered or not.
     has_groups: bool,
@@ -63,9 +64,13 @@ pub struct Wanted {
 
 impl Wanted {
     pub fn new(places: &[Place]) -> Wanted {
-        let sets: Vec<CountrySet> = places.iter().map(Place::countries).collect();
+        let counted = |place: &Place| {
+            let set = place.countries();
+            (set, set.count())
+        };
+        let sets: Vec<(CountrySet, usize)> = places.iter().map(counted).collect();
         Wanted {
-            all: sets.iter().fold(CountrySet::default(), |all, set| all.union(set)),
+            all: sets.iter().fold(CountrySet::default(), |all, (set, _)| all.union(set)),
             sets,
             has_groups: places.iter().any(|place| matches!(place, Place::Group(_))),
             is_world: places == [Place::World],
@@ -76,8 +81,13 @@ impl Wanted {
         if self.is_world {
             return coverage.is_global.then_some(Fit::Exact);
         }
+        // Nearly all coverages end here; counting countries takes longer.
+        if !coverage.set.meets(&self.all) {
+            return None;
+        }
         // Half of a region will do; half of a country does not exist.
-        let covers = |set: &&CountrySet| !set.is_empty() && coverage.set.shared(set) * 2 >= set.count();
+        let covers =
+            |(set, count): &&(CountrySet, usize)| *count > 0 && coverage.set.shared(set) * 2 >= *count;
         let covered = self.sets.iter().filter(covers).count();
         if covered == self.sets.len() {
             return Some(match (self.is_exact(coverage), coverage.is_global) {
@@ -104,21 +114,17 @@ impl Wanted {
     }
 }
 
-/// A plan's place among those that fit equally well: how far from what was asked, the price of a gigabyte, the
-/// price, and its code, so that no two are equal.
-pub type Rank<'a> = ((bool, i64), i64, Usd, &'a str);
-
-pub fn rank<'a>(asked: &Asked, plan: &'a Plan) -> Rank<'a> {
+/// A plan's place among those that fit equally well and are equally near, whatever was asked: by the price of a
+/// gigabyte, the price, and its code, so that no two are equal.
+pub fn cheapness(plan: &Plan) -> (i64, Usd, &str) {
     let gigabyte_price = plan.retail.micros().saturating_mul(1024) / plan.data_mb.max(1);
-    (nearness(asked, plan), gigabyte_price, plan.retail, &plan.code)
+    (gigabyte_price, plan.retail, &plan.code)
 }
 
-/// Plans with less than was asked for come last; otherwise by how far they are from it, in thousandths.
-fn nearness(asked: &Asked, plan: &Plan) -> (bool, i64) {
+/// How far a size is from what was asked, nearest first: less than that comes last; otherwise in thousandths.
+pub fn nearness(asked: &Asked, data_mb: i64, days: i64) -> (bool, i64) {
     let (mut is_short, mut distance) = (false, 0i64);
-    for (wanted, offered) in
-        [(asked.data_mb.map(|mb| mb.min(UNLIMITED_MB)), plan.data_mb), (asked.days, plan.duration_days)]
-    {
+    for (wanted, offered) in [(asked.data_mb.map(|mb| mb.min(UNLIMITED_MB)), data_mb), (asked.days, days)] {
         let Some(wanted) = wanted else { continue };
         // People say 500 MB for the half of a gigabyte, which is 512; a month may be 28 days.
         is_short |= offered < wanted - wanted / 14;
@@ -220,7 +226,8 @@ mod tests {
             if text.contains("90") {
                 plans.remove(1);
             }
-            plans.sort_by(|a, b| rank(&asked, a).cmp(&rank(&asked, b)));
+            let rank = |plan: &Plan| (nearness(&asked, plan.data_mb, plan.duration_days), cheapness(plan).0);
+            plans.sort_by_key(rank);
             assert_eq!(plans[0].code, best, "{text}");
         }
     }

@@ -9,11 +9,11 @@ use crate::domain::checkout;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
-use crate::error::{Error, Result};
-use crate::store::addresses::{self, Address};
+use crate::error::Result;
+use crate::ops::addresses::derive;
 use crate::store::amounts::{self, Holder, Ring};
-use crate::store::cursors;
 use crate::store::tx::Tx;
+use crate::store::{addresses, cursors};
 
 /// How many addresses of a key serve checkouts at most; when the last one is full, somebody must look.
 const MOST_SERVING: i64 = 20;
@@ -68,9 +68,7 @@ impl Search<'_> {
         {
             let address = match addresses.entry(want.network.kind()) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    new.insert(serving_address(tx, want.xpub, want.network.kind(), number, self.now)?)
-                }
+                Entry::Vacant(new) => new.insert(serving_address(tx, want.xpub, number, self.now)?),
             };
             let ring = Ring { address: address.clone(), price: want.price };
             rings.entry(ring).or_default().push(index);
@@ -143,26 +141,15 @@ impl Search<'_> {
 }
 
 /// The first address that serves checkouts, if it is watched for long enough.
-pub(super) fn watched_address(
-    tx: &mut Tx,
-    xpub: &Xpub,
-    kind: AddressKind,
-    now: Time,
-) -> Result<Option<String>> {
-    let found = amounts::serving(tx, kind, xpub.fingerprint(), 1)?;
+pub(super) fn watched_address(tx: &mut Tx, xpub: &Xpub, now: Time) -> Result<Option<String>> {
+    let found = amounts::serving(tx, xpub.kind(), xpub.fingerprint(), 1)?;
     let until = now.plus_days(WATCH_DAYS - 1);
     Ok(found.filter(|(_, watched)| until <= *watched).map(|(address, _)| address))
 }
 
 /// The house's n-th address of this kind; the next one of the key when it is needed for the first time.
-pub(super) fn serving_address(
-    tx: &mut Tx,
-    xpub: &Xpub,
-    kind: AddressKind,
-    number: i64,
-    now: Time,
-) -> Result<String> {
-    let fingerprint = xpub.fingerprint();
+pub(super) fn serving_address(tx: &mut Tx, xpub: &Xpub, number: i64, now: Time) -> Result<String> {
+    let (kind, fingerprint) = (xpub.kind(), xpub.fingerprint());
     let until = now.plus_days(WATCH_DAYS);
     match amounts::serving(tx, kind, fingerprint, number)? {
         Some((address, watched)) => {
@@ -173,18 +160,9 @@ pub(super) fn serving_address(
         }
         None => {
             let index = addresses::take_indexes(tx, kind, fingerprint, 1)?;
-            let short = u32::try_from(index).map_err(|_| Error::fault("no address index is left"))?;
-            let address = Address {
-                address: xpub.address(short),
-                kind,
-                fingerprint: fingerprint.into(),
-                index,
-                account: None,
-                watch_until: until,
-            };
-            addresses::insert(tx, &address, now)?;
-            amounts::serve(tx, &address.address, number)?;
-            Ok(address.address)
+            let address = derive(tx, xpub, index, None, until, now)?;
+            amounts::serve(tx, &address, number)?;
+            Ok(address)
         }
     }
 }

@@ -220,6 +220,11 @@ impl Node {
         self.call(token, "payTwo(address,uint256,address,uint256)", &arguments).await
     }
 
+    /// A payment whose amount is the number of its block, in dollars.
+    pub async fn pay_by_height(&self, token: &str, to: &str) -> String {
+        self.call(token, "payByHeight(address)", &[address(to)]).await
+    }
+
     pub async fn pay_and_revert(&self, token: &str, to: &str, amount: Usd) -> String {
         self.call(token, "payThenRevert(address,uint256)", &[address(to), number(amount)]).await
     }
@@ -278,6 +283,16 @@ impl Node {
     /// Puts a signed transaction into the pool again.
     pub async fn send_again(&self, raw: &Value) {
         self.rpc("eth_sendRawTransaction", json!([raw])).await;
+    }
+
+    /// Everything as it is now, to go back to.
+    pub async fn snapshot(&self) -> Value {
+        self.rpc("evm_snapshot", json!([])).await
+    }
+
+    /// Forgets every block since.
+    pub async fn go_back(&self, snapshot: &Value) {
+        assert_eq!(self.rpc("evm_revert", json!([snapshot])).await, json!(true));
     }
 
     /// The chain's clock is so far ahead of ours from the next block on.

@@ -1,0 +1,45 @@
+//! What an operator does about users, who come by themselves.
+
+use serde_json::json;
+use simgate::domain::refusal::Refusal;
+use simgate::error::Error;
+use simgate::ops::orders::{self, Purchase};
+use simgate::ops::tokens;
+
+use crate::commands::{ok, simgate};
+use crate::harness::both_databases;
+use crate::people::{AUTH, sign_in, with_token};
+use crate::raw;
+
+both_databases! {
+    async fn users_are_shown_credited_and_suspended(gateway) {
+        let token = sign_in(gateway, "ann@example.com", "Trip planner").await;
+        let shown = ok(gateway, "user show Ann@Example.com");
+        let id = shown["userId"].as_str().unwrap();
+        assert!(id.starts_with("usr_"));
+        assert_eq!((&shown["email"], &shown["suspended"], &shown["balanceUsd"]), (&json!("ann@example.com"), &json!(false), &json!(0)));
+        assert_eq!((&shown["tokens"][0]["agentName"], &shown["tokens"][0]["prefix"]), (&json!("Trip planner"), &json!(token[..8])));
+        assert!(!shown.to_string().contains(&token[8..]));
+        ok(gateway, "wallet credit ann@example.com 20 --reason gift --kind promo");
+        assert_eq!(ok(gateway, &format!("user show {id}"))["balanceUsd"], 20);
+        let found = ok(gateway, "find ann@example.com");
+        assert_eq!((&found["users"][0]["userId"], &found["partners"]), (&json!(id), &json!([])));
+        let partners = ok(gateway, "partner list");
+        assert!(!partners.to_string().contains("ann@example.com"), "users are no partners: {partners}");
+
+        assert_eq!(ok(gateway, "user suspend ann@example.com")["suspended"], true);
+        let buyer = tokens::authenticate(&gateway.app, &token).await.unwrap().buyer();
+        let purchase = || Purchase { package_code: "JP-1GB-7D".into(), reference: None, max_price: None, esim_order: None, customer_email: None };
+        let refused = orders::place(&gateway.app, buyer.clone(), purchase()).await;
+        assert!(matches!(refused, Err(Error::Refused(Refusal::AccountSuspended))));
+        with_token(gateway, &token, "GET", &format!("{AUTH}/tokens")).await.expect(200);
+        assert_eq!(ok(gateway, "user resume ann@example.com")["suspended"], false);
+        orders::place(&gateway.app, buyer, purchase()).await.unwrap();
+        let noted = raw::rows(&gateway.app.settings.database, "SELECT command FROM audit WHERE command LIKE 'user %' ORDER BY at");
+        assert_eq!(noted, [["user suspend"], ["user resume"]]);
+
+        for unknown in ["nobody@example.com", "usr_1", &gateway.partner] {
+            simgate(gateway, &["user", "show", unknown, "--json"]).refused(1, "NOT_FOUND");
+        }
+    }
+}
