@@ -160,11 +160,13 @@ impl Round<'_> {
             return Ok(self.rest(authorization, REST_MS).await?);
         };
         if self.is_over_budget(gas, authorization.account, price.gwei_for(units)).await? {
-            let fresh = authorization.state == AuthorizationState::Claimed;
-            return Ok(match fresh {
-                true => self.bury(authorization, Reason::Unexpected).await?,
-                false => self.rest(authorization, REST_MS).await?,
-            });
+            match authorization.state {
+                AuthorizationState::Claimed => self.bury(authorization, Reason::Unexpected).await?,
+                AuthorizationState::Sent | AuthorizationState::Settled | AuthorizationState::Dead => {
+                    self.rest(authorization, REST_MS).await?;
+                }
+            }
+            return Ok(());
         }
         let Some(number) = self.next_number(gas).await? else { return Ok(()) };
         let new = self.sign(gas, authorization, number, units, price)?;

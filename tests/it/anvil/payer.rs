@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use k256::ecdsa::SigningKey;
 use serde_json::{Value, json};
 use simgate::chain::address;
+use simgate::clock::Clock;
 use simgate::domain::network::AddressKind;
 use simgate::x402::authorization::{Domain, Permission, address_of};
 
@@ -40,7 +41,7 @@ impl Payer {
             chain_id: text(&offer["network"]).strip_prefix("eip155:").unwrap().parse().unwrap(),
             contract: bytes(&text(&offer["asset"])),
         };
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        let now = Clock::default().now().micros().unsigned_abs() / 1_000_000;
         let mut word = [0x40; 32];
         word[..8].copy_from_slice(&nonce.to_be_bytes());
         let permission = Permission {

@@ -8,6 +8,9 @@ use super::payer::{Payer, Wish, decoded};
 use super::till::{CHECKOUT, OTHER_PLAN, PLAN, Setup, Till, at_till, receipt, while_mining};
 use crate::people::sign_in;
 
+/// Makes a wish wrong.
+type Spoil<'a> = &'a dyn Fn(&mut Wish);
+
 fn units(amount: &Value) -> Usd {
     Usd::from_micros(amount.as_str().unwrap().parse().unwrap())
 }
@@ -79,7 +82,7 @@ at_till! {
     async fn what_does_not_fit_is_refused_by_name(till) {
         let offer = till.offer().await;
         let poor = Payer::new(2);
-        let wrong: [(&str, &dyn Fn(&mut Wish)); 10] = [
+        let wrong: [(&str, Spoil); 10] = [
             ("invalid_exact_evm_payload_authorization_valid_before", &|wish| wish.permission.valid_before = 1_700_000_000),
             ("invalid_exact_evm_payload_authorization_valid_before", &|wish| wish.permission.valid_before += 86_400),
             ("invalid_exact_evm_payload_authorization_valid_after", &|wish| wish.permission.valid_after = wish.permission.valid_before - 9),
