@@ -88,6 +88,10 @@ pub enum Refusal {
     TransferAlreadyUsed,
     TransferNotFound,
     TransferNotUnmatched,
+    /// A payer's signature was claimed for another order.
+    SignatureAlreadyUsed,
+    /// The order that a signature is for was paid, or is being paid by another.
+    NothingToPay,
     ChainUnavailable,
     /// A restored backup waits for the operator's word.
     BuyingOnHold,

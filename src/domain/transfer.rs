@@ -128,6 +128,8 @@ pub struct Sighting {
     pub recipient: String,
     pub amount: Usd,
     pub block: Block,
+    /// The nonce of the payer's authorization, if it was moved by one.
+    pub payment_nonce: Option<String>,
 }
 
 /// A transfer as we have it on record.
@@ -146,6 +148,8 @@ pub struct Transfer {
     pub invoice: Option<InvoiceId>,
     /// How often it was taken back: its entries are named by it.
     pub round: i64,
+    /// The nonce of the signature that moved it, if that was claimed for the invoice.
+    pub payment_nonce: Option<String>,
 }
 
 impl Transfer {

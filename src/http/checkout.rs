@@ -18,6 +18,7 @@ use super::partner::{Answer, REFERENCE_CHARS, RETRY_SECONDS, json};
 use super::problem::Problem;
 use super::purchase::{self, PlanView};
 use super::wire::*;
+use super::x402::{self, Unpaid, X402View};
 use crate::app::App;
 use crate::domain::checkout::{CURRENCY, Checkout, NETWORKS, Stage};
 use crate::domain::email::Email;
@@ -29,6 +30,7 @@ use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::checkout::{self, NewCheckout, Opened};
 use crate::ops::orders::{self, Purchase};
 use crate::ops::{accounts, deposits};
+use crate::x402::wire::{self, PaymentRequired};
 
 const CODE_CHARS: usize = 64;
 /// Small, because a language model may have to read every letter of it.
@@ -131,7 +133,7 @@ pub struct ChallengeView {
     pub success: bool,
     #[schema(example = "PAYMENT_REQUIRED")]
     pub code: &'static str,
-    /// What to do, for people.
+    /// What to do, for people; the sentence of x402 while payments by signature are taken.
     pub error: String,
     /// Always PENDING_PAYMENT.
     pub status: StageWord,
@@ -147,21 +149,35 @@ pub struct ChallengeView {
     /// A page where a person can pay.
     #[schema(format = "uri")]
     pub checkout_url: String,
+    /// While payments by signature are taken: the members of x402 version 2, as in the header PAYMENT-REQUIRED.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub x402: Option<X402View>,
 }
 
-/// The 402: everything there is to say about how a checkout can be paid.
-fn challenge(app: &App, checkout: &Checkout) -> Result<ChallengeView> {
+/// The 402: everything there is to say about how a checkout can be paid, and why a signature did not pay for it.
+async fn challenge(app: &App, checkout: &Checkout, unpaid: Option<&Unpaid>) -> Answer {
+    let offer = x402::offer(app, checkout, unpaid).await?;
+    let view = challenge_view(app, checkout, offer.as_ref())?;
+    let mut response = uncached(json(StatusCode::PAYMENT_REQUIRED, &view)?)?;
+    x402::add_headers(&mut response, offer.as_ref(), unpaid)?;
+    Ok(response)
+}
+
+fn challenge_view(app: &App, checkout: &Checkout, offer: Option<&PaymentRequired>) -> Result<ChallengeView> {
     let payment = payment_due(app, checkout)?;
     let (amount, network) = (checkout.amount, checkout.network.name());
     Ok(ChallengeView {
         success: false,
         code: "PAYMENT_REQUIRED",
-        error: format!(
-            "Pay exactly {amount} {} on {network} to {} before {}, then poll pollingUrl.",
-            CURRENCY.as_str(),
-            checkout.address,
-            payment.expires_at_iso
-        ),
+        error: match offer {
+            Some(offer) => offer.error.clone(),
+            None => format!(
+                "Pay exactly {amount} {} on {network} to {} before {}, then poll pollingUrl.",
+                CURRENCY.as_str(),
+                checkout.address,
+                payment.expires_at_iso
+            ),
+        },
         status: StageWord(Stage::PendingPayment),
         invoice_id: checkout.id.to_string(),
         order_ref: checkout.order_ref(),
@@ -171,10 +187,11 @@ fn challenge(app: &App, checkout: &Checkout) -> Result<ChallengeView> {
             networks: checkout::networks(app).into_iter().map(NetworkWord).collect(),
             currencies: vec![CurrencyWord(CURRENCY)],
             polling: true,
-            x402: false,
+            x402: offer.is_some(),
             webhooks: false,
         },
         checkout_url: deposits::checkout_url(app, &checkout.id),
+        x402: offer.map(X402View::from),
     })
 }
 
@@ -256,10 +273,13 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 /// Answers 402 with the exact amount of USDT to send, and where. Send it within 30 minutes and poll `pollingUrl`: when
 /// the payment is final the eSIM is there. With an `Idempotency-Key` the same request again is the same checkout, for
 /// ever: 402 while it waits for its payment, afterwards the order as it stands. `payWith: "wallet"` buys from the
-/// wallet instead.
+/// wallet instead. Where `capabilities.x402` is true, the same request with a signature for one of `accepts` in the header
+/// PAYMENT-SIGNATURE pays at once: 200 with the order, 202 while it is not settled or delivered. The same signature
+/// again is the same payment.
 #[utoipa::path(post, path = "/api/agentic/checkout", operation_id = "checkout", tag = "checkout",
     params(("Idempotency-Key" = Option<String>, Header, description = "Your own reference: 1 to 128 printable characters",
-        min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "trip-42")),
+        min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "trip-42"),
+        ("PAYMENT-SIGNATURE" = Option<String>, Header, description = "A payment by signature (x402 version 2), for one of `accepts`")),
     request_body = CheckoutRequest,
     responses(
         (status = 200, description = "Bought from the wallet, or a checkout that was paid before (header Idempotent-Replayed)", body = purchase::OrderRecordView),
@@ -278,6 +298,20 @@ pub async fn open(
     if fields.from_wallet {
         return from_wallet(&state.app, &bearer, fields, reference).await;
     }
+    let signed = match headers.get(wire::SIGNATURE) {
+        Some(signature) => {
+            Some(x402::pay(&state.app, bearer.account, &fields.package_code, signature).await?)
+        }
+        None => None,
+    };
+    let unpaid = match signed {
+        Some(Ok(paid)) => return Ok(paid),
+        Some(Err(unpaid)) => Some(unpaid),
+        None => None,
+    };
+    if let Some(checkout) = unpaid.as_ref().and_then(|unpaid| unpaid.checkout.as_ref()) {
+        return challenge(&state.app, checkout, unpaid.as_ref()).await;
+    }
     let new = NewCheckout {
         buyer: bearer.buyer(),
         package_code: fields.package_code,
@@ -288,20 +322,20 @@ pub async fn open(
     };
     let Opened { checkout, replayed } = checkout::open(&state.app, new).await?;
     if !replayed {
-        return uncached(json(StatusCode::PAYMENT_REQUIRED, &challenge(&state.app, &checkout)?)?);
+        return challenge(&state.app, &checkout, unpaid.as_ref()).await;
     }
     let progress = progress::show(&state.app, &checkout.id, None).await?;
-    let mut response = uncached(replay(&state.app, &progress)?)?;
+    let waits = progress.stage == Stage::PendingPayment && progress.confirmations() == 0 && !progress.signed;
+    let mut response = match waits {
+        true => challenge(&state.app, &progress.checkout, unpaid.as_ref()).await?,
+        false => uncached(record(&state.app, &progress)?)?,
+    };
     response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     Ok(response)
 }
 
-/// A checkout that was asked for before. Whoever has paid, or is too late to, is not asked to pay again.
-fn replay(app: &App, progress: &Progress) -> Answer {
-    let waiting = progress.stage == Stage::PendingPayment && progress.confirmations() == 0;
-    if waiting {
-        return json(StatusCode::PAYMENT_REQUIRED, &challenge(app, &progress.checkout)?);
-    }
+/// A checkout as it stands, for whoever has paid, or is too late to: nobody is asked to pay again.
+pub fn record(app: &App, progress: &Progress) -> Answer {
     let status = status_of(progress.stage);
     let mut response = json(status, &purchase::of_checkout(app, progress)?)?;
     if status == StatusCode::ACCEPTED {

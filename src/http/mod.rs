@@ -21,6 +21,7 @@ mod purchase;
 mod sandbox;
 pub mod server;
 mod wire;
+mod x402;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -228,6 +228,10 @@ pub fn instructions(progress: &Progress) -> String {
     let Progress { checkout, stage, required_confirmations, .. } = progress;
     let (amount, network, late) = (checkout.amount, checkout.network.name(), iso(checkout.late_until));
     match (stage, progress.confirmations()) {
+        (Stage::PendingPayment, 0) if progress.signed => {
+            "A payment by signature is on its way to the chain. Do not pay again; poll in a few seconds."
+                .into()
+        }
         (Stage::PendingPayment, 0) => format!(
             "Send exactly {amount} USDT on {network} to {} before {}.",
             checkout.address,

@@ -19,7 +19,7 @@ use crate::domain::checkout::{CURRENCY, Checkout, CheckoutStatus, LATE_HOURS, NE
 use crate::domain::client;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId};
-use crate::domain::network::Network;
+use crate::domain::network::{AddressKind, Network};
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
@@ -89,6 +89,17 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
             tracing::error!("every address for checkouts is out of amounts: is a scanner standing still?");
             Err(Refusal::Overloaded.into())
         }
+    }
+}
+
+/// An address of the house, for payments that are not known by their amount.
+pub async fn house_address(app: &App, kind: AddressKind) -> Result<String> {
+    let (xpub, now) = (app.settings.settlement.xpub(kind).clone(), app.now());
+    let known = xpub.clone();
+    let found = app.store.read(move |tx| reserve::watched_address(tx, &known, now)).await?;
+    match found {
+        Some(address) => Ok(address),
+        None => app.store.write(0, move |tx| reserve::serving_address(tx, &xpub, 1, now)).await,
     }
 }
 

@@ -62,14 +62,21 @@ pub fn terms<'a>(app: &'a App, chain: &dyn Chain) -> Result<&'a NetworkSettings>
     found.ok_or_else(|| Error::fault("a chain without settings"))
 }
 
+/// How many blocks a transfer waits for, its own included. A payer who signed for a small sum waits for one: who could
+/// undo it stands to gain too little.
+pub fn confirmations(app: &App, terms: &NetworkSettings, transfer: &Transfer) -> i64 {
+    let quick = transfer.payment_nonce.is_some() && transfer.amount <= app.settings.x402.quick_up_to;
+    if quick { 1 } else { terms.confirmations }
+}
+
 /// Up to which block a transfer of this size counts.
-pub fn final_up_to(terms: &NetworkSettings, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> i64 {
-    let deep_enough = tip.head.number - terms.confirmations + 1;
+fn final_up_to(app: &App, terms: &NetworkSettings, transfer: &Transfer, tip: &Tip) -> i64 {
+    let deep_enough = tip.head.number - confirmations(app, terms, transfer) + 1;
     let called_final = match terms.final_by {
         FinalBy::Safe => tip.safe,
         FinalBy::Finalized => tip.finalized,
     };
-    match chain.network().kind() {
+    match transfer.id.network.kind() {
         // A block there is final when most of the producers have built on it, whatever its depth.
         AddressKind::Tron => tip.finalized,
         AddressKind::Evm if transfer.amount >= terms.final_from => deep_enough.min(called_final),
@@ -86,7 +93,7 @@ fn shown<'a>(mined: &'a Mined, transfer: &Transfer) -> Option<&'a Sighting> {
 pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
     let terms = terms(app, chain)?;
     let Some(block) = &transfer.block else { return Ok(()) };
-    if !transfer.state.is_open() || block.number > final_up_to(terms, chain, transfer, tip) {
+    if !transfer.state.is_open() || block.number > final_up_to(app, terms, transfer, tip) {
         return Ok(());
     }
     let mined = match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
@@ -101,7 +108,7 @@ pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, 
     match shown(&mined, transfer) {
         Some(seen) if seen.block.hash == block.hash => {
             let theirs = Tip { head: Block { number: mined.head, ..tip.head.clone() }, ..tip.clone() };
-            if block.number > final_up_to(terms, chain, transfer, &theirs) {
+            if block.number > final_up_to(app, terms, transfer, &theirs) {
                 return Ok(());
             }
             credit(app, transfer, &block.hash).await

@@ -82,6 +82,7 @@ queries! {
     LOCK (Postgres) = select_checkout!("WHERE id = ?1 FOR UPDATE");
     BY_ORDER = select_checkout!("WHERE order_id IS NOT NULL AND order_id = ?1");
     BY_NUMBER = select_checkout!("WHERE account = ?1 AND seq = ?2");
+    UNPAID_NUMBER = select_checkout!("WHERE account = ?1 AND status IN ('OPEN', 'EXPIRED') AND created_at > ?3 AND seq = ?2");
     AT_ADDRESS = select_checkout!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
     AT = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2 AND network = ?3
           AND created_at <= ?4 AND late_until > ?5 ORDER BY created_at DESC LIMIT 1";
@@ -191,6 +192,11 @@ fn read_unpaid(row: &Row) -> Result<Unpaid> {
 
 pub fn by_id(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Checkout>> {
     tx.opt(BY_ID, params![id.as_str()], read)
+}
+
+/// The account's n-th, if it was opened after then and nobody has paid for it.
+pub fn unpaid_by_number(tx: &mut Tx, account: AccountNo, seq: i64, since: Time) -> Result<Option<Checkout>> {
+    tx.opt(UNPAID_NUMBER, params![account, seq, since], read)
 }
 
 /// The same, and nobody else changes it before this write ends.

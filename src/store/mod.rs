@@ -6,6 +6,7 @@ pub mod accounts;
 pub mod addresses;
 pub mod amounts;
 pub mod audit;
+pub mod authorizations;
 pub mod backup;
 pub mod cash;
 pub mod catalog;
@@ -25,6 +26,7 @@ pub mod orders;
 mod postgres;
 mod reader;
 pub mod reports;
+pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
 mod sqlite;
@@ -165,6 +167,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("addresses", addresses::ALL),
         ("amounts", amounts::ALL),
         ("audit", audit::ALL),
+        ("authorizations", authorizations::ALL),
         ("cash", cash::ALL),
         ("catalog", catalog::ALL),
         ("checkouts", checkouts::ALL),
@@ -180,6 +183,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("offers", offers::ALL),
         ("orders", orders::ALL),
         ("reports", reports::ALL),
+        ("settlements", settlements::ALL),
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),
         ("tokens", tokens::ALL),

@@ -21,7 +21,7 @@ use crate::ops::{deliver, orders};
 use crate::store::ledger::{self, Note};
 use crate::store::offers::{self, Asked};
 use crate::store::tx::Tx;
-use crate::store::{audit, checkouts, orders as rows, transfers, users, wallet};
+use crate::store::{audit, authorizations, checkouts, orders as rows, transfers, users, wallet};
 
 /// Whether an invoice is a checkout and not a deposit.
 pub async fn is_checkout(app: &App, id: &InvoiceId) -> Result<bool> {
@@ -107,6 +107,7 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         {
             let order = draft.order(&checkout, payment.amount, cost);
             transfers::hold(tx, &payment, draft.now)?;
+            authorizations::settle(tx, &payment, draft.now)?;
             begin(tx, &checkout, &order, &Entry::paid(&order.id, &payment))?;
             if is_late(&checkout, &payment) {
                 tell(tx, &draft.slip, &checkout, News::LateDelivery, payment.amount)?;
@@ -114,6 +115,7 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
             return Ok(Settled::Begun(Box::new(order)));
         }
         transfers::credit(tx, &id, &hash, dust, draft.now)?;
+        authorizations::settle(tx, &payment, draft.now)?;
         let refunded = checkouts::end(tx, &invoice, CheckoutStatus::Refunded, None, draft.now)?;
         // One that had counted, vanished and came back is no news.
         if payment.round == 0 {

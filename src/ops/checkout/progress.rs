@@ -8,8 +8,9 @@ use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::domain::transfer::{Transfer, TransferState};
 use crate::error::Result;
+use crate::ops::settle;
 use crate::store::tx::Tx;
-use crate::store::{checkouts, cursors, orders, transfers};
+use crate::store::{authorizations, checkouts, cursors, orders, transfers};
 
 /// What a checkout has come to.
 pub struct Progress {
@@ -19,6 +20,8 @@ pub struct Progress {
     pub payments: Vec<Payment>,
     pub required_confirmations: i64,
     pub stage: Stage,
+    /// A payer's signature for it is on its way to the chain, or was: nobody should pay again.
+    pub signed: bool,
 }
 
 pub struct Payment {
@@ -64,16 +67,26 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
             let head = cursors::get(tx, transfer.id.network)?.map_or(0, |cursor| cursor.head);
             payments.push(Payment { confirmations: transfer.confirmations(head), transfer });
         }
-        Ok(Some((checkout, order, payments)))
+        let signed = authorizations::live(tx, &id)?.is_some();
+        Ok(Some((checkout, order, payments, signed)))
     };
-    let found = app.store.read(read).await?;
-    let (checkout, order, payments) = found
+    // One moment: the state of a checkout must not be older than the payments that it shows.
+    let found = app.store.snapshot(read).await?;
+    let (checkout, order, payments, signed) = found
         .filter(|(checkout, ..)| owner.is_none_or(|owner| owner == checkout.account))
         .ok_or(Refusal::InvoiceNotFound)?;
-    let terms = app.settings.settlement.networks.get(&checkout.network);
-    let required_confirmations = terms.map_or(checkout.network.confirmations(), |terms| terms.confirmations);
     let stage = Stage::PendingPayment;
-    let mut progress = Progress { checkout, order, payments, required_confirmations, stage };
+    let mut progress = Progress { checkout, order, payments, required_confirmations: 0, stage, signed };
+    // A signature may have paid on another network than the one that was asked for.
+    let paying = progress.payment().map(|payment| &payment.transfer);
+    let network = paying.map_or(progress.checkout.network, |transfer| transfer.id.network);
+    let terms = app.settings.settlement.networks.get(&network);
+    let required_confirmations = match (terms, paying) {
+        (Some(terms), Some(transfer)) => settle::confirmations(app, terms, transfer),
+        (Some(terms), None) => terms.confirmations,
+        (None, _) => network.confirmations(),
+    };
+    progress.required_confirmations = required_confirmations;
     let sighted = match progress.confirmations() {
         0 => Sighted::No,
         // Large amounts also wait until the chain calls their block final.

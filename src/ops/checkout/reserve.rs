@@ -68,7 +68,7 @@ impl Search<'_> {
         {
             let address = match addresses.entry(want.network.kind()) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(serving_address(tx, want, number, self.now)?),
+                Entry::Vacant(new) => new.insert(serving_address(tx, want.xpub, number, self.now)?),
             };
             let ring = Ring { address: address.clone(), price: want.price };
             rings.entry(ring).or_default().push(index);
@@ -140,9 +140,16 @@ impl Search<'_> {
     }
 }
 
+/// The first address that serves checkouts, if it is watched for long enough.
+pub(super) fn watched_address(tx: &mut Tx, xpub: &Xpub, now: Time) -> Result<Option<String>> {
+    let found = amounts::serving(tx, xpub.kind(), xpub.fingerprint(), 1)?;
+    let until = now.plus_days(WATCH_DAYS - 1);
+    Ok(found.filter(|(_, watched)| until <= *watched).map(|(address, _)| address))
+}
+
 /// The house's n-th address of this kind; the next one of the key when it is needed for the first time.
-fn serving_address(tx: &mut Tx, want: &Wanted, number: i64, now: Time) -> Result<String> {
-    let (kind, fingerprint) = (want.network.kind(), want.xpub.fingerprint());
+pub(super) fn serving_address(tx: &mut Tx, xpub: &Xpub, number: i64, now: Time) -> Result<String> {
+    let (kind, fingerprint) = (xpub.kind(), xpub.fingerprint());
     let until = now.plus_days(WATCH_DAYS);
     match amounts::serving(tx, kind, fingerprint, number)? {
         Some((address, watched)) => {
@@ -153,7 +160,7 @@ fn serving_address(tx: &mut Tx, want: &Wanted, number: i64, now: Time) -> Result
         }
         None => {
             let index = addresses::take_indexes(tx, kind, fingerprint, 1)?;
-            let address = derive(tx, want.xpub, index, None, until, now)?;
+            let address = derive(tx, xpub, index, None, until, now)?;
             amounts::serve(tx, &address, number)?;
             Ok(address)
         }
