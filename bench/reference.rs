@@ -23,7 +23,8 @@ use simgate::domain::time::Time;
 use simgate::ops::operator::{self, NewPartner};
 use simgate::ops::orders::{self, Buyer, Purchase};
 use simgate::start::{self, Role};
-use simgate::store::orders::{Asked, Sold};
+use simgate::store::offers::Asked;
+use simgate::store::orders::Sold;
 use simgate::store::tx::Tx;
 use simgate::vault;
 
@@ -105,6 +106,7 @@ async fn fill(url: &str, count: usize) -> Outcome {
                     reference: Some(format!("fill-{:x}", vault::random())),
                     max_price: None,
                     esim_order: None,
+                    customer_email: None,
                 };
                 orders::place(&app, buyers[number % buyers.len()].clone(), purchase)
                     .await
@@ -145,7 +147,7 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
                     package_code: PLAN,
                     price_list: "default",
                 };
-                simgate::store::orders::look(tx, &asked)?;
+                simgate::store::offers::look(tx, &asked)?;
                 let entry = Entry::hold(&order.id, order.account, order.price);
                 simgate::store::orders::hold(tx, order, &entry)?
                     .ok_or_else(|| simgate::error::Error::fault("poor"))?;
@@ -154,7 +156,7 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         })?;
         group(&connection, |tx| {
             for order in &batch {
-                let entry = Entry::fulfilled(&order.id, order.price, "sim", order.cost);
+                let entry = Entry::fulfilled(&order.id, order.price, order.spot, "sim", order.cost);
                 let sold = Sold {
                     order: &order.id,
                     profile: order.esim.as_ref(),
@@ -207,6 +209,8 @@ fn order(number: i64, key: &str) -> Order {
         data_mb: 1024,
         duration_days: 7,
         price: Usd::from_micros(820_000),
+        spot: Usd::ZERO,
+        customer_email: None,
         cost: Usd::from_micros(740_000),
         supplier: "sim".into(),
         key_id: key.into(),

@@ -9,13 +9,13 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
-use crate::chain::Chain;
 use crate::chain::evm::{Evm, EvmSettings};
 use crate::chain::sim::SimChain;
+use crate::chain::{Chain, address};
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{Settings, SettlerSetting};
 use crate::domain::ids::{EntryId, InvoiceId, KeyId, OrderId};
-use crate::domain::network::Network;
+use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::mail::Mailer;
@@ -28,6 +28,8 @@ use crate::store::Store;
 use crate::supplier::Supplier;
 use crate::supplier::sim::Sim;
 use crate::vault::{self, Vault};
+use crate::x402::remote::Facilitator;
+use crate::x402::settler::{CURRENCY, Post, Settler, Way};
 
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
@@ -42,6 +44,10 @@ pub struct Parts {
     /// The networks that money can come by; those without nodes of their own are simulated.
     pub chains: BTreeMap<Network, Arc<dyn Chain>>,
     pub sim_chains: BTreeMap<Network, Arc<SimChain>>,
+    /// Who brings payments by signature onto the chains, if anybody does.
+    pub settler: Option<Settler>,
+    /// Counts what settlers need not wait for: a signature was claimed here.
+    pub claimed: watch::Sender<u64>,
     /// Who is looking at a chain for which invoice.
     pub looks: Looks,
     /// Counts what scanners need not wait for: somebody is about to pay.
@@ -76,6 +82,7 @@ impl App {
         let clock = Arc::new(Clock::default());
         let mut chains: BTreeMap<Network, Arc<dyn Chain>> = BTreeMap::new();
         let mut sim_chains = BTreeMap::new();
+        let mut nodes_of = BTreeMap::new();
         for (&network, terms) in &settings.settlement.networks {
             if terms.is_simulated() {
                 let chain =
@@ -90,9 +97,12 @@ impl App {
                     tokens: terms.tokens.clone(),
                     addresses_per_call: settings.settlement.scan_addresses,
                 };
-                chains.insert(network, Arc::new(Evm::new(nodes).map_err(Error::settings)?));
+                let chain = Arc::new(Evm::new(nodes).map_err(Error::settings)?);
+                nodes_of.insert(network, chain.clone());
+                chains.insert(network, chain);
             }
         }
+        let settler = settler(&settings, &nodes_of)?;
         let mailer = settings.logins.smtp.as_ref().map(Mailer::new).transpose().map_err(Error::settings)?;
         Ok(App(Arc::new(Parts {
             settings,
@@ -102,6 +112,8 @@ impl App {
             sim: Arc::new(sim),
             chains,
             sim_chains,
+            settler,
+            claimed: watch::Sender::new(0),
             looks: Looks::default(),
             expected: watch::Sender::new(0),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
@@ -146,4 +158,25 @@ impl App {
     pub fn new_key_id(&self) -> KeyId {
         KeyId::new(self.now(), vault::random())
     }
+}
+
+/// Who settles, with a post for each network on which that may be possible.
+fn settler(settings: &Settings, chains: &BTreeMap<Network, Arc<Evm>>) -> Result<Option<Settler>> {
+    let x402 = &settings.x402;
+    let way = match &x402.settler {
+        SettlerSetting::Off => return Ok(None),
+        SettlerSetting::Remote { url, headers } => {
+            Way::Remote(Facilitator::new(url, headers).map_err(Error::settings)?)
+        }
+        SettlerSetting::Local => Way::Local,
+    };
+    let post = |(network, terms): (Network, &crate::config::NetworkSettings)| {
+        let token = terms.tokens.iter().find(|token| token.currency == CURRENCY)?;
+        let contract = address::bytes(AddressKind::Evm, &token.contract)?;
+        let gas = x402.gas.get(&network).filter(|_| matches!(way, Way::Local)).cloned();
+        let asset = address::text(AddressKind::Evm, &contract);
+        Some((network, Post::new(network, chains.get(&network)?.clone(), contract, asset, gas)))
+    };
+    let posts = x402.networks(&settings.settlement).filter_map(post).collect();
+    Ok(Some(Settler { way, posts }))
 }

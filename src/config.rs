@@ -3,6 +3,7 @@
 
 mod mail;
 mod networks;
+mod x402;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +18,7 @@ use crate::store::Location;
 
 pub use self::mail::Logins;
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
+pub use self::x402::{SettlerSetting, X402};
 
 /// One setting as the outside sees it. `listen` is `--listen`, `SIMGATE_LISTEN` and `listen = …` in the file.
 pub struct Spec {
@@ -60,7 +62,7 @@ const GENERAL: &[Spec] = &[
 
 /// Every setting there is.
 pub fn specs() -> impl Iterator<Item = &'static Spec> {
-    GENERAL.iter().chain(mail::SPECS).chain(networks::SPECS)
+    GENERAL.iter().chain(mail::SPECS).chain(networks::SPECS).chain(x402::SPECS)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +113,7 @@ pub struct Settings {
     pub log_json: bool,
     pub logins: Logins,
     pub settlement: Settlement,
+    pub x402: X402,
 }
 
 #[derive(Debug)]
@@ -278,6 +281,7 @@ impl Settings {
         let base_url = raw.parse("base_url", must_be_url, url)?.unwrap_or_else(|| format!("http://{listen}"));
         let millis = "must be milliseconds from 1 to 600000";
         let count = "must be a whole number from 1 to 1000000";
+        let settlement = Settlement::check(raw, mode)?;
         let settings = Settings {
             mode,
             database: raw.require("database_url", "must be sqlite:PATH or postgres://…", Location::parse)?,
@@ -315,7 +319,8 @@ impl Settings {
                 _ => None,
             })?,
             logins: Logins::check(raw, mode)?,
-            settlement: Settlement::check(raw, mode)?,
+            x402: X402::check(raw, &settlement)?,
+            settlement,
         };
         let public_sandbox = raw.require("public_sandbox", "must be true or false", flag)?;
         if mode == Mode::Sandbox && !listen.ip().is_loopback() && !public_sandbox {

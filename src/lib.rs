@@ -19,3 +19,4 @@ pub mod store;
 pub mod supplier;
 pub mod telemetry;
 pub mod vault;
+pub mod x402;

@@ -49,6 +49,7 @@ pub struct Vault {
     cipher: ChaCha20Poly1305,
     install_key: [u8; 32],
     fingerprint: String,
+    amount_seed: u64,
     /// One-time codes of logins.
     pub codes: Codes,
     /// Links in mails that act.
@@ -63,9 +64,17 @@ impl Vault {
             cipher,
             install_key: derive(secret, "simgate install pages"),
             fingerprint,
+            amount_seed: u64::from_be_bytes(
+                *derive(secret, "simgate amounts").first_chunk().expect("8 of 32 bytes"),
+            ),
             codes: Codes::new(secret),
             links: Links::new(secret),
         }
+    }
+
+    /// What scrambles the order in which unique amounts are handed out.
+    pub fn amount_seed(&self) -> u64 {
+        self.amount_seed
     }
 
     /// Tells secrets apart without telling them: stored, so that a wrong secret is found at start.

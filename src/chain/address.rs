@@ -54,6 +54,10 @@ impl Xpub {
         &self.fingerprint
     }
 
+    pub fn kind(&self) -> AddressKind {
+        self.kind
+    }
+
     /// The address at `/0/index` below the account.
     pub fn address(&self, index: u32) -> String {
         let number = ChildNumber::new(index, false).expect("an address index stays below 2^31");

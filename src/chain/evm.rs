@@ -3,6 +3,7 @@
 //! node is asked when one fails, and what cannot be made to fit is `Trouble`. `check.rs` asks whether it is the right
 //! chain at all, `scan.rs` reads ranges of blocks, `wire.rs` the JSON.
 
+mod calls;
 mod check;
 mod scan;
 mod wire;
@@ -22,6 +23,7 @@ use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::transfer::{Block, Sighting, TransferId};
 
+pub use self::calls::{Broadcast, Called, Fees, Paid, Purse};
 pub use self::wire::{Contracts, Movement, Spotted, parse_logs};
 
 /// How many calls go into one batch of small questions; public nodes allow few.
@@ -291,6 +293,7 @@ impl Evm {
                 recipient: address::text(self.kind, &movement.recipient),
                 amount,
                 block: block.clone(),
+                payment_nonce: receipt.nonce_of(*position),
             })
         };
         receipt.movements.iter().filter_map(sighting).collect()

@@ -146,6 +146,7 @@ impl World {
             recipient: transfer.recipient,
             amount: transfer.amount,
             block: self.block(transfer.block),
+            payment_nonce: None,
         }
     }
 

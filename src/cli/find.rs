@@ -8,12 +8,13 @@ use super::output::{Record, Table, cell};
 use super::{Outcome, key, order, partner, transfers, user};
 use crate::app::App;
 use crate::domain::account::AccountKind;
+use crate::domain::checkout::Checkout;
 use crate::domain::ids::AccountNo;
 use crate::domain::invoice::Invoice;
 use crate::ops::find;
 use crate::ops::operator::Account;
 
-/// Find partners, users, orders, invoices and transfers by whatever you have
+/// Find partners, users, orders, invoices, checkouts and transfers by whatever you have
 #[derive(Args)]
 pub struct Find {
     /// A partner or user id, email, order id, order number (SG…), ICCID, a partner's own reference, an invoice id, a transfer
@@ -32,9 +33,42 @@ impl Find {
             .with("users", user::found(users.iter()))
             .with("orders", order::table(&found.orders, &owners))
             .with("invoices", invoices(&found.invoices, &owners))
+            .with("checkouts", checkouts(&found.checkouts, &owners))
             .with("transfers", transfers::table(&found.transfers, &owners));
         Ok(record.into())
     }
+}
+
+fn checkouts(checkouts: &[Checkout], owners: &HashMap<AccountNo, String>) -> Table {
+    let columns = [
+        "invoiceId",
+        "orderRef",
+        "userId",
+        "status",
+        "packageCode",
+        "amountUsd",
+        "network",
+        "address",
+        "orderId",
+        "createdAt",
+        "lateUntil",
+    ];
+    let rows = checkouts.iter().map(|checkout| {
+        [
+            cell(checkout.id.to_string()),
+            cell(checkout.order_ref()),
+            cell(owners.get(&checkout.account).cloned()),
+            cell(checkout.status.as_str()),
+            cell(checkout.package_code.clone()),
+            cell(checkout.amount),
+            cell(checkout.network.as_str()),
+            cell(checkout.address.clone()),
+            cell(checkout.order.as_ref().map(ToString::to_string)),
+            cell(checkout.created_at),
+            cell(checkout.late_until),
+        ]
+    });
+    Table::new(columns, rows)
 }
 
 fn invoices(invoices: &[Invoice], owners: &HashMap<AccountNo, String>) -> Table {

@@ -7,26 +7,28 @@ use clap::{Args, Subcommand};
 use super::output::{Record, Table, cell};
 use super::{Failure, Outcome, args, partner};
 use crate::app::App;
-use crate::domain::ids::AccountNo;
+use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::network::Network;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Transfer, TransferId, parse_tx_hash};
-use crate::ops::transfers;
+use crate::ops::checkout::paid;
+use crate::ops::transfers::{self, Unmatched};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Money that arrived and belongs to nobody, the longest waiting first
     Unmatched,
-    /// Give an unmatched transfer to an account: its wallet is credited
+    /// Give an unmatched transfer to a checkout, whose plan is then delivered, or to an account's wallet
     #[command(
         after_help = "Example: simgate transfers assign POLYGON:0x…:3 ops@acme.example --reason \"asked by mail\""
     )]
     Assign {
         #[command(flatten)]
         transfer: Named,
-        /// Partner id or email
-        account: String,
+        /// The invoice id of an unpaid checkout, or an account: partner id, user id or email
+        #[arg(value_name = "INVOICE_OR_ACCOUNT")]
+        to: String,
         /// Why, for the statement and the audit log
         #[arg(long, value_name = "TEXT", value_parser = args::name)]
         reason: Option<String>,
@@ -76,8 +78,18 @@ impl Named {
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::Unmatched => waiting(app).await?,
-        Command::Assign { transfer, account, reason } => {
-            let account = partner::named(app, &account).await?;
+        Command::Assign { transfer, to, reason } if to.starts_with(InvoiceId::PREFIX) => {
+            let invoice = InvoiceId::from_text(to);
+            let assigned = paid::assign(app, actor, &transfer.id()?, &invoice, reason.as_deref()).await?;
+            details(&assigned.transfer)
+                .with("invoiceId", invoice.to_string())
+                .with("orderId", assigned.order.id.to_string())
+                .with("orderStatus", assigned.order.status.as_str())
+                .with("chargedUsd", assigned.order.price)
+                .with("surplusUsd", assigned.surplus)
+        }
+        Command::Assign { transfer, to, reason } => {
+            let account = partner::named(app, &to).await?;
             let id = transfer.id()?;
             let ended = transfers::assign(app, actor, &id, &account, reason.as_deref()).await?;
             let balance = partner::named(app, account.id.as_str()).await?.balance;
@@ -115,9 +127,10 @@ fn details(transfer: &Transfer) -> Record {
 async fn waiting(app: &App) -> Result<Record, Failure> {
     let now = app.now();
     let found = transfers::unmatched(app).await?;
-    let columns = ["id", "network", "currency", "amountUsd", "from", "address", "time", "age"];
-    let rows = found.iter().map(|transfer| {
+    let columns = ["id", "network", "currency", "amountUsd", "from", "address", "time", "age", "near"];
+    let rows = found.iter().map(|Unmatched { transfer, near }| {
         let at = transfer.block.as_ref().map(|block| block.time);
+        let near = near.iter().map(|checkout| format!("{} asks for {}", checkout.id, checkout.amount));
         [
             cell(transfer.id.to_string()),
             cell(transfer.id.network.as_str()),
@@ -127,6 +140,7 @@ async fn waiting(app: &App) -> Result<Record, Failure> {
             cell(transfer.address.clone()),
             cell(at),
             cell(at.map(|at| age(at, now))),
+            cell(near.collect::<Vec<String>>()),
         ]
     });
     let record = Record::new().with("transfers", Table::new(columns, rows));

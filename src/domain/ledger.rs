@@ -23,6 +23,8 @@ pub enum Account {
     Correction,
     /// A supplier sold what we had already given back.
     LossOrphan,
+    /// What was taken off prices to make amounts unique.
+    DiscountSpot,
     /// What lies on our addresses, by network and token.
     Cash(Network, Currency),
     /// Arrived, and nobody's so far.
@@ -49,6 +51,7 @@ impl Account {
             Account::Goodwill => "goodwill".into(),
             Account::Correction => "correction".into(),
             Account::LossOrphan => "loss:orphan".into(),
+            Account::DiscountSpot => "discount:spot".into(),
             Account::Cash(network, currency) => format!("cash:{}:{}", network.as_str(), currency.as_str()),
             Account::Unmatched => "unmatched".into(),
             Account::Unclaimed => "unclaimed".into(),
@@ -204,11 +207,28 @@ impl Entry {
         Entry::new(format!("{order}.hold"), kind, Some(order), &legs)
     }
 
+    /// A transfer paid for an order, before the supplier is asked. It shares its name with `hold`: an order is
+    /// paid for once.
+    pub fn paid(order: &OrderId, transfer: &Transfer) -> Entry {
+        let legs = [(cash(transfer), transfer.amount), (Account::Held, transfer.amount.negated())];
+        let entry = Entry::new(format!("{order}.hold"), EntryKind::Order, Some(order), &legs);
+        Entry { transfer: Some(transfer.id.clone()), ..entry }
+    }
+
+    /// The same, of a transfer that had been nobody's: so much of it pays for the order.
+    pub fn paid_by_assignment(order: &OrderId, transfer: &Transfer, price: Usd) -> Entry {
+        let legs = [(Account::Unmatched, price), (Account::Held, price.negated())];
+        let entry = Entry::new(format!("{order}.hold"), EntryKind::Order, Some(order), &legs);
+        Entry { transfer: Some(transfer.id.clone()), ..entry }
+    }
+
     /// The supplier sold: the held money becomes a sale, and what it cost us becomes a debt to the supplier.
-    pub fn fulfilled(order: &OrderId, price: Usd, supplier: &'static str, cost: Usd) -> Entry {
+    /// `spot` is what was taken off the list price to make the amount unique.
+    pub fn fulfilled(order: &OrderId, price: Usd, spot: Usd, supplier: &'static str, cost: Usd) -> Entry {
         let legs = [
             (Account::Held, price),
-            (Account::Sales, price.negated()),
+            (Account::DiscountSpot, spot),
+            (Account::Sales, price.plus(spot).negated()),
             (Account::Cost(supplier), cost),
             (Account::Supplier(supplier), cost.negated()),
         ];
@@ -225,13 +245,14 @@ impl Entry {
     pub fn cancelled(
         order: &OrderId,
         buyer: AccountNo,
-        price: Usd,
+        (price, spot): (Usd, Usd),
         supplier: &'static str,
         returned: Usd,
     ) -> Entry {
         let legs = [
-            (Account::Sales, price),
+            (Account::Sales, price.plus(spot)),
             (Account::Wallet(buyer), price.negated()),
+            (Account::DiscountSpot, spot.negated()),
             (Account::Supplier(supplier), returned),
             (Account::Cost(supplier), returned.negated()),
         ];
@@ -276,9 +297,9 @@ impl Entry {
         Entry::about(transfer, EntryKind::Unmatched, &legs)
     }
 
-    pub fn assigned(transfer: &Transfer, owner: AccountNo) -> Entry {
-        let legs =
-            [(Account::Unmatched, transfer.amount), (Account::Wallet(owner), transfer.amount.negated())];
+    /// A transfer that was nobody's is this account's, or what is left of it after it has paid for an order.
+    pub fn assigned(transfer: &Transfer, owner: AccountNo, amount: Usd) -> Entry {
+        let legs = [(Account::Unmatched, amount), (Account::Wallet(owner), amount.negated())];
         Entry::about(transfer, EntryKind::Assigned, &legs)
     }
 
@@ -401,10 +422,10 @@ mod tests {
                         balance = match outcome {
                             0 => post(Entry::failed(&order, buyer, price)),
                             1 => { post(Entry::failed(&order, buyer, price)); post(Entry::orphan(&order, "sim", cost)) }
-                            2 => post(Entry::fulfilled(&order, price, "sim", cost)),
+                            2 => post(Entry::fulfilled(&order, price, Usd::ZERO, "sim", cost)),
                             _ => {
-                                post(Entry::fulfilled(&order, price, "sim", cost));
-                                post(Entry::cancelled(&order, buyer, price, "sim", cost))
+                                post(Entry::fulfilled(&order, price, Usd::ZERO, "sim", cost));
+                                post(Entry::cancelled(&order, buyer, (price, Usd::ZERO), "sim", cost))
                             }
                         };
                     }
@@ -422,7 +443,7 @@ mod tests {
         let price = Usd::dollars(5);
         assert_eq!(
             Entry::failed(&order, AccountNo(1), price).id,
-            Entry::fulfilled(&order, price, "sim", Usd::dollars(4)).id
+            Entry::fulfilled(&order, price, Usd::ZERO, "sim", Usd::dollars(4)).id
         );
     }
 }

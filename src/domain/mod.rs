@@ -2,6 +2,8 @@
 //! Everything here can be read and tested without the rest of the house.
 
 pub mod account;
+pub mod authorization;
+pub mod checkout;
 pub mod client;
 pub mod country;
 pub mod email;

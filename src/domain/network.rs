@@ -56,6 +56,25 @@ impl Network {
         }
     }
 
+    /// What tokens are called there.
+    pub fn token_standard(self) -> &'static str {
+        match self {
+            Network::Base | Network::Arbitrum => "ERC-20",
+            Network::Polygon => "PRC-20",
+            Network::Tron => "TRC-20",
+        }
+    }
+
+    /// How long a payment usually takes until it counts.
+    pub fn typical_seconds(self) -> u32 {
+        match self {
+            Network::Base => 10,
+            Network::Polygon => 30,
+            Network::Arbitrum => 15,
+            Network::Tron => 60,
+        }
+    }
+
     pub fn kind(self) -> AddressKind {
         match self {
             Network::Base | Network::Polygon | Network::Arbitrum => AddressKind::Evm,

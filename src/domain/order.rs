@@ -1,5 +1,6 @@
 //! The life of an order or top-up. One enum, one table of moves, used by SQL, JSON and pages alike.
 
+use super::email::Email;
 use super::esim::{Esim, EsimStatus};
 use super::ids::{self, AccountNo, OrderId};
 use super::money::Usd;
@@ -82,6 +83,10 @@ pub struct Order {
     pub duration_days: i64,
     /// What was charged.
     pub price: Usd,
+    /// What was taken off the list price to make the amount of a checkout unique.
+    pub spot: Usd,
+    /// Who gets a receipt when it is delivered.
+    pub customer_email: Option<Email>,
     pub cost: Usd,
     pub supplier: String,
     pub key_id: String,

@@ -75,11 +75,23 @@ pub enum Refusal {
     TooManyInvoices {
         retry_after_secs: u64,
     },
+    TooManyCheckouts {
+        retry_after_secs: u64,
+    },
+    CheckoutEnded,
+    BelowCost {
+        cost: Usd,
+    },
+    CouponInvalid,
     TxNotForInvoice,
     TxFailed,
     TransferAlreadyUsed,
     TransferNotFound,
     TransferNotUnmatched,
+    /// A payer's signature was claimed for another order.
+    SignatureAlreadyUsed,
+    /// The order that a signature is for was paid, or is being paid by another.
+    NothingToPay,
     ChainUnavailable,
     /// A restored backup waits for the operator's word.
     BuyingOnHold,

@@ -60,6 +60,8 @@ pub enum TransferState {
     Orphaned,
     /// In its owner's wallet.
     Credited,
+    /// It paid for an order.
+    Held,
     /// It was posted and vanished from the chain; what was posted is taken back. It may come back.
     Reversed,
     /// Final, and nobody's: the operator decides.
@@ -73,10 +75,11 @@ pub enum TransferState {
 }
 
 impl TransferState {
-    pub const ALL: [TransferState; 8] = [
+    pub const ALL: [TransferState; 9] = [
         TransferState::Seen,
         TransferState::Orphaned,
         TransferState::Credited,
+        TransferState::Held,
         TransferState::Reversed,
         TransferState::Unmatched,
         TransferState::Assigned,
@@ -89,6 +92,7 @@ impl TransferState {
             TransferState::Seen => "SEEN",
             TransferState::Orphaned => "ORPHANED",
             TransferState::Credited => "CREDITED",
+            TransferState::Held => "HELD",
             TransferState::Reversed => "REVERSED",
             TransferState::Unmatched => "UNMATCHED",
             TransferState::Assigned => "ASSIGNED",
@@ -124,6 +128,8 @@ pub struct Sighting {
     pub recipient: String,
     pub amount: Usd,
     pub block: Block,
+    /// The nonce of the payer's authorization, if it was moved by one.
+    pub payment_nonce: Option<String>,
 }
 
 /// A transfer as we have it on record.
@@ -142,6 +148,8 @@ pub struct Transfer {
     pub invoice: Option<InvoiceId>,
     /// How often it was taken back: its entries are named by it.
     pub round: i64,
+    /// The nonce of the signature that moved it, if that was claimed for the invoice.
+    pub payment_nonce: Option<String>,
 }
 
 impl Transfer {

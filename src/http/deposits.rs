@@ -57,6 +57,7 @@ impl PaymentStatus {
             TransferState::Reversed => PaymentStatus::Reversed,
             TransferState::Orphaned => PaymentStatus::Orphaned,
             TransferState::Credited
+            | TransferState::Held
             | TransferState::Unmatched
             | TransferState::Assigned
             | TransferState::Returned

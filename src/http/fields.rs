@@ -70,7 +70,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
 }
 
 /// 1 to `most` characters, none of them a control character.
-fn printable(text: &str, most: usize) -> bool {
+pub fn printable(text: &str, most: usize) -> bool {
     let length = text.chars().take(most + 1).count();
     (1..=most).contains(&length) && !text.chars().any(char::is_control)
 }
@@ -122,13 +122,19 @@ impl<'a> Fields<'a> {
         None
     }
 
-    pub fn required_email(&mut self, field: &str) -> Option<Email> {
-        let text = self.required_text(field, EMAIL_CHARS);
-        let email = Email::parse(&text);
-        if email.is_none() && !text.is_empty() {
+    pub fn email(&mut self, field: &str) -> Option<Email> {
+        let email = Email::parse(&self.text(field, EMAIL_CHARS)?);
+        if email.is_none() {
             self.wrong(field, "must be an email address");
         }
         email
+    }
+
+    pub fn required_email(&mut self, field: &str) -> Option<Email> {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        self.email(field)
     }
 
     pub fn required_text(&mut self, field: &str, most: usize) -> String {

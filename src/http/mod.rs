@@ -2,6 +2,7 @@
 
 mod agentic;
 mod auth;
+mod checkout;
 mod deposits;
 mod docs;
 mod doorway;
@@ -16,9 +17,11 @@ mod pay;
 mod plans;
 mod problem;
 mod products;
+mod purchase;
 mod sandbox;
 pub mod server;
 mod wire;
+mod x402;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +95,10 @@ pub fn router(app: App) -> Router {
             .routes(routes!(agentic::list_tokens))
             .routes(routes!(agentic::revoke_token))
             .routes(routes!(products::search))
+            .routes(routes!(checkout::open))
+            .routes(routes!(purchase::get))
+            .routes(routes!(purchase::list))
+            .routes(routes!(checkout::wallet))
             .split_for_parts();
     let partner_description = openapi::complete(&PARTNER, partner_description);
     let agentic_description = openapi::complete(&AGENTIC, agentic_description);

@@ -99,7 +99,7 @@ pub async fn install(
             let template = InstallPage {
                 plan_name: &order.plan_name,
                 order_no: &order.order_no().unwrap_or_default(),
-                qr_url: install::qr_url(&state.app, &order),
+                qr_url: install::qr_url(&state.app, &order.id),
                 apple_url: format!("{APPLE}{encoded}"),
                 android_url: format!("{ANDROID}{encoded}"),
                 smdp_address: &activation.smdp_address,

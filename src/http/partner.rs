@@ -12,8 +12,9 @@ use super::fields::{Fields, JsonBody, Query, Segment};
 use super::plans::Wanted;
 use super::problem::Refused;
 use super::wire::{self, *};
+use crate::app::App;
 use crate::domain::esim::is_iccid;
-use crate::domain::ids::OrderId;
+use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::order::OrderStatus;
 use crate::domain::plan::PlanType;
@@ -23,10 +24,10 @@ use crate::ops::orders::{ListQuery, Listed, Purchase, Receipt};
 use crate::ops::topups::NewTopUp;
 use crate::ops::{accounts, cancel, orders, topups, usage};
 
-const REFERENCE_CHARS: usize = 128;
+pub const REFERENCE_CHARS: usize = 128;
 const CODE_CHARS: usize = 64;
 /// A client that has to come back should leave the supplier a moment.
-const RETRY_SECONDS: &str = "2";
+pub const RETRY_SECONDS: &str = "2";
 
 pub type Answer = Result<Response, Refused>;
 
@@ -63,7 +64,7 @@ fn iccid(text: String) -> Result<String, Refusal> {
 }
 
 /// Ids of a wrong shape are simply not found.
-fn order_id(text: String) -> Result<OrderId, Refusal> {
+pub fn order_id(text: String) -> Result<OrderId, Refusal> {
     let known_kind = text.starts_with("ord_") || text.starts_with("top_");
     let plain = text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if known_kind && plain { Ok(OrderId::from_text(text)) } else { Err(Refusal::OrderNotFound) }
@@ -260,6 +261,7 @@ pub async fn place_order(partner: Partner, FromState(state): FromState<State>, b
         reference: fields.reference,
         max_price: fields.max_price,
         esim_order: None,
+        customer_email: None,
     };
     let mut receipt = orders::place(&state.app, partner.buyer(), purchase).await?;
     let listed = if receipt.replayed {
@@ -318,7 +320,13 @@ pub async fn list_orders(
     FromState(state): FromState<State>,
     RawQuery(query): RawQuery,
 ) -> Answer {
-    let mut query = Query::parse(query.as_deref());
+    let base = format!("{}/api/b2b/v1/orders", state.app.settings.base_url);
+    orders_page(&state.app, partner.account, query.as_deref(), &base).await
+}
+
+/// A page of an account's orders, for partners and users alike; `base` is where the list is.
+pub async fn orders_page(app: &App, account: AccountNo, query: Option<&str>, base: &str) -> Answer {
+    let mut query = Query::parse(query);
     let wanted = ListQuery {
         page: query.whole("page", 1, 1_000_000_000).unwrap_or(1),
         limit: query.whole("limit", 1, 100).unwrap_or(20),
@@ -331,14 +339,14 @@ pub async fn list_orders(
         to: query.time("to"),
     };
     query.finish()?;
-    let (page, limit, base) = (wanted.page, wanted.limit, next_link_base(&wanted));
-    let list = orders::list(&state.app, partner.account, wanted).await?;
-    let orders: Result<Vec<_>, _> = list.orders.iter().map(|listed| order_view(&state.app, listed)).collect();
+    let (page, limit, next_page) = (wanted.page, wanted.limit, next_link(base, &wanted));
+    let list = orders::list(app, account, wanted).await?;
+    let orders: Result<Vec<_>, _> = list.orders.iter().map(|listed| order_view(app, listed)).collect();
     let total_pages = (list.total + limit - 1) / limit;
     let view = OrdersView { success: true, page, limit, total: list.total, total_pages, orders: orders? };
     let mut response = json(StatusCode::OK, &view)?;
     if let Some(next) = list.next {
-        let link = format!("<{}{base}&after={}>; rel=\"next\"", state.app.settings.base_url, cursor(next));
+        let link = format!("<{next_page}&after={}>; rel=\"next\"", cursor(next));
         if let Ok(link) = HeaderValue::try_from(link) {
             response.headers_mut().insert(header::LINK, link);
         }
@@ -347,8 +355,8 @@ pub async fn list_orders(
 }
 
 /// The same question without its place in the list.
-fn next_link_base(wanted: &ListQuery) -> String {
-    let mut link = form_urlencoded::Serializer::new(String::from("/api/b2b/v1/orders?"));
+fn next_link(base: &str, wanted: &ListQuery) -> String {
+    let mut link = form_urlencoded::Serializer::new(format!("{base}?"));
     link.append_pair("limit", &wanted.limit.to_string());
     let time = |time: Time| wire::iso_exact(time);
     for (name, value) in [

@@ -8,18 +8,26 @@ use axum::response::Response;
 
 use super::State;
 use super::auth::Anyone;
+use super::checkout::{payment_due, payment_uri};
 use super::deposits::{PaymentStatus, invoice_id};
 use super::fields::Segment;
 use super::pages;
 use super::problem::Refused;
+use super::purchase;
 use super::wire::readable;
 use crate::app::App;
 use crate::config::{Mode, NetworkSettings};
+use crate::domain::checkout::{self, Stage};
 use crate::domain::invoice::InvoiceStatus;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
+use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
-use crate::ops::deposits::{self, Deposit, Payment};
+use crate::domain::transfer::Transfer;
+use crate::error::Error;
+use crate::ops::checkout::progress::{self, Progress};
+use crate::ops::deposits::{self, Deposit};
+use crate::ops::install;
 
 /// While something may still happen the page looks again by itself.
 const REFRESH_SECONDS: &str = "5";
@@ -36,6 +44,8 @@ struct PayPage {
     network: &'static str,
     payments: Vec<Row>,
     invoice: String,
+    /// Where the eSIM that was bought can be installed.
+    install_url: Option<String>,
     refreshes: bool,
 }
 
@@ -77,27 +87,77 @@ pub async fn page(
     FromState(state): FromState<State>,
     Segment(id): Segment,
 ) -> Result<Response, Refused> {
-    let app = &state.app;
-    let deposit = deposits::show(app, &invoice_id(id)?).await?;
-    let invoice = &deposit.invoice;
-    let refreshes = invoice.status != InvoiceStatus::Confirmed;
-    let token = invoice.currency.as_str();
-    let page = PayPage {
-        title: format!("Pay {} {token} on {}", invoice.amount, invoice.network.name()),
-        sandbox: sandbox(app, invoice.network),
-        state: standing(app, &deposit),
-        amount: format!("{} {token}", invoice.amount),
-        due: due(app, &deposit)?,
-        network: invoice.network.name(),
-        payments: deposit.payments.iter().map(|payment| row(app, payment)).collect(),
-        invoice: invoice.id.to_string(),
-        refreshes,
+    let (app, id) = (&state.app, invoice_id(id)?);
+    let page = match deposits::show(app, &id).await {
+        Err(Error::Refused(Refusal::InvoiceNotFound)) => {
+            of_checkout(app, &progress::show(app, &id, None).await?)?
+        }
+        deposit => of_deposit(app, &deposit?)?,
     };
     let mut response = pages::page(StatusCode::OK, &page)?;
-    if refreshes {
+    if page.refreshes {
         response.headers_mut().insert(header::REFRESH, HeaderValue::from_static(REFRESH_SECONDS));
     }
     Ok(response)
+}
+
+fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
+    let invoice = &deposit.invoice;
+    let token = invoice.currency.as_str();
+    let rows = deposit.payments.iter().map(|payment| row(app, &payment.transfer, payment.confirmations));
+    Ok(PayPage {
+        title: format!("Pay {} {token} on {}", invoice.amount, invoice.network.name()),
+        sandbox: sandbox(app, invoice.network),
+        state: standing(app, deposit),
+        amount: format!("{} {token}", invoice.amount),
+        due: due(app, deposit)?,
+        network: invoice.network.name(),
+        payments: rows.collect(),
+        invoice: invoice.id.to_string(),
+        install_url: None,
+        refreshes: invoice.status != InvoiceStatus::Confirmed,
+    })
+}
+
+fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
+    let Progress { checkout, stage, order, .. } = progress;
+    let (token, network) = (checkout::CURRENCY.as_str(), checkout.network.name());
+    let asked = payment_due(app, checkout)?;
+    let headline = match (stage, progress.confirmations()) {
+        (Stage::PendingPayment, 0) => "Waiting for your payment",
+        (Stage::PendingPayment, _) => "Payment seen",
+        (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => "Paid: your eSIM is being prepared",
+        (Stage::Completed, _) => "Your eSIM is ready",
+        (Stage::Failed, _) => "Not delivered: the money is in the wallet",
+        (Stage::Expired, _) => "The time to pay is over",
+    };
+    let waiting = *stage == Stage::PendingPayment && progress.confirmations() == 0;
+    let due = Due {
+        amount: format!("{} {token}", checkout.amount),
+        address: groups_of_four(&checkout.address),
+        qr: pages::svg(&pages::encode(&checkout.address)?),
+        uri: (checkout.network.kind() == AddressKind::Evm).then_some(asked.payment_uri),
+        accepted: vec![format!("exactly {} {token} on {network}", checkout.amount)],
+    };
+    let rows = progress.payments.iter().map(|payment| row(app, &payment.transfer, payment.confirmations));
+    Ok(PayPage {
+        title: format!("Pay {} {token} on {network} for {}", checkout.amount, checkout.plan_name),
+        sandbox: sandbox(app, checkout.network),
+        state: Standing {
+            word: stage.as_str(),
+            headline: headline.into(),
+            detail: purchase::instructions(progress),
+        },
+        amount: format!("{}: {} {token}", checkout.plan_name, checkout.amount),
+        due: waiting.then_some(due),
+        network,
+        payments: rows.collect(),
+        invoice: checkout.id.to_string(),
+        install_url: (*stage == Stage::Completed)
+            .then(|| order.as_ref().map(|order| install::page_url(app, &order.id)))
+            .flatten(),
+        refreshes: !matches!(stage, Stage::Completed | Stage::Failed),
+    })
 }
 
 fn terms(app: &App, network: Network) -> Option<&NetworkSettings> {
@@ -187,7 +247,7 @@ fn groups_of_four(address: &str) -> Vec<String> {
     groups
 }
 
-/// EIP-681: a call of `transfer` on the token's contract, on this chain.
+/// Wallets on TRON have no common form of link.
 fn wallet_uri(app: &App, deposit: &Deposit, amount: Usd) -> Option<String> {
     let invoice = &deposit.invoice;
     if invoice.network.kind() != AddressKind::Evm {
@@ -195,9 +255,7 @@ fn wallet_uri(app: &App, deposit: &Deposit, amount: Usd) -> Option<String> {
     }
     let token =
         terms(app, invoice.network)?.tokens.iter().find(|token| token.currency == invoice.currency)?;
-    let (contract, chain) = (&token.contract, invoice.network.chain_id());
-    let (address, units) = (&invoice.address, amount.micros());
-    Some(format!("ethereum:{contract}@{chain}/transfer?address={address}&uint256={units}"))
+    Some(payment_uri(invoice.network, &token.contract, &invoice.address, amount))
 }
 
 fn accepted(app: &App, kind: AddressKind) -> Vec<String> {
@@ -208,8 +266,7 @@ fn accepted(app: &App, kind: AddressKind) -> Vec<String> {
     of_kind.map(|(network, terms)| format!("{} on {}", tokens(terms), network.name())).collect()
 }
 
-fn row(app: &App, payment: &Payment) -> Row {
-    let Payment { transfer, confirmations } = payment;
+fn row(app: &App, transfer: &Transfer, confirmations: i64) -> Row {
     let network = transfer.id.network;
     let required = terms(app, network).map_or(network.confirmations(), |terms| terms.confirmations);
     Row {
@@ -218,7 +275,7 @@ fn row(app: &App, payment: &Payment) -> Row {
         network: network.name(),
         status: match PaymentStatus::of(transfer) {
             PaymentStatus::Confirming => {
-                format!("confirming, {} of {required}", confirmations.min(&required))
+                format!("confirming, {} of {required}", confirmations.min(required))
             }
             PaymentStatus::Confirmed => "confirmed".into(),
             PaymentStatus::Orphaned => "dropped by the network; it may come back".into(),

@@ -52,7 +52,7 @@ pub struct Shelf {
     everything: OnceLock<Arc<Answer>>,
     countries: HashMap<String, CountryShelf>,
     /// Every word that occurs in a plan's name, code, operator or countries, and the plans it occurs in.
-    words: Vec<(Box<str>, Vec<u32>)>,
+    words: Vec<(Box<str>, Box<[u32]>)>,
     remembered: Mutex<HashMap<String, Bits>>,
 }
 
@@ -90,7 +90,8 @@ impl Shelf {
                 }
             }
         }
-        shelf.words = words.into_iter().map(|(word, places)| (word.into_boxed_str(), places)).collect();
+        let packed = |(word, places): (String, Vec<u32>)| (word.into_boxed_str(), places.into_boxed_slice());
+        shelf.words = words.into_iter().map(packed).collect();
         Ok(shelf)
     }
 

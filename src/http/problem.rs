@@ -145,7 +145,9 @@ fn extra_header(refusal: &Refusal) -> Option<(HeaderName, HeaderValue)> {
         Refusal::TokenRequired | Refusal::OtpInvalid => {
             Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"simgate\"")))
         }
-        Refusal::RateLimited { retry_after_secs } | Refusal::TooManyInvoices { retry_after_secs } => {
+        Refusal::RateLimited { retry_after_secs }
+        | Refusal::TooManyInvoices { retry_after_secs }
+        | Refusal::TooManyCheckouts { retry_after_secs } => {
             Some((header::RETRY_AFTER, HeaderValue::from(*retry_after_secs)))
         }
         Refusal::Overloaded

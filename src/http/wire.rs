@@ -11,6 +11,7 @@ use utoipa::{Number, PartialSchema, ToSchema};
 
 use super::deposits::PaymentStatus;
 use crate::app::App;
+use crate::domain::checkout::Stage;
 use crate::domain::esim::EsimStatus;
 use crate::domain::invoice::{InvoiceException, InvoiceStatus};
 use crate::domain::money::Usd;
@@ -83,6 +84,7 @@ vocabulary! {
     InvoiceStatusWord InvoiceStatus "DepositStatus";
     InvoiceExceptionWord InvoiceException "DepositException";
     PaymentStatusWord PaymentStatus "PaymentStatus";
+    StageWord Stage "PurchaseStatus";
 }
 
 /// The type of plan to list, and what is listed when none is named.
@@ -397,8 +399,8 @@ pub fn order_view(app: &App, listed: &Listed) -> Result<OrderView> {
         package_code: order.package_code.clone(),
         plan_name: order.plan_name.clone(),
         charged_usd: Money(order.price),
-        qr_code_url: install::qr_url(app, order),
-        install_url: install::page_url(app, order),
+        qr_code_url: install::qr_url(app, &order.id),
+        install_url: install::page_url(app, &order.id),
         smdp_address: activation.as_ref().map(|a| a.smdp_address.clone()),
         matching_id: activation.as_ref().map(|a| a.matching_id.clone()),
         lpa_string: activation.as_ref().map(|a| a.lpa_string()),

@@ -4,6 +4,7 @@ mod mail;
 mod recover;
 mod resting;
 mod scan;
+mod settle;
 mod watch;
 
 use tokio_util::sync::CancellationToken;
@@ -18,5 +19,8 @@ pub fn start(app: &App, stop: &CancellationToken) {
     for chain in app.chains.values() {
         app.tasks.spawn(scan::run(app.clone(), chain.clone(), stop.clone()));
         app.tasks.spawn(resting::run(app.clone(), chain.clone(), stop.clone()));
+    }
+    for network in app.settler.iter().flat_map(|settler| settler.posts.keys()) {
+        app.tasks.spawn(settle::run(app.clone(), *network, stop.clone()));
     }
 }

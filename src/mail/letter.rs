@@ -8,8 +8,79 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Letter {
-    Code { login: String, long: bool },
-    NewToken { token: String, prefix: String, agent_name: String, made: i64 },
+    Code {
+        login: String,
+        long: bool,
+    },
+    NewToken {
+        token: String,
+        prefix: String,
+        agent_name: String,
+        made: i64,
+    },
+    /// What was bought, for whom it was bought.
+    Receipt {
+        order: String,
+        order_ref: String,
+        plan_name: String,
+        amount: String,
+    },
+    /// What became of a payment, for the owner of the token that asked for it.
+    Checkout {
+        news: News,
+        order_ref: String,
+        plan_name: String,
+        amount: String,
+    },
+    /// Money that was nobody's is in this account's wallet.
+    Credited {
+        amount: String,
+    },
+}
+
+/// What there is to tell about the payment of a checkout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum News {
+    LateDelivery,
+    TooLate,
+    PaidAgain,
+    Failed,
+    Assigned,
+}
+
+impl News {
+    fn subject(self) -> &'static str {
+        match self {
+            News::LateDelivery => "Your late payment arrived",
+            News::TooLate => "Your payment came too late",
+            News::PaidAgain => "Your second payment is in your wallet",
+            News::Failed => "Your eSIM could not be delivered",
+            News::Assigned => "Your payment was found",
+        }
+    }
+
+    fn sentence(self) -> &'static str {
+        match self {
+            News::LateDelivery => {
+                "It came after the time to pay was over. The plan is delivered all the same."
+            }
+            News::TooLate => {
+                "It came after the time to pay was over, and the plan is not sold at this price any more. The money \
+                 is in your wallet: your agent can buy with it."
+            }
+            News::PaidAgain => {
+                "This purchase had been paid for already. The money is in your wallet: your agent can buy with it."
+            }
+            News::Failed => {
+                "The supplier refused to deliver it. The money is in your wallet: your agent can buy with it."
+            }
+            News::Assigned => {
+                "It could not be matched at first and was found by hand. The plan is delivered now; whatever was \
+                 paid beyond its price is in your wallet."
+            }
+        }
+    }
 }
 
 impl Letter {
@@ -18,6 +89,9 @@ impl Letter {
         match self {
             Letter::Code { .. } => "code",
             Letter::NewToken { .. } => "new_token",
+            Letter::Receipt { .. } => "receipt",
+            Letter::Checkout { .. } => "checkout",
+            Letter::Credited { .. } => "credited",
         }
     }
 }
@@ -26,6 +100,9 @@ impl Letter {
 pub enum Note<'a> {
     Code { code: &'a str, not_me_url: String },
     NewToken { prefix: &'a str, agent_name: &'a str, made: &'a str, revoke_url: String },
+    Receipt { order_ref: &'a str, plan_name: &'a str, amount: &'a str, install_url: String },
+    Checkout { news: News, order_ref: &'a str, plan_name: &'a str, amount: &'a str },
+    Credited { amount: &'a str },
 }
 
 /// A mail, ready to be sent.
@@ -68,6 +145,55 @@ struct TokenHtml<'a> {
     revoke_url: &'a str,
 }
 
+#[derive(Template)]
+#[template(path = "mail/receipt.txt")]
+struct ReceiptText<'a> {
+    order_ref: &'a str,
+    plan_name: &'a str,
+    amount: &'a str,
+    install_url: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "mail/receipt.html")]
+struct ReceiptHtml<'a> {
+    order_ref: &'a str,
+    plan_name: &'a str,
+    amount: &'a str,
+    install_url: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "mail/checkout.txt")]
+struct CheckoutText<'a> {
+    sentence: &'a str,
+    order_ref: &'a str,
+    plan_name: &'a str,
+    amount: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "mail/checkout.html")]
+struct CheckoutHtml<'a> {
+    subject: &'a str,
+    sentence: &'a str,
+    order_ref: &'a str,
+    plan_name: &'a str,
+    amount: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "mail/credited.txt")]
+struct CreditedText<'a> {
+    amount: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "mail/credited.html")]
+struct CreditedHtml<'a> {
+    amount: &'a str,
+}
+
 impl Note<'_> {
     pub fn write(&self) -> Result<Written, askama::Error> {
         Ok(match self {
@@ -80,6 +206,24 @@ impl Note<'_> {
                 subject: "A new access token for your account",
                 text: TokenText { prefix, agent_name, made, revoke_url }.render()?,
                 html: TokenHtml { prefix, agent_name, made, revoke_url }.render()?,
+            },
+            Note::Receipt { order_ref, plan_name, amount, install_url } => Written {
+                subject: "Your eSIM is ready",
+                text: ReceiptText { order_ref, plan_name, amount, install_url }.render()?,
+                html: ReceiptHtml { order_ref, plan_name, amount, install_url }.render()?,
+            },
+            Note::Checkout { news, order_ref, plan_name, amount } => {
+                let (subject, sentence) = (news.subject(), news.sentence());
+                Written {
+                    subject,
+                    text: CheckoutText { sentence, order_ref, plan_name, amount }.render()?,
+                    html: CheckoutHtml { subject, sentence, order_ref, plan_name, amount }.render()?,
+                }
+            }
+            Note::Credited { amount } => Written {
+                subject: "A payment was put into your wallet",
+                text: CreditedText { amount }.render()?,
+                html: CreditedHtml { amount }.render()?,
             },
         })
     }
@@ -98,6 +242,12 @@ mod tests {
                 prefix: "sgp_abcd".into(),
                 agent_name: "\"a\"".into(),
                 made: 5,
+            },
+            Letter::Checkout {
+                news: News::TooLate,
+                order_ref: "SG1".into(),
+                plan_name: "Japan".into(),
+                amount: "4.5".into(),
             },
         ] {
             let row = serde_json::to_string(&letter).unwrap();

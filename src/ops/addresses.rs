@@ -9,16 +9,42 @@ use tokio::time::timeout;
 
 use crate::app::App;
 use crate::chain::Chain;
+use crate::chain::address::Xpub;
+use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
+use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::addresses;
 pub use crate::store::addresses::Address;
+use crate::store::tx::Tx;
 
 /// So many balances are asked for at once.
 const AT_ONCE: usize = 100;
 /// A chain that takes longer for one part is not asked for the rest.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Writes down the address at an index that was taken for this owner; nobody: the house.
+pub fn derive(
+    tx: &mut Tx,
+    xpub: &Xpub,
+    index: i64,
+    account: Option<AccountNo>,
+    watch_until: Time,
+    now: Time,
+) -> Result<String> {
+    let short = u32::try_from(index).map_err(|_| Error::fault("no address index is left"))?;
+    let address = Address {
+        address: xpub.address(short),
+        kind: xpub.kind(),
+        fingerprint: xpub.fingerprint().into(),
+        index,
+        account,
+        watch_until,
+    };
+    addresses::insert(tx, &address, now)?;
+    Ok(address.address)
+}
 
 /// What lies on one address in one token; `None` when the network did not say.
 pub struct Holding {

@@ -115,7 +115,7 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
 }
 
 async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd) -> Result<Outcome> {
-    let entry = Entry::cancelled(&order.id, order.account, order.price, supplier, returned);
+    let entry = Entry::cancelled(&order.id, order.account, (order.price, order.spot), supplier, returned);
     let (now, id, account) = (app.now(), order.id.clone(), order.account);
     let balance = app
         .store

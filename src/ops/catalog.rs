@@ -23,11 +23,7 @@ pub struct Snapshot {
 }
 
 pub async fn load(app: &App) -> Result<()> {
-    let rows = app.store.snapshot(catalog::on_sale).await?;
-    let mut lists: HashMap<String, Vec<Plan>> = HashMap::new();
-    for (list, plan) in rows {
-        lists.entry(list).or_default().push(plan);
-    }
+    let lists = app.store.snapshot(catalog::on_sale).await?;
     app.catalog.send_replace(Arc::new(Snapshot { lists }));
     Ok(())
 }

@@ -10,8 +10,11 @@ use std::time::Duration;
 use metrics::{counter, histogram};
 use tokio::time::{Instant, timeout_at};
 
+use super::checkout::paid;
+use super::mail::{self, Letter, News, Slip};
 use super::orders::Receipt;
 use crate::app::App;
+use crate::domain::email::Email;
 use crate::domain::esim::Esim;
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
@@ -22,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
 use crate::store::orders::Sold;
 use crate::store::tx::Tx;
-use crate::store::{Work, esims, orders, wallet};
+use crate::store::{Work, checkouts, esims, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
 
 /// How an order stands after it was asked about.
@@ -54,6 +57,14 @@ pub(super) async fn and_wait(app: &App, order: Order, balance: Usd) -> Result<Re
             tracing::error!(order = %order.id, %error, "an order could not be finished now");
             Ok(Receipt { order, balance, replayed: false })
         }
+    }
+}
+
+/// Sees an order through that nobody waits for here.
+pub(super) async fn finish(app: App, order: Order) {
+    let id = order.id.clone();
+    if let Err(error) = pursue(app, order).await {
+        tracing::error!(order = %id, %error, "an order could not be finished now");
     }
 }
 
@@ -193,10 +204,15 @@ async fn fulfil(
         order: order.clone(),
         esim: esim.clone(),
         supplier,
-        entry: Entry::fulfilled(&order.id, order.price, supplier, order.cost),
+        entry: Entry::fulfilled(&order.id, order.price, order.spot, supplier, order.cost),
+        receipt: order.customer_email.clone().map(|email| (mail::slip(app), email)),
         now,
     };
+    let has_receipt = sale.receipt.is_some();
     let written = app.store.finish_together(order.account.0, sale).await?;
+    if has_receipt {
+        mail::wake(app);
+    }
     match written {
         Finished::Now(balance) => {
             done.status = OrderStatus::Fulfilled;
@@ -219,10 +235,24 @@ struct Sale {
     esim: Option<Esim>,
     supplier: &'static str,
     entry: Entry,
+    /// Who gets a mail about it.
+    receipt: Option<(Slip, Email)>,
     now: Time,
 }
 
 impl Sale {
+    /// Queues the receipt, in the write that delivers.
+    fn write_receipt(&self, tx: &mut Tx) -> Result<()> {
+        let Some((slip, email)) = &self.receipt else { return Ok(()) };
+        let letter = Letter::Receipt {
+            order: self.order.id.to_string(),
+            order_ref: self.order.order_no().unwrap_or_default(),
+            plan_name: self.order.plan_name.clone(),
+            amount: self.order.price.to_string(),
+        };
+        mail::queue(tx, slip, email, &letter, None)
+    }
+
     fn sold(&self) -> Sold<'_> {
         Sold { order: &self.order.id, profile: self.esim.as_ref(), entry: &self.entry, now: self.now }
     }
@@ -234,7 +264,10 @@ impl Work for Sale {
 
     fn run(&self, tx: &mut Tx) -> Result<Finished> {
         match orders::fulfil(tx, &self.sold())? {
-            Some(balance) => Ok(Finished::Now(balance)),
+            Some(balance) => {
+                self.write_receipt(tx)?;
+                Ok(Finished::Now(balance))
+            }
             None => {
                 note_late_topup(tx, &self.order, self.supplier, self.now)?;
                 too_late(tx, &self.order, self.esim.as_ref())
@@ -246,7 +279,15 @@ impl Work for Sale {
         let sold: Vec<Sold> =
             group.iter().filter(|sale| sale.esim.is_some()).map(|sale| sale.sold()).collect();
         let mut balances = if sold.is_empty() { HashMap::new() } else { orders::fulfil_all(tx, &sold)? };
-        Ok(group.iter().map(|sale| balances.remove(&sale.order.id).map(Finished::Now)).collect())
+        let mut finished = Vec::with_capacity(group.len());
+        for sale in group {
+            let balance = balances.remove(&sale.order.id);
+            if balance.is_some() {
+                sale.write_receipt(tx)?;
+            }
+            finished.push(balance.map(Finished::Now));
+        }
+        Ok(finished)
     }
 }
 
@@ -299,13 +340,21 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
     let failure = Failure { code: code.into(), detail: why.into() };
     let (now, entry) = (app.now(), Entry::failed(&order.id, order.account, order.price));
     let (mut done, waiting, reason) = (order.clone(), order.clone(), failure.clone());
+    let slip = mail::slip(app);
     let written = app
         .store
         .finish(order.account.0, move |tx| match orders::fail(tx, &waiting, &reason, &entry, now)? {
-            Some(balance) => Ok(Finished::Now(balance)),
+            Some(balance) => {
+                // Nobody waits for the answer of a checkout: its owner hears by mail.
+                if let Some(checkout) = checkouts::by_order(tx, &waiting.id)? {
+                    paid::tell(tx, &slip, &checkout, News::Failed, waiting.price)?;
+                }
+                Ok(Finished::Now(balance))
+            }
             None => too_late(tx, &waiting, None),
         })
         .await?;
+    mail::wake(app);
     match written {
         Finished::Now(balance) => {
             done.status = OrderStatus::Failed;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
+use super::addresses::derive;
 use super::scan::{self, Halt};
 use super::settle;
 use crate::app::App;
@@ -20,7 +21,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Transfer, TransferState, parse_tx_hash};
 use crate::error::{Error, Result};
-use crate::store::addresses::{self, Address};
+use crate::store::addresses;
 use crate::store::tx::Tx;
 use crate::store::{cursors, invoices, transfers, wallet};
 
@@ -122,17 +123,7 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
             }
             None => {
                 let index = addresses::take_indexes(tx, kind, xpub.fingerprint(), 1)?;
-                let short = u32::try_from(index).map_err(|_| Error::fault("no address index is left"))?;
-                let address = Address {
-                    address: xpub.address(short),
-                    kind,
-                    fingerprint: xpub.fingerprint().into(),
-                    index,
-                    account: Some(new.account),
-                    watch_until,
-                };
-                addresses::insert(tx, &address, now)?;
-                address.address
+                derive(tx, &xpub, index, Some(new.account), watch_until, now)?
             }
         };
         let invoice = Invoice {
@@ -181,7 +172,8 @@ pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
         }
         Ok(Some((invoice, found, heads)))
     };
-    let (invoice, found, heads) = app.store.read(read).await?.ok_or(Refusal::InvoiceNotFound)?;
+    // One moment: the state of an invoice must not be older than the money that it shows.
+    let (invoice, found, heads) = app.store.snapshot(read).await?.ok_or(Refusal::InvoiceNotFound)?;
     let paid = Paid::sum(&invoice, &found);
     let payment = |transfer: Transfer| {
         let head = heads.get(&transfer.id.network).copied().unwrap_or_default();

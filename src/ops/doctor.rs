@@ -11,6 +11,7 @@ use crate::domain::network::AddressKind;
 use crate::error::Result;
 use crate::store::{accounts, cursors, meta, reports};
 use crate::supplier::{Answer, sim};
+use crate::x402::settler::{Post, Settler, Unfit};
 
 /// A supplier or a chain that takes longer than this is in no state to serve.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -72,6 +73,11 @@ pub async fn examine(app: &App) -> Result<Vec<Check>> {
     }
     for chain in app.chains.values() {
         checks.push(nodes(app, &**chain).await?);
+    }
+    if let Some(settler) = &app.settler {
+        for post in settler.posts.values() {
+            checks.push(settling(settler, post).await);
+        }
     }
     checks.push(unmatched(app).await?);
     Ok(checks)
@@ -160,6 +166,37 @@ async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
     } else {
         Check::ok("chain", finding)
     })
+}
+
+/// Whether payments by signature can be settled on a network, and what is left for gas.
+async fn settling(settler: &Settler, post: &Post) -> Check {
+    let name = post.network.as_str();
+    let looked = async {
+        let purse = match &post.gas {
+            Some(gas) => {
+                let (purse, least) = post.purse().await?;
+                let coins = |gwei: i64| format!("{}.{:09}", gwei / 1_000_000_000, gwei % 1_000_000_000);
+                format!(
+                    "; gas key {} holds {}, of at least {}",
+                    gas.key.address,
+                    coins(purse.gwei),
+                    coins(least)
+                )
+            }
+            None => "; a facilitator settles".to_string(),
+        };
+        let domain = settler.way.check(post).await?;
+        Ok(format!("{name} takes {:?} version {:?} by signature{purse}", domain.name, domain.version))
+    };
+    let advice = format!(
+        "no payment by signature is offered there; see the x402 settings of {name} in docs/operate.md"
+    );
+    match tokio::time::timeout(PATIENCE, looked).await {
+        Ok(Ok(finding)) => Check::ok("x402", finding),
+        Ok(Err(Unfit::Wrong(why))) => Check::fail("x402", format!("{name}: {why}"), advice),
+        Ok(Err(Unfit::Unknown(trouble))) => Check::warn("x402", format!("{name}: {trouble}"), advice),
+        Err(_) => Check::warn("x402", format!("{name} does not answer within 10 s"), advice),
+    }
 }
 
 async fn unmatched(app: &App) -> Result<Check> {

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::chain::address;
+use crate::domain::checkout::Checkout;
 use crate::domain::email::Email;
 use crate::domain::ids::{self, InvoiceId, OrderId};
 use crate::domain::invoice::Invoice;
@@ -11,18 +12,19 @@ use crate::domain::transfer::{Transfer, TransferId, parse_tx_hash};
 use crate::error::Result;
 use crate::store::accounts::{self, Account};
 use crate::store::tx::Tx;
-use crate::store::{addresses, claims, invoices, orders, transfers, users};
+use crate::store::{addresses, checkouts, claims, invoices, orders, transfers, users};
 
 #[derive(Default)]
 pub struct Found {
     pub accounts: Vec<Account>,
     pub orders: Vec<Order>,
     pub invoices: Vec<Invoice>,
+    pub checkouts: Vec<Checkout>,
     pub transfers: Vec<Transfer>,
 }
 
-/// By partner or user id, email, order id, order number, ICCID, a partner's reference, invoice id, transfer id, transaction
-/// or address.
+/// By partner or user id, email, order id, order number, ICCID, a partner's reference, invoice id, transfer id,
+/// transaction or address.
 pub async fn find(app: &App, text: &str) -> Result<Found> {
     let text = text.trim().to_string();
     app.store
@@ -39,6 +41,7 @@ fn find_buying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
     let mut ids: Vec<OrderId> = vec![OrderId::from_text(text)];
     if let Some((account, seq)) = ids::parse_order_no(&text.to_uppercase()) {
         ids.extend(orders::by_number(tx, account, seq)?.map(|order| order.id));
+        found.checkouts.extend(checkouts::by_number(tx, account, seq)?);
     }
     ids.extend(orders::with_iccid(tx, text, 50)?);
     ids.extend(claims::find(tx, text)?);
@@ -64,6 +67,10 @@ fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
         found.transfers = transfers::of_invoice(tx, &invoice.id)?;
         found.invoices.push(invoice);
     }
+    if let Some(checkout) = checkouts::by_id(tx, &InvoiceId::from_text(text))? {
+        found.transfers.extend(transfers::of_invoice(tx, &checkout.id)?);
+        found.checkouts.push(checkout);
+    }
     if let Some(id) = TransferId::parse(text) {
         found.transfers.extend(transfers::by_id(tx, &id)?);
     }
@@ -77,6 +84,7 @@ fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
         let Some(bytes) = address::bytes(kind, text) else { continue };
         let spelled = address::text(kind, &bytes);
         found.invoices.extend(invoices::at_address(tx, &spelled)?);
+        found.checkouts.extend(checkouts::at_address(tx, &spelled)?);
         found.transfers.extend(transfers::of_address(tx, &spelled)?);
         if let Some(owner) = addresses::find(tx, &spelled)?.and_then(|address| address.account) {
             found.accounts.extend(accounts::by_no(tx, owner)?);
@@ -85,6 +93,22 @@ fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
     for id in found.transfers.iter().filter_map(|transfer| transfer.invoice.as_ref()) {
         if found.invoices.iter().all(|known| known.id != *id) {
             found.invoices.extend(invoices::by_id(tx, id)?);
+        }
+        if found.checkouts.iter().all(|known| known.id != *id) {
+            found.checkouts.extend(checkouts::by_id(tx, id)?);
+        }
+    }
+    // What a checkout became belongs to it, and the other way round.
+    for id in found.checkouts.iter().filter_map(|checkout| checkout.order.as_ref()) {
+        if found.orders.iter().all(|known| known.id != *id) {
+            found.orders.extend(orders::by_id(tx, id)?);
+        }
+    }
+    for order in &found.orders {
+        if let Some(checkout) = checkouts::by_order(tx, &order.id)?
+            && found.checkouts.iter().all(|known| known.id != checkout.id)
+        {
+            found.checkouts.push(checkout);
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::domain::esim::Activation;
+use crate::domain::ids::OrderId;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
@@ -40,10 +41,10 @@ pub fn activation(app: &App, order: &Order) -> Result<Option<Activation>> {
     }
 }
 
-pub fn qr_url(app: &App, order: &Order) -> String {
-    format!("{}/qr/{}.svg", app.settings.checkout_url, app.vault.install_token(&order.id))
+pub fn qr_url(app: &App, order: &OrderId) -> String {
+    format!("{}/qr/{}.svg", app.settings.checkout_url, app.vault.install_token(order))
 }
 
-pub fn page_url(app: &App, order: &Order) -> String {
-    format!("{}/esim/{}", app.settings.checkout_url, app.vault.install_token(&order.id))
+pub fn page_url(app: &App, order: &OrderId) -> String {
+    format!("{}/esim/{}", app.settings.checkout_url, app.vault.install_token(order))
 }

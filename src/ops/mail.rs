@@ -8,13 +8,14 @@ use metrics::{counter, gauge};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::install;
 use crate::app::App;
 use crate::domain::email::Email;
-use crate::domain::ids::{LoginId, MailId};
+use crate::domain::ids::{LoginId, MailId, OrderId};
 use crate::domain::login::DAY_MS;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
-pub use crate::mail::Letter;
+pub use crate::mail::{Letter, News};
 use crate::mail::{Note, Trouble, Written};
 use crate::store::logins;
 use crate::store::mails::{self, Mail, NewMail};
@@ -80,6 +81,14 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
             let made = readable(*made);
             Note::NewToken { prefix, agent_name, made: &made, revoke_url: link(REVOKE, token) }.write()
         }
+        Letter::Receipt { order, order_ref, plan_name, amount } => {
+            let install_url = install::page_url(app, &OrderId::from_text(order));
+            Note::Receipt { order_ref, plan_name, amount, install_url }.write()
+        }
+        Letter::Checkout { news, order_ref, plan_name, amount } => {
+            Note::Checkout { news: *news, order_ref, plan_name, amount }.write()
+        }
+        Letter::Credited { amount } => Note::Credited { amount }.write(),
     };
     written.map_err(Error::fault)
 }
@@ -151,7 +160,10 @@ async fn is_wanted(app: &App, mail: &Mail) -> Result<bool> {
             let (login, now) = (LoginId::from_text(login), app.now());
             app.store.read(move |tx| logins::is_open(tx, &login, now)).await
         }
-        Letter::NewToken { .. } => Ok(true),
+        Letter::NewToken { .. }
+        | Letter::Receipt { .. }
+        | Letter::Checkout { .. }
+        | Letter::Credited { .. } => Ok(true),
     }
 }
 

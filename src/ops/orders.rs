@@ -9,6 +9,7 @@ use metrics::counter;
 
 use super::deliver;
 use crate::app::App;
+use crate::domain::email::Email;
 use crate::domain::esim::Esim;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::Entry;
@@ -18,7 +19,8 @@ use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
-use crate::store::orders::{self, Asked, Look, Offer, PageFilter, PageQuery};
+use crate::store::offers::{self, Asked, Claimant, Look, Offer};
+use crate::store::orders::{self, PageFilter, PageQuery};
 use crate::store::tx::Tx;
 use crate::store::{Work, claims, wallet};
 
@@ -45,6 +47,8 @@ pub struct Purchase {
     pub max_price: Option<Usd>,
     /// A top-up: the order whose eSIM it fills.
     pub esim_order: Option<OrderId>,
+    /// Who gets a receipt when it is delivered.
+    pub customer_email: Option<Email>,
 }
 
 /// What a buyer gets back.
@@ -70,7 +74,7 @@ pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId
     let begun = app.store.write_together(account.0, draft).await?;
     match begun {
         Begun::New { order, balance } => deliver::and_wait(app, *order, balance).await,
-        Begun::Replay(order) => await_replay(app, *order).await,
+        Begun::Replay { order, balance } => await_replay(app, *order, balance).await,
     }
 }
 
@@ -115,7 +119,7 @@ impl Work for Draft {
 
 enum Begun {
     New { order: Box<Order>, balance: Usd },
-    Replay(Box<Order>),
+    Replay { order: Box<Order>, balance: Usd },
 }
 
 /// Write 1: whatever can refuse is read first; then the money is held and the order exists.
@@ -130,12 +134,15 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     if buyer.limited || purchase.esim_order.is_some() {
         wallet::lock(tx, buyer.account)?;
     }
-    let look = orders::look(tx, &draft.asks())?;
+    let look = offers::look(tx, &draft.asks())?;
     if let Some(claimed_by) = &look.claimed_by {
-        let earlier =
-            orders::by_id(tx, claimed_by)?.ok_or_else(|| Error::fault("a claim without its order"))?;
+        let earlier = match claimed_by {
+            Claimant::Order(id) => orders::by_id(tx, id)?,
+            Claimant::Checkout(_) => return Err(Refusal::IdempotencyConflict.into()),
+        };
+        let earlier = earlier.ok_or_else(|| Error::fault("a claim without its order"))?;
         return if is_same_request(&earlier, purchase) {
-            Ok(Begun::Replay(Box::new(earlier)))
+            Ok(Begun::Replay { order: Box::new(earlier), balance: look.balance })
         } else {
             Err(Refusal::IdempotencyConflict.into())
         };
@@ -150,7 +157,7 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     if look.balance < offer.price {
         return Err(short.into());
     }
-    let limit = if buyer.limited { orders::daily_limit(tx, &buyer.key_id)? } else { None };
+    let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
     let spent = match limit {
         Some(limit) => {
             let spent = limit.spent_on(now.day()).plus(offer.price);
@@ -165,14 +172,14 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     let entry = Entry::hold(&order.id, order.account, order.price);
     let (number, balance) = orders::hold(tx, &order, &entry)?.ok_or(short)?;
     if let Some(spent) = spent {
-        orders::spend_limit(tx, &buyer.key_id, spent, now.day())?;
+        offers::spend_limit(tx, &buyer.key_id, spent, now.day())?;
     }
     order.seq = (!order.id.is_topup()).then_some(number);
     Ok(Begun::New { order: Box::new(order), balance })
 }
 
-/// Write 1 for a group of orders that nothing speaks against. Whatever is refused or replayed, and whatever must be
-/// decided under the wallet's lock, is left to `begin`.
+/// Write 1 for a group of orders that nothing speaks against, and of replays. Whatever is refused, and whatever must
+/// be decided under the wallet's lock, is left to `begin`.
 fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
     // Of two orders with one reference the second must see what became of the first.
     let mut references = HashSet::new();
@@ -189,19 +196,27 @@ fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
         return Ok(group.iter().map(|_| None).collect());
     }
     let asked: Vec<Asked> = plain.iter().map(|draft| draft.asks()).collect();
-    let mut new = Vec::with_capacity(plain.len());
-    for (draft, look) in plain.into_iter().zip(orders::look_all(tx, &asked)?) {
+    let (mut new, mut known) = (Vec::with_capacity(plain.len()), Vec::new());
+    for (draft, look) in plain.into_iter().zip(offers::look_all(tx, &asked)?) {
+        match look.claimed_by {
+            Some(Claimant::Order(claimed_by)) => {
+                known.push((draft, claimed_by, look.balance));
+                continue;
+            }
+            Some(Claimant::Checkout(_)) => continue,
+            None => {}
+        }
         let accepted =
             offer(&look, draft).and_then(|offer| check_price(offer, &draft.purchase).map(|()| offer));
-        if let (None, Ok(offer)) = (&look.claimed_by, accepted) {
+        if let Ok(offer) = accepted {
             let order = new_order(draft, offer, None);
             let entry = Entry::hold(&order.id, order.account, order.price);
             new.push((order, entry));
         }
     }
+    let mut begun = replays(tx, known)?;
     let pairs: Vec<(&Order, &Entry)> = new.iter().map(|(order, entry)| (order, entry)).collect();
     let held = if pairs.is_empty() { HashMap::new() } else { orders::hold_all(tx, &pairs)? };
-    let mut begun: HashMap<OrderId, Begun> = HashMap::with_capacity(held.len());
     for (mut order, _) in new {
         if let Some(&(number, balance)) = held.get(&order.id) {
             order.seq = Some(number);
@@ -211,9 +226,30 @@ fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
     Ok(group.iter().map(|draft| begun.remove(&draft.id)).collect())
 }
 
-/// The same operation on the same package and eSIM; price limits are not compared.
+/// By the new order's id: the earlier order of the same reference, where it was the same request.
+fn replays(tx: &mut Tx, known: Vec<(&Draft, OrderId, Usd)>) -> Result<HashMap<OrderId, Begun>> {
+    if known.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let ids: Vec<&OrderId> = known.iter().map(|(_, claimed_by, _)| claimed_by).collect();
+    let mut earlier: HashMap<OrderId, Order> =
+        orders::by_ids(tx, &ids)?.into_iter().map(|order| (order.id.clone(), order)).collect();
+    let mut found = HashMap::with_capacity(known.len());
+    for (draft, claimed_by, balance) in known {
+        if let Some(order) =
+            earlier.remove(&claimed_by).filter(|order| is_same_request(order, &draft.purchase))
+        {
+            found.insert(draft.id.clone(), Begun::Replay { order: Box::new(order), balance });
+        }
+    }
+    Ok(found)
+}
+
+/// The same operation on the same package and eSIM for the same customer; price limits are not compared.
 fn is_same_request(earlier: &Order, purchase: &Purchase) -> bool {
-    earlier.package_code == purchase.package_code && earlier.esim_order == purchase.esim_order
+    earlier.package_code == purchase.package_code
+        && earlier.esim_order == purchase.esim_order
+        && earlier.customer_email == purchase.customer_email
 }
 
 /// The plan, if this account can buy it like this.
@@ -268,6 +304,8 @@ fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
         data_mb: offer.data_mb,
         duration_days: offer.duration_days,
         price: offer.price,
+        spot: Usd::ZERO,
+        customer_email: draft.purchase.customer_email.clone(),
         cost: offer.cost,
         supplier: offer.supplier.clone(),
         key_id: draft.buyer.key_id.clone(),
@@ -281,8 +319,14 @@ fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
 }
 
 /// A second caller of a reference waits as the first one does, by reading the row: the first may be elsewhere.
-async fn await_replay(app: &App, order: Order) -> Result<Receipt> {
+async fn await_replay(app: &App, order: Order, balance: Usd) -> Result<Receipt> {
     counter!("simgate_orders_replayed_total").increment(1);
+    match order.status {
+        OrderStatus::Fulfilled | OrderStatus::Cancelling | OrderStatus::Cancelled => {
+            return Ok(Receipt { order, balance, replayed: true });
+        }
+        OrderStatus::Provisioning | OrderStatus::Failed => {}
+    }
     let waited = app.now().plus_millis(app.settings.answer_within_ms);
     let mut order = order;
     let mut pause = 4;

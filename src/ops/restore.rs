@@ -6,17 +6,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use super::addresses::derive;
 use super::operator::deed;
 use crate::app::App;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
-use crate::store::addresses::{self, Address};
+use crate::store::addresses;
 use crate::store::cursors::{self, Cursor};
 use crate::store::meta::{self, Version};
 use crate::store::tx::Tx;
 pub use crate::store::{Location, backup::Unpacked};
-use crate::store::{audit, backup, orders};
+use crate::store::{amounts, audit, backup, orders};
 pub use crate::supplier::Sold;
 use crate::supplier::{Answer, sim};
 
@@ -82,6 +83,8 @@ pub async fn adopt(app: &App, actor: &str) -> Result<Adopted> {
     let now = app.now();
     // First of all: whoever starts a gateway too early must not be able to buy.
     hold(app, actor, "restore").await?;
+    // Amounts that were asked for since the backup may still be paid: nobody else may be asked for them there.
+    app.store.write(LANE, amounts::retire).await?;
     let until = now.plus_days(WATCH_DAYS);
     let watched = watch_again(app, until).await?;
     let mut skipped = Vec::new();
@@ -137,16 +140,7 @@ async fn skip_indexes(app: &App, kind: AddressKind, until: Time) -> Result<Skipp
         let count = (end - next).clamp(0, AT_ONCE as i64);
         addresses::take_indexes(tx, kind, xpub.fingerprint(), count)?;
         for index in next..next + count {
-            let short = u32::try_from(index).map_err(|_| Error::fault("no address index is left"))?;
-            let address = Address {
-                address: xpub.address(short),
-                kind,
-                fingerprint: xpub.fingerprint().into(),
-                index,
-                account: None,
-                watch_until: until,
-            };
-            addresses::insert(tx, &address, now)?;
+            derive(tx, &xpub, index, None, until, now)?;
         }
         Ok(next + count < end)
     };

@@ -5,14 +5,17 @@ use crate::app::App;
 use crate::chain::Chain;
 use crate::chain::sim::SimChain;
 pub use crate::chain::sim::{Keep, Mood as ChainMood};
+use crate::domain::checkout;
 use crate::domain::esim::{EsimStatus, Usage};
 use crate::domain::ids::InvoiceId;
+use crate::domain::invoice::Invoice;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::ops::deposits;
-use crate::store::{invoices, orders};
+use crate::store::tx::Tx;
+use crate::store::{checkouts, invoices, orders};
 use crate::supplier::sim::Mood;
 
 /// How an invoice is paid. What is left out is as the invoice asks for it.
@@ -67,21 +70,41 @@ pub async fn set_mood(app: &App, mood: Mood, delay_ms: i64, count: Option<i64>) 
 /// Sends a transfer to an invoice's address on a simulated chain, as its customer would.
 pub async fn pay(app: &App, invoice: &InvoiceId, means: Means) -> Result<Payment> {
     let id = invoice.clone();
-    let invoice =
-        app.store.read(move |tx| invoices::by_id(tx, &id)).await?.ok_or(Refusal::InvoiceNotFound)?;
-    let network = means.network.unwrap_or(invoice.network);
-    let currency = means.currency.unwrap_or(invoice.currency);
-    let amount = means.amount.unwrap_or(invoice.amount);
-    if network.kind() != invoice.network.kind() {
-        let message = format!("has no addresses like those of {}", invoice.network.as_str());
+    let asked = app.store.read(move |tx| asked_by(tx, &id)).await?.ok_or(Refusal::InvoiceNotFound)?;
+    let network = means.network.unwrap_or(asked.network);
+    let currency = means.currency.unwrap_or(asked.currency);
+    let amount = means.amount.unwrap_or(asked.amount);
+    if network.kind() != asked.network.kind() {
+        let message = format!("has no addresses like those of {}", asked.network.as_str());
         return Err(Refusal::field("network", message).into());
     }
     let chain = simulated(app, network)?;
     if !chain.tokens().iter().any(|token| token.currency == currency) {
         return Err(Refusal::UnsupportedPair(deposits::pairs(app)).into());
     }
-    let tx_hash = chain.pay(&invoice.address, currency, amount).await?;
+    let tx_hash = chain.pay(&asked.address, currency, amount).await?;
     Ok(Payment { tx_hash, network, currency, amount })
+}
+
+/// What an invoice asks for, be it a deposit or a checkout.
+struct Asked {
+    network: Network,
+    currency: Currency,
+    amount: Usd,
+    address: String,
+}
+
+fn asked_by(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Asked>> {
+    if let Some(invoice) = invoices::by_id(tx, id)? {
+        let Invoice { network, currency, amount, address, .. } = invoice;
+        return Ok(Some(Asked { network, currency, amount, address }));
+    }
+    Ok(checkouts::by_id(tx, id)?.map(|checkout| Asked {
+        network: checkout.network,
+        currency: checkout::CURRENCY,
+        amount: checkout.amount,
+        address: checkout.address,
+    }))
 }
 
 /// Makes a simulated chain behave, or forget its newest blocks.

@@ -17,7 +17,7 @@ use crate::domain::transfer::{Block, Sighting, TransferId};
 use crate::error::{Error, Result};
 use crate::store::cursors::{self, Cursor};
 use crate::store::tx::Tx;
-use crate::store::{addresses, invoices, meta, transfers};
+use crate::store::{addresses, checkouts, invoices, meta, transfers};
 use crate::vault;
 
 /// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
@@ -359,10 +359,15 @@ impl Scanner {
         let due = move |tx: &mut Tx| {
             let Some(cursor) = cursors::get(tx, network)? else { return Ok(None) };
             let before = cursor.scanned_time.min(now);
-            Ok(invoices::any_due(tx, network, before)?.then_some(before))
+            let any = invoices::any_due(tx, network, before)? || checkouts::any_due(tx, network, before)?;
+            Ok(any.then_some(before))
         };
         while let Some(before) = app.store.read(due).await? {
-            app.store.finish(lane(network), move |tx| invoices::expire(tx, network, before, now)).await?;
+            let write = move |tx: &mut Tx| {
+                invoices::expire(tx, network, before, now)?;
+                checkouts::expire(tx, network, before, now)
+            };
+            app.store.finish(lane(network), write).await?;
         }
         Ok(())
     }

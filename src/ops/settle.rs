@@ -3,6 +3,7 @@
 
 use metrics::counter;
 
+use super::checkout::paid;
 use crate::app::App;
 use crate::chain::{Chain, Mined, Tip, Witness};
 use crate::config::{FinalBy, NetworkSettings};
@@ -21,17 +22,30 @@ const LANE: i64 = 0;
 pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
     let (dust, now) = (app.settings.settlement.dust, app.now());
     for part in seen.chunks(AT_ONCE) {
-        let part = part.to_vec();
+        let written = part.to_vec();
         let noted = app
             .store
             .finish(LANE, move |tx| {
-                part.iter().map(|seen| transfers::note(tx, seen, dust, now)).collect::<Result<Vec<Noted>>>()
+                written
+                    .iter()
+                    .map(|seen| transfers::note(tx, seen, dust, now))
+                    .collect::<Result<Vec<Noted>>>()
             })
             .await?;
-        for (seen, noted) in seen.iter().zip(noted) {
-            if noted == Noted::New {
-                tell(seen.id.network.as_str(), "seen");
-                tracing::info!(transfer = %seen.id, amount = %seen.amount, "a transfer was seen");
+        for (seen, noted) in part.iter().zip(noted) {
+            let (transfer, amount) = (&seen.id, seen.amount);
+            match noted {
+                Noted::New => {
+                    tell(transfer.network.as_str(), "seen");
+                    tracing::info!(%transfer, %amount, "a transfer was seen");
+                }
+                Noted::Contradicts => {
+                    tell(transfer.network.as_str(), "lost");
+                    tracing::error!(%transfer, %amount,
+                        "a transfer that was taken back is on the chain again with another owner or token; see \
+                         docs/settlement.md");
+                }
+                Noted::Moved | Noted::Known | Noted::Foreign => {}
             }
         }
     }
@@ -43,19 +57,26 @@ fn tell(network: &'static str, outcome: &'static str) {
 }
 
 /// The network's settings; a chain exists only for a network that has them.
-pub fn terms(app: &App, chain: &dyn Chain) -> Result<NetworkSettings> {
-    let found = app.settings.settlement.networks.get(&chain.network()).cloned();
+pub fn terms<'a>(app: &'a App, chain: &dyn Chain) -> Result<&'a NetworkSettings> {
+    let found = app.settings.settlement.networks.get(&chain.network());
     found.ok_or_else(|| Error::fault("a chain without settings"))
 }
 
+/// How many blocks a transfer waits for, its own included. A payer who signed for a small sum waits for one: who could
+/// undo it stands to gain too little.
+pub fn confirmations(app: &App, terms: &NetworkSettings, transfer: &Transfer) -> i64 {
+    let quick = transfer.payment_nonce.is_some() && transfer.amount <= app.settings.x402.quick_up_to;
+    if quick { 1 } else { terms.confirmations }
+}
+
 /// Up to which block a transfer of this size counts.
-pub fn final_up_to(terms: &NetworkSettings, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> i64 {
-    let deep_enough = tip.head.number - terms.confirmations + 1;
+fn final_up_to(app: &App, terms: &NetworkSettings, transfer: &Transfer, tip: &Tip) -> i64 {
+    let deep_enough = tip.head.number - confirmations(app, terms, transfer) + 1;
     let called_final = match terms.final_by {
         FinalBy::Safe => tip.safe,
         FinalBy::Finalized => tip.finalized,
     };
-    match chain.network().kind() {
+    match transfer.id.network.kind() {
         // A block there is final when most of the producers have built on it, whatever its depth.
         AddressKind::Tron => tip.finalized,
         AddressKind::Evm if transfer.amount >= terms.final_from => deep_enough.min(called_final),
@@ -72,7 +93,7 @@ fn shown<'a>(mined: &'a Mined, transfer: &Transfer) -> Option<&'a Sighting> {
 pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
     let terms = terms(app, chain)?;
     let Some(block) = &transfer.block else { return Ok(()) };
-    if !transfer.state.is_open() || block.number > final_up_to(&terms, chain, transfer, tip) {
+    if !transfer.state.is_open() || block.number > final_up_to(app, terms, transfer, tip) {
         return Ok(());
     }
     let mined = match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
@@ -87,7 +108,7 @@ pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, 
     match shown(&mined, transfer) {
         Some(seen) if seen.block.hash == block.hash => {
             let theirs = Tip { head: Block { number: mined.head, ..tip.head.clone() }, ..tip.clone() };
-            if block.number > final_up_to(&terms, chain, transfer, &theirs) {
+            if block.number > final_up_to(app, terms, transfer, &theirs) {
                 return Ok(());
             }
             credit(app, transfer, &block.hash).await
@@ -101,12 +122,23 @@ async fn credit(app: &App, transfer: &Transfer, block_hash: &str) -> Result<()> 
     let (dust, now) = (app.settings.settlement.dust, app.now());
     let (id, hash) = (transfer.id.clone(), block_hash.to_string());
     let lane = transfer.account.map_or(LANE, |account| account.0);
-    let credited = app.store.finish(lane, move |tx| transfers::credit(tx, &id, &hash, dust, now)).await?;
+    let credited = match &transfer.invoice {
+        Some(invoice) if paid::is_checkout(app, invoice).await? => {
+            paid::settle(app, transfer, block_hash).await?
+        }
+        Some(_) | None => {
+            app.store.finish(lane, move |tx| transfers::credit(tx, &id, &hash, dust, now)).await?
+        }
+    };
     let network = transfer.id.network.as_str();
     match credited {
         Some(TransferState::Credited) => {
             tell(network, "credited");
             tracing::info!(transfer = %transfer.id, amount = %transfer.amount, "a deposit was credited");
+        }
+        Some(TransferState::Held) => {
+            tell(network, "held");
+            tracing::info!(transfer = %transfer.id, amount = %transfer.amount, "a checkout was paid");
         }
         Some(_) => {
             tell(network, "unmatched");

@@ -35,6 +35,7 @@ pub async fn place(app: &App, buyer: Buyer, new: NewTopUp) -> Result<Receipt> {
         reference: new.reference,
         max_price: new.max_price,
         esim_order: Some(order.id),
+        customer_email: None,
     };
     orders::buy(app, buyer, purchase, app.new_topup_id()).await
 }

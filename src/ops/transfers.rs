@@ -1,8 +1,10 @@
 //! What operators do about money on the chains: finding an owner for what is nobody's, and writing down what
 //! they moved themselves (payouts, sweeps). We hold no spending key, so nothing here moves a token.
 
+use super::mail::{self, Letter};
 use super::operator::deed;
 use crate::app::App;
+use crate::domain::checkout::Checkout;
 use crate::domain::ids::EntryId;
 use crate::domain::ledger::{Entry, Purse};
 use crate::domain::money::Usd;
@@ -14,14 +16,40 @@ use crate::store::accounts::Account;
 use crate::store::ledger::{self, Note};
 use crate::store::transfers::{self, Disposal};
 use crate::store::tx::Tx;
-use crate::store::{audit, cash, wallet};
+use crate::store::{audit, cash, checkouts, users, wallet};
 
 /// The write lane of what touches no wallet.
 const LANE: i64 = 0;
 
+/// A transfer that waits for an operator's decision, and the checkouts that it may have been meant for.
+pub struct Unmatched {
+    pub transfer: Transfer,
+    pub near: Vec<Checkout>,
+}
+
 /// What waits for an operator's decision, network by network, the longest waiting first.
-pub async fn unmatched(app: &App) -> Result<Vec<Transfer>> {
-    app.store.snapshot(transfers::unmatched).await
+pub async fn unmatched(app: &App) -> Result<Vec<Unmatched>> {
+    let read = |tx: &mut Tx| {
+        let mut found = Vec::new();
+        for transfer in transfers::unmatched(tx)? {
+            let near = match &transfer.block {
+                Some(block) => {
+                    let amount = transfer.amount;
+                    checkouts::near(tx, &transfer.address, amount, around(amount), block.time)?
+                }
+                None => Vec::new(),
+            };
+            found.push(Unmatched { transfer, near });
+        }
+        Ok(found)
+    };
+    app.store.snapshot(read).await
+}
+
+/// What may have been asked for by whom this amount was sent: exchanges keep a fee, people round.
+fn around(amount: Usd) -> (Usd, Usd) {
+    let margin = Usd::dollars(1).plus(Usd::from_micros(amount.micros() / 10));
+    (amount.minus(margin), amount.plus(margin))
 }
 
 pub async fn count_unmatched(app: &App) -> Result<i64> {
@@ -78,7 +106,7 @@ async fn dispose(
         Disposal::Assign(owner) => owner.0,
         Disposal::Return | Disposal::WriteOff => LANE,
     };
-    let (id, actor, now) = (id.clone(), actor.to_string(), app.now());
+    let (id, actor, now, slip) = (id.clone(), actor.to_string(), app.now(), mail::slip(app));
     let decide = move |tx: &mut Tx| {
         if tx.is_rerun() && audit::exists(tx, &deed.id)? {
             return transfers::by_id(tx, &id)?.ok_or_else(|| Error::fault("a transfer is gone"));
@@ -87,9 +115,16 @@ async fn dispose(
         let ended = transfers::dispose(tx, &id, &decision, note, now)?;
         let ended = ended.ok_or(Refusal::TransferNotUnmatched)?;
         audit::record(tx, &deed)?;
+        if let Disposal::Assign(owner) = decision
+            && let Some(email) = users::email(tx, owner)?
+        {
+            mail::queue(tx, &slip, &email, &Letter::Credited { amount: ended.amount.to_string() }, None)?;
+        }
         Ok(ended)
     };
-    app.store.write(lane, decide).await
+    let ended = app.store.write(lane, decide).await?;
+    mail::wake(app);
+    Ok(ended)
 }
 
 /// Money that the operator has paid out to an account.

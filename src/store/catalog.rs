@@ -1,7 +1,9 @@
 //! Plans and their prices. Requests are served from a snapshot in memory; orders read their price here.
 
+use std::collections::HashMap;
+
 use super::meta;
-use super::tx::{Tx, params, queries};
+use super::tx::{Row, Tx, params, queries};
 use crate::domain::plan::{Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::error::Result;
 
@@ -17,7 +19,8 @@ queries! {
     WITHDRAW = "UPDATE plans SET on_sale = 0 WHERE code = ?1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
     ON_SALE = "SELECT p.code, p.name, p.plan_type, p.family, p.countries, p.data_mb, p.duration_days, p.operator, p.cost, x.price, p.retail, x.price_list
-               FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 AND x.price_list <> 'retail' ORDER BY x.price_list, p.code";
+               FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 AND x.price_list <> 'retail'
+               AND (x.price_list, x.code) > (?1, ?2) ORDER BY x.price_list, x.code LIMIT 500";
 }
 
 /// Adds or updates a plan, on sale, with its price on one list and its retail price on the users' list.
@@ -60,22 +63,35 @@ pub fn publish(tx: &mut Tx) -> Result<()> {
 }
 
 /// Everything on sale, by price list; `wholesale` is that list's price. The users' list is left out: its prices are
-/// each plan's `retail`, and a copy of the whole catalog would only fill memory.
-pub fn on_sale(tx: &mut Tx) -> Result<Vec<(String, Plan)>> {
-    tx.all(ON_SALE, &[], |row| {
-        let plan = Plan {
-            code: row.text(0)?,
-            name: row.text(1)?,
-            plan_type: row.word(2, PlanType::parse)?,
-            family: row.text(3)?,
-            countries: row.text(4)?.split(',').map(str::to_string).collect(),
-            data_mb: row.int(5)?,
-            duration_days: row.int(6)?,
-            operator: row.text(7)?,
-            cost: row.usd(8)?,
-            wholesale: row.usd(9)?,
-            retail: row.usd(10)?,
-        };
-        Ok((row.text(11)?, plan))
+/// each plan's `retail`, and a copy of the whole catalog would only fill memory. It is read in parts for the same
+/// reason: as rows it would be there twice.
+pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Plan>>> {
+    let mut lists: HashMap<String, Vec<Plan>> = HashMap::new();
+    let mut last = (String::new(), String::new());
+    loop {
+        let part = tx.all(ON_SALE, params![&last.0, &last.1], |row| Ok((row.text(11)?, read_plan(row)?)))?;
+        let Some((list, plan)) = part.last() else { break };
+        last = (list.clone(), plan.code.clone());
+        for (list, plan) in part {
+            lists.entry(list).or_default().push(plan);
+        }
+    }
+    lists.values_mut().for_each(Vec::shrink_to_fit);
+    Ok(lists)
+}
+
+fn read_plan(row: &Row) -> Result<Plan> {
+    Ok(Plan {
+        code: row.text(0)?,
+        name: row.text(1)?,
+        plan_type: row.word(2, PlanType::parse)?,
+        family: row.text(3)?,
+        countries: row.text(4)?.split(',').map(str::to_string).collect(),
+        data_mb: row.int(5)?,
+        duration_days: row.int(6)?,
+        operator: row.text(7)?,
+        cost: row.usd(8)?,
+        wholesale: row.usd(9)?,
+        retail: row.usd(10)?,
     })
 }

@@ -1,4 +1,4 @@
-//! Who holds a caller's reference. The primary key is what makes a reference single-use, on any number of
+//! Who holds a caller's reference: an order, or a checkout, which keeps it for ever. The primary key is what makes a reference single-use, on any number of
 //! instances; a failed order's claim moves aside, so that its reference is free again and still findable.
 
 use super::tx::{Tx, params, queries};
@@ -17,8 +17,8 @@ queries! {
             UNION ALL SELECT account, order_id FROM past_claims WHERE reference = ?1 LIMIT 50";
 }
 
-pub fn insert(tx: &mut Tx, account: AccountNo, reference: &str, order: &OrderId) -> Result<()> {
-    tx.execute(INSERT, params![account, reference, order]).map(drop)
+pub fn insert(tx: &mut Tx, account: AccountNo, reference: &str, holder: &str) -> Result<()> {
+    tx.execute(INSERT, params![account, reference, holder]).map(drop)
 }
 
 /// The order failed: the reference may be used again.

@@ -42,10 +42,10 @@ queries! {
     HELD_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status = 'PROVISIONING' THEN -o.price ELSE 0 END AS BIGINT) FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'held' GROUP BY order_id) h ON h.order_id = o.id
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status = 'PROVISIONING' THEN -o.price ELSE 0 END LIMIT 10";
-    SALES_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price ELSE 0 END AS BIGINT)
+    SALES_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price - o.spot ELSE 0 END AS BIGINT)
         FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'sales' GROUP BY order_id) h ON h.order_id = o.id
-        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price ELSE 0 END LIMIT 10";
+        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price - o.spot ELSE 0 END LIMIT 10";
     COST_MISSING = "SELECT o.id, CAST(COALESCE(h.total, 0) - o.cost AS BIGINT) FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account LIKE 'cost:%' GROUP BY order_id) h ON h.order_id = o.id
         WHERE o.status IN ('FULFILLED', 'CANCELLING') AND COALESCE(h.total, 0) <> o.cost LIMIT 10";
@@ -56,15 +56,15 @@ queries! {
                    FROM orders WHERE seq IS NOT NULL GROUP BY account) s ON s.account = w.account
         WHERE w.placed <> COALESCE(s.placed, 0) OR w.failed <> COALESCE(s.failed, 0) LIMIT 10";
     TRANSFERS_OFF = "SELECT t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT),
-            CAST(COALESCE(s.cash, 0) - CASE WHEN t.state IN ('CREDITED', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END AS BIGINT)
+            CAST(COALESCE(s.cash, 0) - CASE WHEN t.state IN ('CREDITED', 'HELD', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END AS BIGINT)
         FROM transfers t LEFT JOIN (SELECT transfer,
                 SUM(CASE WHEN account LIKE 'cash:%' THEN amount ELSE 0 END) AS cash,
-                SUM(CASE WHEN account IN ('wallet', 'receivable') THEN -amount ELSE 0 END) AS owner,
+                SUM(CASE WHEN account IN ('wallet', 'receivable', 'held') THEN -amount ELSE 0 END) AS owner,
                 SUM(CASE WHEN account = 'unmatched' THEN -amount ELSE 0 END) AS unmatched
             FROM postings WHERE transfer IS NOT NULL GROUP BY transfer) s
         ON s.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
-        WHERE COALESCE(s.cash, 0) <> CASE WHEN t.state IN ('CREDITED', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END
-           OR COALESCE(s.owner, 0) <> CASE WHEN t.state IN ('CREDITED', 'ASSIGNED') THEN t.amount ELSE 0 END
+        WHERE COALESCE(s.cash, 0) <> CASE WHEN t.state IN ('CREDITED', 'HELD', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END
+           OR COALESCE(s.owner, 0) <> CASE WHEN t.state IN ('CREDITED', 'HELD', 'ASSIGNED') THEN t.amount ELSE 0 END
            OR COALESCE(s.unmatched, 0) <> CASE WHEN t.state = 'UNMATCHED' THEN t.amount ELSE 0 END LIMIT 10";
     TRANSFER_PURSE_OFF = "SELECT p.entry, p.amount FROM postings p JOIN transfers t
         ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
@@ -80,6 +80,29 @@ queries! {
     INVOICES_OFF = "SELECT i.id, CAST(COALESCE(s.total, 0) AS BIGINT) FROM invoices i
         LEFT JOIN (SELECT invoice, SUM(amount) AS total FROM transfers WHERE state = 'CREDITED' AND invoice IS NOT NULL GROUP BY invoice) s
         ON s.invoice = i.id WHERE i.status = 'CONFIRMED' AND COALESCE(s.total, 0) = 0 LIMIT 10";
+    SPOT_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.spot ELSE 0 END AS BIGINT)
+        FROM orders o
+        LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'discount:spot' GROUP BY order_id) h ON h.order_id = o.id
+        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.spot ELSE 0 END LIMIT 10";
+    CHECKOUTS_OFF = "SELECT c.id, CAST(0 AS BIGINT) FROM checkouts c LEFT JOIN orders o ON o.id = c.order_id
+        WHERE (c.status = 'PAID' AND (o.id IS NULL OR o.account <> c.account OR o.seq <> c.seq))
+           OR (c.status <> 'PAID' AND c.order_id IS NOT NULL) LIMIT 10";
+    CHECKOUT_PAID_OFF = "SELECT c.id, CAST(COALESCE(h.total, 0) + o.price AS BIGINT) FROM checkouts c JOIN orders o ON o.id = c.order_id
+        LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings
+                   WHERE account = 'held' AND transfer IS NOT NULL GROUP BY order_id) h ON h.order_id = o.id
+        WHERE COALESCE(h.total, 0) <> -o.price LIMIT 10";
+    HELD_TRANSFERS_OFF = "SELECT t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT), t.amount FROM transfers t
+        LEFT JOIN checkouts c ON c.id = t.invoice
+        LEFT JOIN (SELECT transfer, MIN(order_id) AS order_id, COUNT(*) AS n, SUM(amount) AS total FROM postings
+                   WHERE account = 'held' AND transfer IS NOT NULL GROUP BY transfer) h
+        ON h.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
+        WHERE t.state = 'HELD' AND (c.order_id IS NULL OR h.order_id IS NULL OR h.order_id <> c.order_id OR h.n <> 1
+                                    OR h.total <> -t.amount) LIMIT 10";
+    CHECKOUT_AMOUNTS_OFF = "SELECT id, list_price - amount FROM checkouts WHERE list_price - amount < 1 OR list_price - amount > 9999 LIMIT 10";
+    NUMBERS_OFF = "SELECT a.id, CAST(0 AS BIGINT) FROM wallets w JOIN accounts a ON a.no = w.account
+        LEFT JOIN (SELECT account, MAX(seq) AS last FROM orders WHERE seq IS NOT NULL GROUP BY account) o ON o.account = w.account
+        LEFT JOIN (SELECT account, MAX(seq) AS last FROM checkouts GROUP BY account) c ON c.account = w.account
+        WHERE w.numbers < COALESCE(o.last, 0) OR w.numbers < COALESCE(c.last, 0) LIMIT 10";
     CASH = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
 }
 
@@ -190,6 +213,12 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("every posting for a transfer has its transfer", Unit::Usd, NO_TRANSFER),
     ("cash comes from transfers, and goes by payouts and sweeps", Unit::Usd, CASH_FROM_NOWHERE),
     ("every confirmed invoice has a credited transfer", Unit::Usd, INVOICES_OFF),
+    ("what was taken off a delivered order's price is booked, and nothing else is", Unit::Usd, SPOT_OFF),
+    ("every paid checkout has its order, and no other has one", Unit::Rows, CHECKOUTS_OFF),
+    ("every checkout's order is paid by transfers, exactly", Unit::Usd, CHECKOUT_PAID_OFF),
+    ("every held transfer pays for its checkout's order, once", Unit::Usd, HELD_TRANSFERS_OFF),
+    ("every checkout asks for less than a cent below its price", Unit::Usd, CHECKOUT_AMOUNTS_OFF),
+    ("every order number was given out by its wallet", Unit::Rows, NUMBERS_OFF),
 ];
 
 pub fn check(tx: &mut Tx) -> Result<(Counts, Vec<Breach>)> {

@@ -4,10 +4,13 @@
 
 pub mod accounts;
 pub mod addresses;
+pub mod amounts;
 pub mod audit;
+pub mod authorizations;
 pub mod backup;
 pub mod cash;
 pub mod catalog;
+pub mod checkouts;
 pub mod claims;
 pub mod cursors;
 pub mod esims;
@@ -18,10 +21,12 @@ pub mod logins;
 pub mod mails;
 pub mod meta;
 pub mod migrate;
+pub mod offers;
 pub mod orders;
 mod postgres;
 mod reader;
 pub mod reports;
+pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
 mod sqlite;
@@ -160,9 +165,12 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
     let nouns: &[(&'static str, &'static [(&'static str, Sql)])] = &[
         ("accounts", accounts::ALL),
         ("addresses", addresses::ALL),
+        ("amounts", amounts::ALL),
         ("audit", audit::ALL),
+        ("authorizations", authorizations::ALL),
         ("cash", cash::ALL),
         ("catalog", catalog::ALL),
+        ("checkouts", checkouts::ALL),
         ("claims", claims::ALL),
         ("cursors", cursors::ALL),
         ("esims", esims::ALL),
@@ -172,8 +180,10 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("logins", logins::ALL),
         ("mails", mails::ALL),
         ("meta", meta::ALL),
+        ("offers", offers::ALL),
         ("orders", orders::ALL),
         ("reports", reports::ALL),
+        ("settlements", settlements::ALL),
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),
         ("tokens", tokens::ALL),

@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use super::tx::{Param, Row, Tx, params, queries};
 use super::{claims, esims, ledger, wallet};
+use crate::domain::email::Email;
 use crate::domain::esim::{Esim, EsimStatus, Usage};
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::order::{Failure, Order, OrderStatus};
-use crate::domain::plan::PlanType;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 
@@ -24,48 +24,17 @@ macro_rules! select_order {
                     o.duration_days, o.price, o.cost, o.supplier, o.key_id, o.status, o.ask_until, o.created_at,
                     o.updated_at, o.failure_code, o.failure_detail,
                     s.order_id, s.profile, s.iccid, s.activation, s.install_by,
-                    s.usage_status, s.total_mb, s.used_mb, s.as_of, s.expires_at
+                    s.usage_status, s.total_mb, s.used_mb, s.as_of, s.expires_at, o.spot, o.customer_email
              FROM orders o LEFT JOIN esims s ON s.order_id = COALESCE(o.esim_order, o.id) ",
             $tail
         )
     };
 }
 
-/// Wallet, claim, plan and price, for the account, reference, code and price list that are given.
-macro_rules! select_look {
-    ($from:literal, $account:literal, $reference:literal, $code:literal, $price_list:literal, $tail:literal) => {
-        concat!(
-            "SELECT w.balance, w.suspended, c.order_id,
-                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price
-             FROM ",
-            $from,
-            "
-             LEFT JOIN claims c ON c.account = ",
-            $account,
-            " AND c.reference = ",
-            $reference,
-            "
-             LEFT JOIN plans p ON p.code = ",
-            $code,
-            " AND p.on_sale = 1
-             LEFT JOIN prices x ON x.price_list = ",
-            $price_list,
-            " AND x.code = p.code ",
-            $tail
-        )
-    };
-}
-
 queries! {
-    LOOK = select_look!("wallets w", "?1", "?2", "?3", "?4", "WHERE w.account = ?1");
-    LOOK_ALL (Postgres) = select_look!(
-        "unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]))
-            WITH ORDINALITY AS a (account, reference, code, price_list, n) JOIN wallets w ON w.account = a.account",
-        "a.account", "a.reference", "a.code", "a.price_list", "ORDER BY a.n");
-    DAILY_LIMIT = "SELECT daily_limit, spent_day, spent FROM api_keys WHERE id = ?1 AND daily_limit IS NOT NULL";
     INSERT = "INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
-                  duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16)";
+                  duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at, spot, customer_email)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16, ?17, ?18)";
     /// A wallet pays for all of its orders in the group, or for none. Wallets are locked in the order of their
     /// numbers, and before any claim is inserted, so that two instances cannot wait for each other.
     HOLD_ALL (Postgres) = "WITH asked AS MATERIALIZED (
@@ -73,16 +42,18 @@ queries! {
             FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]), CAST(?5 AS TEXT[]),
                 CAST(?6 AS TEXT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]), CAST(?9 AS BIGINT[]), CAST(?10 AS BIGINT[]),
                 CAST(?11 AS TEXT[]), CAST(?12 AS TEXT[]), CAST(?13 AS BIGINT[]), CAST(?14 AS BIGINT[]), CAST(?15 AS TEXT[]),
-                CAST(?16 AS TEXT[]), CAST(?17 AS TEXT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS TEXT[]), CAST(?20 AS BIGINT[]))
+                CAST(?16 AS TEXT[]), CAST(?17 AS TEXT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS TEXT[]), CAST(?20 AS BIGINT[]),
+                CAST(?21 AS TEXT[]))
             WITH ORDINALITY AS a (id, account, reference, package_code, plan_name, family, data_mb, duration_days, price, cost,
-                supplier, key_id, ask_until, at, entry, kind, debited, debit, credited, credit, n)
+                supplier, key_id, ask_until, at, entry, kind, debited, debit, credited, credit, customer_email, n)
             WINDOW mine AS (PARTITION BY account ORDER BY n)),
-        w AS (UPDATE wallets SET balance = balance - due.price, lines = lines + due.orders, placed = placed + due.orders
+        w AS (UPDATE wallets SET balance = balance - due.price, lines = lines + due.orders, placed = placed + due.orders,
+                numbers = numbers + due.orders
             FROM (SELECT account, MAX(paid) AS price, MAX(nth) AS orders FROM asked GROUP BY account ORDER BY account) due
             WHERE wallets.account = due.account AND balance >= due.price
-            RETURNING wallets.account, balance + due.price AS balance, lines - due.orders AS lines, placed - due.orders AS placed),
+            RETURNING wallets.account, balance + due.price AS balance, lines - due.orders AS lines, numbers - due.orders AS numbers),
         held AS MATERIALIZED (
-            SELECT a.*, w.balance - a.paid AS balance, w.lines + a.nth AS line, w.placed + a.nth AS seq
+            SELECT a.*, w.balance - a.paid AS balance, w.lines + a.nth AS line, w.numbers + a.nth AS seq
             FROM asked a JOIN w ON w.account = a.account),
         c AS (INSERT INTO claims (account, reference, order_id)
             SELECT account, reference, id FROM held WHERE reference IS NOT NULL),
@@ -91,9 +62,9 @@ queries! {
             SELECT entry, 1, debited, debit, account, line, balance, id FROM held
             UNION ALL SELECT entry, 2, credited, credit, NULL, NULL, NULL, id FROM held),
         o AS (INSERT INTO orders (id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
-                price, cost, supplier, key_id, status, ask_until, created_at, updated_at)
+                price, cost, supplier, key_id, status, ask_until, created_at, updated_at, customer_email)
             SELECT id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
-                price, cost, supplier, key_id, 'PROVISIONING', ask_until, at, at FROM held)
+                price, cost, supplier, key_id, 'PROVISIONING', ask_until, at, at, customer_email FROM held)
         SELECT id, seq, balance FROM held";
     FULFIL = "UPDATE orders SET status = 'FULFILLED', updated_at = ?2
               WHERE id = ?1 AND status = 'PROVISIONING' RETURNING account";
@@ -103,9 +74,10 @@ queries! {
             FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]), CAST(?5 AS BYTEA[]),
                 CAST(?6 AS BIGINT[]), CAST(?7 AS TEXT[]), CAST(?8 AS TEXT[]),
                 CAST(?9 AS TEXT[]), CAST(?10 AS BIGINT[]), CAST(?11 AS TEXT[]), CAST(?12 AS BIGINT[]),
-                CAST(?13 AS TEXT[]), CAST(?14 AS BIGINT[]), CAST(?15 AS TEXT[]), CAST(?16 AS BIGINT[]))
+                CAST(?13 AS TEXT[]), CAST(?14 AS BIGINT[]), CAST(?15 AS TEXT[]), CAST(?16 AS BIGINT[]),
+                CAST(?17 AS TEXT[]), CAST(?18 AS BIGINT[]))
                 AS a (id, at, profile, iccid, activation, install_by, entry, kind,
-                      account1, amount1, account2, amount2, account3, amount3, account4, amount4)
+                      account1, amount1, account2, amount2, account3, amount3, account4, amount4, account5, amount5)
             WHERE orders.id = a.id AND status || '' = 'PROVISIONING'
               AND NOT EXISTS (SELECT 1 FROM esims WHERE esims.iccid = a.iccid AND esims.profile = a.profile)
             RETURNING orders.account AS wallet, a.*),
@@ -114,13 +86,12 @@ queries! {
         e AS (INSERT INTO entries (id, kind, at) SELECT entry, kind, at FROM o),
         p AS (INSERT INTO postings (entry, leg, account, amount, order_id)
             SELECT o.entry, v.leg, v.account, v.amount, o.id FROM o CROSS JOIN LATERAL (VALUES (1, account1, amount1),
-                (2, account2, amount2), (3, account3, amount3), (4, account4, amount4)) v (leg, account, amount)
+                (2, account2, amount2), (3, account3, amount3), (4, account4, amount4), (5, account5, amount5)) v (leg, account, amount)
             WHERE v.account IS NOT NULL)
         SELECT o.id, w.balance FROM o JOIN wallets w ON w.account = o.wallet";
     FAIL = "UPDATE orders SET status = 'FAILED', updated_at = ?2, failure_code = ?3, failure_detail = ?4
             WHERE id = ?1 AND status = 'PROVISIONING'";
     GIVE_BACK_LIMIT = "UPDATE api_keys SET spent = spent - ?2 WHERE id = ?1 AND spent_day = ?3 AND daily_limit IS NOT NULL";
-    SPEND_LIMIT = "UPDATE api_keys SET spent = ?2, spent_day = ?3 WHERE id = ?1";
     START_CANCEL = "UPDATE orders SET status = 'CANCELLING', updated_at = ?2, ask_until = ?3
                     WHERE id = ?1 AND status = 'FULFILLED'";
     END_CANCEL = "UPDATE orders SET status = ?2, updated_at = ?3 WHERE id = ?1 AND status = 'CANCELLING'";
@@ -131,6 +102,7 @@ queries! {
     ORPHAN_LOST = "UPDATE orders SET orphan = 'LOST' WHERE id = ?1 AND orphan IS NULL";
     ORPHAN_ENDED = "UPDATE orders SET orphan = ?2 WHERE id = ?1 AND orphan = 'OPEN'";
     BY_ID = select_order!("WHERE o.id = ?1");
+    BY_IDS (Postgres) = select_order!("WHERE o.id = ANY (CAST(?1 AS TEXT[]))");
     BY_NUMBER = select_order!("WHERE o.account = ?1 AND o.seq = ?2");
     OF_ICCID = "SELECT order_id FROM esims WHERE iccid = ?1 ORDER BY order_id DESC LIMIT ?2";
     PAGE = select_order!("WHERE o.account = ?1 AND o.seq IS NOT NULL AND o.seq < ?2
@@ -153,92 +125,6 @@ queries! {
                 ORDER BY o.created_at DESC, o.id DESC LIMIT ?3");
 }
 
-/// What the deciding read of an order sees: one row, one moment.
-pub struct Look {
-    pub balance: Usd,
-    pub suspended: bool,
-    pub claimed_by: Option<OrderId>,
-    pub plan: Option<Offer>,
-}
-
-pub struct DailyLimit {
-    pub limit: Usd,
-    pub day: i64,
-    pub spent: Usd,
-}
-
-impl DailyLimit {
-    pub fn spent_on(&self, day: i64) -> Usd {
-        if self.day == day { self.spent } else { Usd::ZERO }
-    }
-}
-
-/// A plan as it is sold to this account now.
-pub struct Offer {
-    pub plan_type: PlanType,
-    pub name: String,
-    pub family: String,
-    pub data_mb: i64,
-    pub duration_days: i64,
-    pub cost: Usd,
-    pub supplier: String,
-    pub price: Usd,
-}
-
-/// What an order asks for.
-pub struct Asked<'a> {
-    pub account: AccountNo,
-    pub reference: Option<&'a str>,
-    pub package_code: &'a str,
-    pub price_list: &'a str,
-}
-
-impl<'a> Asked<'a> {
-    fn params(&self) -> Vec<Param<'a>> {
-        params![self.account, self.reference, self.package_code, self.price_list].to_vec()
-    }
-}
-
-pub fn look(tx: &mut Tx, asked: &Asked) -> Result<Look> {
-    tx.one(LOOK, &asked.params(), read_look)
-}
-
-/// A look for each of them, in one statement. PostgreSQL only.
-pub fn look_all(tx: &mut Tx, asked: &[Asked]) -> Result<Vec<Look>> {
-    let rows: Vec<_> = asked.iter().map(Asked::params).collect();
-    let looks = tx.for_each(LOOK_ALL, &rows, read_look)?;
-    if looks.len() == asked.len() { Ok(looks) } else { Err(Error::fault("an account without a wallet")) }
-}
-
-fn read_look(row: &Row) -> Result<Look> {
-    let plan = match row.opt_int(10)? {
-        Some(price) => Some(Offer {
-            plan_type: row.word(3, PlanType::parse)?,
-            name: row.text(4)?,
-            family: row.text(5)?,
-            data_mb: row.int(6)?,
-            duration_days: row.int(7)?,
-            cost: row.usd(8)?,
-            supplier: row.text(9)?,
-            price: Usd::from_micros(price),
-        }),
-        None => None,
-    };
-    Ok(Look {
-        balance: row.usd(0)?,
-        suspended: row.flag(1)?,
-        claimed_by: row.opt_text(2)?.map(OrderId::from_text),
-        plan,
-    })
-}
-
-/// A key's daily limit and what was spent of it, if it has one.
-pub fn daily_limit(tx: &mut Tx, key_id: &str) -> Result<Option<DailyLimit>> {
-    tx.opt(DAILY_LIMIT, params![key_id], |row| {
-        Ok(DailyLimit { limit: row.usd(0)?, day: row.int(1)?, spent: row.usd(2)? })
-    })
-}
-
 /// What became of an order that was held: its number, and the balance left.
 pub type Held = (i64, Usd);
 
@@ -253,7 +139,7 @@ pub fn hold(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<Option<Held>> {
         return Ok(None);
     };
     if let Some(reference) = &order.reference {
-        claims::insert(tx, order.account, reference, &order.id)?;
+        claims::insert(tx, order.account, reference, order.id.as_str())?;
     }
     ledger::insert(tx, entry, order.created_at, ledger::Note::default(), Some(line))?;
     let seq = numbered.then_some(placed);
@@ -291,6 +177,7 @@ pub fn hold_all(tx: &mut Tx, orders: &[(&Order, &Entry)]) -> Result<HashMap<Orde
             debit.amount,
             credited,
             credit.amount,
+            order.customer_email.as_ref().map(Email::as_str),
         ];
         rows.push(row.to_vec());
     }
@@ -318,7 +205,16 @@ fn insert_params<'a>(order: &'a Order, seq: Param<'a>) -> Vec<Param<'a>> {
         Param::from(&order.key_id),
         Param::from(order.ask_until),
         Param::from(order.created_at),
+        Param::from(order.spot),
+        Param::from(order.customer_email.as_ref().map(Email::as_str)),
     ]
+}
+
+/// Stores an order that a transfer pays for, with its entry. Its number was taken before.
+pub fn begin_paid(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<()> {
+    wallet::count_order(tx, order.account)?;
+    tx.execute(INSERT, &insert_params(order, Param::from(order.seq)))?;
+    ledger::insert(tx, entry, order.created_at, ledger::Note::default(), None)
 }
 
 /// What the supplier sold for an order; a top-up has no profile of its own.
@@ -369,7 +265,7 @@ pub fn fulfil_all(tx: &mut Tx, group: &[Sold]) -> Result<HashMap<OrderId, Usd>> 
             sold.entry.kind.as_str(),
         ]
         .to_vec();
-        for leg in 0..4 {
+        for leg in 0..LEGS {
             row.push(Param::from(accounts.get(leg)));
             row.push(Param::from(sold.entry.postings.get(leg).map(|posting| posting.amount)));
         }
@@ -379,6 +275,9 @@ pub fn fulfil_all(tx: &mut Tx, group: &[Sold]) -> Result<HashMap<OrderId, Usd>> 
         tx.for_each(FULFIL_ALL, &rows, |row| Ok((OrderId::from_text(row.text(0)?), row.usd(1)?)))?;
     Ok(balances.into_iter().collect())
 }
+
+/// A sale has at most so many legs.
+const LEGS: usize = 5;
 
 fn account_names(entry: &Entry) -> Vec<String> {
     entry.postings.iter().map(|posting| posting.account.name()).collect()
@@ -395,11 +294,6 @@ pub fn fail(tx: &mut Tx, order: &Order, failure: &Failure, entry: &Entry, now: T
     }
     tx.execute(GIVE_BACK_LIMIT, params![&order.key_id, order.price, order.created_at.day()])?;
     Ok(balance)
-}
-
-/// Counts a purchase against its key's daily limit. The caller has locked the wallet and checked.
-pub fn spend_limit(tx: &mut Tx, key_id: &str, spent: Usd, day: i64) -> Result<()> {
-    tx.execute(SPEND_LIMIT, params![key_id, spent, day]).map(drop)
 }
 
 /// `FULFILLED → CANCELLING`.
@@ -437,6 +331,12 @@ pub fn orphan_ended(tx: &mut Tx, id: &OrderId, outcome: &str) -> Result<bool> {
 
 pub fn by_id(tx: &mut Tx, id: &OrderId) -> Result<Option<Order>> {
     tx.opt(BY_ID, params![id], read_order)
+}
+
+/// Those of these orders that exist, in no order. Only where work is done for whole groups.
+pub fn by_ids(tx: &mut Tx, ids: &[&OrderId]) -> Result<Vec<Order>> {
+    let ids: Vec<Param> = ids.iter().map(|id| Param::from(*id)).collect();
+    tx.all(BY_IDS, &[Param::List(&ids)], read_order)
 }
 
 /// The order that delivered the newest profile sold under this ICCID, whoever owns it.
@@ -574,6 +474,8 @@ fn read_order(row: &Row) -> Result<Order> {
         data_mb: row.int(8)?,
         duration_days: row.int(9)?,
         price: row.usd(10)?,
+        spot: row.usd(30)?,
+        customer_email: row.opt_text(31)?.map(Email::from_text),
         cost: row.usd(11)?,
         supplier: row.text(12)?,
         key_id: row.text(13)?,

@@ -61,7 +61,7 @@ impl Reader {
         }
     }
 
-    /// A long read over one consistent state: reports, verification, the catalog.
+    /// A read over one consistent state: reports, verification, the catalog, and whatever must fit together.
     pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -73,7 +73,11 @@ impl Reader {
                 let work = move || {
                     with_reader(&path, |connection| {
                         let transaction = connection.unchecked_transaction().map_err(sqlite_error)?;
-                        body(&mut Tx::new(Db::Sqlite(&transaction), false))
+                        let found = body(&mut Tx::new(Db::Sqlite(&transaction), false));
+                        drop(transaction);
+                        // Who reads much reads seldom: the pages would only fill memory.
+                        connection.execute_batch("PRAGMA shrink_memory").map_err(sqlite_error)?;
+                        found
                     })
                 };
                 tokio::task::spawn_blocking(work).await.map_err(Error::fault)?

@@ -9,14 +9,14 @@ queries! {
                             CAST(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END) AS BIGINT)
                      FROM postings GROUP BY account ORDER BY account";
     MARGIN = "SELECT o.id, a.id, o.package_code, o.status,
-                     CAST(-SUM(CASE WHEN p.account = 'sales' THEN p.amount ELSE 0 END) AS BIGINT),
+                     CAST(-SUM(CASE WHEN p.account = 'sales' OR p.account LIKE 'discount:%' THEN p.amount ELSE 0 END) AS BIGINT),
                      CAST(SUM(CASE WHEN p.account LIKE 'cost:%' THEN p.amount ELSE 0 END) AS BIGINT),
                      CAST(SUM(CASE WHEN p.account = 'goodwill' OR p.account LIKE 'loss:%' THEN p.amount ELSE 0 END) AS BIGINT)
               FROM orders o JOIN accounts a ON a.no = o.account JOIN postings p ON p.order_id = o.id
               WHERE o.created_at >= ?1 AND o.created_at < ?2
               GROUP BY o.id, a.id, o.package_code, o.status, o.created_at ORDER BY o.created_at DESC, o.id DESC LIMIT ?3";
     MARGIN_TOTAL = "SELECT COUNT(DISTINCT o.id),
-                     CAST(COALESCE(-SUM(CASE WHEN p.account = 'sales' THEN p.amount ELSE 0 END), 0) AS BIGINT),
+                     CAST(COALESCE(-SUM(CASE WHEN p.account = 'sales' OR p.account LIKE 'discount:%' THEN p.amount ELSE 0 END), 0) AS BIGINT),
                      CAST(COALESCE(SUM(CASE WHEN p.account LIKE 'cost:%' THEN p.amount ELSE 0 END), 0) AS BIGINT),
                      CAST(COALESCE(SUM(CASE WHEN p.account = 'goodwill' OR p.account LIKE 'loss:%' THEN p.amount ELSE 0 END), 0) AS BIGINT)
               FROM orders o JOIN postings p ON p.order_id = o.id WHERE o.created_at >= ?1 AND o.created_at < ?2";
@@ -34,7 +34,7 @@ pub fn trial_balance(tx: &mut Tx) -> Result<Vec<TrialLine>> {
     })
 }
 
-/// What an order earned: sales, less its cost, less goodwill and losses.
+/// What an order earned: sales after discounts, less its cost, less goodwill and losses.
 pub struct Margin {
     pub sales: Usd,
     pub cost: Usd,

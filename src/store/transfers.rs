@@ -4,7 +4,9 @@
 use super::ledger::{self, Note};
 use super::meta::{self, Version};
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{addresses, invoices, wallet};
+use super::{addresses, authorizations, checkouts, invoices, wallet};
+use crate::domain::authorization::Authorization;
+use crate::domain::checkout::{self, Checkout};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::invoice::{Invoice, Paid};
 use crate::domain::ledger::Entry;
@@ -12,13 +14,13 @@ use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
 use crate::domain::transfer::{Block, Sighting, Transfer, TransferId, TransferState};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 macro_rules! select_transfer {
     ($tail:literal) => {
         concat!(
             "SELECT network, tx_hash, position, currency, sender, address, amount, block, block_hash, block_time,
-                    state, account, invoice, round FROM transfers ",
+                    state, account, invoice, round, payment_nonce FROM transfers ",
             $tail
         )
     };
@@ -27,15 +29,17 @@ macro_rules! select_transfer {
 queries! {
     BY_ID = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3");
     INSERT = "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash,
-                  block_time, state, account, invoice, round, seen_at, updated_at)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, 0, ?13, ?13)";
-    /// A transfer that counts for nothing yet is what the chain says it is now.
+                  block_time, state, account, invoice, payment_nonce, round, seen_at, updated_at)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, ?13, 0, ?14, ?14)";
+    /// A transfer that counts for nothing, yet or any more, is what the chain says it is now.
     REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
-                   block_time = ?10, state = 'SEEN', account = ?11, invoice = ?12, updated_at = ?13
-               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?14";
+                   block_time = ?10, account = ?11, invoice = ?12, payment_nonce = ?13, updated_at = ?14, state = ?15
+               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?16";
     PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8
              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
-    END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6
+    /// SQLite needs no lock: a write transaction has the database to itself.
+    LOCK (Postgres) = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 FOR UPDATE");
+    END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6, invoice = ?9
            WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
     VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6
               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
@@ -52,6 +56,7 @@ queries! {
                    CAST(COALESCE(SUM(CASE WHEN state = 'CREDITED' THEN amount ELSE 0 END), 0) AS BIGINT), MAX(block_time)
             FROM transfers WHERE invoice = ?1 AND block IS NOT NULL";
     OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at, tx_hash, position");
+    CAME_BY = "SELECT 1 FROM transfers WHERE address = ?1 AND network = ?2 AND sender = ?3 AND amount = ?4 LIMIT 1";
     OF_TRANSACTION = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 ORDER BY position");
     OF_ADDRESS = select_transfer!("WHERE address = ?1 ORDER BY seen_at DESC LIMIT 50");
     UNMATCHED = select_transfer!("WHERE network = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED' ORDER BY seen_at");
@@ -74,30 +79,47 @@ pub enum Noted {
     Known,
     /// Not one of our addresses.
     Foreign,
+    /// What was booked and taken back is something else now, to somebody else: only a person can put that right.
+    Contradicts,
 }
 
 /// Writes down that a transfer is in a block now. Its first sighting decides its owner and its invoice, unless the
 /// chain puts something else in its place before it counted.
 pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted> {
     let Some(known) = by_id(tx, &seen.id)? else {
-        let Some((account, invoice)) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
-        let mut values = facts(seen, account, invoice.as_ref());
+        let Some(owner) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+        let mut values = facts(seen, &owner);
         values.push(Param::from(now));
         tx.execute(INSERT, &values)?;
-        restate(tx, invoice.as_ref(), dust, now)?;
+        restate(tx, owner.invoice.as_ref(), dust, now)?;
         return Ok(Noted::New);
     };
-    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) {
+    // A signature may be claimed after its transfer was seen: somebody else brought it onto the chain.
+    let signed = matches!(known.state, TransferState::Seen | TransferState::Orphaned)
+        && known.payment_nonce.is_none()
+        && match &seen.payment_nonce {
+            Some(nonce) => authorizations::bound(tx, seen.id.network, &seen.sender, nonce)?.is_some(),
+            None => false,
+        };
+    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) && !signed {
         return Ok(Noted::Known);
     }
     match known.state {
-        TransferState::Seen | TransferState::Orphaned if !shows(seen, &known) => {
-            let Some((account, invoice)) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
-            let mut values = facts(seen, account, invoice.as_ref());
-            values.extend_from_slice(params![now, known.state.as_str()]);
-            tx.execute(REWRITE, &values)?;
+        TransferState::Seen | TransferState::Orphaned if signed || !shows(seen, &known) => {
+            let Some(owner) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+            rewrite(tx, seen, &known, &owner, TransferState::Seen, now)?;
             restate(tx, known.invoice.as_ref(), dust, now)?;
-            restate(tx, invoice.as_ref(), dust, now)?;
+            restate(tx, owner.invoice.as_ref(), dust, now)?;
+        }
+        // Its earlier entries name its owner, network and token: the books can follow another amount, and only that.
+        TransferState::Reversed if !shows(seen, &known) => {
+            if (seen.currency, &seen.recipient) != (known.currency, &known.address) {
+                return Ok(Noted::Contradicts);
+            }
+            let (account, invoice) = (known.account, known.invoice.clone());
+            let owner = Owner { account, invoice, payment_nonce: known.payment_nonce.clone() };
+            rewrite(tx, seen, &known, &owner, TransferState::Reversed, now)?;
+            restate(tx, owner.invoice.as_ref(), dust, now)?;
         }
         // What was posted has other facts: that is for `vanish` to take back first.
         _ if !shows(seen, &known) => return Ok(Noted::Known),
@@ -122,6 +144,20 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
     Ok(Noted::Moved)
 }
 
+fn rewrite(
+    tx: &mut Tx,
+    seen: &Sighting,
+    known: &Transfer,
+    owner: &Owner,
+    state: TransferState,
+    now: Time,
+) -> Result<()> {
+    let mut values = facts(seen, owner);
+    values.extend_from_slice(params![now, state.as_str(), known.state.as_str()]);
+    tx.execute(REWRITE, &values)?;
+    Ok(())
+}
+
 /// Whether the chain shows the movement that we have on record.
 pub fn shows(seen: &Sighting, known: &Transfer) -> bool {
     seen.id == known.id
@@ -130,18 +166,36 @@ pub fn shows(seen: &Sighting, known: &Transfer) -> bool {
         && seen.amount == known.amount
 }
 
-/// Whose address it came to, and which invoice it counts for. `None` when the address is not ours.
-fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<(Option<AccountNo>, Option<InvoiceId>)>> {
-    let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
-    let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
-    Ok(Some((address.account, invoice)))
+/// Whose a transfer is, as far as its address, its amount or a signature tells.
+#[derive(Default)]
+struct Owner {
+    account: Option<AccountNo>,
+    /// Which invoice it counts for.
+    invoice: Option<InvoiceId>,
+    /// The signature that moved it, if that was claimed for the invoice.
+    payment_nonce: Option<String>,
 }
 
-fn facts<'a>(
-    seen: &'a Sighting,
-    account: Option<AccountNo>,
-    invoice: Option<&'a InvoiceId>,
-) -> Vec<Param<'a>> {
+/// `None` when the address is not ours.
+fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<Owner>> {
+    let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
+    // What a claimed signature moved pays what it was claimed for, whatever else it might look like.
+    if let Some(nonce) = &seen.payment_nonce
+        && let Some((invoice, account)) = authorizations::bound(tx, seen.id.network, &seen.sender, nonce)?
+    {
+        let payment_nonce = Some(nonce.clone());
+        return Ok(Some(Owner { account: Some(account), invoice: Some(invoice), payment_nonce }));
+    }
+    Ok(Some(match address.account {
+        Some(owner) => {
+            let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
+            Owner { account: Some(owner), invoice, payment_nonce: None }
+        }
+        None => payer_of(tx, seen)?,
+    }))
+}
+
+fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
     vec![
         Param::from(seen.id.network.as_str()),
         Param::from(&seen.id.tx_hash),
@@ -153,13 +207,76 @@ fn facts<'a>(
         Param::from(seen.block.number),
         Param::from(&seen.block.hash),
         Param::from(seen.block.time),
-        Param::from(account),
-        Param::from(invoice.map(InvoiceId::as_str)),
+        Param::from(owner.account),
+        Param::from(owner.invoice.as_ref().map(InvoiceId::as_str)),
+        Param::from(owner.payment_nonce.as_deref()),
     ]
 }
 
+/// A payment to the house is known by its exact amount: whose checkout asked for it at that time.
+fn payer_of(tx: &mut Tx, seen: &Sighting) -> Result<Owner> {
+    if seen.currency != checkout::CURRENCY {
+        return Ok(Owner::default());
+    }
+    let found = checkouts::at(tx, seen.id.network, &seen.recipient, seen.amount, seen.block.time)?;
+    Ok(found.map_or(Owner::default(), |(invoice, account)| Owner {
+        account: Some(account),
+        invoice: Some(invoice),
+        payment_nonce: None,
+    }))
+}
+
+/// Something about the payment of an invoice changed, be it a deposit or a checkout.
 fn restate(tx: &mut Tx, invoice: Option<&InvoiceId>, dust: Usd, now: Time) -> Result<()> {
-    invoice.map_or(Ok(()), |invoice| invoices::restate(tx, invoice, dust, now))
+    match invoice {
+        Some(id) if checkouts::touch(tx, id, now)? => Ok(()),
+        Some(id) => invoices::restate(tx, id, dust, now),
+        None => Ok(()),
+    }
+}
+
+/// A transfer that waits in this block to be posted, with the invoice it counts for; nobody else moves it before this
+/// write ends.
+pub fn lock_open(tx: &mut Tx, id: &TransferId, block_hash: &str) -> Result<Option<(Transfer, InvoiceId)>> {
+    let Some(transfer) = lock(tx, id)?.filter(|transfer| waits_in(transfer, block_hash)) else {
+        return Ok(None);
+    };
+    Ok(transfer.invoice.clone().map(|invoice| (transfer, invoice)))
+}
+
+/// A transfer that waits for the operator's decision; nobody else moves it before this write ends.
+pub fn lock_unmatched(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
+    Ok(lock(tx, id)?.filter(|transfer| transfer.state == TransferState::Unmatched))
+}
+
+fn lock(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
+    let sql = if tx.is_postgres() { LOCK } else { BY_ID };
+    tx.opt(sql, params![id.network.as_str(), &id.tx_hash, id.position], read)
+}
+
+fn waits_in(transfer: &Transfer, block_hash: &str) -> bool {
+    transfer.state.is_open() && transfer.block.as_ref().is_some_and(|block| block.hash == block_hash)
+}
+
+/// It pays for an order now. The caller has locked it.
+pub fn hold(tx: &mut Tx, transfer: &Transfer, now: Time) -> Result<()> {
+    must_end(tx, transfer, TransferState::Held, now)
+}
+
+/// It pays for the order of this checkout now, by the operator's word. The caller has locked it.
+pub fn assign(tx: &mut Tx, transfer: &Transfer, checkout: &Checkout, now: Time) -> Result<Transfer> {
+    let mut ended = transfer.clone();
+    (ended.account, ended.invoice) = (Some(checkout.account), Some(checkout.id.clone()));
+    must_end(tx, &ended, TransferState::Assigned, now)?;
+    Ok(Transfer { state: TransferState::Assigned, ..ended })
+}
+
+fn must_end(tx: &mut Tx, transfer: &Transfer, state: TransferState, now: Time) -> Result<()> {
+    if end(tx, transfer, state, transfer.account, now)? {
+        Ok(())
+    } else {
+        Err(Error::fault("a transfer moved although it was locked"))
+    }
 }
 
 fn end(
@@ -178,7 +295,8 @@ fn end(
         account,
         now,
         transfer.state.as_str(),
-        transfer.block.as_ref().map(|block| block.hash.as_str())
+        transfer.block.as_ref().map(|block| block.hash.as_str()),
+        transfer.invoice.as_ref().map(InvoiceId::as_str)
     ];
     Ok(tx.execute(END, values)? == 1)
 }
@@ -191,11 +309,9 @@ pub fn credit(
     dust: Usd,
     now: Time,
 ) -> Result<Option<TransferState>> {
-    let Some(transfer) = by_id(tx, id)? else { return Ok(None) };
-    let here = transfer.block.as_ref().is_some_and(|block| block.hash == block_hash);
-    if !here || !transfer.state.is_open() {
+    let Some(transfer) = by_id(tx, id)?.filter(|transfer| waits_in(transfer, block_hash)) else {
         return Ok(None);
-    }
+    };
     let (state, entry) = match transfer.account {
         Some(owner) => {
             let owed = tx.one(OWED, params![&id.to_string()], |row| row.usd(0))?.min(transfer.amount);
@@ -236,11 +352,12 @@ pub fn vanish(
     }
     let posted = matches!(
         transfer.state,
-        TransferState::Credited | TransferState::Assigned | TransferState::Unmatched
+        TransferState::Credited | TransferState::Held | TransferState::Assigned | TransferState::Unmatched
     );
     let state = match transfer.state {
         TransferState::Seen | TransferState::Orphaned => TransferState::Orphaned,
         TransferState::Credited
+        | TransferState::Held
         | TransferState::Assigned
         | TransferState::Unmatched
         | TransferState::Reversed => TransferState::Reversed,
@@ -297,7 +414,7 @@ pub fn dispose(
     }
     let (state, account, entry) = match decision {
         Disposal::Assign(owner) => {
-            (TransferState::Assigned, Some(*owner), Entry::assigned(&transfer, *owner))
+            (TransferState::Assigned, Some(*owner), Entry::assigned(&transfer, *owner, transfer.amount))
         }
         Disposal::Return => (TransferState::Returned, None, Entry::returned(&transfer)),
         Disposal::WriteOff => (TransferState::WrittenOff, None, Entry::written_off(&transfer)),
@@ -360,6 +477,13 @@ pub fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Vec<Transfer>> {
     tx.all(OF_INVOICE, params![invoice.as_str()], read)
 }
 
+/// Whether anything was seen that this authorization may have moved.
+pub fn came_by(tx: &mut Tx, authorization: &Authorization) -> Result<bool> {
+    let Authorization { id, pay_to, amount, .. } = authorization;
+    let values = params![pay_to, id.network.as_str(), &id.payer, *amount];
+    Ok(tx.opt(CAME_BY, values, |_| Ok(()))?.is_some())
+}
+
 pub fn of_transaction(tx: &mut Tx, network: Network, tx_hash: &str) -> Result<Vec<Transfer>> {
     tx.all(OF_TRANSACTION, params![network.as_str(), tx_hash], read)
 }
@@ -406,5 +530,6 @@ fn read(row: &Row) -> Result<Transfer> {
         account: row.opt_int(11)?.map(AccountNo),
         invoice: row.opt_text(12)?.map(InvoiceId::from_text),
         round: row.int(13)?,
+        payment_nonce: row.opt_text(14)?,
     })
 }

@@ -12,6 +12,12 @@ use crate::error::Result;
 
 queries! {
     FIND = "SELECT no FROM accounts WHERE email = ?1 AND kind = 'USER'";
+    EMAIL = "SELECT email FROM accounts WHERE no = ?1 AND kind = 'USER'";
+}
+
+/// Where a user hears from us; a partner does not, here.
+pub fn email(tx: &mut Tx, no: AccountNo) -> Result<Option<Email>> {
+    tx.opt(EMAIL, params![no], |row| Ok(Email::from_text(row.text(0)?)))
 }
 
 pub fn find(tx: &mut Tx, email: &Email) -> Result<Option<Account>> {

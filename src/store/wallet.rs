@@ -10,15 +10,17 @@ use crate::domain::transfer::TransferId;
 use crate::error::{Error, Result};
 
 queries! {
-    CREATE = "INSERT INTO wallets (account, balance, lines, placed, failed, suspended) VALUES (?1, 0, 0, 0, 0, 0)";
+    CREATE = "INSERT INTO wallets (account, balance, lines, placed, numbers, failed, suspended) VALUES (?1, 0, 0, 0, 0, 0, 0)";
     READ = "SELECT balance, placed, failed, suspended FROM wallets WHERE account = ?1";
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = "SELECT balance FROM wallets WHERE account = ?1 FOR UPDATE";
     LOCK_ALL (Postgres) = "SELECT account FROM wallets WHERE account = ANY (CAST(?1 AS BIGINT[])) ORDER BY account FOR UPDATE";
     MOVE = "UPDATE wallets SET balance = balance + ?2, lines = lines + 1, failed = failed + ?3
             WHERE account = ?1 AND balance + ?2 >= 0 RETURNING lines, balance";
-    DEBIT_FOR_ORDER = "UPDATE wallets SET balance = balance - ?2, lines = lines + 1, placed = placed + ?3
-                       WHERE account = ?1 AND balance >= ?2 RETURNING lines, balance, placed";
+    DEBIT_FOR_ORDER = "UPDATE wallets SET balance = balance - ?2, lines = lines + 1, placed = placed + ?3, numbers = numbers + ?3
+                       WHERE account = ?1 AND balance >= ?2 RETURNING lines, balance, numbers";
+    NUMBER = "UPDATE wallets SET numbers = numbers + 1 WHERE account = ?1 RETURNING numbers";
+    COUNT_ORDER = "UPDATE wallets SET placed = placed + 1 WHERE account = ?1";
     SUSPEND = "UPDATE wallets SET suspended = ?2 WHERE account = ?1";
     HELD = "SELECT CAST(COALESCE(SUM(price), 0) AS BIGINT) FROM orders
             WHERE account = ?1 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
@@ -102,6 +104,20 @@ pub fn debit_for_order(
     tx.write_opt(DEBIT_FOR_ORDER, params![account, price, numbered], |row| {
         Ok((Line { no: row.int(0)?, balance: row.usd(1)? }, row.int(2)?))
     })
+}
+
+/// Takes the account's next order number.
+pub fn take_number(tx: &mut Tx, account: AccountNo) -> Result<i64> {
+    let number = tx.write_opt(NUMBER, params![account], |row| row.int(0))?;
+    number.ok_or_else(|| Error::fault("an account without a wallet"))
+}
+
+/// An order that was paid for elsewhere; its number was taken before.
+pub fn count_order(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    match tx.execute(COUNT_ORDER, params![account])? {
+        1 => Ok(()),
+        _ => Err(Error::fault("an account without a wallet")),
+    }
 }
 
 pub fn set_suspended(tx: &mut Tx, account: AccountNo, suspended: bool) -> Result<()> {

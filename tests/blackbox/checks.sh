@@ -39,6 +39,18 @@ fuzz() {
   grep -q 'Scenarios: *[1-9]' "$gw_dir/fuzz/out.txt" || { echo "$1 s were too short for all phases"; return 1; }
 }
 
+# The key of the sandbox: a gateway that follows a chain must be given one.
+x402_xpub=xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP
+# Throw-away keys: who pays, and who pays for gas.
+payer_key=0x0101010101010101010101010101010101010101010101010101010101010101
+payer=0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1
+gas_key=0x0909090909090909090909090909090909090909090909090909090909090909
+gas_payer=0x58DA990A8F4A3a6ca7cb6315d68a140105917352
+
+x402_clients() {
+  NODE_URL=$node_url API_URL=$api_url PAYER_KEY=$payer_key timeout --foreground 120 node "$bb/pay.mjs"
+}
+
 # sign_in EMAIL: a new user's token, by way of the sandbox's outbox.
 sign_in() {
   local auth=$api_url/api/agentic/auth otp
@@ -107,6 +119,17 @@ blackbox() {
     check "docs/agents.md: TypeScript" agents_typescript
     check "docs/agents.md: Python" agents_python
     check "gateway stops" gateway_stop
+  fi
+
+  stage "Payment by signature"
+  if check "a chain with USDC" chain_start; then
+    check "gateway starts with a settler" gateway_start x402 SIMGATE_STAGING=true "SIMGATE_EVM_XPUB=$x402_xpub" \
+      "SIMGATE_BASE_RPC=$node_url" SIMGATE_BASE_USDT=off SIMGATE_BASE_POLL_MS=200 \
+      SIMGATE_X402_SETTLER=local "SIMGATE_BASE_GAS_KEY=$gas_key" &&
+      check "@x402/fetch and mppx pay" x402_clients &&
+      check "ledger verify after payments" verify_ledger
+    check "gateway with a settler stops" gateway_stop
+    chain_stop
   fi
 
   stage "Fuzzing"

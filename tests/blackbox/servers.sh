@@ -103,3 +103,27 @@ gateway_kill() {
   [ -z "$gw_pid" ] || { kill -KILL "$gw_pid" && wait "$gw_pid"; } 2>/dev/null
   gw_pid=''
 }
+
+# An EVM node with Base's chain id and, where USDC is, a token that takes signatures; the payer has some.
+chain_start() {
+  local port since=$SECONDS
+  port=$(free_port)
+  node_url=http://127.0.0.1:$port
+  "$anvil" --silent --host 127.0.0.1 --port "$port" --chain-id 8453 --block-time 1 --slots-in-an-epoch 1 \
+    --mnemonic-seed-unsafe 3 >"$tmp/logs/anvil.log" 2>&1 &
+  node_pid=$!
+  until curl -fsS --max-time 2 -o /dev/null -H 'content-type: application/json' \
+    -d '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}' "$node_url"; do
+    if [ $((SECONDS - since)) -ge 30 ]; then
+      chain_stop
+      return 1
+    fi
+    sleep 0.2
+  done
+  timeout --foreground 60 node "$bb/chain.mjs" "$node_url" "$tools/usdc.json" "$payer" "$gas_payer"
+}
+
+chain_stop() {
+  [ -z "$node_pid" ] || { kill "$node_pid" && wait "$node_pid"; } 2>/dev/null
+  node_pid=''
+}

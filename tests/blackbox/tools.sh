@@ -29,17 +29,17 @@ install_npm() {
   (cd "$bb" && npm ci --ignore-scripts --no-audit --no-fund) && cp "$bb/package-lock.json" "$bb/node_modules/.installed"
 }
 
-# A real EVM node, and the token that tests deploy on it. Without a lock file: it would have to name the node's
+# A real EVM node, and the tokens that tests put on it. Without a lock file: it would have to name the node's
 # builds for all systems, and package mirrors do not have them all.
 install_anvil() {
-  local inputs token=$tools/token.json
+  local inputs known=$tools/contracts.inputs
   if ! cmp -s "$contracts/package.json" "$contracts/node_modules/.installed"; then
     (cd "$contracts" && npm install --no-package-lock --ignore-scripts --no-audit --no-fund) &&
       cp "$contracts/package.json" "$contracts/node_modules/.installed" || return
   fi
-  inputs=$(cat "$contracts"/{Token.sol,compile.mjs,package.json} | sha256sum) && mkdir -p "$tools" || return
-  if [ "$inputs" != "$(cat "$token.inputs")" ]; then
-    node "$contracts/compile.mjs" >"$token" && echo "$inputs" >"$token.inputs" || return
+  inputs=$(cat "$contracts"/{Token.sol,Usdc.sol,compile.mjs,package.json} | sha256sum) && mkdir -p "$tools" || return
+  if [ "$inputs" != "$(cat "$known")" ]; then
+    node "$contracts/compile.mjs" "$tools" && echo "$inputs" >"$known" || return
   fi
   anvil=$(ls "$contracts"/node_modules/@foundry-rs/anvil-*/bin/anvil) && "$anvil" --version
 }

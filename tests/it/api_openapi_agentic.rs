@@ -7,15 +7,23 @@ use serde_json::{Value, json};
 use crate::api_openapi::{fits, operations};
 use crate::harness::{Gateway, both_databases, reply};
 use crate::people::{AUTH, ask, post_from, sign_in, with_token};
+use crate::shop;
 
 /// Every operation, and whether it needs a token.
 const OPERATIONS: &[(&str, &str, bool)] = &[
     ("delete", "/api/agentic/auth/tokens/{id}", true),
     ("get", "/api/agentic/auth/tokens", true),
+    ("get", "/api/agentic/order/{invoiceId}", false),
+    ("get", "/api/agentic/orders", true),
+    ("get", "/api/agentic/wallet", true),
     ("get", "/api/products/search", false),
     ("post", "/api/agentic/auth/request-otp", false),
     ("post", "/api/agentic/auth/verify-otp", false),
+    ("post", "/api/agentic/checkout", true),
 ];
+
+/// A token may be sent, and must be good then.
+const TOKEN_OPTIONAL: &str = "/api/agentic/order/{invoiceId}";
 
 async fn description(gateway: &Gateway) -> Value {
     let reply = reply(gateway.client.get(format!("{}/api/agentic/openapi.json", gateway.base))).await;
@@ -39,16 +47,21 @@ both_databases! {
             for field in ["summary", "description", "operationId"] {
                 assert!(operation[field].as_str().is_some_and(|text| !text.is_empty()), "{at}: {field}");
             }
-            let request = gateway.client.request(method.to_uppercase().parse().unwrap(), format!("{}{}", gateway.base, path.replace("{id}", "tok_1")));
+            let request = gateway.client.request(method.to_uppercase().parse().unwrap(), format!("{}{}", gateway.base, path.replace("{id}", "tok_1").replace("{invoiceId}", "inv_1")));
             let stranger = reply(request).await;
             assert_eq!(stranger.status == 401, *needs_token, "{at}");
-            assert_eq!(operation["security"], if *needs_token { Value::Null } else { json!([{}]) }, "{at}");
+            let security = match *path {
+                TOKEN_OPTIONAL => json!([{}, { "token": [] }]),
+                _ if *needs_token => Value::Null,
+                _ => json!([{}]),
+            };
+            assert_eq!(operation["security"], security, "{at}");
             let responses = operation["responses"].as_object().unwrap();
             for status in ["200", "405", "406", "429", "500", "503"] {
                 assert!(responses.contains_key(status), "{at}: no {status}");
             }
-            assert_eq!(responses.contains_key("401"), *needs_token || path.ends_with("/verify-otp"), "{at}");
-            assert_eq!(responses.contains_key("404"), path.contains('{'), "{at}");
+            assert_eq!(responses.contains_key("401"), *needs_token || path.ends_with("/verify-otp") || *path == TOKEN_OPTIONAL, "{at}");
+            assert_eq!(responses.contains_key("404"), path.contains('{') || path.ends_with("/checkout"), "{at}");
             assert_eq!(responses.contains_key("415"), *method == "post", "{at}");
             for (status, response) in responses {
                 assert!(response["headers"]["X-Request-Id"].is_object(), "{at} {status}");
@@ -78,6 +91,19 @@ both_databases! {
         check("delete", &format!("{AUTH}/tokens/{{id}}"), &revoked);
         let found = reply(gateway.client.get(format!("{}/api/products/search?country=japan", gateway.base))).await.expect(200);
         check("get", "/api/products/search", &found);
+        let token = sign_in(gateway, "eve@example.com", "agent").await;
+        let asked = shop::open(gateway, &token).await;
+        let challenge = &api["paths"]["/api/agentic/checkout"]["post"]["responses"]["402"]["content"]["application/json"]["schema"];
+        fits(&api, challenge, &asked, "402");
+        let record = "/api/agentic/order/{invoiceId}";
+        check("get", record, &shop::record(gateway, &asked).await);
+        check("get", record, &shop::settle(gateway, &asked, "COMPLETED").await);
+        shop::fund(gateway, "eve@example.com", simgate::domain::money::Usd::dollars(20)).await;
+        let wish = json!({ "packageCode": shop::PLAN, "payWith": "wallet" });
+        check("post", "/api/agentic/checkout", &shop::ask(gateway, &token, &wish).await.expect(200));
+        for path in ["/api/agentic/wallet", "/api/agentic/orders"] {
+            check("get", path, &with_token(gateway, &token, "GET", path).await.expect(200));
+        }
         let refused = post_from(gateway, "192.0.2.1", "request-otp", json!({})).await;
         refused.problem(400);
         fits(&api, &json!({ "$ref": "#/components/schemas/Problem" }), &refused.json(), "Problem");

@@ -35,7 +35,13 @@ async fn fund(gateway: &Gateway, email: &str, amount: Usd) {
 }
 
 fn purchase(package_code: &str) -> Purchase {
-    Purchase { package_code: package_code.into(), reference: None, max_price: None, esim_order: None }
+    Purchase {
+        package_code: package_code.into(),
+        reference: None,
+        max_price: None,
+        esim_order: None,
+        customer_email: None,
+    }
 }
 
 both_databases! {

@@ -78,6 +78,7 @@ async fn until_unmatched(gateway: &Gateway, count: usize) -> Vec<Transfer> {
     gateway
         .until("unmatched money", async || {
             let found = transfers::unmatched(&gateway.app).await.unwrap();
+            let found: Vec<Transfer> = found.into_iter().map(|waiting| waiting.transfer).collect();
             (found.len() == count).then_some(found)
         })
         .await

@@ -203,7 +203,7 @@ pub fn execute(url: &str, statement: &str) {
     });
 }
 
-async fn start_gateway(
+pub async fn start_gateway(
     place: &Place,
     extra: &[(&str, &str)],
 ) -> (Gateway, CancellationToken, tokio::task::JoinHandle<()>) {
@@ -331,7 +331,7 @@ impl Gateway {
     }
 
     /// Brings everything open to its end: the supplier behaves, and recovery has its turn.
-    async fn settle(&self) {
+    pub async fn settle(&self) {
         sandbox::set_mood(&self.app, Mood::Ok, 0, None).await.unwrap();
         self.until("no order is open", async || {
             self.app.clock.advance(60_000);

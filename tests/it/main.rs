@@ -1,6 +1,7 @@
 //! Behaviour through the public doors, on both databases. Start with `harness.rs`.
 
 mod anvil;
+mod api_checkout;
 mod api_deposits;
 mod api_errors;
 mod api_keys;
@@ -19,10 +20,14 @@ mod api_usage;
 mod api_wallet;
 mod chain_nodes;
 mod chain_sim;
+mod checkout_amounts;
+mod checkout_laws;
+mod checkout_paid;
 mod commands;
 mod commands_settlement;
 mod commands_users;
 mod fire_cancel;
+mod fire_checkout;
 mod fire_clients;
 mod fire_crash;
 mod fire_deposits;
@@ -41,5 +46,6 @@ mod raw;
 mod settle_late;
 mod settle_laws;
 mod shapes;
+mod shop;
 mod store_parity;
 mod tidy;

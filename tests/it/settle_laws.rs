@@ -1,6 +1,7 @@
 //! Whatever the chain does, and whoever looks at it when: in the end the wallet holds exactly what lies on the
 //! account's addresses. Random sequences of payments, blocks, reorganisations (below final blocks too), outages,
-//! lagging and lying nodes, fresh scanners and verify calls, beside the gateway's own scanners.
+//! lagging and lying nodes, fresh scanners and verify calls, beside the gateway's own scanners. SIMGATE_TEST_CASES
+//! says how many of them.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -129,7 +130,8 @@ impl Case<'_> {
 
 both_databases! {
     async fn what_is_credited_is_what_lies_on_the_chain(gateway) {
-        let mut runner = TestRunner::new(Config { cases: 16, failure_persistence: None, ..Config::default() });
+        let cases = std::env::var("SIMGATE_TEST_CASES").map_or(16, |text| text.parse().unwrap());
+        let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
         let steps = prop::collection::vec(any_step(), 1..25);
         let handle = tokio::runtime::Handle::current();
         tokio::task::block_in_place(|| {

@@ -300,6 +300,7 @@ mod tests {
                 index: 0,
                 succeeded: true,
                 movements: Vec::new(),
+                authorized: Vec::new(),
             };
             known.add((hash, hash), Arc::new(Told { receipt, sightings: Vec::new() }));
         }

@@ -15,6 +15,8 @@ use crate::domain::transfer::{self, Block};
 
 /// `keccak256("Transfer(address,address,uint256)")`
 pub const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+/// `keccak256("AuthorizationUsed(address,bytes32)")`
+const AUTHORIZATION_USED: &str = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5";
 /// A billion dollars: nobody deposits that, so a log that says so is wrong or a trick.
 const LARGEST_AMOUNT: u128 = 1_000_000_000_000_000;
 /// A moment after 1973 in milliseconds is one after 5138 in seconds.
@@ -197,6 +199,15 @@ impl RawLog<'_> {
         let value = fixed(self.data).filter(|value| *value != [0; 32])?;
         Some(Movement { currency, sender: topic_address(from)?, recipient, value })
     }
+
+    /// The token, the payer and the nonce of an authorization that was used here.
+    fn authorization(&self) -> Option<([u8; 20], [u8; 20], Hash)> {
+        let [event, payer, nonce, _] = self.topics.0;
+        if self.topics.1 != 3 || !event.eq_ignore_ascii_case(AUTHORIZATION_USED) {
+            return None;
+        }
+        Some((fixed(self.address)?, topic_address(payer)?, fixed(nonce)?))
+    }
 }
 
 /// A log that concerns us, and where it is.
@@ -261,6 +272,15 @@ pub struct Receipt {
     pub succeeded: bool,
     /// Movements of our tokens, each with its position among all logs of the receipt.
     pub movements: Vec<(i64, Movement)>,
+    /// The positions of those that a payer's authorization moved, with its nonce.
+    pub authorized: Vec<(i64, Hash)>,
+}
+
+impl Receipt {
+    pub fn nonce_of(&self, position: i64) -> Option<String> {
+        let found = self.authorized.iter().find(|(authorized, _)| *authorized == position);
+        found.map(|(_, nonce)| hex::encode_prefixed(nonce))
+    }
 }
 
 /// `Ok(None)` for a transaction that is in no block.
@@ -270,9 +290,17 @@ pub fn receipt(raw: &str, contracts: &Contracts) -> Result<Option<Receipt>, Stri
     let Some(found) = found else { return Ok(None) };
     let read = || {
         let movements = found.logs.iter().enumerate();
-        let movements = movements
+        let movements: Vec<(i64, Movement)> = movements
             .filter_map(|(position, log)| Some((position as i64, log.movement(contracts, |_| true)?)))
             .collect();
+        // A token says that it uses an authorization right before it moves the payer's money.
+        let authorized = |(position, movement): &(i64, Movement)| {
+            let before = found.logs.get(usize::try_from(*position).ok()?.checked_sub(1)?)?;
+            let (token, payer, nonce) = before.authorization()?;
+            let same = contracts.currency(&token) == Some(movement.currency) && payer == movement.sender;
+            same.then_some((*position, nonce))
+        };
+        let authorized = movements.iter().filter_map(authorized).collect();
         Some(Receipt {
             tx_hash: fixed(found.transaction_hash)?,
             block_hash: fixed(found.block_hash)?,
@@ -280,6 +308,7 @@ pub fn receipt(raw: &str, contracts: &Contracts) -> Result<Option<Receipt>, Stri
             index: quantity(found.transaction_index)?,
             succeeded: quantity(found.status)? == 1,
             movements,
+            authorized,
         })
     };
     read().map(Some).ok_or_else(|| "a receipt with fields that are no hex".to_string())

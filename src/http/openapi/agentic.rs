@@ -7,6 +7,8 @@ use super::Surface;
 const INTRODUCTION: &str = "Buy eSIM data plans as an agent, at retail prices.\n\n\
 An agent proves an email address once, by a code that is mailed to it, and gets a personal access token that never \
 expires. Searching needs no token.\n\n\
+A checkout answers 402 with the exact amount of USDT to send, and where. Whoever knows its invoice id can follow it, \
+until the eSIM is there.\n\n\
 Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC.";
 
 pub const AGENTIC: Surface = Surface {
@@ -15,6 +17,8 @@ pub const AGENTIC: Surface = Surface {
     tags: &[
         ("login", "From an email address to a token, and the tokens of an account"),
         ("products", "What can be bought"),
+        ("checkout", "Buying: what to pay where, and how it stands"),
+        ("wallet", "The account's money and orders"),
     ],
     keys: || {
         let bearer = HttpBuilder::new()
@@ -41,4 +45,13 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("verifyOtp", 401, "OTP_INVALID: the code is wrong, used or expired"),
     ("verifyOtp", 429, "RATE_LIMITED: twenty wrong codes in an hour from one client; Retry-After says for how long"),
     ("revokeToken", 404, "NOT_FOUND: no token of this account has this id"),
+    ("checkout", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this token's daily limit"),
+    ("checkout", 404, "PLAN_NOT_FOUND"),
+    ("checkout", 409, "IDEMPOTENCY_CONFLICT: this Idempotency-Key belongs to another request"),
+    ("checkout", 422, "WRONG_PLAN_TYPE, UNSUPPORTED_PAIR (with the pairs that work) or COUPON_INVALID"),
+    ("checkout", 429, "RATE_LIMITED: too many requests, 50 open checkouts, or 200 unpaid ones in a day; Retry-After says for how long"),
+    ("checkout", 502, "SUPPLIER_REJECTED, when the wallet pays: the money is back in it"),
+    ("checkout", 503, "OVERLOADED or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
+    ("getPurchase", 401, "UNAUTHENTICATED: a token was sent and is not valid, or an order id was asked for without one"),
+    ("getPurchase", 404, "INVOICE_NOT_FOUND or ORDER_NOT_FOUND: there is none, or it is somebody else's"),
 ];

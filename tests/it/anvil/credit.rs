@@ -195,6 +195,77 @@ by_hand! {
         assert!(desk.wallet().await.suspended, "a person has to look at this");
     }
 
+    /// What was taken back may be mined again as something else: the books follow the chain.
+    async fn what_was_reversed_may_come_back_as_another_amount(desk) {
+        let invoice = desk.invoice(25).await;
+        let hash = desk.node.pay_by_height(&desk.node.usdc, &invoice.address).await;
+        desk.mine(CONFIRMATIONS + 4).await;
+        let (raw, first) = (desk.node.raw(&hash).await, desk.node.block_of(&hash).await);
+        assert_eq!(desk.balance().await, Usd::dollars(first));
+        desk.spend(first - 1).await;
+
+        desk.node.reorg(desk.node.head().await - first + 1, &[(raw, 2)]).await;
+        desk.round().await;
+        assert_eq!(desk.states(&hash).await, [Reversed]);
+        assert_eq!(desk.book("receivable").await, Usd::dollars(first - 1));
+        desk.mine(CONFIRMATIONS).await;
+        let second = desk.node.block_of(&hash).await;
+        assert_eq!(second, first + 2);
+        assert_eq!((desk.states(&hash).await, desk.balance().await), (vec![Credited], Usd::dollars(3)));
+        assert_eq!(desk.standing(&invoice).await, (Confirmed, Usd::dollars(second)));
+        assert_eq!(desk.book("receivable").await, Usd::ZERO);
+        let entries = desk.entries().await;
+        desk.mine(CONFIRMATIONS).await;
+        assert_eq!((desk.entries().await, desk.balance().await), (entries, Usd::dollars(3)), "once");
+    }
+
+    /// Nobody searches for the address any more when its payment is mined after all: the transaction is asked for.
+    async fn what_vanished_is_asked_for_again(desk) {
+        const DAY_MS: i64 = 24 * 3_600_000;
+        let invoice = desk.invoice(25).await;
+        let hash = desk.pay(&invoice).await;
+        desk.mine(CONFIRMATIONS - 1).await;
+        desk.app.clock.advance(6 * DAY_MS);
+        let raw = desk.node.raw(&hash).await;
+        desk.node.reorg(CONFIRMATIONS - 1, &[]).await;
+        desk.round().await;
+        assert_eq!(desk.states(&hash).await, [Orphaned]);
+
+        desk.app.clock.advance(2 * DAY_MS);
+        desk.node.pass_time(8 * DAY_MS / 1_000).await;
+        desk.mine(CONFIRMATIONS).await;
+        desk.app.clock.advance(DAY_MS / 12);
+        desk.round().await;
+        desk.node.send_again(&raw).await;
+        desk.mine(CONFIRMATIONS).await;
+        assert_eq!(desk.states(&hash).await, [Orphaned], "not among the blocks that are searched");
+        desk.app.clock.advance(60_000);
+        desk.round().await;
+        desk.round().await;
+        assert_eq!((desk.states(&hash).await, desk.balance().await), (vec![Credited], Usd::dollars(25)));
+    }
+
+    /// A node showed blocks that never were. One that is a little behind is waited for; this far it is the truth.
+    async fn blocks_that_never_were_are_forgotten(desk) {
+        let invoice = desk.invoice(25).await;
+        desk.mine(1).await;
+        let (truth, head) = (desk.node.snapshot().await, desk.node.head().await);
+        desk.node.mine(20).await;
+        desk.round().await;
+        desk.node.go_back(&truth).await;
+        assert!(desk.try_round().await.unwrap_err().contains("behind"));
+        let truth = desk.node.snapshot().await;
+        desk.node.mine(100).await;
+        desk.round_after_trouble().await;
+        assert!(desk.cursor().await.scanned > head + 64);
+        desk.node.go_back(&truth).await;
+        desk.round_after_trouble().await;
+        assert!(desk.cursor().await.scanned <= head);
+        desk.pay(&invoice).await;
+        desk.until_credited(&invoice).await;
+        assert_eq!(desk.balance().await, Usd::dollars(25));
+    }
+
     /// Replaced by a chain that holds it somewhere else: nothing happens to the money.
     async fn a_credited_transfer_may_move(desk) {
         let invoice = desk.invoice(100).await;

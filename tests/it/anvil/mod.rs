@@ -1,10 +1,17 @@
 //! Deposits against a real EVM node (anvil) and a real token. Most tests move the scanner by hand (`desk.rs`) and
-//! know exactly what must have happened after which block; `processes.rs` lets real servers run and die.
+//! know exactly what must have happened after which block; `processes.rs` lets real servers run and die. The tests
+//! of payment by signature (`till.rs`, `signed_*.rs`) come through the door, with everything running behind it.
 
 mod credit;
 mod desk;
 mod node;
 mod nodes;
+mod payer;
 mod processes;
 mod proxy;
+mod signed_doubts;
+mod signed_payments;
+mod signed_processes;
+mod signed_remote;
+mod till;
 mod transfers;

@@ -1,5 +1,6 @@
 //! A real EVM node for one test: anvil on a free port, mining only when told, with our token deployed on it.
-//! SIMGATE_TEST_ANVIL names the program and SIMGATE_TEST_TOKEN the compiled token; `./test` sets both.
+//! SIMGATE_TEST_ANVIL names the program and SIMGATE_TEST_TOKEN the compiled token, beside which is that of the token
+//! that takes signatures; `./test` sets both.
 
 use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
@@ -13,11 +14,15 @@ use crate::harness::{client, until};
 /// Enough for anything that the token does; a transaction that fails must not be refused by an estimate.
 const GAS: &str = "0x493e0";
 const GAS_TO_DEPLOY: &str = "0x2dc6c0";
+/// Where USDC is on Polygon.
+const USDC: &str = "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359";
+const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/// What `tests/contracts/compile.mjs` prints.
+/// What `tests/contracts/compile.mjs` makes of a contract.
 #[derive(Deserialize)]
 struct Compiled {
     bytecode: String,
+    runtime: String,
     selectors: HashMap<String, String>,
 }
 
@@ -41,11 +46,13 @@ pub struct Kind {
     pub decimals: u8,
     /// Blocks carry whole seconds: with the clocks alike, a payment could seem older than its invoice.
     pub seconds_ahead: i64,
+    /// The version in the domain of a USDC that takes signatures; none: it is an ordinary token.
+    pub signing: Option<&'static str>,
 }
 
 impl Default for Kind {
     fn default() -> Kind {
-        Kind { chain_id: 137, slots: 1, decimals: 6, seconds_ahead: 2 }
+        Kind { chain_id: 137, slots: 1, decimals: 6, seconds_ahead: 2, signing: None }
     }
 }
 
@@ -89,7 +96,8 @@ fn spawn_on(kind: Kind, port: u16) -> Child {
 
 impl Node {
     pub async fn start(kind: Kind) -> Node {
-        let text = std::fs::read_to_string(std::env::var("SIMGATE_TEST_TOKEN").unwrap()).unwrap();
+        let token = std::path::PathBuf::from(std::env::var("SIMGATE_TEST_TOKEN").unwrap());
+        let text = std::fs::read_to_string(&token).unwrap();
         let client = client().build().unwrap();
         let (child, url) = spawn(kind, &client).await;
         let mut node = Node {
@@ -103,7 +111,13 @@ impl Node {
         };
         node.payer = node.rpc("eth_accounts", json!([])).await[0].as_str().unwrap().to_string();
         node.pass_time(kind.seconds_ahead).await;
-        node.usdc = node.deploy("USDC", kind.decimals).await;
+        node.usdc = match kind.signing {
+            Some(version) => {
+                let text = std::fs::read_to_string(token.with_file_name("usdc.json")).unwrap();
+                node.found_usdc(serde_json::from_str(&text).unwrap(), version).await
+            }
+            None => node.deploy("USDC", kind.decimals).await,
+        };
         node.usdt = node.deploy("USDT", 6).await;
         node
     }
@@ -137,7 +151,50 @@ impl Node {
         receipt["contractAddress"].as_str().unwrap().to_string()
     }
 
-    fn calldata(&self, function: &str, arguments: &[String]) -> String {
+    /// Puts the token that takes signatures where USDC is on Polygon. Mines a block.
+    async fn found_usdc(&mut self, compiled: Compiled, version: &str) -> String {
+        self.rpc("anvil_setCode", json!([USDC, format!("0x{}", compiled.runtime)])).await;
+        self.compiled.selectors.extend(compiled.selectors);
+        let texts = ["USD Coin", "USDC", version];
+        let mut arguments: Vec<String> = (0..3).map(|n| format!("{:064x}", 96 + 64 * n)).collect();
+        arguments.extend(texts.iter().flat_map(|text| {
+            [format!("{:064x}", text.len()), format!("{:0<64}", alloy_primitives::hex::encode(text))]
+        }));
+        self.call(USDC, "init(string,string,string)", &arguments).await;
+        self.mine(1).await;
+        USDC.to_string()
+    }
+
+    pub async fn mint(&self, to: &str, amount: Usd) {
+        self.call(&self.usdc, "mint(address,uint256)", &[address(to), number(amount)]).await;
+        self.mine(1).await;
+    }
+
+    /// The issuer bars somebody, or no longer does.
+    pub async fn bar(&self, who: &str, barred: bool) {
+        let arguments = [address(who), format!("{:064x}", u8::from(barred))];
+        self.call(&self.usdc, "blacklist(address,bool)", &arguments).await;
+        self.mine(1).await;
+    }
+
+    /// Sends a call as somebody else, offering this much for gas, in gwei.
+    pub async fn send_as(&self, sender: &str, data: &str, gwei: u64) -> String {
+        self.rpc("anvil_setBalance", json!([sender, "0xde0b6b3a7640000"])).await;
+        self.rpc("anvil_impersonateAccount", json!([sender])).await;
+        let price = format!("{:#x}", gwei * 1_000_000_000);
+        let transaction =
+            json!({ "from": sender, "to": self.usdc, "gas": GAS, "data": data, "gasPrice": price });
+        self.transact(transaction).await
+    }
+
+    /// How often money moved to an address.
+    pub async fn transfers_to(&self, to: &str) -> usize {
+        let topics = json!([TRANSFER, null, format!("0x{}", address(to))]);
+        let filter = json!({ "address": self.usdc, "fromBlock": "0x0", "topics": topics });
+        self.rpc("eth_getLogs", json!([filter])).await.as_array().unwrap().len()
+    }
+
+    pub fn calldata(&self, function: &str, arguments: &[String]) -> String {
         let selector = self.compiled.selectors.get(function).unwrap_or_else(|| panic!("no {function}"));
         format!("0x{selector}{}", arguments.concat())
     }
@@ -161,6 +218,11 @@ impl Node {
     pub async fn pay_two(&self, token: &str, first: (&str, Usd), second: (&str, Usd)) -> String {
         let arguments = [address(first.0), number(first.1), address(second.0), number(second.1)];
         self.call(token, "payTwo(address,uint256,address,uint256)", &arguments).await
+    }
+
+    /// A payment whose amount is the number of its block, in dollars.
+    pub async fn pay_by_height(&self, token: &str, to: &str) -> String {
+        self.call(token, "payByHeight(address)", &[address(to)]).await
     }
 
     pub async fn pay_and_revert(&self, token: &str, to: &str, amount: Usd) -> String {
@@ -223,6 +285,16 @@ impl Node {
         self.rpc("eth_sendRawTransaction", json!([raw])).await;
     }
 
+    /// Everything as it is now, to go back to.
+    pub async fn snapshot(&self) -> Value {
+        self.rpc("evm_snapshot", json!([])).await
+    }
+
+    /// Forgets every block since.
+    pub async fn go_back(&self, snapshot: &Value) {
+        assert_eq!(self.rpc("evm_revert", json!([snapshot])).await, json!(true));
+    }
+
     /// The chain's clock is so far ahead of ours from the next block on.
     pub async fn pass_time(&self, seconds: i64) {
         self.rpc("evm_increaseTime", json!([seconds])).await;
@@ -236,11 +308,11 @@ impl Drop for Node {
     }
 }
 
-fn address(text: &str) -> String {
+pub fn address(text: &str) -> String {
     format!("{:0>64}", text.strip_prefix("0x").unwrap().to_lowercase())
 }
 
-fn number(amount: Usd) -> String {
+pub fn number(amount: Usd) -> String {
     format!("{:064x}", amount.micros())
 }
 

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use super::node::quantity;
 use crate::harness::client;
 
+const SEND: &str = "eth_sendRawTransaction";
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mood {
     Honest,
@@ -27,6 +29,10 @@ pub enum Mood {
     Without(String),
     /// Tells other amounts than the rest of the world.
     OtherAmounts,
+    /// Takes transactions and does nothing with them.
+    Swallows,
+    /// Passes transactions on, and then breaks down before it says so.
+    ChokesOnTransactions,
 }
 
 #[derive(Clone)]
@@ -73,8 +79,16 @@ async fn answer(State(shared): State<Shared>, Json(batch): Json<Value>) -> Respo
     if mood == Mood::Down {
         return StatusCode::BAD_GATEWAY.into_response();
     }
+    let sends = batch.as_array().is_some_and(|calls| calls.iter().any(|call| call["method"] == SEND));
+    if mood == Mood::Swallows && sends {
+        let hash = format!("0x{}", "5".repeat(64));
+        return Json(json!([{ "jsonrpc": "2.0", "id": 0, "result": hash }])).into_response();
+    }
     let upstream = shared.client.post(&shared.upstream).json(&batch);
     let mut answers: Value = upstream.send().await.unwrap().json().await.unwrap();
+    if mood == Mood::ChokesOnTransactions && sends {
+        return StatusCode::BAD_GATEWAY.into_response();
+    }
     let calls = batch.as_array().expect("the gateway sends batches");
     if matches!(mood, Mood::Behind(_)) && calls.iter().any(|call| call["params"][0] == "latest") {
         mood = Mood::Honest;

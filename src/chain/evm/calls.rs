@@ -1,0 +1,270 @@
+//! What it takes to bring a payer's authorization onto a chain: asking a token without changing anything, what gas
+//! costs, and sending a transaction that somebody else has signed. The chain holds no key and signs nothing.
+
+use alloy_primitives::hex;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::{Evm, block_call, receipt_call, wire};
+use crate::chain::rpc::{Call, Provider, RpcError};
+use crate::chain::{Trouble, Witness};
+use crate::domain::network::Currency;
+
+const WEI_PER_GWEI: u128 = 1_000_000_000;
+
+/// What a contract answers to a call that only pretends to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Called {
+    Returned(Vec<u8>),
+    /// It would fail, and this is what it says about it.
+    Reverted(String),
+}
+
+/// What a unit of gas costs now, in wei.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fees {
+    pub base: u64,
+    pub tip: u64,
+}
+
+/// An address that pays for gas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purse {
+    pub gwei: i64,
+    /// How many of its transactions are in blocks: the number of the next one.
+    pub nonce: i64,
+}
+
+/// What nodes say to a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broadcast {
+    /// At least one has it, now or before.
+    Taken,
+    /// A transaction with its number is in a block already: this one, or another.
+    Spent,
+    /// Another one with its number waits, and this one does not pay enough more.
+    Underpriced,
+    Refused(String),
+}
+
+/// What a transaction cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paid {
+    pub succeeded: bool,
+    pub block: i64,
+    /// Rounded up.
+    pub gwei: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PricedBlock<'a> {
+    base_fee_per_gas: &'a str,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PricedReceipt<'a> {
+    status: &'a str,
+    block_number: &'a str,
+    gas_used: &'a str,
+    effective_gas_price: &'a str,
+    /// Some networks charge for writing to the chain below them.
+    l1_fee: Option<&'a str>,
+}
+
+impl Evm {
+    /// Asks a token as `from`, in the newest block or in this one.
+    pub async fn call(
+        &self,
+        currency: Currency,
+        data: &[u8],
+        from: Option<&[u8; 20]>,
+        at: Option<i64>,
+        witness: Witness,
+    ) -> Result<Called, Trouble> {
+        let contract = self.contracts.contract(currency).map(hex::encode_prefixed);
+        let mut call = json!({"to": contract, "data": hex::encode_prefixed(data)});
+        if let Some(from) = from {
+            call["from"] = json!(hex::encode_prefixed(from));
+        }
+        let block = at.map_or("latest".to_string(), wire::as_quantity);
+        let call: Call = ("eth_call", json!([call, block]));
+        let mut asking = self.all();
+        let (first, one) = self.ask(&mut asking, |node| called(node, &call)).await?;
+        if witness == Witness::Any || self.nodes.len() == 1 {
+            return Ok(one);
+        }
+        let (second, other) = self.ask(&mut asking, |node| called(node, &call)).await?;
+        if one != other {
+            return Err(
+                self.trouble(format_args!("{} and {} tell of different things", first.name, second.name))
+            );
+        }
+        Ok(one)
+    }
+
+    /// How much gas a call of a token takes; `Err` within says why it would fail.
+    pub async fn gas_for(
+        &self,
+        currency: Currency,
+        data: &[u8],
+        from: &[u8; 20],
+    ) -> Result<Result<u64, String>, Trouble> {
+        let contract = self.contracts.contract(currency).map(hex::encode_prefixed);
+        let call = json!({
+            "from": hex::encode_prefixed(from), "to": contract, "data": hex::encode_prefixed(data)
+        });
+        let call: Call = ("eth_estimateGas", json!([call]));
+        self.ask(&mut self.all(), |node| estimated(node, &call)).await.map(|(_, gas)| gas)
+    }
+
+    pub async fn fees(&self) -> Result<Fees, Trouble> {
+        self.ask(&mut self.all(), fees_at).await.map(|(_, fees)| fees)
+    }
+
+    pub async fn purse(&self, address: &[u8; 20]) -> Result<Purse, Trouble> {
+        let address = hex::encode_prefixed(address);
+        let calls: [Call; 2] = [
+            ("eth_getBalance", json!([address, "latest"])),
+            ("eth_getTransactionCount", json!([address, "latest"])),
+        ];
+        let question = |node| purse_at(node, &calls);
+        self.ask(&mut self.all(), question).await.map(|(_, purse)| purse)
+    }
+
+    /// Gives a signed transaction to every node. `Trouble` when none of them answered: it may have arrived.
+    pub async fn broadcast(&self, raw: &[u8]) -> Result<Broadcast, Trouble> {
+        let call: Call = ("eth_sendRawTransaction", json!([hex::encode_prefixed(raw)]));
+        let mut told = None;
+        let mut said = Vec::new();
+        for node in &self.nodes {
+            let answer = match node.call(std::slice::from_ref(&call)).await {
+                Ok(mut answers) => {
+                    answers.pop().unwrap_or_else(|| Err(RpcError::Unreadable("nothing".into())))
+                }
+                Err(error) => Err(error),
+            };
+            let now = match answer {
+                Ok(_) => Broadcast::Taken,
+                Err(RpcError::Refused(_, why) | RpcError::TooMuch(why)) => sorted(why),
+                Err(error) => {
+                    node.failed(&error);
+                    said.push(format!("{} {error}", node.name));
+                    continue;
+                }
+            };
+            told = match (told, now) {
+                (Some(Broadcast::Taken), _) | (_, Broadcast::Taken) => Some(Broadcast::Taken),
+                (Some(before), _) => Some(before),
+                (None, now) => Some(now),
+            };
+        }
+        told.ok_or_else(|| self.trouble(said.join("; ")))
+    }
+
+    /// `None` while it is in no block.
+    pub async fn paid(&self, hash: &str) -> Result<Option<Paid>, Trouble> {
+        let call = receipt_call(&wire::as_hash(hash));
+        let question = |node| paid_at(node, &call);
+        self.ask(&mut self.all(), question).await.map(|(_, paid)| paid)
+    }
+}
+
+async fn called(node: &Provider, call: &Call) -> Result<Called, RpcError> {
+    match ask_one(node, call).await {
+        Ok(raw) => {
+            let bytes = text(&raw).and_then(|text| hex::decode(text).ok());
+            bytes.map(Called::Returned).ok_or_else(|| RpcError::Unreadable("an answer that is no hex".into()))
+        }
+        Err(error) => reverted(error).map(Called::Reverted),
+    }
+}
+
+async fn estimated(node: &Provider, call: &Call) -> Result<Result<u64, String>, RpcError> {
+    match ask_one(node, call).await {
+        Ok(raw) => {
+            let gas = text(&raw).and_then(number).and_then(|gas| u64::try_from(gas).ok());
+            gas.map(Ok).ok_or_else(|| RpcError::Unreadable("gas that is no number".into()))
+        }
+        Err(error) => reverted(error).map(Err),
+    }
+}
+
+async fn fees_at(node: &Provider) -> Result<Fees, RpcError> {
+    let calls = [block_call("latest"), ("eth_maxPriorityFeePerGas", json!([]))];
+    let answers = node.call_all(&calls).await?;
+    let block: PricedBlock = serde_json::from_str(answers[0].get())
+        .map_err(|_| RpcError::Unreadable("a block without a price of gas".into()))?;
+    let price = |text: &str| number(text).and_then(|wei| u64::try_from(wei).ok());
+    let fees = price(block.base_fee_per_gas).zip(text(&answers[1]).and_then(price));
+    let fees = fees.map(|(base, tip)| Fees { base, tip });
+    fees.ok_or_else(|| RpcError::Unreadable("a price of gas that is no number".into()))
+}
+
+async fn purse_at(node: &Provider, calls: &[Call]) -> Result<Purse, RpcError> {
+    let answers = node.call_all(calls).await?;
+    let read = |raw: &RawValue| text(raw).and_then(number);
+    let gwei = read(&answers[0]).and_then(|wei| i64::try_from(wei / WEI_PER_GWEI).ok());
+    let nonce = read(&answers[1]).and_then(|nonce| i64::try_from(nonce).ok());
+    let purse = gwei.zip(nonce).map(|(gwei, nonce)| Purse { gwei, nonce });
+    purse.ok_or_else(|| RpcError::Unreadable("a balance that is no number".into()))
+}
+
+async fn paid_at(node: &Provider, call: &Call) -> Result<Option<Paid>, RpcError> {
+    let raw = ask_one(node, call).await?;
+    let receipt: Option<PricedReceipt> =
+        serde_json::from_str(raw.get()).map_err(|error| RpcError::Unreadable(error.to_string()))?;
+    let Some(receipt) = receipt else { return Ok(None) };
+    let read = || {
+        let wei = number(receipt.gas_used)?.checked_mul(number(receipt.effective_gas_price)?)?;
+        let wei = wei.checked_add(receipt.l1_fee.map_or(Some(0), number)?)?;
+        Some(Paid {
+            succeeded: number(receipt.status)? == 1,
+            block: wire::quantity(receipt.block_number)?,
+            gwei: i64::try_from(wei.div_ceil(WEI_PER_GWEI)).ok()?,
+        })
+    };
+    read().map(Some).ok_or_else(|| RpcError::Unreadable("a receipt with fields that are no hex".into()))
+}
+
+async fn ask_one(node: &Provider, call: &Call) -> Result<Box<RawValue>, RpcError> {
+    let mut answers = node.call_all(std::slice::from_ref(call)).await?;
+    answers.pop().ok_or_else(|| RpcError::Unreadable("no answer".into()))
+}
+
+fn text(raw: &RawValue) -> Option<&str> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn number(text: &str) -> Option<u128> {
+    u128::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+/// What the contract says; anything else that went wrong stays wrong.
+fn reverted(error: RpcError) -> Result<String, RpcError> {
+    match error {
+        RpcError::Refused(3, why) => Ok(why),
+        RpcError::Refused(_, why) if says(&why, &["revert", "vm execution error"]) => Ok(why),
+        error => Err(error),
+    }
+}
+
+/// Every kind of node has its own words for these.
+fn sorted(why: String) -> Broadcast {
+    if says(&why, &["already known", "known transaction", "already imported", "alreadyknown"]) {
+        Broadcast::Taken
+    } else if says(&why, &["nonce too low", "nonce is too low", "oldnonce"]) {
+        Broadcast::Spent
+    } else if says(&why, &["underpriced", "replacement"]) {
+        Broadcast::Underpriced
+    } else {
+        Broadcast::Refused(why)
+    }
+}
+
+fn says(text: &str, words: &[&str]) -> bool {
+    let text = text.to_lowercase();
+    words.iter().any(|word| text.contains(word))
+}

@@ -1,0 +1,136 @@
+//! A payer's signed permission to move an exact amount to one of our addresses, once and within a time (EIP-3009).
+//! It is claimed for one invoice before anything is done with it. From the moment it may have left us, only the
+//! chain says what became of it.
+
+use super::ids::{AccountNo, InvoiceId};
+use super::money::Usd;
+use super::network::Network;
+use super::time::Time;
+
+/// What makes it one of its kind: its token refuses a second use of the same payer's nonce.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AuthorizationId {
+    pub network: Network,
+    /// The token's contract.
+    pub asset: String,
+    pub payer: String,
+    /// `0x` and 64 digits of lower-case hex.
+    pub nonce: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AuthorizationState {
+    /// Written down; it has surely not left us.
+    Claimed,
+    /// It may be with others, who may use it until its time is over.
+    Sent,
+    /// Its transfer is in our books.
+    Settled,
+    /// It moved nothing and never will.
+    Dead,
+}
+
+impl AuthorizationState {
+    pub const ALL: [AuthorizationState; 4] = [
+        AuthorizationState::Claimed,
+        AuthorizationState::Sent,
+        AuthorizationState::Settled,
+        AuthorizationState::Dead,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AuthorizationState::Claimed => "CLAIMED",
+            AuthorizationState::Sent => "SENT",
+            AuthorizationState::Settled => "SETTLED",
+            AuthorizationState::Dead => "DEAD",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<AuthorizationState> {
+        AuthorizationState::ALL.into_iter().find(|state| state.as_str() == text)
+    }
+}
+
+/// Why a payment cannot be taken, in the words that x402 clients know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    Version,
+    Scheme,
+    Network,
+    Payload,
+    Requirements,
+    Signature,
+    Value,
+    Recipient,
+    ValidAfter,
+    ValidBefore,
+    Funds,
+    /// The token would refuse it, or did.
+    Transaction,
+    /// Its payer revoked it.
+    Used,
+    /// Ours: gas is too dear, or there is too little of it.
+    Unexpected,
+}
+
+impl Reason {
+    pub const ALL: [Reason; 14] = [
+        Reason::Version,
+        Reason::Scheme,
+        Reason::Network,
+        Reason::Payload,
+        Reason::Requirements,
+        Reason::Signature,
+        Reason::Value,
+        Reason::Recipient,
+        Reason::ValidAfter,
+        Reason::ValidBefore,
+        Reason::Funds,
+        Reason::Transaction,
+        Reason::Used,
+        Reason::Unexpected,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::Version => "invalid_x402_version",
+            Reason::Scheme => "invalid_scheme",
+            Reason::Network => "invalid_network",
+            Reason::Payload => "invalid_payload",
+            Reason::Requirements => "invalid_payment_requirements",
+            Reason::Signature => "invalid_exact_evm_payload_signature",
+            Reason::Value => "invalid_exact_evm_payload_authorization_value_mismatch",
+            Reason::Recipient => "invalid_exact_evm_payload_recipient_mismatch",
+            Reason::ValidAfter => "invalid_exact_evm_payload_authorization_valid_after",
+            Reason::ValidBefore => "invalid_exact_evm_payload_authorization_valid_before",
+            Reason::Funds => "insufficient_funds",
+            Reason::Transaction => "invalid_transaction_state",
+            Reason::Used => "invalid_exact_evm_nonce_already_used",
+            Reason::Unexpected => "unexpected_settle_error",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Reason> {
+        Reason::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authorization {
+    pub id: AuthorizationId,
+    pub invoice: InvoiceId,
+    pub account: AccountNo,
+    pub pay_to: String,
+    pub amount: Usd,
+    /// It counts in blocks whose time lies between these.
+    pub valid_after: Time,
+    pub valid_before: Time,
+    /// `0x` and the 65 bytes of r, s and v.
+    pub signature: String,
+    pub state: AuthorizationState,
+    /// Why it is dead.
+    pub reason: Option<Reason>,
+    pub created_at: Time,
+    pub updated_at: Time,
+}

@@ -1,0 +1,263 @@
+//! A checkout: a request to pay for one plan with an exact amount, which no other open request on that address
+//! shares. The amount is what tells whose payment a transfer is, so it is never used twice while either could
+//! still be paid.
+
+use super::email::Email;
+use super::ids::{self, AccountNo, InvoiceId, OrderId};
+use super::money::Usd;
+use super::network::{Currency, Network};
+use super::order::OrderStatus;
+use super::time::Time;
+
+/// The one token that checkouts are paid with.
+pub const CURRENCY: Currency = Currency::Usdt;
+/// The networks that checkouts can be paid on; the first is meant when none is named.
+pub const NETWORKS: [Network; 3] = [Network::Polygon, Network::Arbitrum, Network::Tron];
+pub const OPEN_MINUTES: i64 = 30;
+/// An expired checkout can still be paid for so long; so long, at least, an amount rests after its checkout closed.
+pub const LATE_HOURS: i64 = 24;
+/// The discount that makes an amount unique is between 1 and this many micro-dollars.
+pub const OFFSETS: i64 = 9_999;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckoutStatus {
+    Open,
+    /// Unpaid so far; a late payment still counts.
+    Expired,
+    /// Its order exists.
+    Paid,
+    /// Paid too late for a plan that is not sold like this any more: the money is in the wallet.
+    Refunded,
+}
+
+impl CheckoutStatus {
+    pub const ALL: [CheckoutStatus; 4] =
+        [CheckoutStatus::Open, CheckoutStatus::Expired, CheckoutStatus::Paid, CheckoutStatus::Refunded];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CheckoutStatus::Open => "OPEN",
+            CheckoutStatus::Expired => "EXPIRED",
+            CheckoutStatus::Paid => "PAID",
+            CheckoutStatus::Refunded => "REFUNDED",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<CheckoutStatus> {
+        CheckoutStatus::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    pub fn is_unpaid(self) -> bool {
+        match self {
+            CheckoutStatus::Open | CheckoutStatus::Expired => true,
+            CheckoutStatus::Paid | CheckoutStatus::Refunded => false,
+        }
+    }
+}
+
+/// How a purchase stands, for whoever polls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    PendingPayment,
+    /// Paid beyond doubt, and its order about to be made.
+    ConfirmedAwaitingFulfillment,
+    Processing,
+    Completed,
+    Failed,
+    Expired,
+}
+
+impl Stage {
+    pub const ALL: [Stage; 6] = [
+        Stage::PendingPayment,
+        Stage::ConfirmedAwaitingFulfillment,
+        Stage::Processing,
+        Stage::Completed,
+        Stage::Failed,
+        Stage::Expired,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Stage::PendingPayment => "PENDING_PAYMENT",
+            Stage::ConfirmedAwaitingFulfillment => "CONFIRMED_AWAITING_FULFILLMENT",
+            Stage::Processing => "PROCESSING",
+            Stage::Completed => "COMPLETED",
+            Stage::Failed => "FAILED",
+            Stage::Expired => "EXPIRED",
+        }
+    }
+
+    /// The stage of a purchase whose order exists. One that was cancelled has nothing to use and its money back.
+    pub fn of_order(status: OrderStatus) -> Stage {
+        match status {
+            OrderStatus::Provisioning | OrderStatus::Cancelling => Stage::Processing,
+            OrderStatus::Fulfilled => Stage::Completed,
+            OrderStatus::Failed | OrderStatus::Cancelled => Stage::Failed,
+        }
+    }
+}
+
+/// How far a checkout's payment has come on its chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sighted {
+    No,
+    /// In a block that may still be replaced.
+    Seen,
+    /// In a block that is deep enough.
+    Deep,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkout {
+    pub id: InvoiceId,
+    pub account: AccountNo,
+    /// The token that asked for it.
+    pub token: String,
+    /// The number of the order that it becomes.
+    pub seq: i64,
+    pub package_code: String,
+    pub plan_name: String,
+    pub family: String,
+    pub data_mb: i64,
+    pub duration_days: i64,
+    pub supplier: String,
+    pub cost: Usd,
+    /// The retail price.
+    pub list_price: Usd,
+    /// What is to be paid, exactly.
+    pub amount: Usd,
+    pub network: Network,
+    pub address: String,
+    pub customer_email: Option<Email>,
+    pub status: CheckoutStatus,
+    pub order: Option<OrderId>,
+    pub created_at: Time,
+    pub expires_at: Time,
+    pub late_until: Time,
+    pub updated_at: Time,
+}
+
+impl Checkout {
+    /// The discount that makes the amount unique.
+    pub fn spot(&self) -> Usd {
+        self.list_price.minus(self.amount)
+    }
+
+    pub fn order_ref(&self) -> String {
+        ids::order_no(self.account, self.seq)
+    }
+
+    pub fn stage(&self, payment: Sighted, order: Option<OrderStatus>) -> Stage {
+        match (self.status, order, payment) {
+            (CheckoutStatus::Paid, Some(order), _) => Stage::of_order(order),
+            (CheckoutStatus::Paid, None, _) => Stage::Processing,
+            (CheckoutStatus::Refunded, ..) => Stage::Failed,
+            (CheckoutStatus::Open | CheckoutStatus::Expired, _, Sighted::Deep) => {
+                Stage::ConfirmedAwaitingFulfillment
+            }
+            (CheckoutStatus::Open, ..) | (CheckoutStatus::Expired, _, Sighted::Seen) => Stage::PendingPayment,
+            (CheckoutStatus::Expired, _, Sighted::No) => Stage::Expired,
+        }
+    }
+}
+
+/// When the amount of a checkout may be asked for again, as far as time goes: a day after it closed. The scanner of
+/// its network must have passed that time too, or a payment from before might still turn up.
+pub fn rests_until(late_until: Time, updated_at: Time) -> Time {
+    late_until.max(updated_at.plus_millis(LATE_HOURS * 3_600_000))
+}
+
+/// What is taken off the price at a place of the ring, in micro-dollars. Every place of the ring has its own, in an
+/// order that only the seed tells, so amounts show nobody how much is sold.
+pub fn offset(seed: u64, place: i64) -> Usd {
+    let mut value = place.rem_euclid(OFFSETS) as u64;
+    // The scramble permutes 2^14 numbers; walking on until one is small enough permutes the small ones.
+    loop {
+        value = scramble(seed, value);
+        if value < OFFSETS as u64 {
+            return Usd::from_micros(value as i64 + 1);
+        }
+    }
+}
+
+/// A Feistel network over 14 bits.
+fn scramble(seed: u64, value: u64) -> u64 {
+    let (mut left, mut right) = (value >> 7 & 127, value & 127);
+    for round in 0..4u64 {
+        let keyed = (right ^ seed.rotate_left(16 * round as u32)).wrapping_add(round);
+        let mixed = keyed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (left, right) = (right, left ^ ((mixed ^ mixed >> 31) >> 20 & 127));
+    }
+    left << 7 | right
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_place_has_an_offset_of_its_own() {
+        for seed in [0, 1, 0x1234_5678_9abc_def0, u64::MAX] {
+            let offsets: HashSet<Usd> = (0..OFFSETS).map(|place| offset(seed, place)).collect();
+            assert_eq!(offsets.len() as i64, OFFSETS);
+            let (least, most) = (offsets.iter().min().unwrap(), offsets.iter().max().unwrap());
+            assert_eq!((least.micros(), most.micros()), (1, OFFSETS));
+            assert_eq!(offset(seed, 3), offset(seed, 3 + OFFSETS));
+        }
+    }
+
+    #[test]
+    fn an_amount_rests_for_a_day_after_its_checkout_closed() {
+        let at = |hour: i64| Time::from_micros(hour * 3_600_000_000);
+        assert_eq!(rests_until(at(25), at(0)), at(25));
+        assert_eq!(rests_until(at(25), at(20)), at(44));
+    }
+
+    #[test]
+    fn a_payment_that_was_seen_does_not_expire() {
+        let stage = |status, payment, order| {
+            let at = Time::from_micros(0);
+            let checkout = Checkout {
+                id: InvoiceId::new(at, 1),
+                account: AccountNo(1),
+                token: "tok_1".into(),
+                seq: 1,
+                package_code: "JP".into(),
+                plan_name: "Japan".into(),
+                family: "JP".into(),
+                data_mb: 1024,
+                duration_days: 7,
+                supplier: "sim".into(),
+                cost: Usd::dollars(1),
+                list_price: Usd::dollars(3),
+                amount: Usd::from_micros(2_999_999),
+                network: Network::Polygon,
+                address: "0x".into(),
+                customer_email: None,
+                status,
+                order: None,
+                created_at: at,
+                expires_at: at,
+                late_until: at,
+                updated_at: at,
+            };
+            checkout.stage(payment, order)
+        };
+        use CheckoutStatus::*;
+        for (status, payment, order, told) in [
+            (Open, Sighted::No, None, Stage::PendingPayment),
+            (Open, Sighted::Seen, None, Stage::PendingPayment),
+            (Expired, Sighted::No, None, Stage::Expired),
+            (Expired, Sighted::Seen, None, Stage::PendingPayment),
+            (Open, Sighted::Deep, None, Stage::ConfirmedAwaitingFulfillment),
+            (Paid, Sighted::Deep, Some(OrderStatus::Provisioning), Stage::Processing),
+            (Paid, Sighted::No, Some(OrderStatus::Fulfilled), Stage::Completed),
+            (Paid, Sighted::Deep, Some(OrderStatus::Failed), Stage::Failed),
+            (Refunded, Sighted::Deep, None, Stage::Failed),
+        ] {
+            assert_eq!(stage(status, payment, order), told, "{status:?} {payment:?} {order:?}");
+        }
+    }
+}

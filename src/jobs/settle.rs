@@ -1,0 +1,59 @@
+//! Settles payments by signature, each network in a task of its own.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::domain::network::Network;
+use crate::ops::scan::{Halt, Pace};
+use crate::ops::settler::Settling;
+
+/// While something is under way.
+const BRISK: Duration = Duration::from_millis(250);
+/// While nothing is: a claim on this instance ends the pause, one on another waits for it to end.
+const EASY: Duration = Duration::from_secs(1);
+const AFTER_TROUBLE: Duration = Duration::from_secs(2);
+
+pub async fn run(app: App, network: Network, stop: CancellationToken) {
+    let mut settling = Settling::new(network);
+    let mut in_trouble = false;
+    let mut claimed = app.claimed.subscribe();
+    loop {
+        claimed.mark_unchanged();
+        let Some(round) = stop.run_until_cancelled(settling.round(&app)).await else { break };
+        let pause = match round {
+            Ok(pace) => {
+                in_trouble = false;
+                if pace == Pace::Brisk { BRISK } else { EASY }
+            }
+            Err(halt) => {
+                // Once for each outage: a line for every try would bury everything else.
+                let name = network.as_str();
+                match halt {
+                    Halt::Chain(trouble) if !in_trouble => {
+                        tracing::warn!(network = name, %trouble, "payments cannot be settled; trying again");
+                    }
+                    Halt::Ours(error) if !in_trouble => {
+                        tracing::warn!(network = name, %error, "payments cannot be settled; trying again");
+                    }
+                    Halt::Chain(_) | Halt::Ours(_) => {}
+                }
+                in_trouble = true;
+                AFTER_TROUBLE
+            }
+        };
+        let wait = async {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = claimed.changed() => {}
+            }
+        };
+        if stop.run_until_cancelled(wait).await.is_none() {
+            break;
+        }
+    }
+    if let Err(error) = settling.give_up_turn(&app).await {
+        tracing::debug!(network = network.as_str(), %error, "the turn could not be given up; it ends by itself");
+    }
+}

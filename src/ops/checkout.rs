@@ -1,0 +1,304 @@
+//! Checkouts: a plan for an exact amount, paid by a transfer that is known by it. Here one is opened; how its amount
+//! is found is in `reserve.rs`, what its payment becomes in `paid.rs`, how it stands in `progress.rs`.
+
+pub mod paid;
+pub mod progress;
+mod reserve;
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
+
+use metrics::counter;
+
+use self::reserve::{Place, Wanted};
+use super::orders::Buyer;
+use crate::app::App;
+use crate::chain::address::Xpub;
+use crate::domain::checkout::{CURRENCY, Checkout, CheckoutStatus, LATE_HOURS, NETWORKS, OPEN_MINUTES};
+use crate::domain::client;
+use crate::domain::email::Email;
+use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::network::{AddressKind, Network};
+use crate::domain::plan::PlanType;
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::store::checkouts::{self, Counted, New, Unpaid};
+use crate::store::offers::{self, Asked, Claimant, DailyLimit, Look, Offer};
+use crate::store::tx::Tx;
+use crate::store::{Work, wallet};
+
+const MOST_OPEN: i64 = 50;
+const MOST_UNPAID: i64 = 200;
+const MOST_UNPAID_FROM: i64 = 300;
+/// Whoever has too many unpaid ones waits until the first of them are a day old; how long that is, nobody needs to know.
+const RETRY_UNPAID_SECS: u64 = 3_600;
+const MINUTE_MS: i64 = 60_000;
+
+#[derive(Clone)]
+pub struct NewCheckout {
+    pub buyer: Buyer,
+    pub package_code: String,
+    pub network: Network,
+    pub customer_email: Option<Email>,
+    /// The caller's own reference: the same one with the same request is the same checkout, for ever.
+    pub reference: Option<String>,
+    pub client: IpAddr,
+}
+
+/// A checkout, and whether it was there before.
+pub struct Opened {
+    pub checkout: Checkout,
+    pub replayed: bool,
+}
+
+/// The networks that checkouts can be paid on here.
+pub fn networks(app: &App) -> Vec<Network> {
+    let on = |network: &Network| {
+        app.settings.settlement.networks.get(network).is_some_and(|terms| terms.takes(CURRENCY))
+    };
+    NETWORKS.into_iter().filter(on).collect()
+}
+
+/// Opens a checkout, or answers the one that this reference opened before.
+pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
+    let networks = networks(app);
+    if !networks.contains(&new.network) {
+        let pairs = networks.into_iter().map(|network| (CURRENCY, network)).collect();
+        return Err(Refusal::UnsupportedPair(pairs).into());
+    }
+    let draft = Draft {
+        id: app.new_invoice_id(),
+        now: app.now(),
+        seed: app.vault.amount_seed(),
+        xpub: app.settings.settlement.xpub(new.network.kind()).clone(),
+        on_hold: app.buying_on_hold.load(Ordering::Relaxed),
+        origin: app.vault.codes.client(&client::counted(new.client)),
+        new,
+    };
+    let account = draft.new.buyer.account;
+    match app.store.write_together(account.0, draft).await? {
+        Some(opened) => {
+            app.expected.send_modify(|count| *count += 1);
+            counter!("simgate_checkouts_total").increment(u64::from(!opened.replayed));
+            Ok(opened)
+        }
+        None => {
+            counter!("simgate_checkout_amounts_exhausted_total").increment(1);
+            tracing::error!("every address for checkouts is out of amounts: is a scanner standing still?");
+            Err(Refusal::Overloaded.into())
+        }
+    }
+}
+
+/// An address of the house, for payments that are not known by their amount.
+pub async fn house_address(app: &App, kind: AddressKind) -> Result<String> {
+    let (xpub, now) = (app.settings.settlement.xpub(kind).clone(), app.now());
+    let known = xpub.clone();
+    let found = app.store.read(move |tx| reserve::watched_address(tx, &known, now)).await?;
+    match found {
+        Some(address) => Ok(address),
+        None => app.store.write(0, move |tx| reserve::serving_address(tx, &xpub, 1, now)).await,
+    }
+}
+
+struct Draft {
+    new: NewCheckout,
+    id: InvoiceId,
+    now: Time,
+    seed: u64,
+    xpub: Xpub,
+    on_hold: bool,
+    origin: String,
+}
+
+impl Work for Draft {
+    /// `None` when no address has an amount left.
+    type Answer = Option<Opened>;
+    const SHARES: bool = true;
+
+    fn run(&self, tx: &mut Tx) -> Result<Option<Opened>> {
+        self.open(tx)
+    }
+
+    fn run_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Option<Opened>>>> {
+        open_together(tx, group)
+    }
+}
+
+impl Draft {
+    fn account(&self) -> AccountNo {
+        self.new.buyer.account
+    }
+
+    fn asks(&self) -> Asked<'_> {
+        Asked {
+            account: self.account(),
+            reference: self.new.reference.as_deref(),
+            package_code: &self.new.package_code,
+            price_list: &self.new.buyer.price_list,
+        }
+    }
+
+    fn counts(&self) -> Counted<'_> {
+        Counted { account: self.account(), origin: &self.origin, since: self.now.plus_days(-1) }
+    }
+
+    fn open(&self, tx: &mut Tx) -> Result<Option<Opened>> {
+        if tx.is_rerun()
+            && let Some(checkout) = checkouts::by_id(tx, &self.id)?
+        {
+            return Ok(Some(Opened { checkout, replayed: false }));
+        }
+        // Two checkouts at once must not both slip below a limit.
+        wallet::lock(tx, self.account())?;
+        let look = offers::look(tx, &self.asks())?;
+        match &look.claimed_by {
+            Some(Claimant::Checkout(id)) => return self.replay(tx, id).map(Some),
+            Some(Claimant::Order(_)) => return Err(Refusal::IdempotencyConflict.into()),
+            None => {}
+        }
+        let unpaid = checkouts::unpaid(tx, &self.counts())?;
+        let buyer = &self.new.buyer;
+        let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
+        let offer = self.accept(&look, unpaid, limit.as_ref())?;
+        let Some(place) = reserve::amounts(tx, &[self.wants(offer)], self.now)?.pop().flatten() else {
+            return Ok(None);
+        };
+        let mut checkout = self.checkout(offer, place);
+        checkout.seq = checkouts::insert(tx, &self.as_new(&checkout))?;
+        Ok(Some(Opened { checkout, replayed: false }))
+    }
+
+    /// The checkout that this reference opened, if this is the same request.
+    fn replay(&self, tx: &mut Tx, id: &InvoiceId) -> Result<Opened> {
+        let checkout =
+            checkouts::by_id(tx, id)?.ok_or_else(|| Error::fault("a claim without its checkout"))?;
+        let new = &self.new;
+        let same = checkout.package_code == new.package_code
+            && checkout.network == new.network
+            && checkout.customer_email == new.customer_email;
+        if same { Ok(Opened { checkout, replayed: true }) } else { Err(Refusal::IdempotencyConflict.into()) }
+    }
+
+    /// The plan, if this account can buy it like this now.
+    fn accept<'a>(
+        &self,
+        look: &'a Look,
+        unpaid: Unpaid,
+        limit: Option<&DailyLimit>,
+    ) -> Result<&'a Offer, Refusal> {
+        if look.suspended {
+            return Err(Refusal::AccountSuspended);
+        }
+        if self.on_hold {
+            return Err(Refusal::BuyingOnHold);
+        }
+        let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
+        match offer.plan_type {
+            PlanType::Topup => return Err(Refusal::WrongPlanType),
+            PlanType::Base => {}
+        }
+        if let Some(limit) = limit
+            && limit.spent_on(self.now.day()).plus(offer.price) > limit.limit
+        {
+            return Err(Refusal::DailyLimit { limit: limit.limit });
+        }
+        if unpaid.open >= MOST_OPEN {
+            return Err(Refusal::TooManyCheckouts { retry_after_secs: OPEN_MINUTES.unsigned_abs() * 60 });
+        }
+        if unpaid.of_account >= MOST_UNPAID || unpaid.from_origin >= MOST_UNPAID_FROM {
+            return Err(Refusal::TooManyCheckouts { retry_after_secs: RETRY_UNPAID_SECS });
+        }
+        Ok(offer)
+    }
+
+    fn wants<'a>(&'a self, offer: &Offer) -> Wanted<'a> {
+        Wanted { network: self.new.network, price: offer.price, seed: self.seed, xpub: &self.xpub }
+    }
+
+    fn as_new<'a>(&'a self, checkout: &'a Checkout) -> New<'a> {
+        New { checkout, reference: self.new.reference.as_deref(), origin: &self.origin }
+    }
+
+    /// Its number is taken when it is stored.
+    fn checkout(&self, offer: &Offer, place: Place) -> Checkout {
+        let expires_at = self.now.plus_millis(OPEN_MINUTES * MINUTE_MS);
+        Checkout {
+            id: self.id.clone(),
+            account: self.account(),
+            token: self.new.buyer.key_id.clone(),
+            seq: 0,
+            package_code: self.new.package_code.clone(),
+            plan_name: offer.name.clone(),
+            family: offer.family.clone(),
+            data_mb: offer.data_mb,
+            duration_days: offer.duration_days,
+            supplier: offer.supplier.clone(),
+            cost: offer.cost,
+            list_price: offer.price,
+            amount: place.amount,
+            network: self.new.network,
+            address: place.address,
+            customer_email: self.new.customer_email.clone(),
+            status: CheckoutStatus::Open,
+            order: None,
+            created_at: self.now,
+            expires_at,
+            late_until: expires_at.plus_millis(LATE_HOURS * 60 * MINUTE_MS),
+            updated_at: self.now,
+        }
+    }
+}
+
+/// Opens those of a group that nothing speaks against. What is refused or replayed is left to `Draft::open`.
+fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Option<Opened>>>> {
+    // Of two with one reference the second must see what became of the first.
+    let mut references = HashSet::new();
+    let first = |draft: &&Draft| match &draft.new.reference {
+        Some(reference) => references.insert((draft.account(), reference.clone())),
+        None => true,
+    };
+    let drafts: Vec<&Draft> = group.iter().copied().filter(first).collect();
+    let accounts: Vec<AccountNo> = drafts.iter().map(|draft| draft.account()).collect();
+    wallet::lock_all(tx, &accounts)?;
+    let asked: Vec<Asked> = drafts.iter().map(|draft| draft.asks()).collect();
+    let looks = offers::look_all(tx, &asked)?;
+    let counted: Vec<Counted> = drafts.iter().map(|draft| draft.counts()).collect();
+    let unpaid = checkouts::unpaid_all(tx, &counted)?;
+    let keys: Vec<&str> = drafts.iter().map(|draft| draft.new.buyer.key_id.as_str()).collect();
+    let limits = offers::daily_limits(tx, &keys)?;
+    let mut accepted: Vec<(&Draft, &Offer)> = Vec::with_capacity(drafts.len());
+    for ((draft, look), mut unpaid) in drafts.into_iter().zip(&looks).zip(unpaid) {
+        // Those that go before it in this group count too.
+        for (other, _) in &accepted {
+            let (mine, from_here) = (other.account() == draft.account(), other.origin == draft.origin);
+            unpaid.open += i64::from(mine);
+            unpaid.of_account += i64::from(mine);
+            unpaid.from_origin += i64::from(from_here);
+        }
+        let limit = limits.get(&draft.new.buyer.key_id);
+        if let (None, Ok(offer)) = (&look.claimed_by, draft.accept(look, unpaid, limit)) {
+            accepted.push((draft, offer));
+        }
+    }
+    let wanted: Vec<Wanted> = accepted.iter().map(|(draft, offer)| draft.wants(offer)).collect();
+    let Some(now) = accepted.first().map(|(draft, _)| draft.now) else {
+        return Ok(group.iter().map(|_| None).collect());
+    };
+    let places = reserve::amounts(tx, &wanted, now)?;
+    let opened: Vec<(&Draft, Checkout)> = accepted
+        .iter()
+        .zip(places)
+        .filter_map(|((draft, offer), place)| Some((*draft, draft.checkout(offer, place?))))
+        .collect();
+    let new: Vec<New> = opened.iter().map(|(draft, checkout)| draft.as_new(checkout)).collect();
+    let numbers = if new.is_empty() { HashMap::new() } else { checkouts::insert_all(tx, &new)? };
+    let mut answers: HashMap<InvoiceId, Opened> = HashMap::with_capacity(opened.len());
+    for (_, mut checkout) in opened {
+        checkout.seq = *numbers.get(&checkout.id).ok_or_else(|| Error::fault("a checkout was not stored"))?;
+        answers.insert(checkout.id.clone(), Opened { checkout, replayed: false });
+    }
+    Ok(group.iter().map(|draft| answers.remove(&draft.id).map(Some)).collect())
+}

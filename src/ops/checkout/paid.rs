@@ -1,0 +1,257 @@
+//! What the payment of a checkout becomes: held money and an order in one write, or, when the plan cannot be delivered
+//! for it any more or the checkout was paid before, money in the owner's wallet. The order then goes the way of
+//! every other (`deliver.rs`); the payment never rests in the spendable wallet meanwhile.
+
+use std::sync::atomic::Ordering;
+
+use crate::app::App;
+use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::ids::{InvoiceId, OrderId};
+use crate::domain::ledger::Entry;
+use crate::domain::money::Usd;
+use crate::domain::order::{Order, OrderStatus};
+use crate::domain::plan::RETAIL_PRICE_LIST;
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::domain::transfer::{Transfer, TransferId, TransferState};
+use crate::error::{Error, Result};
+use crate::ops::mail::{self, Letter, News, Slip};
+use crate::ops::operator::deed;
+use crate::ops::{deliver, orders};
+use crate::store::ledger::{self, Note};
+use crate::store::offers::{self, Asked};
+use crate::store::tx::Tx;
+use crate::store::{audit, authorizations, checkouts, orders as rows, transfers, users, wallet};
+
+/// Whether an invoice is a checkout and not a deposit.
+pub async fn is_checkout(app: &App, id: &InvoiceId) -> Result<bool> {
+    let id = id.clone();
+    Ok(app.store.read(move |tx| checkouts::by_id(tx, &id)).await?.is_some())
+}
+
+/// What is made up before a write that turns a payment into an order.
+#[derive(Clone)]
+struct Draft {
+    order: OrderId,
+    ask_until: Time,
+    now: Time,
+    slip: Slip,
+}
+
+impl Draft {
+    fn new(app: &App) -> Draft {
+        let now = app.now();
+        let ask_until = orders::ask_until(app, now);
+        Draft { order: app.new_order_id(), ask_until, now, slip: mail::slip(app) }
+    }
+
+    /// Charged is what was paid for this plan; the rest of its list price is the discount.
+    fn order(&self, checkout: &Checkout, charged: Usd, cost: Usd) -> Order {
+        Order {
+            id: self.order.clone(),
+            account: checkout.account,
+            seq: Some(checkout.seq),
+            esim_order: None,
+            reference: None,
+            package_code: checkout.package_code.clone(),
+            plan_name: checkout.plan_name.clone(),
+            family: checkout.family.clone(),
+            data_mb: checkout.data_mb,
+            duration_days: checkout.duration_days,
+            price: charged,
+            spot: checkout.list_price.minus(charged),
+            customer_email: checkout.customer_email.clone(),
+            cost,
+            supplier: checkout.supplier.clone(),
+            key_id: checkout.token.clone(),
+            status: OrderStatus::Provisioning,
+            ask_until: self.ask_until,
+            created_at: self.now,
+            updated_at: self.now,
+            failure: None,
+            esim: None,
+        }
+    }
+}
+
+enum Settled {
+    /// Held, and the order begun.
+    Begun(Box<Order>),
+    /// In the owner's wallet: paid twice, or too late.
+    ToWallet,
+    NotWaiting,
+}
+
+/// The payment of a checkout is final in this block. Answers what became of it; `None` when it does not wait for
+/// that any more, or has to wait longer.
+pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<Option<TransferState>> {
+    if app.buying_on_hold.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let Some(owner) = payment.account else { return Err(Error::fault("a checkout's payment has an owner")) };
+    let (draft, dust) = (Draft::new(app), app.settings.settlement.dust);
+    let (id, hash) = (payment.id.clone(), block_hash.to_string());
+    let write = move |tx: &mut Tx| {
+        if tx.is_rerun()
+            && let Some(order) = rows::by_id(tx, &draft.order)?
+        {
+            return Ok(Settled::Begun(Box::new(order)));
+        }
+        wallet::lock(tx, owner)?;
+        let Some((payment, invoice)) = transfers::lock_open(tx, &id, &hash)? else {
+            return Ok(Settled::NotWaiting);
+        };
+        let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
+        if checkout.status.is_unpaid()
+            && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
+        {
+            let order = draft.order(&checkout, payment.amount, cost);
+            transfers::hold(tx, &payment, draft.now)?;
+            authorizations::settle(tx, &payment, draft.now)?;
+            begin(tx, &checkout, &order, &Entry::paid(&order.id, &payment))?;
+            if is_late(&checkout, &payment) {
+                tell(tx, &draft.slip, &checkout, News::LateDelivery, payment.amount)?;
+            }
+            return Ok(Settled::Begun(Box::new(order)));
+        }
+        transfers::credit(tx, &id, &hash, dust, draft.now)?;
+        authorizations::settle(tx, &payment, draft.now)?;
+        let refunded = checkouts::end(tx, &invoice, CheckoutStatus::Refunded, None, draft.now)?;
+        // One that had counted, vanished and came back is no news.
+        if payment.round == 0 {
+            let news = if refunded { News::TooLate } else { News::PaidAgain };
+            tell(tx, &draft.slip, &checkout, news, payment.amount)?;
+        }
+        Ok(Settled::ToWallet)
+    };
+    let settled = app.store.finish(owner.0, write).await?;
+    mail::wake(app);
+    Ok(match settled {
+        Settled::Begun(order) => {
+            app.tasks.spawn(deliver::finish(app.clone(), *order));
+            Some(TransferState::Held)
+        }
+        Settled::ToWallet => Some(TransferState::Credited),
+        Settled::NotWaiting => None,
+    })
+}
+
+fn is_late(checkout: &Checkout, payment: &Transfer) -> bool {
+    payment.block.as_ref().is_none_or(|block| block.time >= checkout.expires_at)
+}
+
+/// The cost at which the plan is delivered for this payment. In time it always is; late only while it is sold and
+/// costs us no more than what was paid.
+fn deliverable_at(tx: &mut Tx, checkout: &Checkout, payment: &Transfer) -> Result<Option<Usd>> {
+    let in_time = !is_late(checkout, payment);
+    Ok(match cost_now(tx, checkout)? {
+        Some(cost) if in_time || cost <= payment.amount => Some(cost),
+        None if in_time => Some(checkout.cost),
+        Some(_) | None => None,
+    })
+}
+
+/// What the plan costs us now, while it is on sale.
+fn cost_now(tx: &mut Tx, checkout: &Checkout) -> Result<Option<Usd>> {
+    let asked = Asked {
+        account: checkout.account,
+        reference: None,
+        package_code: &checkout.package_code,
+        price_list: RETAIL_PRICE_LIST,
+    };
+    Ok(offers::look(tx, &asked)?.plan.map(|offer| offer.cost))
+}
+
+/// The order exists, and counts as spent by the token that asked for it. Called under the wallet's lock.
+fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Result<()> {
+    rows::begin_paid(tx, order, entry)?;
+    let day = order.created_at.day();
+    if let Some(limit) = offers::daily_limit(tx, &checkout.token)? {
+        offers::spend_limit(tx, &checkout.token, limit.spent_on(day).plus(order.price), day)?;
+    }
+    checkouts::end(tx, &checkout.id, CheckoutStatus::Paid, Some(&order.id), order.created_at).map(drop)
+}
+
+/// Mails the owner of a checkout what became of a payment.
+pub(in crate::ops) fn tell(
+    tx: &mut Tx,
+    slip: &Slip,
+    checkout: &Checkout,
+    news: News,
+    amount: Usd,
+) -> Result<()> {
+    let letter = Letter::Checkout {
+        news,
+        order_ref: checkout.order_ref(),
+        plan_name: checkout.plan_name.clone(),
+        amount: amount.to_string(),
+    };
+    match users::email(tx, checkout.account)? {
+        Some(email) => mail::queue(tx, slip, &email, &letter, None),
+        None => Ok(()),
+    }
+}
+
+/// What the operator's assignment of a transfer to a checkout came to.
+pub struct Assigned {
+    pub transfer: Transfer,
+    pub order: Order,
+    /// What was paid beyond the price, and is in the wallet.
+    pub surplus: Usd,
+}
+
+/// The operator says that an unmatched transfer was meant for this checkout: it pays for the order, as far as it is
+/// needed, and the rest goes to the wallet. Less than was asked for is taken as long as it covers our cost.
+pub async fn assign(
+    app: &App,
+    actor: &str,
+    id: &TransferId,
+    invoice: &InvoiceId,
+    reason: Option<&str>,
+) -> Result<Assigned> {
+    let (draft, wanted) = (Draft::new(app), invoice.clone());
+    let found = app.store.read(move |tx| checkouts::by_id(tx, &wanted)).await?;
+    let checkout = found.ok_or(Refusal::InvoiceNotFound)?;
+    let what = format!("for {}", checkout.order_ref());
+    let text = reason.map_or(what.clone(), |reason| format!("{what}: {reason}"));
+    let deed = deed(app, actor, "transfers assign", format!("{id} {text}"));
+    let (id, actor, lane) = (id.clone(), actor.to_string(), checkout.account.0);
+    let write = move |tx: &mut Tx| {
+        let known = || Error::fault("an assigned transfer lost its order");
+        if tx.is_rerun() && audit::exists(tx, &deed.id)? {
+            let transfer = transfers::by_id(tx, &id)?.ok_or_else(known)?;
+            let order = rows::by_id(tx, &draft.order)?.ok_or_else(known)?;
+            let surplus = transfer.amount.minus(order.price);
+            return Ok(Assigned { transfer, order, surplus });
+        }
+        wallet::lock(tx, checkout.account)?;
+        let transfer = transfers::lock_unmatched(tx, &id)?.ok_or(Refusal::TransferNotUnmatched)?;
+        let checkout = checkouts::lock(tx, &checkout.id)?.ok_or(Refusal::InvoiceNotFound)?;
+        if !checkout.status.is_unpaid() {
+            return Err(Refusal::CheckoutEnded.into());
+        }
+        let charged = transfer.amount.min(checkout.amount);
+        let cost = cost_now(tx, &checkout)?.unwrap_or(checkout.cost);
+        if charged < cost {
+            return Err(Refusal::BelowCost { cost }.into());
+        }
+        let order = draft.order(&checkout, charged, cost);
+        let surplus = transfer.amount.minus(charged);
+        let ended = transfers::assign(tx, &transfer, &checkout, draft.now)?;
+        begin(tx, &checkout, &order, &Entry::paid_by_assignment(&order.id, &transfer, charged))?;
+        if surplus.is_positive() {
+            let entry = Entry::assigned(&transfer, checkout.account, surplus);
+            let note = Note { actor: Some(&actor), text: Some(&text) };
+            ledger::post(tx, &entry, draft.now, note, false)?;
+        }
+        tell(tx, &draft.slip, &checkout, News::Assigned, transfer.amount)?;
+        audit::record(tx, &deed)?;
+        Ok(Assigned { transfer: ended, order, surplus })
+    };
+    let mut assigned = app.store.write(lane, write).await?;
+    mail::wake(app);
+    // A command has nothing else to do, and would be gone before a task of its own.
+    deliver::finish(app.clone(), assigned.order.clone()).await;
+    assigned.order = orders::find(app, assigned.order.account, &assigned.order.id).await?;
+    Ok(assigned)
+}

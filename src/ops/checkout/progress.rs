@@ -1,0 +1,103 @@
+//! How a checkout stands, for whoever holds its id.
+
+use crate::app::App;
+use crate::domain::checkout::{Checkout, Sighted, Stage};
+use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::money::Usd;
+use crate::domain::order::{Order, OrderStatus};
+use crate::domain::refusal::Refusal;
+use crate::domain::transfer::{Transfer, TransferState};
+use crate::error::Result;
+use crate::ops::settle;
+use crate::store::tx::Tx;
+use crate::store::{authorizations, checkouts, cursors, orders, transfers};
+
+/// What a checkout has come to.
+pub struct Progress {
+    pub checkout: Checkout,
+    pub order: Option<Order>,
+    /// What was paid for it, in the order in which it was seen.
+    pub payments: Vec<Payment>,
+    pub required_confirmations: i64,
+    pub stage: Stage,
+    /// A payer's signature for it is on its way to the chain, or was: nobody should pay again.
+    pub signed: bool,
+}
+
+pub struct Payment {
+    pub transfer: Transfer,
+    pub confirmations: i64,
+}
+
+impl Progress {
+    /// The transfer that pays for it: the one that did, or else the first that is on the chain.
+    pub fn payment(&self) -> Option<&Payment> {
+        let used = |payment: &&Payment| {
+            matches!(payment.transfer.state, TransferState::Held | TransferState::Assigned)
+        };
+        let on_chain = |payment: &&Payment| payment.transfer.block.is_some();
+        self.payments.iter().find(used).or_else(|| self.payments.iter().find(on_chain))
+    }
+
+    pub fn confirmations(&self) -> i64 {
+        self.payment().map_or(0, |payment| payment.confirmations)
+    }
+
+    /// What went to the wallet because the plan was not delivered, or was given back.
+    pub fn refunded(&self) -> Option<Usd> {
+        match (&self.order, self.stage) {
+            (Some(order), Stage::Failed) => Some(order.price),
+            (None, Stage::Failed) => self.payment().map(|payment| payment.transfer.amount),
+            _ => None,
+        }
+    }
+}
+
+/// For whoever holds the id; `owner`, if given, must own it.
+pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result<Progress> {
+    let id = id.clone();
+    let read = move |tx: &mut Tx| {
+        let Some(checkout) = checkouts::by_id(tx, &id)? else { return Ok(None) };
+        let order = match &checkout.order {
+            Some(order) => orders::by_id(tx, order)?,
+            None => None,
+        };
+        let mut payments = Vec::new();
+        for transfer in transfers::of_invoice(tx, &id)? {
+            let head = cursors::get(tx, transfer.id.network)?.map_or(0, |cursor| cursor.head);
+            payments.push(Payment { confirmations: transfer.confirmations(head), transfer });
+        }
+        let signed = authorizations::live(tx, &id)?.is_some();
+        Ok(Some((checkout, order, payments, signed)))
+    };
+    // One moment: the state of a checkout must not be older than the payments that it shows.
+    let found = app.store.snapshot(read).await?;
+    let (checkout, order, payments, signed) = found
+        .filter(|(checkout, ..)| owner.is_none_or(|owner| owner == checkout.account))
+        .ok_or(Refusal::InvoiceNotFound)?;
+    let stage = Stage::PendingPayment;
+    let mut progress = Progress { checkout, order, payments, required_confirmations: 0, stage, signed };
+    // A signature may have paid on another network than the one that was asked for.
+    let paying = progress.payment().map(|payment| &payment.transfer);
+    let network = paying.map_or(progress.checkout.network, |transfer| transfer.id.network);
+    let terms = app.settings.settlement.networks.get(&network);
+    let required_confirmations = match (terms, paying) {
+        (Some(terms), Some(transfer)) => settle::confirmations(app, terms, transfer),
+        (Some(terms), None) => terms.confirmations,
+        (None, _) => network.confirmations(),
+    };
+    progress.required_confirmations = required_confirmations;
+    let sighted = match progress.confirmations() {
+        0 => Sighted::No,
+        // Large amounts also wait until the chain calls their block final.
+        deep if deep >= required_confirmations
+            && terms.is_some_and(|terms| progress.checkout.amount < terms.final_from) =>
+        {
+            Sighted::Deep
+        }
+        _ => Sighted::Seen,
+    };
+    let order_status: Option<OrderStatus> = progress.order.as_ref().map(|order| order.status);
+    progress.stage = progress.checkout.stage(sighted, order_status);
+    Ok(progress)
+}

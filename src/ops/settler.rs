@@ -1,0 +1,308 @@
+//! Bringing claimed authorizations onto the chain, and saying what became of them. One instance settles a network at
+//! a time, under a fence number; what it does is written down before it is done, so another can go on from there.
+//! Money is booked by `settle.rs`, as for every transfer; here an authorization only dies, and only when it is sure
+//! that it will never move anything. `settler/local.rs` sends transactions, `settler/remote.rs` asks a facilitator.
+
+mod local;
+mod remote;
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicUsize;
+
+use alloy_primitives::hex;
+use metrics::counter;
+
+use super::scan::{Halt, Pace, lane};
+use super::settle;
+use crate::app::App;
+use crate::chain::evm::Called;
+use crate::chain::{Chain, Tip, Witness, address};
+use crate::domain::authorization::{Authorization, AuthorizationState, Reason};
+use crate::domain::ids::secret_text;
+use crate::domain::network::{AddressKind, Network};
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::store::settlements::{self, Turn};
+use crate::store::tx::Tx;
+use crate::store::{authorizations, cursors, transfers};
+use crate::vault;
+use crate::x402::authorization::{Permission, Seal, state_call};
+use crate::x402::settler::{CURRENCY, Post, Settler, Unfit, Way};
+
+/// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
+const TURN_MS: i64 = 6_000;
+const RENEW_MS: i64 = 2_000;
+/// Whether payments can be settled is checked this often, and sooner while they cannot.
+const CHECK_MS: i64 = 60_000;
+const RECHECK_MS: i64 = 5_000;
+/// An authorization that ends sooner than this would not get into a block in time.
+pub const MARGIN_MS: i64 = 6_000;
+/// So many are looked at in a round.
+const AT_ONCE: i64 = 64;
+/// How long one that nothing can be done about is left alone.
+const REST_MS: i64 = 1_000;
+
+/// One network's settler. What it keeps in memory only saves work.
+pub struct Settling {
+    network: Network,
+    holder: String,
+    turn: Option<Turn>,
+    held_until: Time,
+    checked_at: Option<Time>,
+    trouble: Option<String>,
+    /// When transactions that cannot offer more were last sent again.
+    nudged_at: Time,
+}
+
+/// What a round works with.
+struct Round<'a> {
+    app: &'a App,
+    post: &'a Post,
+    turn: &'a Turn,
+    tip: Tip,
+    now: Time,
+    /// Whether to send transactions again that offer all that we allow.
+    nudge: bool,
+    /// How many transactions wait for a block.
+    in_flight: AtomicUsize,
+}
+
+impl Settling {
+    pub fn new(network: Network) -> Settling {
+        Settling {
+            network,
+            holder: secret_text("", [vault::random(), vault::random()]),
+            turn: None,
+            held_until: Time::from_micros(0),
+            checked_at: None,
+            trouble: None,
+            nudged_at: Time::from_micros(0),
+        }
+    }
+
+    /// Sends what was claimed and looks after what was sent.
+    pub async fn round(&mut self, app: &App) -> Result<Pace, Halt> {
+        let Some((settler, post)) = post(app, self.network) else { return Ok(Pace::Easy) };
+        self.check(app, settler, post).await;
+        let Some(turn) = self.take_turn(app, post).await? else { return Ok(Pace::Easy) };
+        let (network, now) = (self.network, app.now());
+        let due = app.store.read(move |tx| authorizations::due(tx, network, now, AT_ONCE)).await?;
+        let sender = turn.sender.clone();
+        let pending = app.store.read(move |tx| settlements::pending(tx, network, &sender)).await?;
+        if due.is_empty() && pending.is_empty() {
+            return Ok(Pace::Easy);
+        }
+        let nudge = self.nudged_at.plus_millis(local::STALL_MS) < now;
+        if nudge {
+            self.nudged_at = now;
+        }
+        let tip = post.chain.tip().await?;
+        let round = Round { app, post, turn: &turn, tip, now, nudge, in_flight: AtomicUsize::new(0) };
+        let under_way = match post.gas.as_ref() {
+            Some(gas) => round.follow(gas, &pending).await?,
+            None => HashSet::new(),
+        };
+        for authorization in &due {
+            match authorization.state {
+                AuthorizationState::Claimed => round.send(settler, authorization).await?,
+                AuthorizationState::Sent => {
+                    round.watch(settler, authorization, under_way.contains(&authorization.id)).await?;
+                }
+                AuthorizationState::Settled | AuthorizationState::Dead => {}
+            }
+        }
+        Ok(Pace::Brisk)
+    }
+
+    /// Lets another instance go on at once.
+    pub async fn give_up_turn(&self, app: &App) -> Result<()> {
+        let holder = self.holder.clone();
+        app.store.finish(lane(self.network), move |tx| settlements::release(tx, &holder)).await
+    }
+
+    /// Decides what is offered. Every instance does, whoever has the turn: every one of them hands out offers.
+    async fn check(&mut self, app: &App, settler: &Settler, post: &Post) {
+        let now = app.now();
+        let every = if post.domain().is_some() { CHECK_MS } else { RECHECK_MS };
+        if self.checked_at.is_some_and(|at| now < at.plus_millis(every)) {
+            return;
+        }
+        self.checked_at = Some(now);
+        let network = self.network.as_str();
+        let found = match settler.way.check(post).await {
+            Ok(_) => None,
+            Err(Unfit::Wrong(why)) => Some(why),
+            Err(Unfit::Unknown(trouble)) => Some(trouble.to_string()),
+        };
+        // Once for each change: a line for every try would bury everything else.
+        match (&self.trouble, &found) {
+            (Some(_), None) => tracing::info!(network, "payments by signature can be settled again"),
+            (before, Some(why)) if before.as_ref() != Some(why) => {
+                tracing::warn!(network, why, "payments by signature cannot be settled");
+            }
+            _ => {}
+        }
+        self.trouble = found;
+    }
+
+    async fn take_turn(&mut self, app: &App, post: &Post) -> Result<Option<Turn>> {
+        let now = app.now();
+        if self.turn.is_some() && now.plus_millis(TURN_MS - RENEW_MS) < self.held_until {
+            return Ok(self.turn.clone());
+        }
+        let (network, until) = (self.network, now.plus_millis(TURN_MS));
+        let sender = post.gas.as_ref().map_or("remote", |gas| &gas.key.address).to_string();
+        let holder = self.holder.clone();
+        let write = move |tx: &mut Tx| settlements::take(tx, network, &sender, &holder, now, until);
+        let turn = app.store.finish(lane(network), write).await?;
+        if turn != self.turn {
+            // Whoever had it before may have died between writing a transaction down and sending it.
+            self.nudged_at = Time::from_micros(0);
+        }
+        (self.turn, self.held_until) = (turn.clone(), until);
+        Ok(turn)
+    }
+}
+
+fn post(app: &App, network: Network) -> Option<(&Settler, &Post)> {
+    let settler = app.settler.as_ref()?;
+    Some((settler, settler.posts.get(&network)?))
+}
+
+/// What the payer signed.
+pub(super) fn permission(authorization: &Authorization) -> Result<(Permission, Seal)> {
+    let read = || {
+        let bytes = |text: &str| address::bytes(AddressKind::Evm, text);
+        let seconds = |time: Time| u64::try_from(time.micros() / 1_000_000).ok();
+        let mut nonce = [0; 32];
+        hex::decode_to_slice(&authorization.id.nonce, &mut nonce).ok()?;
+        let permission = Permission {
+            from: bytes(&authorization.id.payer)?,
+            to: bytes(&authorization.pay_to)?,
+            value: u64::try_from(authorization.amount.micros()).ok()?,
+            valid_after: seconds(authorization.valid_after)?,
+            valid_before: seconds(authorization.valid_before)?,
+            nonce,
+        };
+        Some((permission, Seal::parse(&authorization.signature).ok()?))
+    };
+    read().ok_or_else(|| Error::fault("a stored authorization cannot be read"))
+}
+
+/// What a token says when it refuses, as payers know it.
+pub(super) fn reason_of(revert: &str) -> Reason {
+    let said = revert.to_lowercase();
+    let words = [
+        ("expired", Reason::ValidBefore),
+        ("not yet valid", Reason::ValidAfter),
+        ("used or canceled", Reason::Used),
+        ("exceeds balance", Reason::Funds),
+        ("invalid signature", Reason::Signature),
+    ];
+    words.into_iter().find(|(word, _)| said.contains(word)).map_or(Reason::Transaction, |(_, reason)| reason)
+}
+
+impl Round<'_> {
+    /// Nothing has left us so far: it is sent, or given up while that is harmless.
+    async fn send(&self, settler: &Settler, authorization: &Authorization) -> Result<(), Halt> {
+        if authorization.valid_before < self.now.plus_millis(MARGIN_MS) {
+            return Ok(self.bury(authorization, Reason::ValidBefore).await?);
+        }
+        match &settler.way {
+            Way::Local => self.send_transaction(authorization).await,
+            Way::Remote(_) => self.ask_facilitator(authorization).await,
+        }
+    }
+
+    /// It may be with others: only the chain tells what became of it.
+    async fn watch(
+        &self,
+        settler: &Settler,
+        authorization: &Authorization,
+        under_way: bool,
+    ) -> Result<(), Halt> {
+        if authorization.valid_before < self.now {
+            return self.bury_if_over(authorization).await;
+        }
+        let in_time = self.now.plus_millis(MARGIN_MS) < authorization.valid_before;
+        match &settler.way {
+            Way::Local if !under_way && in_time => self.send_transaction(authorization).await,
+            Way::Remote(_) if in_time => self.ask_facilitator(authorization).await,
+            Way::Local | Way::Remote(_) => Ok(self.rest(authorization, REST_MS).await?),
+        }
+    }
+
+    /// Its time has passed in a block that stays: if it was not used by then, no later block can use it.
+    async fn bury_if_over(&self, authorization: &Authorization) -> Result<(), Halt> {
+        let last = self.post.chain.block(self.tip.finalized).await?;
+        let over = last.is_some_and(|block| block.time > authorization.valid_before);
+        if over && !self.is_used(authorization).await? {
+            return Ok(self.bury(authorization, Reason::ValidBefore).await?);
+        }
+        if over && self.is_revoked(authorization).await? {
+            return Ok(self.bury(authorization, Reason::Used).await?);
+        }
+        Ok(self.rest(authorization, REST_MS).await?)
+    }
+
+    /// Whether the token has seen its nonce, in the newest block that two nodes have.
+    async fn is_used(&self, authorization: &Authorization) -> Result<bool, Halt> {
+        let (permission, _) = permission(authorization)?;
+        let call = state_call(&permission.from, &permission.nonce);
+        let chain = &self.post.chain;
+        let head = Some(self.tip.head.number);
+        match chain.call(CURRENCY, &call, None, head, Witness::Second).await? {
+            Called::Returned(word) => Ok(word.iter().any(|byte| *byte != 0)),
+            Called::Reverted(why) => {
+                Err(Error::fault(format!("a token does not tell its nonces: {why}")).into())
+            }
+        }
+    }
+
+    /// Used, but nothing came of it: its payer made it worthless. Sure only when every block was searched in which
+    /// it could have moved something.
+    async fn is_revoked(&self, authorization: &Authorization) -> Result<bool> {
+        let (network, last) = (self.turn.network, self.tip.finalized);
+        let authorization = authorization.clone();
+        let read = move |tx: &mut Tx| {
+            let searched = cursors::get(tx, network)?.is_some_and(|cursor| cursor.scanned >= last);
+            Ok(searched && !transfers::came_by(tx, &authorization)?)
+        };
+        self.app.store.read(read).await
+    }
+
+    async fn bury(&self, authorization: &Authorization, reason: Reason) -> Result<()> {
+        let (id, from, now) = (authorization.id.clone(), authorization.state, self.now);
+        let write = move |tx: &mut Tx| {
+            authorizations::advance(tx, &id, from, AuthorizationState::Dead, Some(reason), now)
+        };
+        if self.app.store.finish(authorization.account.0, write).await? {
+            let (network, reason) = (self.turn.network.as_str(), reason.as_str());
+            counter!("simgate_authorizations_total", "network" => network, "outcome" => "dead").increment(1);
+            tracing::info!(
+                network,
+                invoice_state = from.as_str(),
+                reason,
+                "a payment by signature came to nothing"
+            );
+        }
+        Ok(())
+    }
+
+    async fn rest(&self, authorization: &Authorization, millis: i64) -> Result<()> {
+        let (id, until) = (authorization.id.clone(), self.now.plus_millis(millis));
+        self.app.store.finish(authorization.account.0, move |tx| authorizations::rest(tx, &id, until)).await
+    }
+}
+
+/// A transaction is in a block: its transfers are written down, and booked if that is deep enough for them.
+async fn arrived(app: &App, post: &Post, hash: &str, tip: &Tip) -> Result<(), Halt> {
+    let chain: &dyn Chain = &*post.chain;
+    let Some(mined) = chain.transaction(hash, Witness::Any).await? else { return Ok(()) };
+    settle::note(app, &mined.transfers).await?;
+    let (network, hash) = (post.network, hash.to_string());
+    for transfer in app.store.read(move |tx| transfers::of_transaction(tx, network, &hash)).await? {
+        settle::credit_if_final(app, chain, &transfer, tip).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Payment by signature: what a checkout asks for, and whether a payment is what was asked for. It is checked against
+//! the stored checkout alone; what the caller brought back of our offer proves nothing. From a claimed signature to
+//! its transfer leads `settler.rs`, from the transfer to the eSIM `settle.rs`, as for everybody else; `x402/pay.rs`
+//! is what a payer goes through.
+
+mod pay;
+
+use alloy_primitives::hex;
+
+pub use self::pay::{Outcome, Tender, pay};
+use super::checkout;
+use super::settler::MARGIN_MS;
+use crate::app::App;
+use crate::chain::address;
+use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
+use crate::domain::checkout::Checkout;
+use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::money::Usd;
+use crate::domain::network::AddressKind;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::store::checkouts;
+use crate::x402::authorization::Domain;
+use crate::x402::settler::Post;
+use crate::x402::wire::{self, Extra, Payment, PaymentRequired, Requirements, Resource};
+
+/// How long clients let their signatures count.
+const TIMEOUT_SECONDS: u64 = 300;
+/// A signature that counts for longer than this keeps us waiting for too long if it never gets into a block.
+const LONGEST_MS: i64 = 3_600_000;
+
+/// What is to be paid, and for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bill {
+    pub invoice: InvoiceId,
+    pub account: AccountNo,
+    pub order_ref: String,
+    pub pay_to: String,
+    pub amount: Usd,
+}
+
+/// The bill of a checkout.
+async fn bill(app: &App, checkout: &Checkout) -> Result<Bill> {
+    let pay_to = match checkout.network.kind() {
+        AddressKind::Evm => checkout.address.clone(),
+        // A payer who signs is known by the signature, so any address of the house will do.
+        AddressKind::Tron => checkout::house_address(app, AddressKind::Evm).await?,
+    };
+    Ok(Bill {
+        invoice: checkout.id.clone(),
+        account: checkout.account,
+        order_ref: checkout.order_ref(),
+        pay_to,
+        amount: checkout.amount,
+    })
+}
+
+/// The bill that an authorization was claimed for.
+pub(super) async fn bill_of(app: &App, authorization: &Authorization) -> Result<Bill> {
+    let id = authorization.invoice.clone();
+    let found = app.store.read(move |tx| checkouts::by_id(tx, &id)).await?;
+    let checkout = found.ok_or_else(|| Error::fault("an authorization without its checkout"))?;
+    let bill = bill(app, &checkout).await?;
+    Ok(Bill { pay_to: authorization.pay_to.clone(), ..bill })
+}
+
+/// Every way to pay a checkout by signature, the cheapest network first; `None` while there is none.
+pub async fn offer(app: &App, checkout: &Checkout, error: &str) -> Result<Option<PaymentRequired>> {
+    let Some(settler) = app.settler.as_ref() else { return Ok(None) };
+    let bill = bill(app, checkout).await?;
+    let accepts: Vec<Requirements> =
+        settler.open_posts().map(|(post, domain)| requirements(post, &domain, &bill)).collect();
+    if accepts.is_empty() {
+        return Ok(None);
+    }
+    let resource = Resource {
+        url: format!("{}/api/agentic/checkout", app.settings.agent_url),
+        description: format!("eSIM: {}", checkout.plan_name),
+        mime_type: "application/json",
+    };
+    Ok(Some(PaymentRequired { version: wire::VERSION, error: error.into(), resource, accepts }))
+}
+
+/// One way to pay a bill.
+pub fn requirements(post: &Post, domain: &Domain, bill: &Bill) -> Requirements {
+    Requirements {
+        scheme: wire::SCHEME.into(),
+        network: wire::network_id(post.network),
+        asset: post.asset.clone(),
+        amount: bill.amount.micros().to_string(),
+        pay_to: bill.pay_to.clone(),
+        max_timeout_seconds: TIMEOUT_SECONDS,
+        extra: Extra {
+            name: domain.name.clone(),
+            version: domain.version.clone(),
+            payment_flow: "upfront".into(),
+            order_ref: bill.order_ref.clone(),
+        },
+    }
+}
+
+fn payer_of(payment: &Payment) -> String {
+    address::text(AddressKind::Evm, &payment.permission.from)
+}
+
+fn nonce_of(payment: &Payment) -> String {
+    hex::encode_prefixed(payment.permission.nonce)
+}
+
+/// The payment as it is to be claimed, if it pays this bill and can still be settled.
+fn checked(
+    post: &Post,
+    domain: &Domain,
+    bill: &Bill,
+    payment: &Payment,
+    now: Time,
+) -> Result<Authorization, Reason> {
+    let signed = &payment.permission;
+    if payment.seal.signer(&signed.hash(domain)) != Some(signed.from) {
+        return Err(Reason::Signature);
+    }
+    if i64::try_from(signed.value).ok() != Some(bill.amount.micros()) {
+        return Err(Reason::Value);
+    }
+    if Some(signed.to) != address::bytes(AddressKind::Evm, &bill.pay_to) {
+        return Err(Reason::Recipient);
+    }
+    if payment.accepted != requirements(post, domain, bill) {
+        return Err(Reason::Requirements);
+    }
+    let time = |seconds: u64| {
+        let micros = i64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1_000_000));
+        micros.map(Time::from_micros)
+    };
+    let valid_after = time(signed.valid_after).filter(|after| *after < now).ok_or(Reason::ValidAfter)?;
+    let soonest = now.plus_millis(MARGIN_MS);
+    let valid_before = time(signed.valid_before)
+        .filter(|before| soonest < *before && *before < now.plus_millis(LONGEST_MS))
+        .ok_or(Reason::ValidBefore)?;
+    Ok(Authorization {
+        id: AuthorizationId {
+            network: post.network,
+            asset: post.asset.clone(),
+            payer: payer_of(payment),
+            nonce: nonce_of(payment),
+        },
+        invoice: bill.invoice.clone(),
+        account: bill.account,
+        pay_to: bill.pay_to.clone(),
+        amount: bill.amount,
+        valid_after,
+        valid_before,
+        signature: payment.seal.text(),
+        state: AuthorizationState::Claimed,
+        reason: None,
+        created_at: now,
+        updated_at: now,
+    })
+}

@@ -1,0 +1,207 @@
+//! A payer's way: read the header, find what it is for, let the token pretend, claim it, and wait for what it buys.
+//! Nothing leaves us before the claim is written; from then on the answer is 202 until the order is there or the
+//! signature is surely dead, because clients sign a new payment for every 402.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use metrics::counter;
+
+use super::{bill, checked, nonce_of, payer_of};
+use crate::app::App;
+use crate::chain::evm::Called;
+use crate::chain::{Trouble, Witness};
+use crate::domain::authorization::{Authorization, AuthorizationState, Reason};
+use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::ids::{AccountNo, parse_order_no};
+use crate::domain::order::OrderStatus;
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Result};
+use crate::ops::checkout::progress::{self, Progress};
+use crate::ops::settler::reason_of;
+use crate::store::tx::Tx;
+use crate::store::{authorizations, checkouts, wallet};
+use crate::x402::settler::{CURRENCY, Post};
+use crate::x402::wire::{self, Flaw, Payment, SettlementResponse};
+
+/// Who pays, and for what.
+pub struct Tender<'a> {
+    pub account: AccountNo,
+    pub package_code: &'a str,
+    /// The `PAYMENT-SIGNATURE` header.
+    pub header: &'a [u8],
+}
+
+/// What came of a payment.
+pub enum Outcome {
+    /// It pays for this checkout, or has. Its receipt is there as soon as it is in a block.
+    Taken { progress: Box<Progress>, receipt: Option<SettlementResponse> },
+    /// It moved nothing and never will. The checkout, if it can still be paid.
+    Refused { reason: Reason, receipt: Option<SettlementResponse>, checkout: Option<Box<Checkout>> },
+}
+
+fn refused(reason: Reason, checkout: Option<Checkout>) -> Outcome {
+    Outcome::Refused { reason, receipt: None, checkout: checkout.map(Box::new) }
+}
+
+/// Takes a payment and waits for what it buys. The same signature again only waits, whatever is offered by then.
+pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
+    let payment = match wire::decode(tender.header) {
+        Ok(payment) => payment,
+        Err(Flaw::Refused(reason)) => return Ok(refused(reason, None)),
+        // Where no payment is offered the header means nothing.
+        Err(Flaw::Unreadable(_)) if app.settler.is_none() => return Ok(refused(Reason::Payload, None)),
+        Err(Flaw::Unreadable(what)) => return Err(Refusal::field("PAYMENT-SIGNATURE", what).into()),
+    };
+    let Some(network) = payment.network() else { return Ok(refused(Reason::Network, None)) };
+    let (owner, seq) = parse_order_no(&payment.accepted.extra.order_ref).ok_or(Refusal::InvoiceNotFound)?;
+    if owner != tender.account {
+        return Err(Refusal::InvoiceNotFound.into());
+    }
+    let (payer, nonce) = (payer_of(&payment), nonce_of(&payment));
+    let since = app.now().plus_days(-1);
+    let read = move |tx: &mut Tx| {
+        let claimed = authorizations::by_nonce(tx, network, &payer, &nonce)?;
+        let checkout = match &claimed {
+            Some(claimed) => checkouts::by_id(tx, &claimed.invoice)?,
+            None => checkouts::unpaid_by_number(tx, owner, seq, since)?,
+        };
+        Ok((claimed, checkout))
+    };
+    let (claimed, checkout) = app.store.read(read).await?;
+    if let Some(claimed) = claimed {
+        let same = claimed.signature == payment.seal.text();
+        let checkout = checkout.filter(|checkout| same && (checkout.account, checkout.seq) == (owner, seq));
+        require_package(&checkout.ok_or(Refusal::SignatureAlreadyUsed)?, &tender)?;
+        return outcome(app, claimed).await;
+    }
+    let Some(post) = app.settler.as_ref().and_then(|settler| settler.posts.get(&network)) else {
+        return Ok(refused(Reason::Network, None));
+    };
+    let checkout = checkout.ok_or(Refusal::NothingToPay)?;
+    require_package(&checkout, &tender)?;
+    let now = app.now();
+    if checkout.expires_at <= now {
+        return Ok(refused(Reason::Requirements, None));
+    }
+    let bill = bill(app, &checkout).await?;
+    let domain = post.domain().ok_or(Refusal::ChainUnavailable)?;
+    let authorization = match checked(post, &domain, &bill, &payment, now) {
+        Ok(authorization) => authorization,
+        Err(reason) => return Ok(refused(reason, Some(checkout))),
+    };
+    let state = match tried(post, &payment).await.map_err(|_| Refusal::ChainUnavailable)? {
+        None => AuthorizationState::Claimed,
+        // Somebody brought it onto the chain before us: it is not unpaid, and the scanner will see it.
+        Some(Reason::Used) => AuthorizationState::Sent,
+        Some(reason) => return Ok(refused(reason, Some(checkout))),
+    };
+    let claimed = claim(app, Authorization { state, ..authorization }).await?;
+    outcome(app, claimed).await
+}
+
+fn require_package(checkout: &Checkout, tender: &Tender) -> Result<()> {
+    if checkout.package_code == tender.package_code {
+        Ok(())
+    } else {
+        Err(Refusal::IdempotencyConflict.into())
+    }
+}
+
+/// Lets the token pretend to move the money. `None` when it would.
+async fn tried(post: &Post, payment: &Payment) -> Result<Option<Reason>, Trouble> {
+    let call = payment.permission.transfer_call(&payment.seal);
+    let sender = post.gas.as_ref().map_or(payment.permission.to, |gas| gas.key.bytes);
+    Ok(match post.chain.call(CURRENCY, &call, Some(&sender), None, Witness::Any).await? {
+        Called::Returned(_) => None,
+        Called::Reverted(why) => Some(reason_of(&why)),
+    })
+}
+
+/// Writes a payment down for its checkout, before anything is done with it; or finds that it was.
+async fn claim(app: &App, new: Authorization) -> Result<Authorization> {
+    if app.buying_on_hold.load(Ordering::Relaxed) {
+        return Err(Refusal::BuyingOnHold.into());
+    }
+    let (network, lane) = (new.id.network.as_str(), new.account.0);
+    let claimed = app.store.write(lane, move |tx| insert(tx, &new)).await?;
+    counter!("simgate_authorizations_total", "network" => network, "outcome" => "claimed").increment(1);
+    app.claimed.send_modify(|count| *count += 1);
+    Ok(claimed)
+}
+
+fn insert(tx: &mut Tx, new: &Authorization) -> Result<Authorization> {
+    wallet::lock(tx, new.account)?;
+    if let Some(known) = authorizations::by_id(tx, &new.id)? {
+        return if known.invoice == new.invoice {
+            Ok(known)
+        } else {
+            Err(Refusal::SignatureAlreadyUsed.into())
+        };
+    }
+    if wallet::read(tx, new.account)?.suspended {
+        return Err(Refusal::AccountSuspended.into());
+    }
+    let checkout = checkouts::lock(tx, &new.invoice)?.ok_or(Refusal::InvoiceNotFound)?;
+    if checkout.status != CheckoutStatus::Open || authorizations::live(tx, &new.invoice)?.is_some() {
+        return Err(Refusal::NothingToPay.into());
+    }
+    authorizations::insert(tx, new)?;
+    Ok(new.clone())
+}
+
+/// Waits by reading, like every second caller: settler and supplier may be another process's.
+async fn outcome(app: &App, claimed: Authorization) -> Result<Outcome> {
+    let until = app.now().plus_millis(app.settings.answer_within_ms);
+    let mut pause = 4;
+    loop {
+        let id = claimed.id.clone();
+        let found = app.store.read(move |tx| authorizations::by_id(tx, &id)).await?;
+        let authorization = found.ok_or_else(|| Error::fault("a claimed signature vanished"))?;
+        let progress = progress::show(app, &claimed.invoice, Some(claimed.account)).await?;
+        let receipt = receipt(&authorization, &progress);
+        let dead = authorization.state == AuthorizationState::Dead && receipt.is_none();
+        if dead {
+            let reason = authorization.reason.unwrap_or(Reason::Unexpected);
+            let open = progress.checkout.status == CheckoutStatus::Open && progress.payments.is_empty();
+            let checkout = open.then(|| Box::new(progress.checkout));
+            let receipt = Some(failure(&authorization, reason));
+            return Ok(Outcome::Refused { reason, receipt, checkout });
+        }
+        let waits = progress.order.as_ref().is_none_or(|order| order.status == OrderStatus::Provisioning);
+        let over = progress.checkout.status == CheckoutStatus::Refunded;
+        if !waits || over || until <= app.now() {
+            return Ok(Outcome::Taken { progress: Box::new(progress), receipt });
+        }
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        pause = (pause * 2).min(250);
+    }
+}
+
+/// The transfer that the signature moved, once it is in a block.
+fn receipt(authorization: &Authorization, progress: &Progress) -> Option<SettlementResponse> {
+    let moved = |payment: &&progress::Payment| {
+        let transfer = &payment.transfer;
+        transfer.payment_nonce.as_ref() == Some(&authorization.id.nonce) && transfer.block.is_some()
+    };
+    let transfer = &progress.payments.iter().find(moved)?.transfer;
+    Some(SettlementResponse {
+        success: true,
+        transaction: transfer.id.tx_hash.clone(),
+        network: wire::network_id(authorization.id.network),
+        payer: authorization.id.payer.clone(),
+        amount: Some(authorization.amount.micros().to_string()),
+        error_reason: None,
+    })
+}
+
+fn failure(authorization: &Authorization, reason: Reason) -> SettlementResponse {
+    SettlementResponse {
+        success: false,
+        transaction: String::new(),
+        network: wire::network_id(authorization.id.network),
+        payer: authorization.id.payer.clone(),
+        amount: None,
+        error_reason: Some(reason.as_str()),
+    }
+}

@@ -1,0 +1,123 @@
+//! The addresses of the house that checkouts are paid to, and the ring of amounts below each price on each of them.
+//! A ring hands its amounts out in turn, so the next one is the one that was used longest ago: whether an address
+//! has room takes one look, however many amounts are taken. On PostgreSQL a group of checkouts looks at once.
+
+use std::collections::HashMap;
+
+use super::tx::{Param, Row, Tx, params, queries};
+use crate::domain::checkout;
+use crate::domain::ids::InvoiceId;
+use crate::domain::money::Usd;
+use crate::domain::network::{AddressKind, Network};
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+
+queries! {
+    SERVING = "SELECT address, watch_until FROM addresses WHERE kind = ?1 AND fingerprint = ?2 AND serves IS NOT NULL AND serves = ?3";
+    SERVE = "UPDATE addresses SET serves = ?2 WHERE address = ?1";
+    RETIRE = "UPDATE addresses SET serves = NULL WHERE serves IS NOT NULL";
+    TURN = "INSERT INTO amount_rings (address, price, next) VALUES (?1, ?2, ?3)
+            ON CONFLICT (address, price) DO UPDATE SET next = amount_rings.next + excluded.next RETURNING address, price, next";
+    /// In one order for everybody, so that two instances cannot wait for each other.
+    TURN_ALL (Postgres) = "INSERT INTO amount_rings (address, price, next)
+        SELECT a.address, a.price, a.steps FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS BIGINT[])) AS a (address, price, steps)
+        ORDER BY a.address, a.price
+        ON CONFLICT (address, price) DO UPDATE SET next = amount_rings.next + excluded.next RETURNING address, price, next";
+    MOVE = "UPDATE amount_rings SET next = ?3 WHERE address = ?1 AND price = ?2";
+    HOLDER = "SELECT address, amount, id, network, late_until, updated_at FROM checkouts WHERE address = ?1 AND amount = ?2 AND released = 0";
+    HOLDER_ALL (Postgres) = "SELECT c.address, c.amount, c.id, c.network, c.late_until, c.updated_at
+        FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[])) AS a (address, amount)
+        JOIN checkouts c ON c.address = a.address AND c.amount = a.amount AND c.released = 0";
+    RELEASE = "UPDATE checkouts SET released = created_at WHERE id = ?1 AND released = 0";
+}
+
+/// The house's n-th address for checkouts, counted from 1, and until when it is watched.
+pub fn serving(
+    tx: &mut Tx,
+    kind: AddressKind,
+    fingerprint: &str,
+    number: i64,
+) -> Result<Option<(String, Time)>> {
+    tx.opt(SERVING, params![kind.as_str(), fingerprint, number], |row| Ok((row.text(0)?, row.time(1)?)))
+}
+
+pub fn serve(tx: &mut Tx, address: &str, number: i64) -> Result<()> {
+    tx.execute(SERVE, params![address, number]).map(drop)
+}
+
+/// No address serves any more: new checkouts are paid to new ones.
+pub fn retire(tx: &mut Tx) -> Result<u64> {
+    tx.execute(RETIRE, &[])
+}
+
+/// The ring of amounts below a price, on one address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ring {
+    pub address: String,
+    pub price: Usd,
+}
+
+/// Turns each ring by so many steps and answers the place where it stood. Nobody else turns it before this write ends.
+pub fn turn(tx: &mut Tx, steps: &[(Ring, i64)]) -> Result<HashMap<Ring, i64>> {
+    let rows: Vec<Vec<Param>> =
+        steps.iter().map(|(ring, steps)| params![&ring.address, ring.price, *steps].to_vec()).collect();
+    let mut turned = HashMap::with_capacity(steps.len());
+    if tx.is_postgres() {
+        turned.extend(tx.for_each(TURN_ALL, &rows, read_turn)?);
+    } else {
+        for row in &rows {
+            turned.extend(tx.write_opt(TURN, row, read_turn)?);
+        }
+    }
+    let start = |(ring, steps): &(Ring, i64)| {
+        let next = turned.get(ring).ok_or_else(|| Error::fault("a ring that does not turn"))?;
+        Ok((ring.clone(), next - steps))
+    };
+    steps.iter().map(start).collect()
+}
+
+fn read_turn(row: &Row) -> Result<(Ring, i64)> {
+    Ok((Ring { address: row.text(0)?, price: row.usd(1)? }, row.int(2)?))
+}
+
+/// Puts a ring that was turned in this write to another place.
+pub fn put(tx: &mut Tx, ring: &Ring, place: i64) -> Result<()> {
+    tx.execute(MOVE, params![ring.address.as_str(), ring.price, place]).map(drop)
+}
+
+/// Who reserves an amount.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    pub id: InvoiceId,
+    pub network: Network,
+    pub rests_until: Time,
+}
+
+/// Who reserves these amounts, by address and amount; those that nobody does are missing.
+pub fn holders(tx: &mut Tx, amounts: &[(&str, Usd)]) -> Result<HashMap<(String, Usd), Holder>> {
+    let rows: Vec<Vec<Param>> =
+        amounts.iter().map(|(address, amount)| params![*address, *amount].to_vec()).collect();
+    let mut found = HashMap::new();
+    if tx.is_postgres() {
+        found.extend(tx.for_each(HOLDER_ALL, &rows, read_holder)?);
+    } else {
+        for row in &rows {
+            found.extend(tx.opt(HOLDER, row, read_holder)?);
+        }
+    }
+    Ok(found)
+}
+
+fn read_holder(row: &Row) -> Result<((String, Usd), Holder)> {
+    let holder = Holder {
+        id: InvoiceId::from_text(row.text(2)?),
+        network: row.word(3, Network::parse)?,
+        rests_until: checkout::rests_until(row.time(4)?, row.time(5)?),
+    };
+    Ok(((row.text(0)?, row.usd(1)?), holder))
+}
+
+/// The amount may be asked for again.
+pub fn release(tx: &mut Tx, id: &InvoiceId) -> Result<()> {
+    tx.execute(RELEASE, params![id.as_str()]).map(drop)
+}

@@ -1,0 +1,154 @@
+//! Payers' authorizations. A signature is claimed by inserting it, under the key that the token itself never accepts
+//! twice; what happened to it afterwards moves its state, each time from the state that was seen.
+
+use super::tx::{Row, Tx, params, queries};
+use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
+use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::network::Network;
+use crate::domain::time::Time;
+use crate::domain::transfer::Transfer;
+use crate::error::Result;
+
+macro_rules! select_authorization {
+    ($tail:literal) => {
+        concat!(
+            "SELECT network, asset, payer, nonce, invoice, account, pay_to, amount, valid_after, valid_before, signature,
+                    state, reason, created_at, updated_at FROM authorizations ",
+            $tail
+        )
+    };
+}
+
+queries! {
+    INSERT = "INSERT INTO authorizations (network, asset, payer, nonce, invoice, account, pay_to, amount, valid_after,
+                  valid_before, signature, state, next_try, created_at, updated_at)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13, ?13)";
+    BY_ID = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4");
+    BY_NONCE = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 ORDER BY created_at LIMIT 1");
+    /// SQLite needs no lock: a write transaction has the database to itself.
+    LOCK (Postgres) = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 FOR UPDATE");
+    LIVE = select_authorization!("WHERE invoice = ?1 AND state IN ('CLAIMED', 'SENT', 'SETTLED')");
+    BOUND = "SELECT invoice, account FROM authorizations WHERE network = ?1 AND payer = ?2 AND nonce = ?3";
+    DUE = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try <= ?2 ORDER BY next_try, created_at LIMIT ?3");
+    MOVE = "UPDATE authorizations SET state = ?5, reason = ?6, updated_at = ?7
+            WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 AND state = ?8";
+    SETTLE = "UPDATE authorizations SET state = 'SETTLED', updated_at = ?4
+              WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND state IN ('CLAIMED', 'SENT')";
+    LATER = "UPDATE authorizations SET next_try = ?5 WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4
+             AND state IN ('CLAIMED', 'SENT')";
+}
+
+pub fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
+    let values = params![
+        new.id.network.as_str(),
+        &new.id.asset,
+        &new.id.payer,
+        &new.id.nonce,
+        new.invoice.as_str(),
+        new.account,
+        &new.pay_to,
+        new.amount,
+        new.valid_after,
+        new.valid_before,
+        &new.signature,
+        new.state.as_str(),
+        new.created_at
+    ];
+    tx.execute(INSERT, values).map(drop)
+}
+
+pub fn by_id(tx: &mut Tx, id: &AuthorizationId) -> Result<Option<Authorization>> {
+    tx.opt(BY_ID, params![id.network.as_str(), &id.payer, &id.nonce, &id.asset], read)
+}
+
+/// The same without its token: a network has one that takes signatures.
+pub fn by_nonce(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Result<Option<Authorization>> {
+    tx.opt(BY_NONCE, params![network.as_str(), payer, nonce], read)
+}
+
+/// `by_id`, and nobody else changes it before this write ends.
+pub fn lock(tx: &mut Tx, id: &AuthorizationId) -> Result<Option<Authorization>> {
+    let sql = if tx.is_postgres() { LOCK } else { BY_ID };
+    tx.opt(sql, params![id.network.as_str(), &id.payer, &id.nonce, &id.asset], read)
+}
+
+/// The one that pays for an invoice, or is to.
+pub fn live(tx: &mut Tx, invoice: &InvoiceId) -> Result<Option<Authorization>> {
+    tx.opt(LIVE, params![invoice.as_str()], read)
+}
+
+/// Whose payment a transfer is that this payer's authorization moved.
+pub fn bound(
+    tx: &mut Tx,
+    network: Network,
+    payer: &str,
+    nonce: &str,
+) -> Result<Option<(InvoiceId, AccountNo)>> {
+    tx.opt(BOUND, params![network.as_str(), payer, nonce], |row| {
+        Ok((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?)))
+    })
+}
+
+/// Those that somebody should look at now.
+pub fn due(tx: &mut Tx, network: Network, now: Time, limit: i64) -> Result<Vec<Authorization>> {
+    tx.all(DUE, params![network.as_str(), now, limit], read)
+}
+
+/// False when it was not in that state any more.
+pub fn advance(
+    tx: &mut Tx,
+    id: &AuthorizationId,
+    from: AuthorizationState,
+    to: AuthorizationState,
+    reason: Option<Reason>,
+    now: Time,
+) -> Result<bool> {
+    let values = params![
+        id.network.as_str(),
+        &id.payer,
+        &id.nonce,
+        &id.asset,
+        to.as_str(),
+        reason.map(Reason::as_str),
+        now,
+        from.as_str()
+    ];
+    Ok(tx.execute(MOVE, values)? == 1)
+}
+
+/// The transfer is in our books: so is the authorization that moved it, if one did. One that was given up for dead
+/// stays dead, since its invoice may have another by now.
+pub fn settle(tx: &mut Tx, transfer: &Transfer, now: Time) -> Result<()> {
+    let Some(nonce) = &transfer.payment_nonce else { return Ok(()) };
+    tx.execute(SETTLE, params![transfer.id.network.as_str(), &transfer.sender, nonce, now]).map(drop)
+}
+
+/// Nobody need look at it before then.
+pub fn rest(tx: &mut Tx, id: &AuthorizationId, until: Time) -> Result<()> {
+    tx.execute(LATER, params![id.network.as_str(), &id.payer, &id.nonce, &id.asset, until]).map(drop)
+}
+
+fn read(row: &Row) -> Result<Authorization> {
+    Ok(Authorization {
+        id: AuthorizationId {
+            network: row.word(0, Network::parse)?,
+            asset: row.text(1)?,
+            payer: row.text(2)?,
+            nonce: row.text(3)?,
+        },
+        invoice: InvoiceId::from_text(row.text(4)?),
+        account: AccountNo(row.int(5)?),
+        pay_to: row.text(6)?,
+        amount: row.usd(7)?,
+        valid_after: row.time(8)?,
+        valid_before: row.time(9)?,
+        signature: row.text(10)?,
+        state: row.word(11, AuthorizationState::parse)?,
+        reason: match row.opt_text(12)? {
+            Some(_) => Some(row.word(12, Reason::parse)?),
+            None => None,
+        },
+        created_at: row.time(13)?,
+        updated_at: row.time(14)?,
+    })
+}

@@ -1,0 +1,164 @@
+//! What decides about a purchase: the wallet, the claim, the plan and its price in one row, and the key's daily limit.
+//! On PostgreSQL a whole group of orders looks in one statement.
+
+use std::collections::HashMap;
+
+use super::tx::{Param, Row, Tx, params, queries};
+use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
+use crate::domain::money::Usd;
+use crate::domain::plan::PlanType;
+use crate::error::{Error, Result};
+
+/// Wallet, claim, plan and price, for the account, reference, code and price list that are given.
+macro_rules! select_look {
+    ($from:literal, $account:literal, $reference:literal, $code:literal, $price_list:literal, $tail:literal) => {
+        concat!(
+            "SELECT w.balance, w.suspended, c.order_id,
+                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price
+             FROM ",
+            $from,
+            "
+             LEFT JOIN claims c ON c.account = ",
+            $account,
+            " AND c.reference = ",
+            $reference,
+            "
+             LEFT JOIN plans p ON p.code = ",
+            $code,
+            " AND p.on_sale = 1
+             LEFT JOIN prices x ON x.price_list = ",
+            $price_list,
+            " AND x.code = p.code ",
+            $tail
+        )
+    };
+}
+
+queries! {
+    LOOK = select_look!("wallets w", "?1", "?2", "?3", "?4", "WHERE w.account = ?1");
+    LOOK_ALL (Postgres) = select_look!(
+        "unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]))
+            WITH ORDINALITY AS a (account, reference, code, price_list, n) JOIN wallets w ON w.account = a.account",
+        "a.account", "a.reference", "a.code", "a.price_list", "ORDER BY a.n");
+    DAILY_LIMIT = "SELECT daily_limit, spent_day, spent FROM api_keys WHERE id = ?1 AND daily_limit IS NOT NULL";
+    DAILY_LIMITS (Postgres) = "SELECT k.id, k.daily_limit, k.spent_day, k.spent FROM unnest(CAST(?1 AS TEXT[])) AS a (id)
+        JOIN api_keys k ON k.id = a.id WHERE k.daily_limit IS NOT NULL";
+    SPEND_LIMIT = "UPDATE api_keys SET spent = ?2, spent_day = ?3 WHERE id = ?1";
+}
+
+/// Who holds a caller's reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claimant {
+    Order(OrderId),
+    Checkout(InvoiceId),
+}
+
+impl Claimant {
+    fn from_text(text: String) -> Claimant {
+        if text.starts_with(InvoiceId::PREFIX) {
+            Claimant::Checkout(InvoiceId::from_text(text))
+        } else {
+            Claimant::Order(OrderId::from_text(text))
+        }
+    }
+}
+
+/// What the deciding read of an order sees: one row, one moment.
+pub struct Look {
+    pub balance: Usd,
+    pub suspended: bool,
+    pub claimed_by: Option<Claimant>,
+    pub plan: Option<Offer>,
+}
+
+pub struct DailyLimit {
+    pub limit: Usd,
+    pub day: i64,
+    pub spent: Usd,
+}
+
+impl DailyLimit {
+    pub fn spent_on(&self, day: i64) -> Usd {
+        if self.day == day { self.spent } else { Usd::ZERO }
+    }
+}
+
+/// A plan as it is sold to this account now.
+pub struct Offer {
+    pub plan_type: PlanType,
+    pub name: String,
+    pub family: String,
+    pub data_mb: i64,
+    pub duration_days: i64,
+    pub cost: Usd,
+    pub supplier: String,
+    pub price: Usd,
+}
+
+/// What an order asks for.
+pub struct Asked<'a> {
+    pub account: AccountNo,
+    pub reference: Option<&'a str>,
+    pub package_code: &'a str,
+    pub price_list: &'a str,
+}
+
+impl<'a> Asked<'a> {
+    fn params(&self) -> Vec<Param<'a>> {
+        params![self.account, self.reference, self.package_code, self.price_list].to_vec()
+    }
+}
+
+pub fn look(tx: &mut Tx, asked: &Asked) -> Result<Look> {
+    tx.one(LOOK, &asked.params(), read_look)
+}
+
+/// A look for each of them, in one statement. PostgreSQL only.
+pub fn look_all(tx: &mut Tx, asked: &[Asked]) -> Result<Vec<Look>> {
+    let rows: Vec<_> = asked.iter().map(Asked::params).collect();
+    let looks = tx.for_each(LOOK_ALL, &rows, read_look)?;
+    if looks.len() == asked.len() { Ok(looks) } else { Err(Error::fault("an account without a wallet")) }
+}
+
+fn read_look(row: &Row) -> Result<Look> {
+    let plan = match row.opt_int(10)? {
+        Some(price) => Some(Offer {
+            plan_type: row.word(3, PlanType::parse)?,
+            name: row.text(4)?,
+            family: row.text(5)?,
+            data_mb: row.int(6)?,
+            duration_days: row.int(7)?,
+            cost: row.usd(8)?,
+            supplier: row.text(9)?,
+            price: Usd::from_micros(price),
+        }),
+        None => None,
+    };
+    Ok(Look {
+        balance: row.usd(0)?,
+        suspended: row.flag(1)?,
+        claimed_by: row.opt_text(2)?.map(Claimant::from_text),
+        plan,
+    })
+}
+
+/// A key's daily limit and what was spent of it, if it has one.
+pub fn daily_limit(tx: &mut Tx, key_id: &str) -> Result<Option<DailyLimit>> {
+    tx.opt(DAILY_LIMIT, params![key_id], |row| {
+        Ok(DailyLimit { limit: row.usd(0)?, day: row.int(1)?, spent: row.usd(2)? })
+    })
+}
+
+/// The limits of those of these keys that have one. PostgreSQL only.
+pub fn daily_limits(tx: &mut Tx, keys: &[&str]) -> Result<HashMap<String, DailyLimit>> {
+    let rows: Vec<Vec<Param>> = keys.iter().map(|key| params![*key].to_vec()).collect();
+    let found = tx.for_each(DAILY_LIMITS, &rows, |row| {
+        Ok((row.text(0)?, DailyLimit { limit: row.usd(1)?, day: row.int(2)?, spent: row.usd(3)? }))
+    })?;
+    Ok(found.into_iter().collect())
+}
+
+/// Counts a purchase against its key's daily limit. The caller has locked the wallet and checked.
+pub fn spend_limit(tx: &mut Tx, key_id: &str, spent: Usd, day: i64) -> Result<()> {
+    tx.execute(SPEND_LIMIT, params![key_id, spent, day]).map(drop)
+}

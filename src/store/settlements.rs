@@ -1,0 +1,198 @@
+//! Transactions of gas keys: who may send them now, what number the next one gets, and what was sent. A number is
+//! taken in the write that stores the transaction, so none is used twice and none is left out, whoever crashes.
+
+use super::authorizations;
+use super::tx::{Row, Tx, params, queries};
+use crate::domain::authorization::{AuthorizationId, AuthorizationState};
+use crate::domain::ids::AccountNo;
+use crate::domain::network::Network;
+use crate::domain::time::Time;
+use crate::error::Result;
+
+queries! {
+    CREATE = "INSERT INTO settlers (network, sender, next_nonce, holder, fence, held_until)
+              VALUES (?1, ?2, 0, '', 0, 0) ON CONFLICT (network, sender) DO NOTHING";
+    TAKE = "UPDATE settlers SET fence = CASE WHEN holder = ?3 THEN fence ELSE fence + 1 END, holder = ?3, held_until = ?5
+            WHERE network = ?1 AND sender = ?2 AND (holder = ?3 OR held_until < ?4) RETURNING fence";
+    RELEASE = "UPDATE settlers SET held_until = 0 WHERE holder = ?1";
+    TURN = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3";
+    LOCK_TURN (Postgres) = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3 FOR UPDATE";
+    NEXT = "UPDATE settlers SET next_nonce = ?3 WHERE network = ?1 AND sender = ?2";
+    INSERT = "INSERT INTO settlements (network, tx_hash, sender, tx_nonce, asset, payer, payment_nonce, account, tip, max_fee,
+                  gas, raw, state, cost, sent_at)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'PENDING', ?13, ?14)";
+    EXISTS = "SELECT 1 FROM settlements WHERE network = ?1 AND tx_hash = ?2";
+    PENDING = "SELECT network, tx_hash, sender, tx_nonce, asset, payer, payment_nonce, account, tip, max_fee, gas, raw, cost, sent_at
+               FROM settlements WHERE network = ?1 AND sender = ?2 AND state = 'PENDING' ORDER BY tx_nonce, sent_at";
+    REPLACED = "UPDATE settlements SET cost = 0 WHERE network = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
+    DONE = "UPDATE settlements SET state = 'DONE', cost = CASE WHEN tx_hash = ?4 THEN ?5 ELSE 0 END
+            WHERE network = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
+    SPENT = "SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM settlements WHERE network = ?1 AND sent_at >= ?2";
+    SPENT_ON = "SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM settlements WHERE account = ?1 AND network = ?2 AND sent_at >= ?3";
+}
+
+/// A transaction that a gas key signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    pub tx_hash: String,
+    pub sender: String,
+    pub tx_nonce: i64,
+    /// What it settles, and for whom.
+    pub authorization: AuthorizationId,
+    pub account: AccountNo,
+    /// What it offers for each unit of gas, in wei, and how much gas it may take.
+    pub tip: i64,
+    pub max_fee: i64,
+    pub gas: i64,
+    pub raw: String,
+    /// In gwei: the most that it can cost, until it is known.
+    pub cost: i64,
+    pub sent_at: Time,
+}
+
+/// A turn at settling: which key, and under which fence number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    pub network: Network,
+    pub sender: String,
+    pub fence: i64,
+}
+
+/// Takes or keeps the turn until then. `None` while another instance has it.
+pub fn take(
+    tx: &mut Tx,
+    network: Network,
+    sender: &str,
+    holder: &str,
+    now: Time,
+    until: Time,
+) -> Result<Option<Turn>> {
+    tx.execute(CREATE, params![network.as_str(), sender])?;
+    let fence =
+        tx.write_opt(TAKE, params![network.as_str(), sender, holder, now, until], |row| row.int(0))?;
+    Ok(fence.map(|fence| Turn { network, sender: sender.to_string(), fence }))
+}
+
+/// Gives up what this instance holds, so that another need not wait.
+pub fn release(tx: &mut Tx, holder: &str) -> Result<()> {
+    tx.execute(RELEASE, params![holder]).map(drop)
+}
+
+/// The number of the next transaction. `None` when the turn is over.
+pub fn next_nonce(tx: &mut Tx, turn: &Turn) -> Result<Option<i64>> {
+    tx.opt(TURN, params![turn.network.as_str(), &turn.sender, turn.fence], |row| row.int(0))
+}
+
+/// The same, and the turn does not end before this write does.
+fn hold_turn(tx: &mut Tx, turn: &Turn) -> Result<Option<i64>> {
+    let sql = if tx.is_postgres() { LOCK_TURN } else { TURN };
+    tx.opt(sql, params![turn.network.as_str(), &turn.sender, turn.fence], |row| row.int(0))
+}
+
+/// The key was used elsewhere: its next transaction has this number.
+pub fn catch_up(tx: &mut Tx, turn: &Turn, nonce: i64) -> Result<bool> {
+    if hold_turn(tx, turn)?.is_none_or(|next| next >= nonce) {
+        return Ok(false);
+    }
+    tx.execute(NEXT, params![turn.network.as_str(), &turn.sender, nonce])?;
+    Ok(true)
+}
+
+/// Stores a transaction that is about to be sent, takes its number and marks what it settles as sent. False when
+/// the turn is over, the number is taken, or there is nothing to settle any more.
+pub fn begin(tx: &mut Tx, turn: &Turn, new: &Settlement) -> Result<bool> {
+    if exists(tx, turn.network, &new.tx_hash)? {
+        return Ok(true);
+    }
+    let found = authorizations::lock(tx, &new.authorization)?;
+    let state = match found.map(|found| found.state) {
+        Some(state @ (AuthorizationState::Claimed | AuthorizationState::Sent)) => state,
+        Some(AuthorizationState::Settled | AuthorizationState::Dead) | None => return Ok(false),
+    };
+    if hold_turn(tx, turn)? != Some(new.tx_nonce) {
+        return Ok(false);
+    }
+    let sent = AuthorizationState::Sent;
+    authorizations::advance(tx, &new.authorization, state, sent, None, new.sent_at)?;
+    tx.execute(NEXT, params![turn.network.as_str(), &turn.sender, new.tx_nonce + 1])?;
+    insert(tx, turn.network, new)?;
+    Ok(true)
+}
+
+/// Stores a transaction that is to take the place of those before it with the same number.
+pub fn replace(tx: &mut Tx, turn: &Turn, new: &Settlement) -> Result<bool> {
+    if exists(tx, turn.network, &new.tx_hash)? {
+        return Ok(true);
+    }
+    if hold_turn(tx, turn)?.is_none() {
+        return Ok(false);
+    }
+    tx.execute(REPLACED, params![turn.network.as_str(), &turn.sender, new.tx_nonce])?;
+    insert(tx, turn.network, new)?;
+    Ok(true)
+}
+
+fn exists(tx: &mut Tx, network: Network, tx_hash: &str) -> Result<bool> {
+    Ok(tx.opt(EXISTS, params![network.as_str(), tx_hash], |_| Ok(()))?.is_some())
+}
+
+fn insert(tx: &mut Tx, network: Network, new: &Settlement) -> Result<()> {
+    let values = params![
+        network.as_str(),
+        &new.tx_hash,
+        &new.sender,
+        new.tx_nonce,
+        &new.authorization.asset,
+        &new.authorization.payer,
+        &new.authorization.nonce,
+        new.account,
+        new.tip,
+        new.max_fee,
+        new.gas,
+        &new.raw,
+        new.cost,
+        new.sent_at
+    ];
+    tx.execute(INSERT, values).map(drop)
+}
+
+/// One of the transactions with this number is in a block for good: this one, at this cost, or one of somebody else.
+pub fn done(tx: &mut Tx, turn: &Turn, tx_nonce: i64, mined: Option<(&str, i64)>) -> Result<()> {
+    let (hash, cost) = mined.unwrap_or(("", 0));
+    tx.execute(DONE, params![turn.network.as_str(), &turn.sender, tx_nonce, hash, cost]).map(drop)
+}
+
+/// What a key has sent and is not in a block for good, by number and age.
+pub fn pending(tx: &mut Tx, network: Network, sender: &str) -> Result<Vec<Settlement>> {
+    tx.all(PENDING, params![network.as_str(), sender], read)
+}
+
+/// What was spent on gas since then, in gwei, pending transactions at their dearest.
+pub fn spent(tx: &mut Tx, network: Network, since: Time) -> Result<i64> {
+    tx.one(SPENT, params![network.as_str(), since], |row| row.int(0))
+}
+
+pub fn spent_on(tx: &mut Tx, account: AccountNo, network: Network, since: Time) -> Result<i64> {
+    tx.one(SPENT_ON, params![account, network.as_str(), since], |row| row.int(0))
+}
+
+fn read(row: &Row) -> Result<Settlement> {
+    Ok(Settlement {
+        authorization: AuthorizationId {
+            network: row.word(0, Network::parse)?,
+            asset: row.text(4)?,
+            payer: row.text(5)?,
+            nonce: row.text(6)?,
+        },
+        tx_hash: row.text(1)?,
+        sender: row.text(2)?,
+        tx_nonce: row.int(3)?,
+        account: AccountNo(row.int(7)?),
+        tip: row.int(8)?,
+        max_fee: row.int(9)?,
+        gas: row.int(10)?,
+        raw: row.text(11)?,
+        cost: row.int(12)?,
+        sent_at: row.time(13)?,
+    })
+}

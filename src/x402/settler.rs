@@ -1,0 +1,207 @@
+//! Who brings payments onto the chain, and on which networks that is possible now. What a post offers is checked
+//! against its chain: a signature made for another EIP-712 domain than the token's own would be worthless.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+
+use super::authorization::{Domain, NAME_CALL, SEPARATOR_CALL, VERSION_CALL};
+use super::local::{GasKey, Price};
+use super::remote::Facilitator;
+use super::wire;
+use crate::chain::evm::{Called, Evm, Purse};
+use crate::chain::{Trouble, Witness};
+use crate::domain::network::{Currency, Network};
+
+/// The one token that is taken by signature.
+pub const CURRENCY: Currency = Currency::Usdc;
+/// About what a settlement takes, and for how many of them there should be gas.
+const TYPICAL_GAS: u64 = 100_000;
+const LEAST_SETTLEMENTS: i64 = 10;
+
+pub struct Settler {
+    pub way: Way,
+    pub posts: BTreeMap<Network, Post>,
+}
+
+pub enum Way {
+    Remote(Facilitator),
+    Local,
+}
+
+/// A gas key and what may be spent with it.
+#[derive(Clone, Debug)]
+pub struct Gas {
+    pub key: GasKey,
+    /// In wei for each unit of gas.
+    pub cap: u64,
+    /// In gwei.
+    pub per_day: i64,
+    pub per_account: i64,
+}
+
+/// One network on which payments by signature are taken.
+pub struct Post {
+    pub network: Network,
+    pub chain: Arc<Evm>,
+    /// The token's contract, as people write it and as it is.
+    pub asset: String,
+    pub contract: [u8; 20],
+    /// With a facilitator there is none.
+    pub gas: Option<Gas>,
+    offered: ArcSwapOption<Domain>,
+}
+
+/// Why nothing can be settled somewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is known to be impossible.
+    Wrong(String),
+    /// Nobody could tell.
+    Unknown(Trouble),
+}
+
+impl From<Trouble> for Unfit {
+    fn from(trouble: Trouble) -> Unfit {
+        Unfit::Unknown(trouble)
+    }
+}
+
+impl Settler {
+    /// The posts that can take a payment now.
+    pub fn open_posts(&self) -> impl Iterator<Item = (&Post, Arc<Domain>)> {
+        self.posts.values().filter_map(|post| Some((post, post.domain()?)))
+    }
+}
+
+impl Way {
+    /// Whether payments can be settled at this post, and the domain that they are signed for. Called again and
+    /// again: nodes come and go, and gas runs out. What nobody can tell stays as it was.
+    pub async fn check(&self, post: &Post) -> Result<Arc<Domain>, Unfit> {
+        let checked = match self.able(post).await {
+            Ok(()) => post.read_domain().await,
+            Err(unfit) => Err(unfit),
+        };
+        match checked {
+            Ok(domain) => {
+                let domain = Arc::new(domain);
+                post.offered.store(Some(domain.clone()));
+                Ok(domain)
+            }
+            Err(unfit) => {
+                if matches!(unfit, Unfit::Wrong(_)) {
+                    post.offered.store(None);
+                }
+                Err(unfit)
+            }
+        }
+    }
+
+    async fn able(&self, post: &Post) -> Result<(), Unfit> {
+        match self {
+            Way::Remote(facilitator) => {
+                let id = wire::network_id(post.network);
+                if facilitator.supported().await?.contains(&id) {
+                    return Ok(());
+                }
+                Err(Unfit::Wrong(format!("the facilitator does not settle on {id}")))
+            }
+            Way::Local => {
+                let (purse, needed) = post.purse().await?;
+                if purse.gwei >= needed {
+                    return Ok(());
+                }
+                Err(Unfit::Wrong(format!(
+                    "the gas key has too little on it for {LEAST_SETTLEMENTS} settlements"
+                )))
+            }
+        }
+    }
+}
+
+impl Post {
+    pub fn new(
+        network: Network,
+        chain: Arc<Evm>,
+        contract: [u8; 20],
+        asset: String,
+        gas: Option<Gas>,
+    ) -> Post {
+        Post { network, chain, asset, contract, gas, offered: ArcSwapOption::empty() }
+    }
+
+    /// Where signatures count, while payments can be taken here.
+    pub fn domain(&self) -> Option<Arc<Domain>> {
+        self.offered.load_full()
+    }
+
+    /// What lies on the gas key, and what should at least, in gwei.
+    pub async fn purse(&self) -> Result<(Purse, i64), Unfit> {
+        let gas = self.gas.as_ref().ok_or_else(|| Unfit::Wrong("it has no gas key".into()))?;
+        let purse = self.chain.purse(&gas.key.bytes).await?;
+        let fees = self.chain.fees().await?;
+        let price = Price { tip: fees.tip, max_fee: fees.base.saturating_add(fees.tip) };
+        Ok((purse, price.gwei_for(TYPICAL_GAS).saturating_mul(LEAST_SETTLEMENTS)))
+    }
+
+    /// The token's own words, which must give the separator that it uses.
+    async fn read_domain(&self) -> Result<Domain, Unfit> {
+        let domain = Domain {
+            name: self.text(&NAME_CALL, "name").await?,
+            version: self.text(&VERSION_CALL, "version").await?,
+            chain_id: self.network.chain_id(),
+            contract: self.contract,
+        };
+        if self.view(&SEPARATOR_CALL, "DOMAIN_SEPARATOR").await? != domain.separator() {
+            return Err(Unfit::Wrong(format!(
+                "the token's DOMAIN_SEPARATOR() is not that of {:?}, version {:?}",
+                domain.name, domain.version
+            )));
+        }
+        Ok(domain)
+    }
+
+    async fn text(&self, call: &[u8], name: &str) -> Result<String, Unfit> {
+        let bytes = self.view(call, name).await?;
+        abi_text(&bytes).ok_or_else(|| Unfit::Wrong(format!("the token's {name}() cannot be read")))
+    }
+
+    async fn view(&self, call: &[u8], name: &str) -> Result<Vec<u8>, Unfit> {
+        match self.chain.call(CURRENCY, call, None, None, Witness::Second).await? {
+            Called::Returned(bytes) if !bytes.is_empty() => Ok(bytes),
+            Called::Returned(_) | Called::Reverted(_) => {
+                Err(Unfit::Wrong(format!("the token has no {name}(): it takes no signatures")))
+            }
+        }
+    }
+}
+
+/// An ABI string that is all there is: where it begins, how long it is, and its bytes.
+fn abi_text(bytes: &[u8]) -> Option<String> {
+    let (place, rest) = bytes.split_at_checked(32)?;
+    let (length, text) = rest.split_at_checked(32)?;
+    let small = |word: &[u8]| word[..31].iter().all(|byte| *byte == 0).then_some(usize::from(word[31]));
+    if small(place)? != 32 {
+        return None;
+    }
+    String::from_utf8(text.get(..small(length)?)?.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_from_what_contracts_return() {
+        let mut bytes = vec![0; 96];
+        (bytes[31], bytes[63]) = (32, 8);
+        bytes[64..72].copy_from_slice(b"USD Coin");
+        assert_eq!(abi_text(&bytes).as_deref(), Some("USD Coin"));
+        bytes[63] = 33;
+        assert_eq!(abi_text(&bytes), None);
+        bytes[31] = 31;
+        assert_eq!(abi_text(&bytes), None);
+        assert_eq!(abi_text(b"USD"), None);
+    }
+}

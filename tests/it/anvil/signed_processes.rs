@@ -1,0 +1,186 @@
+//! Real servers that settle with one gas key: two at once, and one that dies again and again between claiming a
+//! signature and delivering what it pays for.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use simgate::domain::money::Usd;
+
+use super::node::{self, Node};
+use super::payer::Payer;
+use super::till::{CHECKOUT, PLAN, node_for, settings, while_mining};
+use crate::harness::{Db, Place, Reply, execute, reply, until};
+use crate::process::{Server, Site, on_site};
+
+const PAYERS: u8 = 20;
+
+/// Runs a test on a site whose servers find the node in a file of settings.
+fn on_node(db: Db, test: impl AsyncFnOnce(&Site, &Node)) {
+    if !node::is_there() {
+        return;
+    }
+    on_site(db, vec![], async |site| {
+        let node = node_for(Some("2"), true).await;
+        let lines = settings(&node, &[&node.url]).into_iter();
+        let text: String = lines.map(|(name, value)| format!("{name} = \"{value}\"\n")).collect();
+        std::fs::write(site.place.dir.join("simgate.toml"), text).unwrap();
+        for payer in 1..=PAYERS {
+            node.mint(&Payer::new(payer).address, Usd::dollars(1_000)).await;
+        }
+        test(site, &node).await;
+    });
+}
+
+async fn post(site: &Site, server: &Server, path: &str, token: Option<&str>, body: Value) -> Reply {
+    let request =
+        site.client.post(format!("{}{path}", server.base)).header("content-type", "application/json");
+    let request = match token {
+        Some(token) => request.header("authorization", format!("Bearer {token}")),
+        None => request,
+    };
+    reply(request.body(body.to_string())).await
+}
+
+async fn sign_in(site: &Site, server: &Server, email: &str) -> String {
+    post(site, server, "/api/agentic/auth/request-otp", None, json!({ "email": email })).await.expect(200);
+    let url = format!("{}/sandbox/outbox?email={email}", server.base);
+    let mails = reply(site.client.get(url)).await.expect(200);
+    let text = mails["emails"][0]["text"].as_str().unwrap();
+    let otp = text.lines().next().unwrap().rsplit(' ').next().unwrap();
+    let body = json!({ "email": email, "otp": otp });
+    let made = post(site, server, "/api/agentic/auth/verify-otp", None, body).await.expect(200);
+    made["token"].as_str().unwrap().to_string()
+}
+
+async fn offer(site: &Site, server: &Server, token: &str) -> (Value, Value) {
+    until("payments by signature are taken", async || {
+        let body =
+            post(site, server, CHECKOUT, Some(token), json!({ "packageCode": PLAN })).await.expect(402);
+        (body["capabilities"]["x402"] == true)
+            .then(|| (body["invoiceId"].clone(), body["accepts"][0].clone()))
+    })
+    .await
+}
+
+/// `None` when nobody answered.
+async fn pay(site: &Site, server: &Server, token: &str, signature: &str) -> Option<u16> {
+    let request = site.client.post(format!("{}{CHECKOUT}", server.base));
+    let request =
+        request.header("authorization", format!("Bearer {token}")).header("payment-signature", signature);
+    let request =
+        request.header("content-type", "application/json").body(json!({ "packageCode": PLAN }).to_string());
+    Some(request.send().await.ok()?.status().as_u16())
+}
+
+async fn until_completed(site: &Site, node: &Node, server: &Server, invoice: &Value) {
+    until("the order is delivered", async || {
+        node.mine(1).await;
+        let url = format!("{}/api/agentic/order/{}", server.base, invoice.as_str().unwrap());
+        let order = reply(site.client.get(url)).await.expect(200);
+        (order["status"] == "COMPLETED").then_some(())
+    })
+    .await;
+}
+
+/// A killed server's turns end by themselves after some seconds; here nobody has to wait for it.
+fn end_turns(place: &Place) {
+    let statement = "UPDATE cursors SET held_until = 0; UPDATE settlers SET held_until = 0";
+    match place.db {
+        Db::Postgres => execute(&place.url, statement),
+        Db::Sqlite => {
+            let connection = rusqlite::Connection::open(place.url.strip_prefix("sqlite:").unwrap()).unwrap();
+            connection.busy_timeout(Duration::from_secs(5)).unwrap();
+            connection.execute_batch(statement).unwrap();
+        }
+    }
+}
+
+/// Whoever is asked, one of them settles; no number of the key is used twice or left out.
+#[test]
+fn two_gateways_with_one_gas_key_settle_200_payments() {
+    on_node(Db::Postgres, async |site, node| {
+        let servers = [site.start().await, site.start().await];
+        let mut tokens = Vec::new();
+        for payer in 1..=PAYERS {
+            tokens.push(sign_in(site, &servers[0], &format!("p{payer}@example.com")).await);
+        }
+        let payments = (0..200u64).map(|number| {
+            let (server, payer) = (&servers[number as usize % 2], Payer::new(number as u8 % PAYERS + 1));
+            let token = &tokens[number as usize % usize::from(PAYERS)];
+            async move {
+                let (invoice, offer) = offer(site, server, token).await;
+                let signature = payer.pay(&offer, number);
+                let status = pay(site, server, token, &signature).await.unwrap();
+                assert!(status == 200 || status == 202, "HTTP {status}");
+                (invoice, offer)
+            }
+        });
+        let paid = while_mining(node, join_all(payments)).await;
+        let mut total = Usd::ZERO;
+        for (invoice, offer) in &paid {
+            until_completed(site, node, &servers[1], invoice).await;
+            total = total.plus(Usd::from_micros(offer["amount"].as_str().unwrap().parse().unwrap()));
+        }
+        let mut spent = Usd::ZERO;
+        for payer in 1..=PAYERS {
+            let minted = Usd::dollars(if payer == 1 { 1_100 } else { 1_000 });
+            spent = spent.plus(minted.minus(node.balance_of(&node.usdc, &Payer::new(payer).address).await));
+        }
+        assert_eq!(spent, total);
+        site.verify_books().await;
+    });
+}
+
+/// Each death comes somewhere between the claim and the eSIM. The payer asks again with the same signature.
+fn killed_while_settling(db: Db) {
+    let kills =
+        std::env::var("SIMGATE_TEST_KILLS").map_or(5, |text| text.parse::<u64>().unwrap().div_ceil(4));
+    on_node(db, async |site, node| {
+        let mut server = site.start().await;
+        let token = sign_in(site, &server, "ann@example.com").await;
+        let payer = Payer::new(1);
+        let mut total = Usd::ZERO;
+        for kill in 0..kills {
+            let (invoice, offer) = offer(site, &server, &token).await;
+            let signature = payer.pay(&offer, kill);
+            let sending = pay(site, &server, &token, &signature);
+            let dying = async {
+                let moment = simgate::vault::random() as u64 % 400;
+                tokio::time::sleep(Duration::from_millis(moment)).await;
+            };
+            while_mining(node, async {
+                tokio::select! {
+                    _ = sending => {}
+                    () = dying => {}
+                }
+            })
+            .await;
+            server.kill();
+            end_turns(&site.place);
+            server = site.start().await;
+            let status = until("the signature is taken again", async || {
+                // Until the new server has looked at the chain it takes no payments, and asks for none.
+                let status = while_mining(node, pay(site, &server, &token, &signature)).await.unwrap();
+                (status == 200 || status == 202).then_some(status)
+            })
+            .await;
+            assert!(status == 200 || status == 202);
+            until_completed(site, node, &server, &invoice).await;
+            total = total.plus(Usd::from_micros(offer["amount"].as_str().unwrap().parse().unwrap()));
+            let left = node.balance_of(&node.usdc, &payer.address).await;
+            assert_eq!(Usd::dollars(1_100).minus(left), total, "paid once each");
+        }
+        site.verify_books().await;
+    });
+}
+
+#[test]
+fn killed_while_settling_sqlite() {
+    killed_while_settling(Db::Sqlite);
+}
+
+#[test]
+fn killed_while_settling_postgres() {
+    killed_while_settling(Db::Postgres);
+}
