@@ -18,7 +18,7 @@ use super::partner::{Answer, REFERENCE_CHARS, RETRY_SECONDS, json};
 use super::problem::Problem;
 use super::purchase::{self, PlanView};
 use super::wire::*;
-use super::x402::{self, Unpaid, X402View};
+use super::x402::{self, RequirementsView, ResourceView, Unpaid};
 use crate::app::App;
 use crate::domain::checkout::{CURRENCY, Checkout, NETWORKS, Stage};
 use crate::domain::email::Email;
@@ -149,9 +149,16 @@ pub struct ChallengeView {
     /// A page where a person can pay.
     #[schema(format = "uri")]
     pub checkout_url: String,
-    /// While payments by signature are taken: the members of x402 version 2, as in the header PAYMENT-REQUIRED.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub x402: Option<X402View>,
+    /// This and the next two while payments by signature are taken: as in the header PAYMENT-REQUIRED.
+    #[serde(rename = "x402Version", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 2)]
+    pub x402_version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub resource: Option<ResourceView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub accepts: Option<Vec<RequirementsView>>,
 }
 
 /// The 402: everything there is to say about how a checkout can be paid, and why a signature did not pay for it.
@@ -191,7 +198,9 @@ fn challenge_view(app: &App, checkout: &Checkout, offer: Option<&PaymentRequired
             webhooks: false,
         },
         checkout_url: deposits::checkout_url(app, &checkout.id),
-        x402: offer.map(X402View::from),
+        x402_version: offer.map(|offer| offer.version),
+        resource: offer.map(|offer| ResourceView::from(&offer.resource)),
+        accepts: offer.map(|offer| offer.accepts.iter().map(RequirementsView::from).collect()),
     })
 }
 

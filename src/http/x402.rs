@@ -13,7 +13,7 @@ use crate::domain::checkout::Checkout;
 use crate::domain::ids::AccountNo;
 use crate::error::{Error, Result};
 use crate::ops::x402::{self, Outcome, Tender};
-use crate::x402::wire::{self, PaymentRequired, Requirements, SettlementResponse};
+use crate::x402::wire::{self, PaymentRequired, Requirements, Resource, SettlementResponse};
 
 /// What clients are told as long as nothing is wrong.
 const UNSIGNED: &str = "PAYMENT-SIGNATURE header is required";
@@ -72,29 +72,12 @@ pub struct ExtraView {
     pub order_ref: String,
 }
 
-/// The members that a 402 has besides while payments by signature are taken.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = X402Members)]
-pub struct X402View {
-    #[schema(example = 2)]
-    #[serde(rename = "x402Version")]
-    pub x402_version: u32,
-    pub resource: ResourceView,
-    pub accepts: Vec<RequirementsView>,
-}
-
-impl From<&PaymentRequired> for X402View {
-    fn from(required: &PaymentRequired) -> X402View {
-        let PaymentRequired { version, resource, accepts, .. } = required;
-        X402View {
-            x402_version: *version,
-            resource: ResourceView {
-                url: resource.url.clone(),
-                description: resource.description.clone(),
-                mime_type: resource.mime_type,
-            },
-            accepts: accepts.iter().map(RequirementsView::from).collect(),
+impl From<&Resource> for ResourceView {
+    fn from(resource: &Resource) -> ResourceView {
+        ResourceView {
+            url: resource.url.clone(),
+            description: resource.description.clone(),
+            mime_type: resource.mime_type,
         }
     }
 }

@@ -181,7 +181,7 @@ both_databases! {
         assert_eq!(with_token(gateway, &token, "GET", CHECKOUT).await.problem(405), "METHOD_NOT_ALLOWED");
     }
 
-    async fn nobody_may_ask_for_too_many(gateway) with [("trusted_proxies", "127.0.0.1"), ("rate_limit", "0"), ("ip_rate_limit", "0")] {
+    async fn nobody_may_ask_for_too_many(gateway) with [("trusted_proxies", "127.0.0.1"), ("token_rate_limit", "0"), ("ip_rate_limit", "0")] {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         for _ in 0..50 {
             open(gateway, &token).await;
@@ -214,7 +214,7 @@ both_databases! {
         }).await;
     }
 
-    async fn an_address_may_not_ask_for_too_many(gateway) with [("trusted_proxies", "127.0.0.1"), ("rate_limit", "0"), ("ip_rate_limit", "0")] {
+    async fn an_address_may_not_ask_for_too_many(gateway) with [("trusted_proxies", "127.0.0.1"), ("token_rate_limit", "0"), ("ip_rate_limit", "0")] {
         let here = elsewhere();
         for number in 0..7 {
             let token = sign_in(gateway, &format!("user{number}@example.com"), "agent").await;
