@@ -30,19 +30,26 @@ const MOST_SHOWN: usize = 200;
 /// Compressed answers are kept up to this many bytes, counted as they were before; then the memory starts anew.
 const PACKED_BYTES: usize = 4 * 1024 * 1024;
 
+/// An odd number without a pattern: multiplying by it lets every plan's hash, and its place, move all bits above.
+const SPREAD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+
 /// One snapshot of the catalog, ready to be searched.
 #[derive(Default)]
 pub struct Products {
     index: Index,
     /// Every plan by its number.
     fragments: Vec<Fragment>,
+    /// The countries of each coverage as members of a plan, written once: many plans share them.
+    locations: Vec<Box<str>>,
     packed: Mutex<Packed>,
 }
 
-/// A plan as JSON, written once, and its hash: an answer's is made of those, without reading the answer again.
+/// A plan as JSON, written once, without its countries, which belong into it at `cut`. The hash is that of the whole: an
+/// answer's is made of those, without reading the answer again.
 struct Fragment {
     json: Box<str>,
-    hash: [u8; 8],
+    cut: usize,
+    hash: u64,
 }
 
 /// Answers that somebody wanted compressed, by the query string that asked for them.
@@ -55,8 +62,11 @@ struct Packed {
 impl Products {
     pub fn prepare(snapshot: Arc<Snapshot>) -> Result<Products> {
         let index = Index::prepare(snapshot);
-        let fragments = index.plans().map(Fragment::write).collect::<Result<_>>()?;
-        Ok(Products { index, fragments, packed: Mutex::default() })
+        let locations = index.coverages().map(write_locations).collect::<Result<Vec<_>>>()?;
+        let coverages = (0..).map(|number| index.coverage_of(number));
+        let written = index.plans().zip(coverages).map(|(plan, at)| Fragment::write(plan, &locations[at]));
+        let fragments = written.collect::<Result<_>>()?;
+        Ok(Products { index, fragments, locations, packed: Mutex::default() })
     }
 
     /// Compressing takes far longer than searching, so what was compressed is kept while the catalog is the same.
@@ -86,29 +96,45 @@ impl Products {
     }
 
     fn write(&self, found: &Found) -> Answer {
-        let fragments = || found.first.iter().map(|number| &self.fragments[*number as usize]);
-        let length: usize = fragments().map(|fragment| fragment.json.len() + 1).sum();
+        let parts = || {
+            found.first.iter().map(|number| {
+                let locations = &self.locations[self.index.coverage_of(*number)];
+                (&self.fragments[*number as usize], locations)
+            })
+        };
+        let length: usize =
+            parts().map(|(fragment, locations)| fragment.json.len() + locations.len() + 1).sum();
         let mut json = String::with_capacity(length + 100);
-        let mut hash = Sha256::new();
-        hash.update(found.total.to_le_bytes());
+        let mut hash = found.total as u128;
         json.push_str("{\"success\":true,\"currency\":\"USD\",\"totalCount\":");
         json.push_str(&found.total.to_string());
         json.push_str(",\"plans\":[");
-        for (place, fragment) in fragments().enumerate() {
+        for (place, (fragment, locations)) in parts().enumerate() {
             if place > 0 {
                 json.push(',');
             }
-            json.push_str(&fragment.json);
-            hash.update(fragment.hash);
+            let (before, behind) = fragment.json.split_at(fragment.cut);
+            [before, locations, behind].iter().for_each(|part| json.push_str(part));
+            hash = (hash ^ u128::from(fragment.hash)).wrapping_mul(SPREAD);
         }
         json.push_str("]}");
-        Answer::with_hash(json, &hash.finalize())
+        Answer::with_hash(json, &hash.to_be_bytes())
     }
 }
 
+/// The two members of a plan that say where it works.
+fn write_locations(codes: &[String]) -> Result<Box<str>> {
+    let text = |texts: &[String]| serde_json::to_string(texts).map_err(Error::fault);
+    Ok(format!("\"locationCodes\":{},\"locationNames\":{}", text(codes)?, text(&names(codes))?).into())
+}
+
+fn names(codes: &[String]) -> Vec<String> {
+    let name = |code: &String| country::by_code(code).map_or(code.clone(), |country| country.name.into());
+    codes.iter().map(name).collect()
+}
+
 impl Fragment {
-    fn write(plan: &Plan) -> Result<Fragment> {
-        let name = |code: &String| country::by_code(code).map_or(code.clone(), |country| country.name.into());
+    fn write(plan: &Plan, locations: &str) -> Result<Fragment> {
         let view = ProductView {
             package_code: &plan.code,
             name: &plan.name,
@@ -119,14 +145,17 @@ impl Fragment {
             retail_price: Money(plan.retail),
             currency: "USD",
             location_codes: &plan.countries,
-            location_names: plan.countries.iter().map(name).collect(),
+            location_names: names(&plan.countries),
             operator: &plan.operator,
             plan_type: PlanTypeWord(plan.plan_type),
         };
-        let json = serde_json::to_string(&view).map_err(Error::fault)?;
-        let mut hash = [0; 8];
-        hash.copy_from_slice(&Sha256::digest(&json)[..8]);
-        Ok(Fragment { json: json.into_boxed_str(), hash })
+        let mut json = serde_json::to_string(&view).map_err(Error::fault)?;
+        let hash = Sha256::digest(&json).iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
+        // Quotes inside a text are escaped, so this can be nothing but the members themselves.
+        let cut =
+            json.find(locations).ok_or_else(|| Error::fault("a plan is written without its countries"))?;
+        json.replace_range(cut..cut + locations.len(), "");
+        Ok(Fragment { json: json.into_boxed_str(), cut, hash })
     }
 }
 

@@ -37,14 +37,20 @@ pub struct Index {
 struct Entry {
     /// Its position on the price list.
     place: u32,
-    size: u32,
-    retail: Usd,
+    coverage: u32,
 }
 
 struct Covered {
     coverage: Coverage,
-    /// In ascending order.
-    plans: Vec<Number>,
+    /// By their numbers.
+    offers: Vec<Offer>,
+}
+
+/// As much of a plan as decides its rank, beside its neighbours in memory: a search looks at hundreds.
+struct Offer {
+    number: Number,
+    size: u32,
+    retail: Usd,
 }
 
 impl Index {
@@ -56,15 +62,15 @@ impl Index {
         let (mut coverages, mut sizes) = (HashMap::new(), HashMap::new());
         for (number, (place, plan)) in (0u32..).zip(base) {
             let coverage = *coverages.entry(plan.countries.as_slice()).or_insert_with(|| {
-                index.coverages.push(Covered { coverage: Coverage::of(&plan.countries), plans: Vec::new() });
+                index.coverages.push(Covered { coverage: Coverage::of(&plan.countries), offers: Vec::new() });
                 index.coverages.len() - 1
             });
             let size = *sizes.entry((plan.data_mb, plan.duration_days)).or_insert_with_key(|size| {
                 index.sizes.push(*size);
                 index.sizes.len() - 1
             });
-            index.coverages[coverage].plans.push(number);
-            index.plans.push(Entry { place, size: size as u32, retail: plan.retail });
+            index.coverages[coverage].offers.push(Offer { number, size: size as u32, retail: plan.retail });
+            index.plans.push(Entry { place, coverage: coverage as u32 });
         }
         index.featured = index.choose_featured();
         index
@@ -72,8 +78,20 @@ impl Index {
 
     /// Every plan, by its number.
     pub fn plans(&self) -> impl Iterator<Item = &Plan> {
-        let list = list(&self.snapshot);
-        self.plans.iter().map(|entry| &list[entry.place as usize])
+        (0..self.plans.len() as Number).map(|number| self.plan(number))
+    }
+
+    fn plan(&self, number: Number) -> &Plan {
+        &list(&self.snapshot)[self.plans[number as usize].place as usize]
+    }
+
+    /// The countries of every coverage, by its number.
+    pub fn coverages(&self) -> impl Iterator<Item = &[String]> {
+        self.coverages.iter().map(|covered| self.plan(covered.offers[0].number).countries.as_slice())
+    }
+
+    pub fn coverage_of(&self, number: Number) -> usize {
+        self.plans[number as usize].coverage as usize
     }
 
     pub fn featured(&self, limit: usize) -> Found {
@@ -93,10 +111,10 @@ impl Index {
             }
             let missing = limit - found.first.len();
             if missing == 0 {
-                found.total += self.affordable(asked, &coverages).count();
+                found.total += affordable(asked, &coverages).count();
                 continue;
             }
-            let mut ranked = self.rank(asked, &nearness, &coverages);
+            let mut ranked = rank(asked, &nearness, &coverages);
             found.total += ranked.len();
             if missing < ranked.len() {
                 ranked.select_nth_unstable(missing - 1);
@@ -121,33 +139,15 @@ impl Index {
     }
 
     /// The coverages that answer at all, best first.
-    fn by_fit(&self, asked: &Asked) -> BTreeMap<Fit, Vec<u32>> {
+    fn by_fit(&self, asked: &Asked) -> BTreeMap<Fit, Vec<&Covered>> {
         let wanted = Wanted::new(&asked.places);
-        let mut fits: BTreeMap<Fit, Vec<u32>> = BTreeMap::new();
-        for (number, covered) in (0u32..).zip(&self.coverages) {
+        let mut fits: BTreeMap<Fit, Vec<&Covered>> = BTreeMap::new();
+        for covered in &self.coverages {
             if let Some(fit) = wanted.fit(&covered.coverage) {
-                fits.entry(fit).or_default().push(number);
+                fits.entry(fit).or_default().push(covered);
             }
         }
         fits
-    }
-
-    /// The plans of these coverages that are cheap enough.
-    fn affordable(&self, asked: &Asked, coverages: &[u32]) -> impl Iterator<Item = Number> {
-        let plans = coverages.iter().flat_map(|coverage| &self.coverages[*coverage as usize].plans);
-        let most = asked.most;
-        plans
-            .copied()
-            .filter(move |number| most.is_none_or(|most| self.plans[*number as usize].retail <= most))
-    }
-
-    /// The same with their ranks, each in one number that sorts fast: the nearness of its size, then its own number.
-    fn rank(&self, asked: &Asked, nearness: &[u32], coverages: &[u32]) -> Vec<u64> {
-        let rank = |number: Number| {
-            let size = self.plans[number as usize].size as usize;
-            u64::from(nearness[size]) << 32 | u64::from(number)
-        };
-        self.affordable(asked, coverages).map(rank).collect()
     }
 
     /// A plan of each usual size for every popular destination: first one size of all, then the next.
@@ -158,13 +158,26 @@ impl Index {
             for destination in search::POPULAR {
                 let asked = Asked { data_mb: Some(data_mb), days: Some(days), ..search::read(destination) };
                 let best = self.by_fit(&asked).remove(&Fit::Exact).unwrap_or_default();
-                let best = self.rank(&asked, &self.nearness(&asked), &best).into_iter().min();
+                let best = rank(&asked, &self.nearness(&asked), &best).into_iter().min();
                 chosen.extend(best.map(number_of));
             }
         }
         chosen.retain(|number| known.insert(*number));
         chosen
     }
+}
+
+/// The plans of these coverages that are cheap enough.
+fn affordable<'a>(asked: &Asked, coverages: &'a [&Covered]) -> impl Iterator<Item = &'a Offer> {
+    let most = asked.most;
+    let offers = coverages.iter().flat_map(|covered| &covered.offers);
+    offers.filter(move |offer| most.is_none_or(|most| offer.retail <= most))
+}
+
+/// Their ranks, each in one number that sorts fast: the nearness of its size, then its own number.
+fn rank(asked: &Asked, nearness: &[u32], coverages: &[&Covered]) -> Vec<u64> {
+    let rank = |offer: &Offer| u64::from(nearness[offer.size as usize]) << 32 | u64::from(offer.number);
+    affordable(asked, coverages).map(rank).collect()
 }
 
 /// The number in a rank.
@@ -250,7 +263,7 @@ mod tests {
     fn an_empty_catalog_has_nothing() {
         let index = Index::prepare(Arc::new(Snapshot::default()));
         assert_eq!(index.find(&search::read("japan"), 50).total, 0);
-        assert_eq!((index.featured(50).total, index.plans().count()), (0, 0));
+        assert_eq!((index.featured(50).total, index.plans().count(), index.coverages().count()), (0, 0, 0));
     }
 
     #[test]

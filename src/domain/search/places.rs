@@ -59,8 +59,12 @@ struct Gazetteer {
     by_words: [Vec<usize>; LONGEST_NAME + 1],
     /// Every word of a name, and every name as one word. A text's other words are in no name.
     spellings: HashSet<String>,
-    /// The same, shortest first: length, letters and text.
-    by_length: Vec<(usize, u32, String)>,
+    /// The same, shortest first.
+    by_length: Vec<String>,
+    /// The letters of each of those, close together: a search goes through hundreds of them for every unknown word.
+    their_letters: Vec<u32>,
+    /// How many of those are shorter than so many letters.
+    shorter_than: Vec<usize>,
     codes: HashMap<String, Place>,
     prose_codes: HashSet<&'static str>,
     abbreviations: HashSet<&'static str>,
@@ -100,6 +104,8 @@ impl Gazetteer {
             by_words: Default::default(),
             spellings: HashSet::new(),
             by_length: Vec::new(),
+            their_letters: Vec::new(),
+            shorter_than: Vec::new(),
             codes: HashMap::new(),
             prose_codes: listed(names::PROSE_CODES),
             abbreviations: listed(names::ABBREVIATIONS),
@@ -126,9 +132,14 @@ impl Gazetteer {
         for (place, name) in gazetteer.names.iter().enumerate() {
             gazetteer.by_words[name.words.len()].push(place);
         }
-        let sized = |text: &String| (text.chars().count(), letters(text), text.clone());
-        gazetteer.by_length = gazetteer.spellings.iter().map(sized).collect();
-        gazetteer.by_length.sort_unstable();
+        let length = |text: &String| text.chars().count();
+        let mut spellings: Vec<String> = gazetteer.spellings.iter().cloned().collect();
+        spellings.sort_unstable_by_key(length);
+        let longest = spellings.last().map_or(0, length);
+        gazetteer.shorter_than =
+            (0..longest + 2).map(|most| spellings.partition_point(|text| length(text) < most)).collect();
+        gazetteer.their_letters = spellings.iter().map(|text| letters(text)).collect();
+        gazetteer.by_length = spellings;
         gazetteer
     }
 
@@ -163,10 +174,12 @@ impl Gazetteer {
             return false;
         }
         let seen = letters(word);
-        let start = self.by_length.partition_point(|(known, ..)| *known < length - most);
-        let near = self.by_length[start..].iter().take_while(|(known, ..)| *known <= length + most);
-        let mut near = near.filter(|(_, known, _)| (known ^ seen).count_ones() as usize <= 2 * most);
-        near.any(|(.., known)| misspelt(word, known).is_some())
+        let shorter_than =
+            |letters: usize| self.shorter_than.get(letters).copied().unwrap_or(self.by_length.len());
+        let range = shorter_than(length - most)..shorter_than(length + most + 1);
+        let near = |known: &u32| (known ^ seen).count_ones() as usize <= 2 * most;
+        let known = self.their_letters[range.clone()].iter().zip(&self.by_length[range]);
+        known.filter(|(letters, _)| near(letters)).any(|(_, known)| misspelt(word, known).is_some())
     }
 
     /// The place whose name is nearest to these words, if they can be a misspelling of it.
