@@ -22,6 +22,7 @@ queries! {
               WHERE sim_profiles.status IN ('NEW', 'CANCELLED') AND sim_profiles.used_mb = 0";
     ADD_TOPUP = "INSERT INTO sim_topups (order_id, profile, data_mb, days) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (order_id) DO NOTHING";
     HAS_TOPUP = "SELECT 1 FROM sim_topups WHERE order_id = ?1";
+    DELIVERED = "SELECT 1 FROM esims WHERE order_id = ?1";
     TOPUPS = "SELECT CAST(COALESCE(SUM(data_mb), 0) AS BIGINT), CAST(COALESCE(SUM(days), 0) AS BIGINT) FROM sim_topups WHERE profile = ?1";
 }
 
@@ -83,6 +84,11 @@ pub fn add_topup(tx: &mut Tx, order: &OrderId, profile: &str, data_mb: i64, days
 
 pub fn has_topup(tx: &mut Tx, order: &OrderId) -> Result<bool> {
     Ok(tx.opt(HAS_TOPUP, params![order], |_| Ok(()))?.is_some())
+}
+
+/// Whether the gateway has the profile of this order.
+pub fn was_delivered(tx: &mut Tx, order: &OrderId) -> Result<bool> {
+    Ok(tx.opt(DELIVERED, params![order], |_| Ok(()))?.is_some())
 }
 
 /// Megabytes and days added to a profile.

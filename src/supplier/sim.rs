@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -41,7 +41,7 @@ pub enum Mood {
     Timeout,
     /// Answers after a while; who hangs up first has bought nothing.
     Slow,
-    /// Answers a new order with the profile of an earlier one.
+    /// Answers a new order with the profile of an earlier one that was delivered.
     Duplicate,
     /// Sells, and answers something that cannot be read.
     Malformed,
@@ -88,7 +88,7 @@ pub struct Sim {
     behaviour: ArcSwap<Behaviour>,
     journal: Option<Mutex<File>>,
     journal_path: Option<PathBuf>,
-    last_sold: Mutex<Option<Profile>>,
+    last_sold: Mutex<Option<(OrderId, Profile)>>,
     catalog_size: usize,
 }
 
@@ -224,9 +224,17 @@ impl Sim {
         file.write_all(format!("{line}\n").as_bytes()).map_err(Error::fault)
     }
 
-    /// Remembered, and handed out again when told to duplicate.
-    fn last_sold(&self) -> Result<std::sync::MutexGuard<'_, Option<Profile>>> {
+    fn last_sold(&self) -> Result<MutexGuard<'_, Option<(OrderId, Profile)>>> {
         self.last_sold.lock().map_err(|_| Error::fault("the last sale's lock is poisoned"))
+    }
+
+    /// The last sale, to be handed out again when told to duplicate. Only once its own order has it: otherwise the
+    /// wrong order could be the first to claim the profile, and the right one would never get it.
+    async fn delivered_before(&self, order: &OrderId) -> Result<Option<Profile>> {
+        let last = self.last_sold()?.clone();
+        let Some((owner, profile)) = last.filter(|(owner, _)| owner != order) else { return Ok(None) };
+        let delivered = self.store.read(move |tx| sim::was_delivered(tx, &owner)).await?;
+        Ok(delivered.then_some(profile))
     }
 }
 
@@ -247,12 +255,12 @@ impl Supplier for Sim {
         Box::pin(self.answer(Some(ask.ordered_at), async move |mood| {
             let profile = profile_for(&ask);
             if mood == Mood::Duplicate
-                && let Some(earlier) = self.last_sold()?.clone().filter(|earlier| earlier.id != profile.id)
+                && let Some(earlier) = self.delivered_before(ask.order).await?
             {
                 return Ok(Answer::Done(earlier));
             }
             self.note(&format!("sold {} {}", ask.order, profile.iccid))?;
-            *self.last_sold()? = Some(profile.clone());
+            *self.last_sold()? = Some((ask.order.clone(), profile.clone()));
             Ok(Answer::Done(profile))
         }))
     }
