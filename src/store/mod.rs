@@ -140,6 +140,14 @@ impl Store {
         self.reader.read(body).await
     }
 
+    pub async fn read_together<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        self.reader.read_together(body).await
+    }
+
     pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use crossbeam_channel::{Sender, unbounded};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::postgres::Session;
@@ -18,10 +19,14 @@ pub enum Reader {
     Postgres { tasks: Sender<Task> },
 }
 
-/// Whether all statements of a read must see one state of the database.
+/// What the statements of a read see of the database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum View {
+    /// Each the state of its own moment.
     Each,
+    /// All one state, looked up by key.
+    Together,
+    /// All one state, and much of it.
     Snapshot,
 }
 
@@ -61,7 +66,19 @@ impl Reader {
         }
     }
 
-    /// A read over one consistent state: reports, verification, the catalog, and whatever must fit together.
+    /// A few short reads that must fit together: all see the database as of one moment.
+    pub async fn read_together<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        match self {
+            Reader::Sqlite { path } => with_reader(path, |connection| as_of_one_moment(connection, &body)),
+            Reader::Postgres { tasks } => on_thread(tasks, View::Together, body).await,
+        }
+    }
+
+    /// A long read over one consistent state: reports, verification, the catalog.
     pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -72,9 +89,7 @@ impl Reader {
                 let path = path.clone();
                 let work = move || {
                     with_reader(&path, |connection| {
-                        let transaction = connection.unchecked_transaction().map_err(sqlite_error)?;
-                        let found = body(&mut Tx::new(Db::Sqlite(&transaction), false));
-                        drop(transaction);
+                        let found = as_of_one_moment(connection, &body);
                         // Who reads much reads seldom: the pages would only fill memory.
                         connection.execute_batch("PRAGMA shrink_memory").map_err(sqlite_error)?;
                         found
@@ -85,6 +100,11 @@ impl Reader {
             Reader::Postgres { tasks } => on_thread(tasks, View::Snapshot, body).await,
         }
     }
+}
+
+fn as_of_one_moment<T>(connection: &Connection, body: impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
+    let transaction = connection.unchecked_transaction().map_err(sqlite_error)?;
+    body(&mut Tx::new(Db::Sqlite(&transaction), false))
 }
 
 async fn on_thread<T, F>(tasks: &Sender<Task>, view: View, body: F) -> Result<T>
@@ -116,14 +136,15 @@ fn attempt<T>(
         *session = Some(Session::connect(url)?);
     }
     let session = session.as_mut().expect("connected above");
-    if view == View::Each {
-        return body(&mut Tx::new(Db::Postgres(session), false));
+    match view {
+        View::Each => return body(&mut Tx::new(Db::Postgres(session), false)),
+        View::Together => session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?,
+        View::Snapshot => session.batch(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
+             SET LOCAL enable_seqscan = on; \
+             SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL plan_cache_mode = auto",
+        )?,
     }
-    session.batch(
-        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
-         SET LOCAL enable_seqscan = on; \
-         SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL plan_cache_mode = auto",
-    )?;
     let outcome = body(&mut Tx::new(Db::Postgres(session), false));
     session.batch("ROLLBACK")?;
     outcome

@@ -71,7 +71,7 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
         Ok(Some((checkout, order, payments, signed)))
     };
     // One moment: the state of a checkout must not be older than the payments that it shows.
-    let found = app.store.snapshot(read).await?;
+    let found = app.store.read_together(read).await?;
     let (checkout, order, payments, signed) = found
         .filter(|(checkout, ..)| owner.is_none_or(|owner| owner == checkout.account))
         .ok_or(Refusal::InvoiceNotFound)?;
