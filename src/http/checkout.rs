@@ -13,10 +13,10 @@ use utoipa::ToSchema;
 use super::State;
 use super::auth::{Bearer, Client};
 use super::fields::{Fields, JsonBody, printable};
-use super::pages;
 use super::partner::{Answer, REFERENCE_CHARS, RETRY_SECONDS, json};
 use super::problem::Problem;
 use super::purchase::{self, PlanView};
+use super::qr;
 use super::wire::*;
 use super::x402::{self, RequirementsView, ResourceView, Unpaid};
 use crate::app::App;
@@ -210,7 +210,7 @@ pub fn payment_due(app: &App, checkout: &Checkout) -> Result<PaymentDueView> {
     let token = terms.and_then(|terms| terms.tokens.iter().find(|token| token.currency == CURRENCY));
     let contract_address = token.map(|token| token.contract.clone()).unwrap_or_default();
     let payment_uri = payment_uri(network, &contract_address, &checkout.address, checkout.amount);
-    let code = pages::png(&pages::encode(&payment_uri)?, QR_PIXELS)?;
+    let code = qr::png(&qr::encode(&payment_uri)?, QR_PIXELS)?;
     Ok(PaymentDueView {
         currency: CurrencyWord(CURRENCY),
         network: NetworkWord(network),

@@ -18,6 +18,7 @@ mod plans;
 mod problem;
 mod products;
 mod purchase;
+mod qr;
 mod sandbox;
 pub mod server;
 mod wire;
@@ -109,7 +110,7 @@ pub fn router(app: App) -> Router {
         .route("/docs", get(docs::page))
         .route("/llms.txt", get(llms::text))
         .route("/esim/{token}", get(pages::install))
-        .route("/qr/{file}", get(pages::qr))
+        .route("/qr/{file}", get(pages::qr_image))
         .route("/pay/{invoice}", get(pay::page))
         .route("/not-me/{link}", get(mailed::not_me).post(mailed::silence))
         .route("/not-me/{link}/undo", post(mailed::unsilence))

@@ -6,14 +6,12 @@ use axum::body::Body;
 use axum::extract::State as FromState;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fast_qr::convert::svg::SvgBuilder;
-use fast_qr::convert::{Builder, Shape};
-use fast_qr::{ECL, QRBuilder, QRCode};
 
 use super::State;
 use super::auth::Anyone;
 use super::fields::Segment;
 use super::problem::{Problem, Refused};
+use super::qr;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::ops::install::{self, Install};
@@ -24,7 +22,6 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
 const APPLE: &str = "https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=";
 const ANDROID: &str = "https://esimsetup.android.com/esim_qrcode_provisioning?carddata=";
 const PIXELS: usize = 8;
-const QUIET: usize = 4;
 
 /// Headers of every page and of every image behind a token.
 pub fn guard(headers: &mut HeaderMap) {
@@ -112,7 +109,7 @@ pub async fn install(
 }
 
 /// `/qr/{token}.svg` or `.png`.
-pub async fn qr(
+pub async fn qr_image(
     _: Anyone,
     FromState(state): FromState<State>,
     Segment(file): Segment,
@@ -122,13 +119,13 @@ pub async fn qr(
         return Err(Refusal::NotFound.into());
     }
     let code = match install::open(&state.app, token).await? {
-        Install::Ready { activation, .. } => Some(encode(&activation.lpa_string())?),
+        Install::Ready { activation, .. } => Some(qr::encode(&activation.lpa_string())?),
         Install::BeingPrepared(_) => None,
     };
     let (content_type, body) = match (kind, &code) {
-        ("svg", Some(code)) => ("image/svg+xml", Body::from(svg(code))),
+        ("svg", Some(code)) => ("image/svg+xml", Body::from(qr::svg(code))),
         ("svg", None) => ("image/svg+xml", Body::from(include_str!("../../assets/preparing.svg"))),
-        (_, Some(code)) => ("image/png", Body::from(png(code, PIXELS)?)),
+        (_, Some(code)) => ("image/png", Body::from(qr::png(code, PIXELS)?)),
         (_, None) => ("image/png", Body::from(include_bytes!("../../assets/preparing.png").as_slice())),
     };
     let mut response = ([(header::CONTENT_TYPE, content_type)], body).into_response();
@@ -137,41 +134,6 @@ pub async fn qr(
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("3"));
     }
     Ok(response)
-}
-
-pub fn encode(text: &str) -> Result<QRCode, Error> {
-    QRBuilder::new(text).ecl(ECL::M).build().map_err(|error| Error::fault(format!("QR code: {error:?}")))
-}
-
-pub fn svg(code: &QRCode) -> String {
-    SvgBuilder::default().shape(Shape::Square).margin(QUIET).to_str(code)
-}
-
-/// One bit a pixel, black on white, so many pixels for each module, with the quiet zone that scanners need.
-pub fn png(code: &QRCode, pixels: usize) -> Result<Vec<u8>, Error> {
-    let side = (code.size + 2 * QUIET) * pixels;
-    let stride = side.div_ceil(8);
-    let mut image = vec![u8::MAX; stride * side];
-    for row in 0..code.size {
-        let mut line = vec![u8::MAX; stride];
-        for column in (0..code.size).filter(|column| code[row][*column].value()) {
-            let left = (column + QUIET) * pixels;
-            (left..left + pixels).for_each(|x| line[x / 8] &= !(0x80 >> (x % 8)));
-        }
-        let top = (row + QUIET) * pixels;
-        (top..top + pixels).for_each(|y| image[y * stride..][..stride].copy_from_slice(&line));
-    }
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, side as u32, side as u32);
-    encoder.set_color(png::ColorType::Grayscale);
-    encoder.set_depth(png::BitDepth::One);
-    encoder.set_compression(png::Compression::Fast);
-    // Most lines repeat the one above.
-    encoder.set_filter(png::Filter::Up);
-    let mut writer = encoder.write_header().map_err(Error::fault)?;
-    writer.write_image_data(&image).map_err(Error::fault)?;
-    writer.finish().map_err(Error::fault)?;
-    Ok(bytes)
 }
 
 pub async fn style() -> Response {

@@ -14,6 +14,7 @@ use super::fields::Segment;
 use super::pages;
 use super::problem::Refused;
 use super::purchase;
+use super::qr;
 use super::wire::readable;
 use crate::app::App;
 use crate::config::{Mode, NetworkSettings};
@@ -135,7 +136,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
     let due = Due {
         amount: format!("{} {token}", checkout.amount),
         address: groups_of_four(&checkout.address),
-        qr: pages::svg(&pages::encode(&checkout.address)?),
+        qr: qr::svg(&qr::encode(&checkout.address)?),
         uri: (checkout.network.kind() == AddressKind::Evm).then_some(asked.payment_uri),
         accepted: vec![format!("exactly {} {token} on {network}", checkout.amount)],
     };
@@ -230,7 +231,7 @@ fn due(app: &App, deposit: &Deposit) -> Result<Option<Due>, Refused> {
     Ok(Some(Due {
         amount: format!("{amount} {}", invoice.currency.as_str()),
         address: groups_of_four(&invoice.address),
-        qr: pages::svg(&pages::encode(&invoice.address)?),
+        qr: qr::svg(&qr::encode(&invoice.address)?),
         uri: wallet_uri(app, deposit, amount),
         accepted: accepted(app, invoice.network.kind()),
     }))

@@ -1,5 +1,7 @@
 //! The agent's door: the 402 to the letter, the same checkout by the same key, what is refused, and the wallet.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
@@ -8,6 +10,7 @@ use simgate::ops::operator;
 
 use crate::harness::{both_databases, reply};
 use crate::people::{elsewhere, mails, sign_in, with_token};
+use crate::scan;
 use crate::shapes::money;
 use crate::shop::{self, *};
 
@@ -55,7 +58,8 @@ both_databases! {
         assert!(simgate::chain::address::bytes(AddressKind::Evm, address).is_some());
         let units = amount(&asked).micros();
         assert_eq!(payment["paymentUri"], format!("ethereum:{contract}@137/transfer?address={address}&uint256={units}"));
-        assert!(payment["qrDataUrl"].as_str().unwrap().starts_with("data:image/png;base64,"));
+        let code = payment["qrDataUrl"].as_str().unwrap().strip_prefix("data:image/png;base64,").unwrap();
+        assert_eq!(scan::png(&STANDARD.decode(code).unwrap()), payment["paymentUri"].as_str().unwrap());
         let expires = payment["expiresAt"].as_i64().unwrap();
         let left = expires - gateway.app.now().micros() / 1_000;
         assert!((29 * MINUTE_MS..=30 * MINUTE_MS).contains(&left), "{left}");
