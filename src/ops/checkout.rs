@@ -117,6 +117,8 @@ impl Work for Draft {
     /// `None` when no address has an amount left.
     type Answer = Option<Opened>;
     const SHARES: bool = true;
+    /// Checkouts of one price turn one ring.
+    const LANE: Option<i64> = Some(0);
 
     fn run(&self, tx: &mut Tx) -> Result<Option<Opened>> {
         self.open(tx)

@@ -41,6 +41,9 @@ pub trait Work: Send + Sized + 'static {
     type Answer: Send;
     /// Whether `run_together` does anything.
     const SHARES: bool = false;
+    /// The lane for all of its kind, whichever wallets they move: together they wait for one row in memory, not on its
+    /// lock, and make one large group.
+    const LANE: Option<i64> = None;
 
     fn run(&self, tx: &mut Tx) -> Result<Self::Answer>;
 
@@ -251,9 +254,11 @@ impl Writer {
         Ok(Writer { lanes, limit })
     }
 
-    /// Jobs of one key run in one lane, one after another: a hot wallet queues in memory, not on its row lock.
+    /// Jobs of one key run in one lane, one after another, unless their kind has its own: a hot wallet queues in memory,
+    /// not on its row lock.
     pub fn queue<W: Work>(&self, key: i64, must_finish: bool, work: W) -> Result<Pending<W::Answer>> {
-        let lane = &self.lanes[(key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize % self.lanes.len()];
+        let number = W::LANE.unwrap_or(key) as u64;
+        let lane = &self.lanes[number.wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize % self.lanes.len()];
         if !must_finish && lane.depth.load(Ordering::Relaxed) >= self.limit {
             return Err(Refusal::Overloaded.into());
         }
