@@ -24,7 +24,7 @@ use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::transfer::{Block, Sighting, TransferId};
 
 pub use self::calls::{Broadcast, Called, Fees, Paid, Purse};
-pub use self::wire::{Contracts, Movement, Spotted, parse_logs};
+pub use self::wire::{Contracts, Movement, Spotted, abi_text, parse_logs};
 
 /// How many calls go into one batch of small questions; public nodes allow few.
 const BATCH: usize = 20;

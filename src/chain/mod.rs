@@ -3,7 +3,7 @@
 
 pub mod address;
 pub mod evm;
-mod rpc;
+pub(crate) mod rpc;
 pub mod sim;
 mod tron;
 mod watched;

@@ -137,7 +137,7 @@ impl Provider {
         }
         // The longest first: what is left of a longer one would not be recognised.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        let client = client(&url).map_err(|error| wrong(&error.without_url().to_string()))?;
+        let client = client(&url, TIMEOUT).map_err(|error| wrong(&error.without_url().to_string()))?;
         Ok(Provider { index, name, network, url, headers, client, secrets, health: Mutex::default() })
     }
 
@@ -324,11 +324,12 @@ fn secrets_of(url: &Url) -> Vec<String> {
     all.filter(|part| part.len() >= 6).collect()
 }
 
-fn client(url: &Url) -> reqwest::Result<Client> {
+/// Asks whom the operator trusts with a key, and nobody else.
+pub(crate) fn client(url: &Url, timeout: Duration) -> reqwest::Result<Client> {
     // Whoever installs one first wins, and any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
-        .timeout(TIMEOUT)
+        .timeout(timeout)
         .connect_timeout(CONNECT_TIMEOUT)
         // A redirect would carry the key to somewhere else.
         .redirect(redirect::Policy::none())

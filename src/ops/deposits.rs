@@ -54,6 +54,7 @@ pub struct Deposit {
     pub required_confirmations: i64,
 }
 
+/// A transfer that came for an invoice, and how deep it is.
 pub struct Payment {
     pub transfer: Transfer,
     pub confirmations: i64,

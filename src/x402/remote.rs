@@ -5,15 +5,14 @@
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::{Client, Response, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::wire::{self, Requirements};
-use crate::chain::Trouble;
+use crate::chain::{Trouble, rpc};
 use crate::domain::authorization::Authorization;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Facilitators answer when the transaction is in a block.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const LARGEST_ANSWER: usize = 256 << 10;
@@ -72,15 +71,7 @@ impl Facilitator {
             value.set_sensitive(true);
             map.insert(name, value);
         }
-        // Whoever installs one first wins, and any will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
-            .timeout(TIMEOUT)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(redirect::Policy::none())
-            .user_agent("simgate");
-        let builder = if url.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
-        let client = builder.build().map_err(|error| wrong(&error.without_url().to_string()))?;
+        let client = rpc::client(&url, TIMEOUT).map_err(|error| wrong(&error.without_url().to_string()))?;
         Ok(Facilitator { url, headers: map, client })
     }
 

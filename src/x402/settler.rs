@@ -10,7 +10,7 @@ use super::authorization::{Domain, NAME_CALL, SEPARATOR_CALL, VERSION_CALL};
 use super::local::{GasKey, Price};
 use super::remote::Facilitator;
 use super::wire;
-use crate::chain::evm::{Called, Evm, Purse};
+use crate::chain::evm::{Called, Evm, Purse, abi_text};
 use crate::chain::{Trouble, Witness};
 use crate::domain::network::{Currency, Network};
 
@@ -174,34 +174,5 @@ impl Post {
                 Err(Unfit::Wrong(format!("the token has no {name}(): it takes no signatures")))
             }
         }
-    }
-}
-
-/// An ABI string that is all there is: where it begins, how long it is, and its bytes.
-fn abi_text(bytes: &[u8]) -> Option<String> {
-    let (place, rest) = bytes.split_at_checked(32)?;
-    let (length, text) = rest.split_at_checked(32)?;
-    let small = |word: &[u8]| word[..31].iter().all(|byte| *byte == 0).then_some(usize::from(word[31]));
-    if small(place)? != 32 {
-        return None;
-    }
-    String::from_utf8(text.get(..small(length)?)?.to_vec()).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_are_read_from_what_contracts_return() {
-        let mut bytes = vec![0; 96];
-        (bytes[31], bytes[63]) = (32, 8);
-        bytes[64..72].copy_from_slice(b"USD Coin");
-        assert_eq!(abi_text(&bytes).as_deref(), Some("USD Coin"));
-        bytes[63] = 33;
-        assert_eq!(abi_text(&bytes), None);
-        bytes[31] = 31;
-        assert_eq!(abi_text(&bytes), None);
-        assert_eq!(abi_text(b"USD"), None);
     }
 }

@@ -322,12 +322,37 @@ pub fn word(raw: &str) -> Option<[u8; 32]> {
 /// What `symbol()` answers: an ABI string or, in older tokens, 32 bytes filled up with zeros.
 pub fn symbol(raw: &str) -> Option<String> {
     let bytes = hex::decode(serde_json::from_str::<&str>(raw).ok()?).ok()?;
-    let text = match bytes.len() {
-        32 => bytes.split(|byte| *byte == 0).next()?,
-        _ => {
-            let length = bytes.get(32..64).filter(|length| length[..31].iter().all(|byte| *byte == 0))?[31];
-            bytes.get(64..64 + usize::from(length))?
-        }
-    };
-    String::from_utf8(text.to_vec()).ok()
+    match bytes.len() {
+        32 => String::from_utf8(bytes.split(|byte| *byte == 0).next()?.to_vec()).ok(),
+        _ => abi_text(&bytes),
+    }
+}
+
+/// An ABI string that is all there is: where it begins, how long it is, and its bytes.
+pub fn abi_text(bytes: &[u8]) -> Option<String> {
+    let (place, rest) = bytes.split_at_checked(32)?;
+    let (length, text) = rest.split_at_checked(32)?;
+    let small = |word: &[u8]| word[..31].iter().all(|byte| *byte == 0).then_some(usize::from(word[31]));
+    if small(place)? != 32 {
+        return None;
+    }
+    String::from_utf8(text.get(..small(length)?)?.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_from_what_contracts_return() {
+        let mut bytes = vec![0; 96];
+        (bytes[31], bytes[63]) = (32, 8);
+        bytes[64..72].copy_from_slice(b"USD Coin");
+        assert_eq!(abi_text(&bytes).as_deref(), Some("USD Coin"));
+        bytes[63] = 33;
+        assert_eq!(abi_text(&bytes), None);
+        bytes[31] = 31;
+        assert_eq!(abi_text(&bytes), None);
+        assert_eq!(abi_text(b"USD"), None);
+    }
 }

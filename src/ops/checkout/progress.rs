@@ -6,8 +6,9 @@ use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
-use crate::domain::transfer::{Transfer, TransferState};
+use crate::domain::transfer::TransferState;
 use crate::error::Result;
+use crate::ops::deposits::Payment;
 use crate::ops::settle;
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, cursors, orders, transfers};
@@ -22,11 +23,6 @@ pub struct Progress {
     pub stage: Stage,
     /// A payer's signature for it is on its way to the chain, or was: nobody should pay again.
     pub signed: bool,
-}
-
-pub struct Payment {
-    pub transfer: Transfer,
-    pub confirmations: i64,
 }
 
 impl Progress {

@@ -18,6 +18,7 @@ use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::ops::checkout::progress::{self, Progress};
+use crate::ops::deposits;
 use crate::ops::settler::reason_of;
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, wallet};
@@ -180,7 +181,7 @@ async fn outcome(app: &App, claimed: Authorization) -> Result<Outcome> {
 
 /// The transfer that the signature moved, once it is in a block.
 fn receipt(authorization: &Authorization, progress: &Progress) -> Option<SettlementResponse> {
-    let moved = |payment: &&progress::Payment| {
+    let moved = |payment: &&deposits::Payment| {
         let transfer = &payment.transfer;
         transfer.payment_nonce.as_ref() == Some(&authorization.id.nonce) && transfer.block.is_some()
     };

@@ -1,7 +1,8 @@
 //! Deposits against a real EVM node (anvil) and a real token. Most tests move the scanner by hand (`desk.rs`) and
 //! know exactly what must have happened after which block; `processes.rs` lets real servers run and die. The tests
-//! of payment by signature (`till.rs`, `signed_*.rs`) come through the door, with everything running behind it.
+//! of checkouts (`till.rs`, `checkouts.rs`, `signed_*.rs`) come through the door, with everything running behind it.
 
+mod checkouts;
 mod credit;
 mod desk;
 mod node;

@@ -7,7 +7,7 @@ use simgate::domain::money::Usd;
 use super::node::{address, number};
 use super::payer::decoded;
 use super::proxy::Mood;
-use super::till::{PURSE, Setup, Till, at_till, receipt};
+use super::till::{PLAN, PURSE, Setup, Till, at_till, receipt};
 use crate::harness::until;
 
 const HASTY: &[(&str, &str)] = &[("answer_within_ms", "50")];
@@ -196,5 +196,26 @@ at_till! {
         assert_eq!(till.spent().await, Usd::ZERO);
         till.gateway.pass_time(STALLED_MS);
         till.completes(&invoice, &offer).await;
+    }
+
+    /// Delivered after one block, which is then replaced by one in which the payer spends the money elsewhere: the price
+    /// is owed, and the account buys nothing until a person has looked.
+    async fn a_payment_taken_back_after_delivery_is_owed(till) with { settings: HASTY } {
+        let (_, invoice, offer) = till.begin().await;
+        till.until_pooled(1).await;
+        let hash = till.until_completed(&invoice).await["txHash"].as_str().unwrap().to_string();
+        let price = Usd::from_micros(offer["amount"].as_str().unwrap().parse().unwrap());
+        let depth = till.node.head().await - till.node.block_of(&hash).await + 1;
+        till.node.reorg(depth, &[]).await;
+        let away = till.node.calldata("transfer(address,uint256)", &[address(&till.node.payer), number(PURSE)]);
+        till.node.send_as(&till.payer.address, &away, 500).await;
+        until("what was taken back is owed", async || {
+            till.node.mine(1).await;
+            (till.book("receivable").await == price).then_some(())
+        })
+        .await;
+        assert_eq!(till.poll(&invoice).await["status"], "COMPLETED", "it was delivered");
+        let next = till.ask(&till.token, json!({ "packageCode": PLAN })).await;
+        assert_eq!(next.expect(403)["code"], "ACCOUNT_SUSPENDED");
     }
 }

@@ -224,19 +224,29 @@ impl Till {
         found.unwrap().len()
     }
 
+    /// What the books say of an account of the chart, debits above credits.
+    pub async fn book(&self, account: &str) -> Usd {
+        let lines = reports::trial_balance(&self.gateway.app).await.unwrap();
+        let line = lines.iter().find(|line| line.account == account);
+        line.map_or(Usd::ZERO, |line| line.debit.minus(line.credit))
+    }
+
     /// What lies on our addresses is what the books say.
     async fn check_cash(&self) {
         until("what arrived is in the books", async || {
             self.node.mine(1).await;
             let ours = self.gateway.app.store.read(addresses::list).await.unwrap();
-            let mut on_chain = Usd::ZERO;
-            for address in ours.iter().filter(|address| address.kind == AddressKind::Evm) {
-                on_chain = on_chain.plus(self.node.balance_of(&self.node.usdc, &address.address).await);
+            let mut fits = true;
+            for (token, account) in
+                [(&self.node.usdc, "cash:POLYGON:USDC"), (&self.node.usdt, "cash:POLYGON:USDT")]
+            {
+                let mut on_chain = Usd::ZERO;
+                for address in ours.iter().filter(|address| address.kind == AddressKind::Evm) {
+                    on_chain = on_chain.plus(self.node.balance_of(token, &address.address).await);
+                }
+                fits &= self.book(account).await == on_chain;
             }
-            let lines = reports::trial_balance(&self.gateway.app).await.unwrap();
-            let cash = lines.iter().find(|line| line.account == "cash:POLYGON:USDC");
-            let cash = cash.map_or(Usd::ZERO, |line| line.debit.minus(line.credit));
-            (cash == on_chain).then_some(())
+            fits.then_some(())
         })
         .await;
     }
