@@ -11,8 +11,8 @@ use simgate::domain::money::Usd;
 
 use crate::harness::{Db, Key, until};
 use crate::process::{Server, Site, on_site};
+use crate::shapes::DEPOSIT;
 
-const DEPOSIT: &str = "/api/b2b/v1/balance/deposit";
 const VERIFY: &str = "/api/b2b/v1/balance/verify-deposit";
 const NETWORKS: [&str; 4] = ["BASE", "POLYGON", "ARBITRUM", "TRON"];
 const KILLS: usize = 8;

@@ -10,6 +10,7 @@ use simgate::domain::transfer::parse_tx_hash;
 
 pub const API: &str = "/api/b2b/v1";
 pub const ORDERS: &str = "/api/b2b/v1/orders";
+pub const DEPOSIT: &str = "/api/b2b/v1/balance/deposit";
 
 /// Checks and hides ids, times, codes and addresses.
 #[track_caller]
