@@ -73,17 +73,26 @@ fuzz_agentic() {
 }
 
 # The examples of docs/agents.md, as they stand there.
+# agents_typescript FENCE, agents_python FENCE: runs the blocks that docs/agents.md fences so.
 agents_typescript() {
-  mkdir "$tmp/agents" && ln -s "$bb/node_modules" "$tmp/agents/node_modules" && cp "$bb/package.json" "$tmp/agents" &&
-    sed 's/order.ts/agent.ts/' "$bb/tsconfig.json" >"$tmp/agents/tsconfig.json" &&
-    python3 "$bb/blocks.py" ts docs/agents.md >"$tmp/agents/agent.ts" &&
-    "$bb/node_modules/.bin/tsc" -p "$tmp/agents" && AGENT_URL=$api_url timeout --foreground 60 node "$tmp/agents/agent.js"
+  local place=$tmp/agents-$1
+  mkdir "$place" && ln -s "$bb/node_modules" "$place/node_modules" && cp "$bb/package.json" "$place" &&
+    sed 's/order.ts/agent.ts/' "$bb/tsconfig.json" >"$place/tsconfig.json" &&
+    python3 "$bb/blocks.py" "$1" docs/agents.md >"$place/agent.ts" &&
+    "$bb/node_modules/.bin/tsc" -p "$place" && AGENT_URL=$api_url timeout --foreground 60 node "$place/agent.js"
 }
 
 agents_python() {
-  python3 "$bb/blocks.py" python docs/agents.md >"$tmp/agent.py" &&
-    AGENT_URL=$api_url timeout --foreground 60 python3 "$tmp/agent.py"
+  python3 "$bb/blocks.py" "$1" docs/agents.md >"$tmp/agents-$1.py" &&
+    AGENT_URL=$api_url timeout --foreground 60 "$tools/venv/bin/python" "$tmp/agents-$1.py"
 }
+
+# as_payer EMAIL EXAMPLE...: an example that pays, with a new user's token. It must end with an eSIM.
+as_payer() (
+  TOKEN=$(sign_in "$1") || exit
+  export TOKEN PAYER_KEY=$payer_key
+  "${@:2}" | tee /dev/stderr | grep -q '^LPA:1\$'
+)
 
 verify_ledger() {
   gateway_command ledger verify --json | tee /dev/stderr |
@@ -116,8 +125,8 @@ blackbox() {
     fi
     check "README as pasted" timeout --foreground 120 python3 "$bb/readme.py" README.md "$gw_dir"
     check "docs/agents.md: curl" env "AGENT_URL=$api_url" timeout --foreground 120 python3 "$bb/readme.py" docs/agents.md "$gw_dir"
-    check "docs/agents.md: TypeScript" agents_typescript
-    check "docs/agents.md: Python" agents_python
+    check "docs/agents.md: TypeScript" agents_typescript ts
+    check "docs/agents.md: Python" agents_python python
     check "gateway stops" gateway_stop
   fi
 
@@ -127,6 +136,8 @@ blackbox() {
       "SIMGATE_BASE_RPC=$node_url" SIMGATE_BASE_USDT=off SIMGATE_BASE_POLL_MS=200 \
       SIMGATE_X402_SETTLER=local "SIMGATE_BASE_GAS_KEY=$gas_key" &&
       check "@x402/fetch and mppx pay" x402_clients &&
+      check "docs/agents.md: TypeScript pays" as_payer ts@example.com agents_typescript typescript &&
+      check "docs/agents.md: Python pays" as_payer py@example.com agents_python py &&
       check "ledger verify after payments" verify_ledger
     check "gateway with a settler stops" gateway_stop
     chain_stop
