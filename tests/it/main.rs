@@ -1,7 +1,9 @@
 //! Behaviour through the public doors, on both databases. Start with `harness.rs`.
 
+mod agents;
 mod anvil;
 mod api_checkout;
+mod api_coupons;
 mod api_deposits;
 mod api_errors;
 mod api_keys;
@@ -24,12 +26,15 @@ mod checkout_amounts;
 mod checkout_laws;
 mod checkout_paid;
 mod commands;
+mod commands_coupons;
 mod commands_restore;
 mod commands_settlement;
 mod commands_users;
+mod coupon_uses;
 mod fire_cancel;
 mod fire_checkout;
 mod fire_clients;
+mod fire_coupons;
 mod fire_crash;
 mod fire_deposits;
 mod fire_guessing;
@@ -49,5 +54,6 @@ mod settle_late;
 mod settle_laws;
 mod shapes;
 mod shop;
+mod stall;
 mod store_parity;
 mod tidy;
