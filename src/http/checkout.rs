@@ -249,7 +249,7 @@ struct CheckoutFields {
     package_code: String,
     network: Network,
     customer_email: Option<Email>,
-    has_discount: bool,
+    discount_code: Option<String>,
     from_wallet: bool,
 }
 
@@ -260,12 +260,11 @@ fn checkout_fields(body: &JsonBody) -> Result<CheckoutFields, Refusal> {
         package_code: fields.required_text("packageCode", CODE_CHARS),
         network: fields.word("preferredNetwork", "POLYGON, ARBITRUM, TRON", named).unwrap_or(NETWORKS[0]),
         customer_email: fields.email("customerEmail"),
-        has_discount: fields.text("discountCode", CODE_CHARS).is_some(),
+        discount_code: fields.text("discountCode", CODE_CHARS),
         from_wallet: fields.word("payWith", "wallet", |text| (text == "wallet").then_some(())).is_some(),
     };
     fields.finish()?;
-    // Codes come with the tools that hand them out.
-    if read.has_discount { Err(Refusal::CouponInvalid) } else { Ok(read) }
+    Ok(read)
 }
 
 /// The caller's own reference, from the header `Idempotency-Key`.
@@ -326,6 +325,7 @@ pub async fn open(
         package_code: fields.package_code,
         network: fields.network,
         customer_email: fields.customer_email,
+        discount_code: fields.discount_code,
         reference,
         client,
     };
@@ -368,6 +368,9 @@ async fn from_wallet(
     fields: CheckoutFields,
     reference: Option<String>,
 ) -> Answer {
+    if fields.discount_code.is_some() {
+        return Err(Refusal::CouponInvalid.into());
+    }
     let purchase = Purchase {
         package_code: fields.package_code,
         reference,

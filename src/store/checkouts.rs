@@ -18,7 +18,7 @@ macro_rules! select_checkout {
         concat!(
             "SELECT id, account, token, seq, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                     list_price, amount, network, address, customer_email, status, order_id, created_at, expires_at,
-                    late_until, updated_at FROM checkouts ",
+                    late_until, updated_at, claimed_by FROM checkouts ",
             $tail
         )
     };
@@ -295,5 +295,6 @@ fn read(row: &Row) -> Result<Checkout> {
         expires_at: row.time(19)?,
         late_until: row.time(20)?,
         updated_at: row.time(21)?,
+        claimed_by: row.opt_int(22)?.map(AccountNo),
     })
 }
