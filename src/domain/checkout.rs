@@ -3,6 +3,7 @@
 //! still be paid.
 
 use super::account::GUESTS;
+use super::coupon::{self, Applied};
 use super::email::Email;
 use super::ids::{self, AccountNo, InvoiceId, OrderId};
 use super::money::Usd;
@@ -126,6 +127,7 @@ pub struct Checkout {
     pub cost: Usd,
     /// The retail price.
     pub list_price: Usd,
+    pub coupon: Option<Applied>,
     /// What is to be paid, exactly.
     pub amount: Usd,
     pub network: Network,
@@ -142,9 +144,14 @@ pub struct Checkout {
 }
 
 impl Checkout {
+    /// The retail price after the coupon.
+    pub fn price(&self) -> Usd {
+        self.list_price.minus(coupon::discount(self.coupon.as_ref()))
+    }
+
     /// The discount that makes the amount unique.
     pub fn spot(&self) -> Usd {
-        self.list_price.minus(self.amount)
+        self.price().minus(self.amount)
     }
 
     /// A guest's belongs to nobody.
@@ -240,6 +247,7 @@ mod tests {
                 supplier: "sim".into(),
                 cost: Usd::dollars(1),
                 list_price: Usd::dollars(3),
+                coupon: None,
                 amount: Usd::from_micros(2_999_999),
                 network: Network::Polygon,
                 address: "0x".into(),

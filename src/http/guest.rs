@@ -21,6 +21,7 @@ use crate::domain::country;
 use crate::domain::network::Network;
 use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
+use crate::ops::coupons::{self, Quote};
 use crate::ops::guests::{self, Wish};
 use crate::ops::{catalog, checkout};
 use crate::vault;
@@ -37,6 +38,8 @@ struct CheckoutPage<'a> {
     data_gb: f64,
     countries: String,
     networks: Vec<Network>,
+    /// What a discount code makes of the price.
+    quote: Option<Quote>,
     typed: &'a Typed,
     problem: Option<String>,
 }
@@ -62,12 +65,21 @@ impl Typed {
 pub async fn form(
     _: Anyone,
     FromState(state): FromState<State>,
+    Client(client): Client,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let query = Query::parse(query.as_deref()).filled();
-    let plan = plan(&state.app, &query)?;
+    let (app, query) = (&state.app, Query::parse(query.as_deref()).filled());
+    let plan = plan(app, &query)?;
     let typed = Typed { once: vault::hex(&vault::random().to_be_bytes()), ..Typed::of(&query) };
-    shown(&state.app, StatusCode::OK, &plan, &typed, None)
+    if typed.discount.is_empty() {
+        return shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote: None, problem: None });
+    }
+    let (quote, problem) = match coupons::quote_guest(app, client, &typed.discount, &plan).await {
+        Ok(quote) => (Some(quote), None),
+        // A link with an old code is still a way to the plan.
+        Err(error) => (None, Some(told(error)?.1)),
+    };
+    shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
 }
 
 pub async fn open(
@@ -86,7 +98,8 @@ pub async fn open(
         Ok(opened) => onward(&opened.checkout.id),
         Err(error) => {
             let (status, problem) = told(error)?;
-            shown(app, status, &plan, &typed, Some(problem))
+            let problem = Some(problem);
+            shown(app, status, Shown { plan: &plan, typed: &typed, quote: None, problem })
         }
     }
 }
@@ -125,19 +138,23 @@ fn countries(plan: &Plan) -> String {
     }
 }
 
-fn shown(
-    app: &App,
-    status: StatusCode,
-    plan: &Plan,
-    typed: &Typed,
+/// What differs from one showing of the form to the next.
+struct Shown<'a> {
+    plan: &'a Plan,
+    typed: &'a Typed,
+    quote: Option<Quote>,
     problem: Option<String>,
-) -> Result<Response, Refused> {
+}
+
+fn shown(app: &App, status: StatusCode, shown: Shown) -> Result<Response, Refused> {
+    let Shown { plan, typed, quote, problem } = shown;
     let template = CheckoutPage {
         sandbox: app.settings.mode == Mode::Sandbox,
         plan,
         data_gb: gigabytes(plan.data_mb),
         countries: countries(plan),
         networks: checkout::networks(app),
+        quote,
         typed,
         problem,
     };
