@@ -167,7 +167,8 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         esim,
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
-        refreshes: !matches!(stage, Stage::Completed | Stage::Failed),
+        // Nobody can type an address into a page that is loaded anew meanwhile.
+        refreshes: !matches!(stage, Stage::Completed | Stage::Failed) && !progress.owed.is_positive(),
     })
 }
 
