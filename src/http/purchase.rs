@@ -290,7 +290,8 @@ pub fn instructions(progress: &Progress) -> String {
              they still count."
         ),
         (Stage::Failed, _) if progress.owed.is_positive() => {
-            "It was not delivered. What was paid is owed to this invoice: claim it to a wallet on its page.".into()
+            "It was not delivered. What was paid is owed to this invoice: claim it to a wallet on its page."
+                .into()
         }
         (Stage::Failed, _) if checkout.is_nobodys() => {
             "It was not delivered. Nothing can be claimed now: the payment is missing on its chain.".into()

@@ -146,8 +146,7 @@ async fn buy(agents: &Agents<'_>, token: &str) {
     let mut number = 0;
     while !agents.closing() {
         number += 1;
-        let mut wish =
-            json!({ "packageCode": DEAR, "discountCode": CODE, "key": format!("wish-{number}") });
+        let mut wish = json!({ "packageCode": DEAR, "discountCode": CODE, "key": format!("wish-{number}") });
         let done = match number % 3 {
             0 => {
                 wish["payWith"] = json!("wallet");

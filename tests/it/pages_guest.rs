@@ -12,7 +12,10 @@ use crate::harness::{both_databases, reply};
 use crate::people::{link, mails, sign_in, with_token};
 use crate::shop::*;
 use crate::stall::{DEAR, limited, make, off, plain, plan, tally};
-use crate::visitors::{booked, check_out, claim, claim_code, form, guest, guest_record, onward, open as look, owed, submit, wallet_of};
+use crate::visitors::{
+    booked, check_out, claim, claim_code, form, guest, guest_record, onward, open as look, owed, submit,
+    wallet_of,
+};
 
 both_databases! {
     async fn a_guest_pays_and_gets_the_esim(gateway) {
@@ -87,8 +90,8 @@ both_databases! {
         assert_eq!(submit(gateway, "/checkout", &[("plan", "NOPE"), ("email", "a@example.com")]).await.status, 404);
         let json = gateway.client.post(format!("{}/checkout", gateway.base)).header("content-type", "application/json").body("{}");
         assert_eq!(reply(json).await.problem(415), "UNSUPPORTED_MEDIA_TYPE");
-        let huge = form(gateway, "/checkout", &[("plan", &"x".repeat(70_000))]);
-        assert_eq!(reply(huge).await.status, 413);
+        let long = "x".repeat(70_000);
+        assert_eq!(reply(form(gateway, "/checkout", &[("plan", long.as_str())])).await.status, 413);
     }
 
     async fn a_failed_one_is_owed_and_claimed(gateway) {
