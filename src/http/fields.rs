@@ -42,7 +42,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
     }
 }
 
-async fn read(body: Body) -> Result<Bytes, Refusal> {
+pub async fn read(body: Body) -> Result<Bytes, Refusal> {
     match tokio::time::timeout(PATIENCE, Limited::new(body, MAX_BODY).collect()).await {
         Err(_) => Err(Refusal::RequestTimeout),
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
@@ -51,7 +51,7 @@ async fn read(body: Body) -> Result<Bytes, Refusal> {
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     essence == "application/json" || essence.ends_with("+json")
@@ -83,7 +83,11 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub fn parse(body: &'a JsonBody) -> Result<Fields<'a>, Refusal> {
-        let values = serde_json::from_slice(&body.0)
+        Fields::of(&body.0)
+    }
+
+    pub fn of(json: &'a [u8]) -> Result<Fields<'a>, Refusal> {
+        let values = serde_json::from_slice(json)
             .map_err(|error| Refusal::Malformed(format!("The body must be a JSON object: {error}.")))?;
         Ok(Fields { values, errors: Vec::new() })
     }
@@ -110,6 +114,11 @@ impl<'a> Fields<'a> {
                 None
             }
         }
+    }
+
+    /// As `text`, where an empty one is what a model sends for nothing.
+    pub fn filled(&mut self, field: &str, most: usize) -> Option<String> {
+        if self.raw(field) == Some("\"\"") { None } else { self.text(field, most) }
     }
 
     /// A string of at most so many characters, whatever they are: for what is cleaned afterwards.
@@ -212,6 +221,16 @@ impl<'a> Fields<'a> {
                 None
             }
         }
+    }
+
+    /// Whether it says `true`; absent means no.
+    pub fn truth(&mut self, field: &str) -> bool {
+        let Some(raw) = self.raw(field) else { return false };
+        let said = serde_json::from_str::<bool>(raw);
+        if said.is_err() {
+            self.wrong(field, "must be true or false");
+        }
+        said.unwrap_or_default()
     }
 
     /// `true` or `false`, if it is one of them; what else it may be is for the caller to ask.

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::ops::catalog::Snapshot;
 use crate::ops::search::{Found, Index};
 
-const MOST_CHARS: usize = 200;
+pub const MOST_CHARS: usize = 200;
 const SHOWN: usize = 50;
 const MOST_SHOWN: usize = 200;
 /// Compressed answers are kept up to this many bytes, counted as they were before; then the memory starts anew.
@@ -78,20 +78,33 @@ impl Products {
     }
 
     fn search(&self, text: Option<&str>, limit: usize) -> Answer {
-        let found = match text {
-            Some(text) => self.index.find(&search::read(text), limit),
-            None => self.index.featured(limit),
-        };
-        self.write(&found)
+        let found = self.find(text, limit);
+        let mut hash = Sha256::new();
+        hash.update(found.total.to_le_bytes());
+        for number in &found.first {
+            hash.update(self.fragments[*number as usize].hash);
+        }
+        let json = self.write("{\"success\":true,\"currency\":\"USD\",\"totalCount\":", &found);
+        Answer::with_hash(json, &hash.finalize())
     }
 
-    fn write(&self, found: &Found) -> Answer {
+    /// The same plans as a tool shows them.
+    pub fn listed(&self, text: Option<&str>, limit: usize) -> String {
+        self.write("{\"totalCount\":", &self.find(text, limit))
+    }
+
+    fn find(&self, text: Option<&str>, limit: usize) -> Found {
+        match text {
+            Some(text) => self.index.find(&search::read(text), limit),
+            None => self.index.featured(limit),
+        }
+    }
+
+    fn write(&self, head: &str, found: &Found) -> String {
         let fragments = || found.first.iter().map(|number| &self.fragments[*number as usize]);
         let length: usize = fragments().map(|fragment| fragment.json.len() + 1).sum();
         let mut json = String::with_capacity(length + 100);
-        let mut hash = Sha256::new();
-        hash.update(found.total.to_le_bytes());
-        json.push_str("{\"success\":true,\"currency\":\"USD\",\"totalCount\":");
+        json.push_str(head);
         json.push_str(&found.total.to_string());
         json.push_str(",\"plans\":[");
         for (place, fragment) in fragments().enumerate() {
@@ -99,10 +112,9 @@ impl Products {
                 json.push(',');
             }
             json.push_str(&fragment.json);
-            hash.update(fragment.hash);
         }
         json.push_str("]}");
-        Answer::with_hash(json, &hash.finalize())
+        json
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
+use crate::domain::text;
 use crate::error::{Error, Result};
 use crate::store::catalog;
 use crate::store::tx::Tx;
@@ -13,6 +14,8 @@ use crate::supplier::Answer;
 
 /// No single write holds the writer for long: a sync is many small jobs and a last one that publishes.
 const PLANS_PER_JOB: usize = 160;
+/// Longer names of plans and carriers are cut.
+const NAME_CHARS: usize = 200;
 /// Catalog jobs have no wallet; they share one lane.
 const LANE: i64 = 0;
 
@@ -45,6 +48,12 @@ pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
     found
 }
 
+/// A plan on sale, by its code. Its price is for showing, as everything in the snapshot is.
+pub fn find(app: &App, code: &str) -> Option<Plan> {
+    let snapshot = app.catalog.borrow().clone();
+    snapshot.lists.get(DEFAULT_PRICE_LIST)?.iter().find(|plan| plan.code == code).cloned()
+}
+
 pub struct Synced {
     pub plans: usize,
     pub withdrawn: usize,
@@ -58,6 +67,7 @@ pub async fn sync(app: &App) -> Result<Synced> {
         Answer::Done(plans) => plans,
         Answer::Refused(why) | Answer::NotSent(why) | Answer::Doubt(why) => return Err(Error::fault(why)),
     };
+    let plans: Vec<Plan> = plans.into_iter().map(readable).collect();
     let current: std::collections::HashSet<String> = plans.iter().map(|plan| plan.code.clone()).collect();
     let count = plans.len();
     for batch in plans.chunks(PLANS_PER_JOB) {
@@ -77,6 +87,12 @@ pub async fn sync(app: &App) -> Result<Synced> {
     }
     app.store.finish(LANE, catalog::publish).await?;
     Ok(Synced { plans: count, withdrawn })
+}
+
+/// A supplier's words are shown to people and language models.
+fn readable(plan: Plan) -> Plan {
+    let (name, operator) = (text::visible(&plan.name, NAME_CHARS), text::visible(&plan.operator, NAME_CHARS));
+    Plan { name, operator, ..plan }
 }
 
 pub async fn is_empty(app: &App) -> Result<bool> {

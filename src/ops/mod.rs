@@ -18,6 +18,7 @@ pub mod login;
 pub mod mail;
 pub mod operator;
 pub mod orders;
+pub mod preview;
 pub mod recover;
 pub mod refresh;
 pub mod reports;
