@@ -120,6 +120,7 @@ async fn fill(url: &str, count: usize) -> Outcome {
                     max_price: None,
                     esim_order: None,
                     customer_email: None,
+                    discount_code: None,
                 };
                 orders::place(&app, buyers[number % buyers.len()].clone(), purchase)
                     .await
@@ -250,7 +251,7 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         })?;
         group(&connection, |tx| {
             for order in &batch {
-                let entry = Entry::fulfilled(&order.id, order.price, order.spot, "sim", order.cost);
+                let entry = Entry::fulfilled(&order.id, order.charge(), "sim", order.cost);
                 let sold = Sold {
                     order: &order.id,
                     profile: order.esim.as_ref(),
@@ -304,6 +305,7 @@ fn order(number: i64, key: &str) -> Order {
         duration_days: 7,
         price: Usd::from_micros(820_000),
         spot: Usd::ZERO,
+        coupon: None,
         customer_email: None,
         cost: Usd::from_micros(740_000),
         supplier: "sim".into(),

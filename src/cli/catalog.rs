@@ -34,7 +34,7 @@ pub struct List {
     limit: u32,
 }
 
-fn country_code(text: &str) -> Result<String, String> {
+pub fn country_code(text: &str) -> Result<String, String> {
     let well_formed = text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic());
     if well_formed {
         Ok(text.to_uppercase())

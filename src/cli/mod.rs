@@ -6,6 +6,7 @@ mod args;
 mod backup;
 mod catalog;
 mod completions;
+mod coupon;
 mod doctor;
 mod failure;
 mod find;
@@ -108,6 +109,9 @@ enum Operation {
     /// What is on sale
     #[command(subcommand)]
     Catalog(catalog::Command),
+    /// Codes that take something off retail prices
+    #[command(subcommand)]
+    Coupon(coupon::Command),
     /// Figures: margin, trial balance, wallets
     #[command(subcommand)]
     Report(report::Command),
@@ -261,6 +265,7 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
         Operation::Order(command) => order::run(&app, &actor, command).await,
         Operation::Find(find) => find.run(&app).await,
         Operation::Catalog(command) => catalog::run(&app, command).await,
+        Operation::Coupon(command) => coupon::run(&app, &actor, command).await,
         Operation::Report(command) => report::run(&app, command).await,
         Operation::Ledger(command) => ledger::run(&app, command).await,
         Operation::Transfers(command) => transfers::run(&app, &actor, command).await,

@@ -176,6 +176,8 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
         .with("dataMb", order.data_mb)
         .with("durationDays", order.duration_days)
         .with("chargedUsd", order.price)
+        .with("coupon", order.coupon.as_ref().map(|coupon| coupon.code.clone()))
+        .with("discountUsd", order.coupon.as_ref().map(|coupon| coupon.discount))
         .with("costUsd", order.cost)
         .with("supplier", order.supplier.clone())
         .with("iccid", order.esim.as_ref().map(|esim| esim.iccid.clone()))

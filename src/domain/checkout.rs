@@ -2,6 +2,7 @@
 //! shares. The amount is what tells whose payment a transfer is, so it is never used twice while either could
 //! still be paid.
 
+use super::coupon::{self, Applied};
 use super::email::Email;
 use super::ids::{self, AccountNo, InvoiceId, OrderId};
 use super::money::Usd;
@@ -125,6 +126,7 @@ pub struct Checkout {
     pub cost: Usd,
     /// The retail price.
     pub list_price: Usd,
+    pub coupon: Option<Applied>,
     /// What is to be paid, exactly.
     pub amount: Usd,
     pub network: Network,
@@ -139,9 +141,14 @@ pub struct Checkout {
 }
 
 impl Checkout {
+    /// The retail price after the coupon.
+    pub fn price(&self) -> Usd {
+        self.list_price.minus(coupon::discount(self.coupon.as_ref()))
+    }
+
     /// The discount that makes the amount unique.
     pub fn spot(&self) -> Usd {
-        self.list_price.minus(self.amount)
+        self.price().minus(self.amount)
     }
 
     pub fn order_ref(&self) -> String {
@@ -232,6 +239,7 @@ mod tests {
                 supplier: "sim".into(),
                 cost: Usd::dollars(1),
                 list_price: Usd::dollars(3),
+                coupon: None,
                 amount: Usd::from_micros(2_999_999),
                 network: Network::Polygon,
                 address: "0x".into(),

@@ -25,6 +25,8 @@ pub enum Account {
     LossOrphan,
     /// What was taken off prices to make amounts unique.
     DiscountSpot,
+    /// What coupons took off prices.
+    DiscountCoupon,
     /// What lies on our addresses, by network and token.
     Cash(Network, Currency),
     /// Arrived, and nobody's so far.
@@ -52,6 +54,7 @@ impl Account {
             Account::Correction => "correction".into(),
             Account::LossOrphan => "loss:orphan".into(),
             Account::DiscountSpot => "discount:spot".into(),
+            Account::DiscountCoupon => "discount:coupon".into(),
             Account::Cash(network, currency) => format!("cash:{}:{}", network.as_str(), currency.as_str()),
             Account::Unmatched => "unmatched".into(),
             Account::Unclaimed => "unclaimed".into(),
@@ -163,6 +166,21 @@ impl EntryKind {
     }
 }
 
+/// What an order charged, and what was taken off its list price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge {
+    pub price: Usd,
+    /// To make the amount of a checkout unique.
+    pub spot: Usd,
+    pub coupon: Usd,
+}
+
+impl Charge {
+    pub fn list_price(self) -> Usd {
+        self.price.plus(self.spot).plus(self.coupon)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posting {
     pub account: Account,
@@ -222,13 +240,14 @@ impl Entry {
         Entry { transfer: Some(transfer.id.clone()), ..entry }
     }
 
-    /// The supplier sold: the held money becomes a sale, and what it cost us becomes a debt to the supplier.
-    /// `spot` is what was taken off the list price to make the amount unique.
-    pub fn fulfilled(order: &OrderId, price: Usd, spot: Usd, supplier: &'static str, cost: Usd) -> Entry {
+    /// The supplier sold: the held money becomes a sale at list price, and what it cost us becomes a debt to the
+    /// supplier.
+    pub fn fulfilled(order: &OrderId, charge: Charge, supplier: &'static str, cost: Usd) -> Entry {
         let legs = [
-            (Account::Held, price),
-            (Account::DiscountSpot, spot),
-            (Account::Sales, price.plus(spot).negated()),
+            (Account::Held, charge.price),
+            (Account::DiscountSpot, charge.spot),
+            (Account::DiscountCoupon, charge.coupon),
+            (Account::Sales, charge.list_price().negated()),
             (Account::Cost(supplier), cost),
             (Account::Supplier(supplier), cost.negated()),
         ];
@@ -245,14 +264,15 @@ impl Entry {
     pub fn cancelled(
         order: &OrderId,
         buyer: AccountNo,
-        (price, spot): (Usd, Usd),
+        charge: Charge,
         supplier: &'static str,
         returned: Usd,
     ) -> Entry {
         let legs = [
-            (Account::Sales, price.plus(spot)),
-            (Account::Wallet(buyer), price.negated()),
-            (Account::DiscountSpot, spot.negated()),
+            (Account::Sales, charge.list_price()),
+            (Account::Wallet(buyer), charge.price.negated()),
+            (Account::DiscountSpot, charge.spot.negated()),
+            (Account::DiscountCoupon, charge.coupon.negated()),
             (Account::Supplier(supplier), returned),
             (Account::Cost(supplier), returned.negated()),
         ];
@@ -381,22 +401,20 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Credit(i64),
-        Buy { price: i64, cost: i64, outcome: u8 },
+        Buy { price: i64, coupon: i64, cost: i64, outcome: u8 },
     }
 
     fn any_step() -> impl Strategy<Value = Step> {
         prop_oneof![
             (1i64..50_000_000).prop_map(Step::Credit),
-            (1i64..9_000_000, 0i64..9_000_000, 0u8..4).prop_map(|(price, cost, outcome)| Step::Buy {
-                price,
-                cost,
-                outcome
-            }),
+            (1i64..9_000_000, 0i64..9_000_000, 0i64..9_000_000, 0u8..4)
+                .prop_map(|(price, coupon, cost, outcome)| Step::Buy { price, coupon, cost, outcome }),
         ]
     }
 
     proptest! {
-        /// Any sequence keeps the laws: everything sums to zero, nothing stays held, the wallet is never negative.
+        /// Any sequence keeps the laws: everything sums to zero, nothing stays held, the wallet is never negative, and
+        /// what coupons gave is what they took off sales that stand.
         #[test]
         fn laws_hold(steps in prop::collection::vec(any_step(), 1..60)) {
             let buyer = AccountNo(7);
@@ -407,7 +425,7 @@ mod tests {
                 }
                 -books.get(&Account::Wallet(buyer)).copied().unwrap_or_default()
             };
-            let mut balance = 0;
+            let (mut balance, mut given) = (0, 0);
             for (n, step) in steps.into_iter().enumerate() {
                 let at = Time::from_micros(n as i64 * 1_000);
                 match step {
@@ -416,16 +434,20 @@ mod tests {
                         balance = post(Entry::operator_credit(&id, CreditKind::Bank, buyer, Usd::from_micros(micros)));
                     }
                     Step::Buy { price, .. } if price > balance => {}
-                    Step::Buy { price, cost, outcome } => {
+                    Step::Buy { price, coupon, cost, outcome } => {
                         let (order, price, cost) = (OrderId::esim(at, n as u128), Usd::from_micros(price), Usd::from_micros(cost));
+                        let charge = Charge { price, spot: Usd::ZERO, coupon: Usd::from_micros(coupon) };
                         post(Entry::hold(&order, buyer, price));
                         balance = match outcome {
                             0 => post(Entry::failed(&order, buyer, price)),
                             1 => { post(Entry::failed(&order, buyer, price)); post(Entry::orphan(&order, "sim", cost)) }
-                            2 => post(Entry::fulfilled(&order, price, Usd::ZERO, "sim", cost)),
+                            2 => {
+                                given += coupon;
+                                post(Entry::fulfilled(&order, charge, "sim", cost))
+                            }
                             _ => {
-                                post(Entry::fulfilled(&order, price, Usd::ZERO, "sim", cost));
-                                post(Entry::cancelled(&order, buyer, (price, Usd::ZERO), "sim", cost))
+                                post(Entry::fulfilled(&order, charge, "sim", cost));
+                                post(Entry::cancelled(&order, buyer, charge, "sim", cost))
                             }
                         };
                     }
@@ -434,6 +456,7 @@ mod tests {
             }
             prop_assert_eq!(books.values().sum::<i64>(), 0);
             prop_assert_eq!(books.get(&Account::Held).copied().unwrap_or_default(), 0);
+            prop_assert_eq!(books.get(&Account::DiscountCoupon).copied().unwrap_or_default(), given);
         }
     }
 
@@ -441,9 +464,10 @@ mod tests {
     fn an_order_can_end_only_once() {
         let order = OrderId::esim(Time::from_micros(0), 1);
         let price = Usd::dollars(5);
+        let charge = Charge { price, spot: Usd::ZERO, coupon: Usd::ZERO };
         assert_eq!(
             Entry::failed(&order, AccountNo(1), price).id,
-            Entry::fulfilled(&order, price, Usd::ZERO, "sim", Usd::dollars(4)).id
+            Entry::fulfilled(&order, charge, "sim", Usd::dollars(4)).id
         );
     }
 }

@@ -6,6 +6,7 @@ pub mod authorization;
 pub mod checkout;
 pub mod client;
 pub mod country;
+pub mod coupon;
 pub mod email;
 pub mod esim;
 pub mod ids;

@@ -7,6 +7,7 @@ use std::fmt;
 /// Amounts stay below this many dollars, so that every amount is exact in a client that reads JSON as doubles.
 pub const LIMIT_USD: i64 = 1_000_000_000;
 const MICROS: i64 = 1_000_000;
+const CENT: i64 = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Usd(i64);
@@ -57,6 +58,16 @@ impl Usd {
 
     pub fn negated(self) -> Usd {
         Usd(self.0.checked_neg().expect("amounts stay far below i64"))
+    }
+
+    /// So many hundredths of it, rounded down to a micro-dollar.
+    pub fn percent(self, percent: i64) -> Usd {
+        Usd(self.0.checked_mul(percent).expect("amounts stay far below i64").div_euclid(100))
+    }
+
+    /// Rounded down to the cent.
+    pub fn whole_cents(self) -> Usd {
+        Usd(self.0.div_euclid(CENT) * CENT)
     }
 
     /// Reads a JSON number as text: `10`, `10.00` and `1e1` are all ten dollars, and nothing is rounded.

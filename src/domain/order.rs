@@ -1,8 +1,10 @@
 //! The life of an order or top-up. One enum, one table of moves, used by SQL, JSON and pages alike.
 
+use super::coupon::{self, Applied};
 use super::email::Email;
 use super::esim::{Esim, EsimStatus};
 use super::ids::{self, AccountNo, OrderId};
+use super::ledger::Charge;
 use super::money::Usd;
 use super::time::Time;
 
@@ -85,6 +87,7 @@ pub struct Order {
     pub price: Usd,
     /// What was taken off the list price to make the amount of a checkout unique.
     pub spot: Usd,
+    pub coupon: Option<Applied>,
     /// Who gets a receipt when it is delivered.
     pub customer_email: Option<Email>,
     pub cost: Usd,
@@ -104,6 +107,10 @@ impl Order {
     /// The reference for people; top-ups go by their order's.
     pub fn order_no(&self) -> Option<String> {
         self.seq.map(|seq| ids::order_no(self.account, seq))
+    }
+
+    pub fn charge(&self) -> Charge {
+        Charge { price: self.price, spot: self.spot, coupon: coupon::discount(self.coupon.as_ref()) }
     }
 }
 

@@ -82,7 +82,12 @@ pub enum Refusal {
     BelowCost {
         cost: Usd,
     },
+    /// Whatever is wrong with the code: unknown, ended, used up, or for something else.
     CouponInvalid,
+    CouponExists,
+    CouponNotFound,
+    /// The coupon of an expired checkout was used by others since.
+    CouponGone,
     TxNotForInvoice,
     TxFailed,
     TransferAlreadyUsed,

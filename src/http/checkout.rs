@@ -16,7 +16,7 @@ use super::fields::{Fields, JsonBody, printable};
 use super::pages;
 use super::partner::{Answer, REFERENCE_CHARS, RETRY_SECONDS, json};
 use super::problem::Problem;
-use super::purchase::{self, PlanView};
+use super::purchase::{self, CouponView, PlanView};
 use super::wire::*;
 use super::x402::{self, RequirementsView, ResourceView, Unpaid};
 use crate::app::App;
@@ -59,7 +59,13 @@ pub struct CheckoutRequest {
     /// Gets a receipt with the install link when the eSIM is delivered.
     #[schema(format = "email", max_length = 254, example = "ann@example.com")]
     customer_email: Option<String>,
-    #[schema(min_length = 1, max_length = 64, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$")]
+    /// A coupon, in any case.
+    #[schema(
+        min_length = 1,
+        max_length = 64,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$",
+        example = "SUMMER"
+    )]
     discount_code: Option<String>,
     /// `wallet` buys from the wallet at once; without it a payment on a chain is asked for.
     #[schema(pattern = "^wallet$")]
@@ -144,6 +150,10 @@ pub struct ChallengeView {
     #[schema(example = "SG4K7M2Q9XTB")]
     pub order_ref: String,
     pub plan: PlanView,
+    /// Only with a coupon: what it takes off `plan.basePriceUsd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub coupon: Option<CouponView>,
     pub payment: PaymentDueView,
     pub capabilities: CapabilitiesView,
     /// A page where a person can pay.
@@ -189,6 +199,7 @@ fn challenge_view(app: &App, checkout: &Checkout, offer: Option<&PaymentRequired
         invoice_id: checkout.id.to_string(),
         order_ref: checkout.order_ref(),
         plan: PlanView::asked_by(checkout),
+        coupon: checkout.coupon.as_ref().map(CouponView::from),
         payment,
         capabilities: CapabilitiesView {
             networks: checkout::networks(app).into_iter().map(NetworkWord).collect(),
@@ -249,7 +260,7 @@ struct CheckoutFields {
     package_code: String,
     network: Network,
     customer_email: Option<Email>,
-    has_discount: bool,
+    discount_code: Option<String>,
     from_wallet: bool,
 }
 
@@ -260,12 +271,11 @@ fn checkout_fields(body: &JsonBody) -> Result<CheckoutFields, Refusal> {
         package_code: fields.required_text("packageCode", CODE_CHARS),
         network: fields.word("preferredNetwork", "POLYGON, ARBITRUM, TRON", named).unwrap_or(NETWORKS[0]),
         customer_email: fields.email("customerEmail"),
-        has_discount: fields.text("discountCode", CODE_CHARS).is_some(),
+        discount_code: fields.text("discountCode", CODE_CHARS),
         from_wallet: fields.word("payWith", "wallet", |text| (text == "wallet").then_some(())).is_some(),
     };
     fields.finish()?;
-    // Codes come with the tools that hand them out.
-    if read.has_discount { Err(Refusal::CouponInvalid) } else { Ok(read) }
+    Ok(read)
 }
 
 /// The caller's own reference, from the header `Idempotency-Key`.
@@ -282,7 +292,8 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 /// Answers 402 with the exact amount of USDT to send, and where. Send it within 30 minutes and poll `pollingUrl`: when
 /// the payment is final the eSIM is there. With an `Idempotency-Key` the same request again is the same checkout, for
 /// ever: 402 while it waits for its payment, afterwards the order as it stands. `payWith: "wallet"` buys from the
-/// wallet instead. Where `capabilities.x402` is true, the same request with a signature for one of `accepts` in the header
+/// wallet instead. `discountCode` names a coupon: the checkout reserves one of its uses and gives it back when it
+/// expires; a code that is not good is 422 `COUPON_INVALID`, whatever is wrong with it. Where `capabilities.x402` is true, the same request with a signature for one of `accepts` in the header
 /// PAYMENT-SIGNATURE pays at once: 200 with the order, 202 while it is not settled or delivered. The same signature
 /// again is the same payment.
 #[utoipa::path(post, path = "/api/agentic/checkout", operation_id = "checkout", tag = "checkout",
@@ -326,6 +337,7 @@ pub async fn open(
         package_code: fields.package_code,
         network: fields.network,
         customer_email: fields.customer_email,
+        discount_code: fields.discount_code,
         reference,
         client,
     };
@@ -374,6 +386,7 @@ async fn from_wallet(
         max_price: None,
         esim_order: None,
         customer_email: fields.customer_email,
+        discount_code: fields.discount_code,
     };
     let receipt = orders::place(app, bearer.buyer(), purchase).await?;
     let status = status_of(Stage::of_order(receipt.order.status));

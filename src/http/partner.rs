@@ -262,6 +262,7 @@ pub async fn place_order(partner: Partner, FromState(state): FromState<State>, b
         max_price: fields.max_price,
         esim_order: None,
         customer_email: None,
+        discount_code: None,
     };
     let mut receipt = orders::place(&state.app, partner.buyer(), purchase).await?;
     let listed = if receipt.replayed {

@@ -15,6 +15,7 @@ use super::partner::{self, Answer, OrdersQuery, json, order_id};
 use super::wire::*;
 use crate::app::App;
 use crate::domain::checkout::{Checkout, Stage};
+use crate::domain::coupon::Applied;
 use crate::domain::ids::InvoiceId;
 use crate::domain::money::Usd;
 use crate::domain::order::Order;
@@ -57,8 +58,25 @@ impl PlanView {
             name: order.plan_name.clone(),
             data_amount_gb: gigabytes(order.data_mb),
             duration_days: order.duration_days,
-            base_price_usd: Money(order.price.plus(order.spot)),
+            base_price_usd: Money(order.charge().list_price()),
         }
+    }
+}
+
+/// A coupon on a purchase.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PurchaseCoupon)]
+pub struct CouponView {
+    #[schema(example = "SUMMER")]
+    pub code: String,
+    /// What it takes off the retail price.
+    pub discount_usd: Money,
+}
+
+impl From<&Applied> for CouponView {
+    fn from(applied: &Applied) -> CouponView {
+        CouponView { code: applied.code.clone(), discount_usd: Money(applied.discount) }
     }
 }
 
@@ -118,6 +136,10 @@ pub struct OrderRecordView {
     #[schema(nullable = false)]
     pub order_status: Option<OrderStatusWord>,
     pub plan: PlanView,
+    /// Only with a coupon: what it takes off `plan.basePriceUsd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub coupon: Option<CouponView>,
     /// Of a checkout: what was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -169,6 +191,7 @@ pub fn of_checkout(app: &App, progress: &Progress) -> Result<OrderRecordView> {
         order_id: order.as_ref().map(|order| order.id.to_string()),
         order_status: order.as_ref().map(|order| OrderStatusWord(order.status)),
         plan: PlanView::asked_by(checkout),
+        coupon: checkout.coupon.as_ref().map(CouponView::from),
         payment: Some(payment_due(app, checkout)?),
         esim: order.as_ref().map_or(Ok(None), |order| esim(app, order))?,
         refund: refund.map(|amount| RefundView { amount_usd: Money(amount), to: "WALLET" }),
@@ -195,6 +218,7 @@ pub fn of_order(app: &App, order: &Order, balance: Option<Usd>) -> Result<OrderR
         order_id: Some(order.id.to_string()),
         order_status: Some(OrderStatusWord(order.status)),
         plan: PlanView::bought_by(order),
+        coupon: order.coupon.as_ref().map(CouponView::from),
         payment: None,
         esim: esim(app, order)?,
         refund: refund.map(|amount| RefundView { amount_usd: Money(amount), to: "WALLET" }),

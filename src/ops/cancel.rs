@@ -6,6 +6,7 @@ use std::time::Duration;
 use metrics::counter;
 use tokio::time::timeout;
 
+use super::coupons::redeem;
 use super::orders;
 use crate::app::App;
 use crate::domain::ids::{AccountNo, OrderId};
@@ -182,16 +183,17 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
 }
 
 async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd) -> Result<Outcome> {
-    let entry = Entry::cancelled(&order.id, order.account, (order.price, order.spot), supplier, returned);
-    let (now, id, account) = (app.now(), order.id.clone(), order.account);
+    let entry = Entry::cancelled(&order.id, order.account, order.charge(), supplier, returned);
+    let (now, account, given_up) = (app.now(), order.account, order.clone());
     let balance = app
         .store
         .finish(account.0, move |tx| {
-            if !rows::end_cancel(tx, &id, OrderStatus::Cancelled, now)? {
+            if !rows::end_cancel(tx, &given_up.id, OrderStatus::Cancelled, now)? {
                 // Somebody else finished it; the entry's name makes sure that it was paid back once.
                 return Ok(wallet::read(tx, account)?.balance);
             }
             let balance = ledger::post(tx, &entry, now, Note::default(), false)?;
+            redeem::give_back(tx, &given_up, now)?;
             balance.ok_or_else(|| Error::fault("a cancel moves a wallet"))
         })
         .await?;

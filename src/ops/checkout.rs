@@ -12,13 +12,16 @@ use std::sync::atomic::Ordering;
 use metrics::counter;
 
 use self::reserve::{Place, Wanted};
+use super::coupons::{guesses::Guess, redeem};
 use super::orders::Buyer;
 use crate::app::App;
 use crate::chain::address::Xpub;
 use crate::domain::checkout::{CURRENCY, Checkout, CheckoutStatus, LATE_HOURS, NETWORKS, OPEN_MINUTES};
 use crate::domain::client;
+use crate::domain::coupon::{self, Applied};
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
@@ -42,6 +45,8 @@ pub struct NewCheckout {
     pub package_code: String,
     pub network: Network,
     pub customer_email: Option<Email>,
+    /// A coupon, in any spelling.
+    pub discount_code: Option<String>,
     /// The caller's own reference: the same one with the same request is the same checkout, for ever.
     pub reference: Option<String>,
     pub client: IpAddr,
@@ -75,21 +80,28 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         xpub: app.settings.settlement.xpub(new.network.kind()).clone(),
         on_hold: app.buying_on_hold.load(Ordering::Relaxed),
         origin: app.vault.codes.client(&client::counted(new.client)),
+        guess: guess(app, &new),
         new,
     };
     let account = draft.new.buyer.account;
     match app.store.write_together(account.0, draft).await? {
-        Some(opened) => {
+        Outcome::Opened(opened) => {
             app.expected.send_modify(|count| *count += 1);
             counter!("simgate_checkouts_total").increment(u64::from(!opened.replayed));
             Ok(opened)
         }
-        None => {
+        Outcome::WrongCoupon => Err(Refusal::CouponInvalid.into()),
+        Outcome::NoAmount => {
             counter!("simgate_checkout_amounts_exhausted_total").increment(1);
             tracing::error!("every address for checkouts is out of amounts: is a scanner standing still?");
             Err(Refusal::Overloaded.into())
         }
     }
+}
+
+fn guess(app: &App, new: &NewCheckout) -> Option<Guess> {
+    let code = new.discount_code.as_ref()?;
+    Some(Guess::new(app, code, Some(new.buyer.account), Some(new.client)))
 }
 
 /// An address of the house, for payments that are not known by their amount.
@@ -111,18 +123,27 @@ struct Draft {
     xpub: Xpub,
     on_hold: bool,
     origin: String,
+    /// Its coupon, which may turn out to be no good.
+    guess: Option<Guess>,
+}
+
+enum Outcome {
+    Opened(Opened),
+    /// No address has an amount left.
+    NoAmount,
+    /// Nothing was opened; that somebody tried is written down.
+    WrongCoupon,
 }
 
 impl Work for Draft {
-    /// `None` when no address has an amount left.
-    type Answer = Option<Opened>;
+    type Answer = Outcome;
     const SHARES: bool = true;
 
-    fn run(&self, tx: &mut Tx) -> Result<Option<Opened>> {
+    fn run(&self, tx: &mut Tx) -> Result<Outcome> {
         self.open(tx)
     }
 
-    fn run_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Option<Opened>>>> {
+    fn run_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> {
         open_together(tx, group)
     }
 }
@@ -145,30 +166,45 @@ impl Draft {
         Counted { account: self.account(), origin: &self.origin, since: self.now.plus_days(-1) }
     }
 
-    fn open(&self, tx: &mut Tx) -> Result<Option<Opened>> {
+    fn open(&self, tx: &mut Tx) -> Result<Outcome> {
         if tx.is_rerun()
             && let Some(checkout) = checkouts::by_id(tx, &self.id)?
         {
-            return Ok(Some(Opened { checkout, replayed: false }));
+            return Ok(Outcome::Opened(Opened { checkout, replayed: false }));
+        }
+        if let Some(guess) = &self.guess
+            && guess.is_recorded(tx)?
+        {
+            return Ok(Outcome::WrongCoupon);
         }
         // Two checkouts at once must not both slip below a limit.
         wallet::lock(tx, self.account())?;
         let look = offers::look(tx, &self.asks())?;
         match &look.claimed_by {
-            Some(Claimant::Checkout(id)) => return self.replay(tx, id).map(Some),
+            Some(Claimant::Checkout(id)) => return self.replay(tx, id).map(Outcome::Opened),
             Some(Claimant::Order(_)) => return Err(Refusal::IdempotencyConflict.into()),
             None => {}
         }
         let unpaid = checkouts::unpaid(tx, &self.counts())?;
         let buyer = &self.new.buyer;
         let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
-        let offer = self.accept(&look, unpaid, limit.as_ref())?;
-        let Some(place) = reserve::amounts(tx, &[self.wants(offer)], self.now)?.pop().flatten() else {
-            return Ok(None);
+        let offer = self.offer(&look)?;
+        let coupon = match &self.guess {
+            Some(guess) => match redeem::accept(tx, guess, &self.new.package_code, offer)? {
+                Some(coupon) => Some(coupon),
+                None => return Ok(Outcome::WrongCoupon),
+            },
+            None => None,
         };
-        let mut checkout = self.checkout(offer, place);
+        let price = offer.price.minus(coupon::discount(coupon.as_ref()));
+        self.check_limits(price, unpaid, limit.as_ref())?;
+        let Some(place) = reserve::amounts(tx, &[self.wants(price)], self.now)?.pop().flatten() else {
+            return Ok(Outcome::NoAmount);
+        };
+        let mut checkout = self.checkout(offer, coupon, place);
         checkout.seq = checkouts::insert(tx, &self.as_new(&checkout))?;
-        Ok(Some(Opened { checkout, replayed: false }))
+        redeem::reserve(tx, &checkout)?;
+        Ok(Outcome::Opened(Opened { checkout, replayed: false }))
     }
 
     /// The checkout that this reference opened, if this is the same request.
@@ -178,17 +214,14 @@ impl Draft {
         let new = &self.new;
         let same = checkout.package_code == new.package_code
             && checkout.network == new.network
-            && checkout.customer_email == new.customer_email;
+            && checkout.customer_email == new.customer_email
+            && checkout.coupon.as_ref().map(|coupon| &coupon.code)
+                == self.guess.as_ref().map(|guess| &guess.code);
         if same { Ok(Opened { checkout, replayed: true }) } else { Err(Refusal::IdempotencyConflict.into()) }
     }
 
-    /// The plan, if this account can buy it like this now.
-    fn accept<'a>(
-        &self,
-        look: &'a Look,
-        unpaid: Unpaid,
-        limit: Option<&DailyLimit>,
-    ) -> Result<&'a Offer, Refusal> {
+    /// The plan, if this account can buy it now.
+    fn offer<'a>(&self, look: &'a Look) -> Result<&'a Offer, Refusal> {
         if look.suspended {
             return Err(Refusal::AccountSuspended);
         }
@@ -197,11 +230,15 @@ impl Draft {
         }
         let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
         match offer.plan_type {
-            PlanType::Topup => return Err(Refusal::WrongPlanType),
-            PlanType::Base => {}
+            PlanType::Topup => Err(Refusal::WrongPlanType),
+            PlanType::Base => Ok(offer),
         }
+    }
+
+    /// Whether one more checkout at this price is within what the token and the account may have.
+    fn check_limits(&self, price: Usd, unpaid: Unpaid, limit: Option<&DailyLimit>) -> Result<(), Refusal> {
         if let Some(limit) = limit
-            && limit.spent_on(self.now.day()).plus(offer.price) > limit.limit
+            && limit.spent_on(self.now.day()).plus(price) > limit.limit
         {
             return Err(Refusal::DailyLimit { limit: limit.limit });
         }
@@ -211,11 +248,11 @@ impl Draft {
         if unpaid.of_account >= MOST_UNPAID || unpaid.from_origin >= MOST_UNPAID_FROM {
             return Err(Refusal::TooManyCheckouts { retry_after_secs: RETRY_UNPAID_SECS });
         }
-        Ok(offer)
+        Ok(())
     }
 
-    fn wants<'a>(&'a self, offer: &Offer) -> Wanted<'a> {
-        Wanted { network: self.new.network, price: offer.price, seed: self.seed, xpub: &self.xpub }
+    fn wants(&self, price: Usd) -> Wanted<'_> {
+        Wanted { network: self.new.network, price, seed: self.seed, xpub: &self.xpub }
     }
 
     fn as_new<'a>(&'a self, checkout: &'a Checkout) -> New<'a> {
@@ -223,7 +260,7 @@ impl Draft {
     }
 
     /// Its number is taken when it is stored.
-    fn checkout(&self, offer: &Offer, place: Place) -> Checkout {
+    fn checkout(&self, offer: &Offer, coupon: Option<Applied>, place: Place) -> Checkout {
         let expires_at = self.now.plus_millis(OPEN_MINUTES * MINUTE_MS);
         Checkout {
             id: self.id.clone(),
@@ -238,6 +275,7 @@ impl Draft {
             supplier: offer.supplier.clone(),
             cost: offer.cost,
             list_price: offer.price,
+            coupon,
             amount: place.amount,
             network: self.new.network,
             address: place.address,
@@ -252,17 +290,23 @@ impl Draft {
     }
 }
 
-/// Opens those of a group that nothing speaks against. What is refused or replayed is left to `Draft::open`.
-fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Option<Opened>>>> {
+/// Opens those of a group that nothing speaks against. What is refused or replayed, or names a coupon, is left to
+/// `Draft::open`.
+fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> {
     // Of two with one reference the second must see what became of the first.
     let mut references = HashSet::new();
     let first = |draft: &&Draft| match &draft.new.reference {
         Some(reference) => references.insert((draft.account(), reference.clone())),
         None => true,
     };
-    let drafts: Vec<&Draft> = group.iter().copied().filter(first).collect();
-    let accounts: Vec<AccountNo> = drafts.iter().map(|draft| draft.account()).collect();
+    let plain = |draft: &&Draft| draft.guess.is_none();
+    let drafts: Vec<&Draft> = group.iter().copied().filter(plain).filter(first).collect();
+    // Those that are left for later too: whoever locks wallets does it in one order.
+    let accounts: Vec<AccountNo> = group.iter().map(|draft| draft.account()).collect();
     wallet::lock_all(tx, &accounts)?;
+    if drafts.is_empty() {
+        return Ok(group.iter().map(|_| None).collect());
+    }
     let asked: Vec<Asked> = drafts.iter().map(|draft| draft.asks()).collect();
     let looks = offers::look_all(tx, &asked)?;
     let counted: Vec<Counted> = drafts.iter().map(|draft| draft.counts()).collect();
@@ -279,11 +323,13 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Option<Open
             unpaid.from_origin += i64::from(from_here);
         }
         let limit = limits.get(&draft.new.buyer.key_id);
-        if let (None, Ok(offer)) = (&look.claimed_by, draft.accept(look, unpaid, limit)) {
+        if let (None, Ok(offer)) = (&look.claimed_by, draft.offer(look))
+            && draft.check_limits(offer.price, unpaid, limit).is_ok()
+        {
             accepted.push((draft, offer));
         }
     }
-    let wanted: Vec<Wanted> = accepted.iter().map(|(draft, offer)| draft.wants(offer)).collect();
+    let wanted: Vec<Wanted> = accepted.iter().map(|(draft, offer)| draft.wants(offer.price)).collect();
     let Some(now) = accepted.first().map(|(draft, _)| draft.now) else {
         return Ok(group.iter().map(|_| None).collect());
     };
@@ -291,7 +337,7 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Option<Open
     let opened: Vec<(&Draft, Checkout)> = accepted
         .iter()
         .zip(places)
-        .filter_map(|((draft, offer), place)| Some((*draft, draft.checkout(offer, place?))))
+        .filter_map(|((draft, offer), place)| Some((*draft, draft.checkout(offer, None, place?))))
         .collect();
     let new: Vec<New> = opened.iter().map(|(draft, checkout)| draft.as_new(checkout)).collect();
     let numbers = if new.is_empty() { HashMap::new() } else { checkouts::insert_all(tx, &new)? };
@@ -300,5 +346,5 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Option<Open
         checkout.seq = *numbers.get(&checkout.id).ok_or_else(|| Error::fault("a checkout was not stored"))?;
         answers.insert(checkout.id.clone(), Opened { checkout, replayed: false });
     }
-    Ok(group.iter().map(|draft| answers.remove(&draft.id).map(Some)).collect())
+    Ok(group.iter().map(|draft| answers.remove(&draft.id).map(Outcome::Opened)).collect())
 }

@@ -11,6 +11,7 @@ use metrics::{counter, histogram};
 use tokio::time::{Instant, timeout_at};
 
 use super::checkout::paid;
+use super::coupons::redeem;
 use super::mail::{self, Letter, News, Slip};
 use super::orders::Receipt;
 use crate::app::App;
@@ -204,7 +205,7 @@ async fn fulfil(
         order: order.clone(),
         esim: esim.clone(),
         supplier,
-        entry: Entry::fulfilled(&order.id, order.price, order.spot, supplier, order.cost),
+        entry: Entry::fulfilled(&order.id, order.charge(), supplier, order.cost),
         receipt: order.customer_email.clone().map(|email| (mail::slip(app), email)),
         now,
     };
@@ -345,6 +346,7 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
         .store
         .finish(order.account.0, move |tx| match orders::fail(tx, &waiting, &reason, &entry, now)? {
             Some(balance) => {
+                redeem::give_back(tx, &waiting, now)?;
                 // Nobody waits for the answer of a checkout: its owner hears by mail.
                 if let Some(checkout) = checkouts::by_order(tx, &waiting.id)? {
                     paid::tell(tx, &slip, &checkout, News::Failed, waiting.price)?;

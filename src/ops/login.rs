@@ -131,7 +131,8 @@ fn ask_once(tx: &mut Tx, draft: &AskDraft) -> Result<Asked> {
     Ok(Asked::Sent)
 }
 
-fn refuse_full(tx: &mut Tx, kind: Attempt, by: By, limit: Limit, now: Time) -> Result<()> {
+/// Refuses one more than the limit allows.
+pub(super) fn refuse_full(tx: &mut Tx, kind: Attempt, by: By, limit: Limit, now: Time) -> Result<()> {
     match logins::full_until(tx, kind, by, limit, now)? {
         Some(until) => Err(Refusal::RateLimited { retry_after_secs: seconds(now, until) }.into()),
         None => Ok(()),

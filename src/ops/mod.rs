@@ -7,6 +7,7 @@ pub mod backup;
 pub mod cancel;
 pub mod catalog;
 pub mod checkout;
+pub mod coupons;
 pub mod deliver;
 pub mod deposits;
 pub mod doctor;

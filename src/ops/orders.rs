@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use metrics::counter;
 
+use super::coupons::{guesses::Guess, redeem};
 use super::deliver;
 use crate::app::App;
+use crate::domain::coupon;
 use crate::domain::email::Email;
 use crate::domain::esim::Esim;
 use crate::domain::ids::{AccountNo, OrderId};
@@ -49,6 +51,8 @@ pub struct Purchase {
     pub esim_order: Option<OrderId>,
     /// Who gets a receipt when it is delivered.
     pub customer_email: Option<Email>,
+    /// A coupon, in any spelling.
+    pub discount_code: Option<String>,
 }
 
 /// What a buyer gets back.
@@ -70,11 +74,13 @@ pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId
     let now = app.now();
     let account = buyer.account;
     let on_hold = app.buying_on_hold.load(Ordering::Relaxed);
-    let draft = Draft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold };
+    let guess = purchase.discount_code.as_ref().map(|code| Guess::new(app, code, Some(account), None));
+    let draft = Draft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold, guess };
     let begun = app.store.write_together(account.0, draft).await?;
     match begun {
         Begun::New { order, balance } => deliver::and_wait(app, *order, balance).await,
         Begun::Replay { order, balance } => await_replay(app, *order, balance).await,
+        Begun::WrongCoupon => Err(Refusal::CouponInvalid.into()),
     }
 }
 
@@ -91,6 +97,8 @@ struct Draft {
     now: Time,
     ask_until: Time,
     on_hold: bool,
+    /// Its coupon, which may turn out to be no good.
+    guess: Option<Guess>,
 }
 
 impl Draft {
@@ -118,8 +126,16 @@ impl Work for Draft {
 }
 
 enum Begun {
-    New { order: Box<Order>, balance: Usd },
-    Replay { order: Box<Order>, balance: Usd },
+    New {
+        order: Box<Order>,
+        balance: Usd,
+    },
+    Replay {
+        order: Box<Order>,
+        balance: Usd,
+    },
+    /// Nothing was bought; that somebody tried is written down.
+    WrongCoupon,
 }
 
 /// Write 1: whatever can refuse is read first; then the money is held and the order exists.
@@ -131,7 +147,12 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
         let balance = wallet::read(tx, buyer.account)?.balance;
         return Ok(Begun::New { order: Box::new(order), balance });
     }
-    if buyer.limited || purchase.esim_order.is_some() {
+    if let Some(guess) = &draft.guess
+        && guess.is_recorded(tx)?
+    {
+        return Ok(Begun::WrongCoupon);
+    }
+    if buyer.limited || purchase.esim_order.is_some() || purchase.discount_code.is_some() {
         wallet::lock(tx, buyer.account)?;
     }
     let look = offers::look(tx, &draft.asks())?;
@@ -141,7 +162,7 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
             Claimant::Checkout(_) => return Err(Refusal::IdempotencyConflict.into()),
         };
         let earlier = earlier.ok_or_else(|| Error::fault("a claim without its order"))?;
-        return if is_same_request(&earlier, purchase) {
+        return if is_same_request(&earlier, draft) {
             Ok(Begun::Replay { order: Box::new(earlier), balance: look.balance })
         } else {
             Err(Refusal::IdempotencyConflict.into())
@@ -152,15 +173,23 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
         Some(esim_order) => filled_esim(tx, esim_order, offer)?,
         None => None,
     };
-    check_price(offer, purchase)?;
-    let short = Refusal::InsufficientBalance { balance: look.balance, required: offer.price };
-    if look.balance < offer.price {
+    let coupon = match &draft.guess {
+        Some(guess) => match redeem::accept(tx, guess, &purchase.package_code, offer)? {
+            Some(coupon) => Some(coupon),
+            None => return Ok(Begun::WrongCoupon),
+        },
+        None => None,
+    };
+    let price = offer.price.minus(coupon::discount(coupon.as_ref()));
+    check_price(price, purchase)?;
+    let short = Refusal::InsufficientBalance { balance: look.balance, required: price };
+    if look.balance < price {
         return Err(short.into());
     }
     let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
     let spent = match limit {
         Some(limit) => {
-            let spent = limit.spent_on(now.day()).plus(offer.price);
+            let spent = limit.spent_on(now.day()).plus(price);
             if spent > limit.limit {
                 return Err(Refusal::DailyLimit { limit: limit.limit }.into());
             }
@@ -169,8 +198,10 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
         None => None,
     };
     let mut order = new_order(draft, offer, filled);
+    (order.price, order.coupon) = (price, coupon);
     let entry = Entry::hold(&order.id, order.account, order.price);
     let (number, balance) = orders::hold(tx, &order, &entry)?.ok_or(short)?;
+    redeem::spend_at_once(tx, &order)?;
     if let Some(spent) = spent {
         offers::spend_limit(tx, &buyer.key_id, spent, now.day())?;
     }
@@ -187,6 +218,7 @@ fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
         .iter()
         .copied()
         .filter(|draft| !draft.buyer.limited && draft.purchase.esim_order.is_none())
+        .filter(|draft| draft.purchase.discount_code.is_none())
         .filter(|draft| match &draft.purchase.reference {
             Some(reference) => references.insert((draft.buyer.account, reference)),
             None => true,
@@ -207,7 +239,7 @@ fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
             None => {}
         }
         let accepted =
-            offer(&look, draft).and_then(|offer| check_price(offer, &draft.purchase).map(|()| offer));
+            offer(&look, draft).and_then(|offer| check_price(offer.price, &draft.purchase).map(|()| offer));
         if let Ok(offer) = accepted {
             let order = new_order(draft, offer, None);
             let entry = Entry::hold(&order.id, order.account, order.price);
@@ -236,20 +268,21 @@ fn replays(tx: &mut Tx, known: Vec<(&Draft, OrderId, Usd)>) -> Result<HashMap<Or
         orders::by_ids(tx, &ids)?.into_iter().map(|order| (order.id.clone(), order)).collect();
     let mut found = HashMap::with_capacity(known.len());
     for (draft, claimed_by, balance) in known {
-        if let Some(order) =
-            earlier.remove(&claimed_by).filter(|order| is_same_request(order, &draft.purchase))
-        {
+        if let Some(order) = earlier.remove(&claimed_by).filter(|order| is_same_request(order, draft)) {
             found.insert(draft.id.clone(), Begun::Replay { order: Box::new(order), balance });
         }
     }
     Ok(found)
 }
 
-/// The same operation on the same package and eSIM for the same customer; price limits are not compared.
-fn is_same_request(earlier: &Order, purchase: &Purchase) -> bool {
+/// The same operation on the same package and eSIM for the same customer and with the same coupon; price limits are
+/// not compared.
+fn is_same_request(earlier: &Order, draft: &Draft) -> bool {
+    let purchase = &draft.purchase;
     earlier.package_code == purchase.package_code
         && earlier.esim_order == purchase.esim_order
         && earlier.customer_email == purchase.customer_email
+        && earlier.coupon.as_ref().map(|coupon| &coupon.code) == draft.guess.as_ref().map(|guess| &guess.code)
 }
 
 /// The plan, if this account can buy it like this.
@@ -267,9 +300,9 @@ fn offer<'a>(look: &'a Look, draft: &Draft) -> Result<&'a Offer, Refusal> {
     }
 }
 
-fn check_price(offer: &Offer, purchase: &Purchase) -> Result<(), Refusal> {
+fn check_price(price: Usd, purchase: &Purchase) -> Result<(), Refusal> {
     match purchase.max_price {
-        Some(max) if offer.price > max => Err(Refusal::PriceChanged { price: offer.price }),
+        Some(max) if price > max => Err(Refusal::PriceChanged { price }),
         _ => Ok(()),
     }
 }
@@ -305,6 +338,7 @@ fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
         duration_days: offer.duration_days,
         price: offer.price,
         spot: Usd::ZERO,
+        coupon: None,
         customer_email: draft.purchase.customer_email.clone(),
         cost: offer.cost,
         supplier: offer.supplier.clone(),

@@ -36,6 +36,7 @@ pub async fn place(app: &App, buyer: Buyer, new: NewTopUp) -> Result<Receipt> {
         max_price: new.max_price,
         esim_order: Some(order.id),
         customer_email: None,
+        discount_code: None,
     };
     orders::buy(app, buyer, purchase, app.new_topup_id()).await
 }

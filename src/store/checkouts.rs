@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{claims, wallet};
+use super::{claims, coupons, wallet};
 use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::coupon;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
@@ -18,7 +19,7 @@ macro_rules! select_checkout {
         concat!(
             "SELECT id, account, token, seq, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                     list_price, amount, network, address, customer_email, status, order_id, created_at, expires_at,
-                    late_until, updated_at FROM checkouts ",
+                    late_until, updated_at, coupon, discount FROM checkouts ",
             $tail
         )
     };
@@ -50,17 +51,20 @@ macro_rules! select_room {
 queries! {
     INSERT = "INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                   supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                  created_at, expires_at, late_until, updated_at)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 'OPEN', 0, ?17, ?18, ?19, ?20, ?18)";
+                  created_at, expires_at, late_until, updated_at, coupon, discount)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 'OPEN', 0, ?17, ?18, ?19, ?20, ?18,
+                  ?21, ?22)";
     /// Their wallets are locked already.
     INSERT_ALL (Postgres) = "WITH asked AS MATERIALIZED (
             SELECT a.*, ROW_NUMBER() OVER (PARTITION BY account ORDER BY n) AS nth
             FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]), CAST(?5 AS TEXT[]),
                 CAST(?6 AS TEXT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]), CAST(?9 AS TEXT[]), CAST(?10 AS BIGINT[]),
                 CAST(?11 AS BIGINT[]), CAST(?12 AS BIGINT[]), CAST(?13 AS TEXT[]), CAST(?14 AS TEXT[]), CAST(?15 AS TEXT[]),
-                CAST(?16 AS TEXT[]), CAST(?17 AS BIGINT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS BIGINT[]), CAST(?20 AS TEXT[]))
+                CAST(?16 AS TEXT[]), CAST(?17 AS BIGINT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS BIGINT[]), CAST(?20 AS TEXT[]),
+                CAST(?21 AS BIGINT[]), CAST(?22 AS TEXT[]))
             WITH ORDINALITY AS a (id, account, token, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
-                list_price, amount, network, address, customer_email, origin, created_at, expires_at, late_until, reference, n)),
+                list_price, amount, network, address, customer_email, origin, created_at, expires_at, late_until,
+                coupon, discount, reference, n)),
         w AS (UPDATE wallets SET numbers = numbers + due.checkouts
             FROM (SELECT account, COUNT(*) AS checkouts FROM asked GROUP BY account) due WHERE wallets.account = due.account
             RETURNING wallets.account, numbers - due.checkouts AS numbers),
@@ -68,10 +72,10 @@ queries! {
             SELECT account, reference, id FROM asked WHERE reference IS NOT NULL)
         INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                created_at, expires_at, late_until, updated_at)
+                created_at, expires_at, late_until, updated_at, coupon, discount)
             SELECT id, a.account, token, w.numbers + a.nth, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, 'OPEN', 0, origin,
-                created_at, expires_at, late_until, created_at
+                created_at, expires_at, late_until, created_at, coupon, discount
             FROM asked a JOIN w ON w.account = a.account RETURNING id, seq";
     ROOM = select_room!("", "?1", "?2", "?3", "");
     ROOM_ALL (Postgres) = select_room!(
@@ -93,7 +97,7 @@ queries! {
     EXPIRE = "UPDATE checkouts SET status = 'EXPIRED', updated_at = ?3 WHERE status = 'OPEN' AND id IN (
                   SELECT c.id FROM checkouts c WHERE c.network = ?1 AND c.status = 'OPEN' AND c.expires_at < ?2
                   AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = c.id AND t.block IS NOT NULL)
-                  ORDER BY c.expires_at LIMIT 500)";
+                  ORDER BY c.expires_at LIMIT 500) RETURNING id, coupon";
     DUE = "SELECT 1 FROM checkouts c WHERE c.network = ?1 AND c.status = 'OPEN' AND c.expires_at < ?2
            AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = c.id AND t.block IS NOT NULL) LIMIT 1";
 }
@@ -155,6 +159,8 @@ fn facts<'a>(new: &New<'a>) -> Vec<Param<'a>> {
         Param::from(checkout.created_at),
         Param::from(checkout.expires_at),
         Param::from(checkout.late_until),
+        Param::from(checkout.coupon.as_ref().map(|coupon| coupon.code.as_str())),
+        Param::from(coupon::discount(checkout.coupon.as_ref())),
     ]
 }
 
@@ -266,9 +272,17 @@ pub fn any_due(tx: &mut Tx, network: Network, before: Time) -> Result<bool> {
     Ok(tx.opt(DUE, params![network.as_str(), before], |_| Ok(()))?.is_some())
 }
 
-/// Closes checkouts that were open until before this time and of which no payment was seen. At most 500 at once.
-pub fn expire(tx: &mut Tx, network: Network, before: Time, now: Time) -> Result<u64> {
-    tx.execute(EXPIRE, params![network.as_str(), before, now])
+/// Closes checkouts that were open until before this time and of which no payment was seen, and gives back the coupons
+/// that they had reserved. At most 500 at once.
+pub fn expire(tx: &mut Tx, network: Network, before: Time, now: Time) -> Result<()> {
+    let closed = tx.write_all(EXPIRE, params![network.as_str(), before, now], |row| {
+        Ok((row.opt_text(1)?, row.text(0)?))
+    })?;
+    let mut reserved: Vec<(String, String)> =
+        closed.into_iter().filter_map(|(coupon, id)| Some((coupon?, id))).collect();
+    // Coupons in one order for everybody, so that two instances cannot wait for each other.
+    reserved.sort_unstable();
+    reserved.iter().try_for_each(|(_, id)| coupons::release(tx, id, now))
 }
 
 fn read(row: &Row) -> Result<Checkout> {
@@ -295,5 +309,6 @@ fn read(row: &Row) -> Result<Checkout> {
         expires_at: row.time(19)?,
         late_until: row.time(20)?,
         updated_at: row.time(21)?,
+        coupon: coupons::applied(row, 22)?,
     })
 }

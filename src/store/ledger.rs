@@ -42,10 +42,10 @@ queries! {
     HELD_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status = 'PROVISIONING' THEN -o.price ELSE 0 END AS BIGINT) FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'held' GROUP BY order_id) h ON h.order_id = o.id
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status = 'PROVISIONING' THEN -o.price ELSE 0 END LIMIT 10";
-    SALES_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price - o.spot ELSE 0 END AS BIGINT)
+    SALES_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price - o.spot - o.discount ELSE 0 END AS BIGINT)
         FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'sales' GROUP BY order_id) h ON h.order_id = o.id
-        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price - o.spot ELSE 0 END LIMIT 10";
+        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price - o.spot - o.discount ELSE 0 END LIMIT 10";
     COST_MISSING = "SELECT o.id, CAST(COALESCE(h.total, 0) - o.cost AS BIGINT) FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account LIKE 'cost:%' GROUP BY order_id) h ON h.order_id = o.id
         WHERE o.status IN ('FULFILLED', 'CANCELLING') AND COALESCE(h.total, 0) <> o.cost LIMIT 10";
@@ -84,6 +84,26 @@ queries! {
         FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'discount:spot' GROUP BY order_id) h ON h.order_id = o.id
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.spot ELSE 0 END LIMIT 10";
+    COUPON_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.discount ELSE 0 END AS BIGINT)
+        FROM orders o
+        LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'discount:coupon' GROUP BY order_id) h ON h.order_id = o.id
+        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.discount ELSE 0 END LIMIT 10";
+    COUPONS_OVERUSED = "SELECT code, used - uses FROM coupons WHERE uses IS NOT NULL AND used > uses LIMIT 10";
+    COUPON_COUNTS_OFF = "SELECT c.code, CAST(c.used - COALESCE(s.n, 0) AS BIGINT) FROM coupons c
+        LEFT JOIN (SELECT code, COUNT(*) AS n FROM coupon_uses WHERE state IN ('RESERVED', 'SPENT') GROUP BY code) s ON s.code = c.code
+        WHERE c.used <> COALESCE(s.n, 0) LIMIT 10";
+    /// A use is reserved exactly while its checkout is open, and spent exactly while its order stands.
+    USES_OFF = "SELECT u.holder, CAST(0 AS BIGINT) FROM coupon_uses u LEFT JOIN checkouts c ON c.id = u.holder
+        LEFT JOIN orders o ON o.id = u.order_id
+        WHERE u.state <> CASE WHEN o.status IN ('PROVISIONING', 'FULFILLED', 'CANCELLING') THEN 'SPENT'
+                              WHEN o.id IS NULL AND c.status = 'OPEN' THEN 'RESERVED' ELSE 'RETURNED' END
+           OR (c.id IS NOT NULL AND (c.account <> u.account OR COALESCE(c.coupon, '') <> u.code))
+           OR (o.id IS NOT NULL AND (o.account <> u.account OR COALESCE(o.coupon, '') <> u.code))
+           OR (c.id IS NULL AND o.id IS NULL) LIMIT 10";
+    NO_USE = "SELECT o.id, o.discount FROM orders o LEFT JOIN coupon_uses u ON u.order_id IS NOT NULL AND u.order_id = o.id
+        WHERE (o.coupon IS NOT NULL AND u.holder IS NULL) OR (o.coupon IS NULL AND o.discount <> 0) LIMIT 10";
+    NO_CHECKOUT_USE = "SELECT c.id, c.discount FROM checkouts c LEFT JOIN coupon_uses u ON u.holder = c.id
+        WHERE (c.coupon IS NOT NULL AND u.holder IS NULL) OR (c.coupon IS NULL AND c.discount <> 0) LIMIT 10";
     CHECKOUTS_OFF = "SELECT c.id, CAST(0 AS BIGINT) FROM checkouts c LEFT JOIN orders o ON o.id = c.order_id
         WHERE (c.status = 'PAID' AND (o.id IS NULL OR o.account <> c.account OR o.seq <> c.seq))
            OR (c.status <> 'PAID' AND c.order_id IS NOT NULL) LIMIT 10";
@@ -98,7 +118,8 @@ queries! {
         ON h.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
         WHERE t.state = 'HELD' AND (c.order_id IS NULL OR h.order_id IS NULL OR h.order_id <> c.order_id OR h.n <> 1
                                     OR h.total <> -t.amount) LIMIT 10";
-    CHECKOUT_AMOUNTS_OFF = "SELECT id, list_price - amount FROM checkouts WHERE list_price - amount < 1 OR list_price - amount > 9999 LIMIT 10";
+    CHECKOUT_AMOUNTS_OFF = "SELECT id, list_price - discount - amount FROM checkouts
+        WHERE list_price - discount - amount < 1 OR list_price - discount - amount > 9999 LIMIT 10";
     NUMBERS_OFF = "SELECT a.id, CAST(0 AS BIGINT) FROM wallets w JOIN accounts a ON a.no = w.account
         LEFT JOIN (SELECT account, MAX(seq) AS last FROM orders WHERE seq IS NOT NULL GROUP BY account) o ON o.account = w.account
         LEFT JOIN (SELECT account, MAX(seq) AS last FROM checkouts GROUP BY account) c ON c.account = w.account
@@ -214,6 +235,20 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("cash comes from transfers, and goes by payouts and sweeps", Unit::Usd, CASH_FROM_NOWHERE),
     ("every confirmed invoice has a credited transfer", Unit::Usd, INVOICES_OFF),
     ("what was taken off a delivered order's price is booked, and nothing else is", Unit::Usd, SPOT_OFF),
+    (
+        "what a coupon took off a delivered order's price is booked, and nothing else is",
+        Unit::Usd,
+        COUPON_OFF,
+    ),
+    ("no coupon is used more often than it allows", Unit::Rows, COUPONS_OVERUSED),
+    ("every coupon's count equals its uses", Unit::Rows, COUPON_COUNTS_OFF),
+    (
+        "a coupon's use is reserved while its checkout is open, spent while its order stands",
+        Unit::Rows,
+        USES_OFF,
+    ),
+    ("every discounted order has its coupon's use", Unit::Usd, NO_USE),
+    ("every discounted checkout has its coupon's use", Unit::Usd, NO_CHECKOUT_USE),
     ("every paid checkout has its order, and no other has one", Unit::Rows, CHECKOUTS_OFF),
     ("every checkout's order is paid by transfers, exactly", Unit::Usd, CHECKOUT_PAID_OFF),
     ("every held transfer pays for its checkout's order, once", Unit::Usd, HELD_TRANSFERS_OFF),

@@ -56,6 +56,8 @@ pub struct NewLogin<'a> {
 pub enum Attempt {
     Asked,
     Wrong,
+    /// A coupon's code that was not good.
+    Coupon,
 }
 
 impl Attempt {
@@ -63,6 +65,7 @@ impl Attempt {
         match self {
             Attempt::Asked => "ASKED",
             Attempt::Wrong => "WRONG",
+            Attempt::Coupon => "COUPON",
         }
     }
 }

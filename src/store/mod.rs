@@ -12,6 +12,7 @@ pub mod cash;
 pub mod catalog;
 pub mod checkouts;
 pub mod claims;
+pub mod coupons;
 pub mod cursors;
 pub mod esims;
 pub mod invoices;
@@ -172,6 +173,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("catalog", catalog::ALL),
         ("checkouts", checkouts::ALL),
         ("claims", claims::ALL),
+        ("coupons", coupons::ALL),
         ("cursors", cursors::ALL),
         ("esims", esims::ALL),
         ("invoices", invoices::ALL),

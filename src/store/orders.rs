@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{claims, esims, ledger, wallet};
+use super::{claims, coupons, esims, ledger, wallet};
+use crate::domain::coupon;
 use crate::domain::email::Email;
 use crate::domain::esim::{Esim, EsimStatus, Usage};
 use crate::domain::ids::{AccountNo, OrderId};
@@ -24,7 +25,8 @@ macro_rules! select_order {
                     o.duration_days, o.price, o.cost, o.supplier, o.key_id, o.status, o.ask_until, o.created_at,
                     o.updated_at, o.failure_code, o.failure_detail,
                     s.order_id, s.profile, s.iccid, s.activation, s.install_by,
-                    s.usage_status, s.total_mb, s.used_mb, s.as_of, s.expires_at, o.spot, o.customer_email
+                    s.usage_status, s.total_mb, s.used_mb, s.as_of, s.expires_at, o.spot, o.customer_email,
+                    o.coupon, o.discount
              FROM orders o LEFT JOIN esims s ON s.order_id = COALESCE(o.esim_order, o.id) ",
             $tail
         )
@@ -33,8 +35,9 @@ macro_rules! select_order {
 
 queries! {
     INSERT = "INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
-                  duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at, spot, customer_email)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16, ?17, ?18)";
+                  duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at, spot, customer_email,
+                  coupon, discount)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16, ?17, ?18, ?19, ?20)";
     /// A wallet pays for all of its orders in the group, or for none. Wallets are locked in the order of their
     /// numbers, and before any claim is inserted, so that two instances cannot wait for each other.
     HOLD_ALL (Postgres) = "WITH asked AS MATERIALIZED (
@@ -43,9 +46,9 @@ queries! {
                 CAST(?6 AS TEXT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]), CAST(?9 AS BIGINT[]), CAST(?10 AS BIGINT[]),
                 CAST(?11 AS TEXT[]), CAST(?12 AS TEXT[]), CAST(?13 AS BIGINT[]), CAST(?14 AS BIGINT[]), CAST(?15 AS TEXT[]),
                 CAST(?16 AS TEXT[]), CAST(?17 AS TEXT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS TEXT[]), CAST(?20 AS BIGINT[]),
-                CAST(?21 AS TEXT[]))
+                CAST(?21 AS TEXT[]), CAST(?22 AS TEXT[]), CAST(?23 AS BIGINT[]))
             WITH ORDINALITY AS a (id, account, reference, package_code, plan_name, family, data_mb, duration_days, price, cost,
-                supplier, key_id, ask_until, at, entry, kind, debited, debit, credited, credit, customer_email, n)
+                supplier, key_id, ask_until, at, entry, kind, debited, debit, credited, credit, customer_email, coupon, discount, n)
             WINDOW mine AS (PARTITION BY account ORDER BY n)),
         w AS (UPDATE wallets SET balance = balance - due.price, lines = lines + due.orders, placed = placed + due.orders,
                 numbers = numbers + due.orders
@@ -62,9 +65,9 @@ queries! {
             SELECT entry, 1, debited, debit, account, line, balance, id FROM held
             UNION ALL SELECT entry, 2, credited, credit, NULL, NULL, NULL, id FROM held),
         o AS (INSERT INTO orders (id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
-                price, cost, supplier, key_id, status, ask_until, created_at, updated_at, customer_email)
+                price, cost, supplier, key_id, status, ask_until, created_at, updated_at, customer_email, coupon, discount)
             SELECT id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
-                price, cost, supplier, key_id, 'PROVISIONING', ask_until, at, at, customer_email FROM held)
+                price, cost, supplier, key_id, 'PROVISIONING', ask_until, at, at, customer_email, coupon, discount FROM held)
         SELECT id, seq, balance FROM held";
     FULFIL = "UPDATE orders SET status = 'FULFILLED', updated_at = ?2
               WHERE id = ?1 AND status = 'PROVISIONING' RETURNING account";
@@ -75,9 +78,9 @@ queries! {
                 CAST(?6 AS BIGINT[]), CAST(?7 AS TEXT[]), CAST(?8 AS TEXT[]),
                 CAST(?9 AS TEXT[]), CAST(?10 AS BIGINT[]), CAST(?11 AS TEXT[]), CAST(?12 AS BIGINT[]),
                 CAST(?13 AS TEXT[]), CAST(?14 AS BIGINT[]), CAST(?15 AS TEXT[]), CAST(?16 AS BIGINT[]),
-                CAST(?17 AS TEXT[]), CAST(?18 AS BIGINT[]))
-                AS a (id, at, profile, iccid, activation, install_by, entry, kind,
-                      account1, amount1, account2, amount2, account3, amount3, account4, amount4, account5, amount5)
+                CAST(?17 AS TEXT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS TEXT[]), CAST(?20 AS BIGINT[]))
+                AS a (id, at, profile, iccid, activation, install_by, entry, kind, account1, amount1, account2, amount2,
+                      account3, amount3, account4, amount4, account5, amount5, account6, amount6)
             WHERE orders.id = a.id AND status || '' = 'PROVISIONING'
               AND NOT EXISTS (SELECT 1 FROM esims WHERE esims.iccid = a.iccid AND esims.profile = a.profile)
             RETURNING orders.account AS wallet, a.*),
@@ -86,7 +89,8 @@ queries! {
         e AS (INSERT INTO entries (id, kind, at) SELECT entry, kind, at FROM o),
         p AS (INSERT INTO postings (entry, leg, account, amount, order_id)
             SELECT o.entry, v.leg, v.account, v.amount, o.id FROM o CROSS JOIN LATERAL (VALUES (1, account1, amount1),
-                (2, account2, amount2), (3, account3, amount3), (4, account4, amount4), (5, account5, amount5)) v (leg, account, amount)
+                (2, account2, amount2), (3, account3, amount3), (4, account4, amount4), (5, account5, amount5),
+                (6, account6, amount6)) v (leg, account, amount)
             WHERE v.account IS NOT NULL)
         SELECT o.id, w.balance FROM o JOIN wallets w ON w.account = o.wallet";
     FAIL = "UPDATE orders SET status = 'FAILED', updated_at = ?2, failure_code = ?3, failure_detail = ?4
@@ -178,6 +182,8 @@ pub fn hold_all(tx: &mut Tx, orders: &[(&Order, &Entry)]) -> Result<HashMap<Orde
             credited,
             credit.amount,
             order.customer_email.as_ref().map(Email::as_str),
+            order.coupon.as_ref().map(|coupon| coupon.code.as_str()),
+            coupon::discount(order.coupon.as_ref()),
         ];
         rows.push(row.to_vec());
     }
@@ -207,6 +213,8 @@ fn insert_params<'a>(order: &'a Order, seq: Param<'a>) -> Vec<Param<'a>> {
         Param::from(order.created_at),
         Param::from(order.spot),
         Param::from(order.customer_email.as_ref().map(Email::as_str)),
+        Param::from(order.coupon.as_ref().map(|coupon| coupon.code.as_str())),
+        Param::from(coupon::discount(order.coupon.as_ref())),
     ]
 }
 
@@ -277,7 +285,7 @@ pub fn fulfil_all(tx: &mut Tx, group: &[Sold]) -> Result<HashMap<OrderId, Usd>> 
 }
 
 /// A sale has at most so many legs.
-const LEGS: usize = 5;
+const LEGS: usize = 6;
 
 fn account_names(entry: &Entry) -> Vec<String> {
     entry.postings.iter().map(|posting| posting.account.name()).collect()
@@ -475,6 +483,7 @@ fn read_order(row: &Row) -> Result<Order> {
         duration_days: row.int(9)?,
         price: row.usd(10)?,
         spot: row.usd(30)?,
+        coupon: coupons::applied(row, 32)?,
         customer_email: row.opt_text(31)?.map(Email::from_text),
         cost: row.usd(11)?,
         supplier: row.text(12)?,

@@ -318,7 +318,17 @@ impl<'c> Tx<'c> {
         let columns: Vec<Vec<Param>> =
             (0..width).map(|column| rows.iter().map(|row| row[column]).collect()).collect();
         let lists: Vec<Param> = columns.iter().map(|column| Param::List(column)).collect();
-        let found = self.all(sql, &lists, read)?;
+        self.write_all(sql, &lists, read)
+    }
+
+    /// Like `all`, for a statement that writes and returns what it wrote.
+    pub fn write_all<T>(
+        &mut self,
+        sql: Sql,
+        params: &[Param],
+        read: impl FnMut(&Row) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let found = self.all(sql, params, read)?;
         self.wrote |= !found.is_empty();
         Ok(found)
     }

@@ -41,6 +41,7 @@ fn purchase(package_code: &str) -> Purchase {
         max_price: None,
         esim_order: None,
         customer_email: None,
+        discount_code: None,
     }
 }
 

@@ -39,6 +39,7 @@ async fn open_many(gateway: &Gateway, buyers: &[Buyer], count: usize, network: N
             package_code: PLAN.into(),
             network,
             customer_email: None,
+            discount_code: None,
             reference: None,
             client: elsewhere().parse().unwrap(),
         };
@@ -148,6 +149,7 @@ both_databases! {
             package_code: PLAN.into(),
             network: Network::Polygon,
             customer_email: None,
+            discount_code: None,
             reference: None,
             client: IpAddr::from([10, 0, 0, 1]),
         };

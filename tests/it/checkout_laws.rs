@@ -80,6 +80,7 @@ impl Case<'_> {
                     package_code: PLAN.into(),
                     network: self.network,
                     customer_email: None,
+                    discount_code: None,
                     reference: None,
                     client: elsewhere().parse().unwrap(),
                 };

@@ -31,7 +31,7 @@ both_databases! {
 
         assert_eq!(ok(gateway, "user suspend ann@example.com")["suspended"], true);
         let buyer = tokens::authenticate(&gateway.app, &token).await.unwrap().buyer();
-        let purchase = || Purchase { package_code: "JP-1GB-7D".into(), reference: None, max_price: None, esim_order: None, customer_email: None };
+        let purchase = || Purchase { package_code: "JP-1GB-7D".into(), reference: None, max_price: None, esim_order: None, customer_email: None, discount_code: None };
         let refused = orders::place(&gateway.app, buyer.clone(), purchase()).await;
         assert!(matches!(refused, Err(Error::Refused(Refusal::AccountSuspended))));
         with_token(gateway, &token, "GET", &format!("{AUTH}/tokens")).await.expect(200);

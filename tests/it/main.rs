@@ -2,6 +2,7 @@
 
 mod anvil;
 mod api_checkout;
+mod api_coupons;
 mod api_deposits;
 mod api_errors;
 mod api_keys;
@@ -52,5 +53,6 @@ mod settle_late;
 mod settle_laws;
 mod shapes;
 mod shop;
+mod stall;
 mod store_parity;
 mod tidy;

@@ -15,6 +15,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Transfer, TransferId, TransferState};
 use crate::error::{Error, Result};
+use crate::ops::coupons::redeem;
 use crate::ops::mail::{self, Letter, News, Slip};
 use crate::ops::operator::deed;
 use crate::ops::{deliver, orders};
@@ -45,7 +46,8 @@ impl Draft {
         Draft { order: app.new_order_id(), ask_until, now, slip: mail::slip(app) }
     }
 
-    /// Charged is what was paid for this plan; the rest of its list price is the discount.
+    /// Charged is what was paid for this plan; what is missing of its price after the coupon makes the amount unique,
+    /// or was forgiven by the operator.
     fn order(&self, checkout: &Checkout, charged: Usd, cost: Usd) -> Order {
         Order {
             id: self.order.clone(),
@@ -59,7 +61,8 @@ impl Draft {
             data_mb: checkout.data_mb,
             duration_days: checkout.duration_days,
             price: charged,
-            spot: checkout.list_price.minus(charged),
+            spot: checkout.price().minus(charged),
+            coupon: checkout.coupon.clone(),
             customer_email: checkout.customer_email.clone(),
             cost,
             supplier: checkout.supplier.clone(),
@@ -104,6 +107,7 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
         if checkout.status.is_unpaid()
             && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
+            && redeem::is_payable(tx, &checkout, draft.now)?
         {
             let order = draft.order(&checkout, payment.amount, cost);
             transfers::hold(tx, &payment, draft.now)?;
@@ -117,6 +121,9 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         transfers::credit(tx, &id, &hash, dust, draft.now)?;
         authorizations::settle(tx, &payment, draft.now)?;
         let refunded = checkouts::end(tx, &invoice, CheckoutStatus::Refunded, None, draft.now)?;
+        if refunded {
+            redeem::release(tx, &checkout, draft.now)?;
+        }
         // One that had counted, vanished and came back is no news.
         if payment.round == 0 {
             let news = if refunded { News::TooLate } else { News::PaidAgain };
@@ -162,9 +169,10 @@ fn cost_now(tx: &mut Tx, checkout: &Checkout) -> Result<Option<Usd>> {
     Ok(offers::look(tx, &asked)?.plan.map(|offer| offer.cost))
 }
 
-/// The order exists, and counts as spent by the token that asked for it. Called under the wallet's lock.
+/// The order exists, and counts as spent by the token that asked for it, with its coupon. Called under the wallet's lock.
 fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Result<()> {
     rows::begin_paid(tx, order, entry)?;
+    redeem::spend(tx, checkout, order)?;
     let day = order.created_at.day();
     if let Some(limit) = offers::daily_limit(tx, &checkout.token)? {
         offers::spend_limit(tx, &checkout.token, limit.spent_on(day).plus(order.price), day)?;
@@ -234,6 +242,9 @@ pub async fn assign(
         let cost = cost_now(tx, &checkout)?.unwrap_or(checkout.cost);
         if charged < cost {
             return Err(Refusal::BelowCost { cost }.into());
+        }
+        if !redeem::is_payable(tx, &checkout, draft.now)? {
+            return Err(Refusal::CouponGone.into());
         }
         let order = draft.order(&checkout, charged, cost);
         let surplus = transfer.amount.minus(charged);

@@ -1,0 +1,215 @@
+//! `simgate coupon`: codes that take something off a plan's retail price.
+
+use clap::{ArgGroup, Args, Subcommand};
+
+use super::output::{Record, Table, cell};
+use super::{Failure, Outcome, args, catalog};
+use crate::app::App;
+use crate::domain::coupon::{self, Applicability, Coupon, Discount};
+use crate::domain::money::Usd;
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::error::Error;
+use crate::ops::coupons::desk::{self, Tallied};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make a coupon
+    #[command(
+        after_help = "Example: simgate coupon create --code SUMMER --percent 15 --ends 2026-08-31 --uses 500 \
+                            --description \"15% off every plan\"
+What is taken off is rounded down to the cent. The price stays at 0.50 USD or more, and at the supplier's cost or more \
+unless --below-cost is given."
+    )]
+    Create(Create),
+    /// Every coupon, with how often it was used
+    List,
+    /// Let nobody use a coupon any more; checkouts that are open with it keep their price
+    Disable {
+        /// Its code, in any case
+        #[arg(value_name = "CODE")]
+        code: String,
+    },
+}
+
+#[derive(Args)]
+#[command(group(ArgGroup::new("discount").args(["percent", "fixed"]).required(true)))]
+pub struct Create {
+    /// What people type: letters, digits, - and _, in any case
+    #[arg(long, value_name = "CODE", value_parser = code)]
+    code: String,
+    /// Take so many percent off
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=100))]
+    percent: Option<i64>,
+    /// Take so much off
+    #[arg(long, value_name = "USD", value_parser = args::some_usd, allow_negative_numbers = true)]
+    fixed: Option<Usd>,
+    /// An affiliate hands it out: it works, and the gateway tells it to nobody
+    #[arg(long)]
+    affiliate: bool,
+    /// Only for the mobile app: it is shown, and refused at every door of this gateway
+    #[arg(long)]
+    app_only: bool,
+    /// Only for this plan
+    #[arg(long, value_name = "CODE")]
+    package: Option<String>,
+    /// Only for plans that work in this country (two letters)
+    #[arg(long, value_name = "CC", value_parser = catalog::country_code)]
+    country: Option<String>,
+    /// Only for plans that cost at least this much
+    #[arg(long, value_name = "USD", value_parser = args::usd, allow_negative_numbers = true)]
+    min: Option<Usd>,
+    /// Good from this day or moment on (UTC)
+    #[arg(long, value_name = "T", value_parser = args::from)]
+    starts: Option<Time>,
+    /// Good until the end of this day, or until this moment (UTC)
+    #[arg(long, value_name = "T", value_parser = args::to)]
+    ends: Option<Time>,
+    /// Can be used so often by everybody together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000_000))]
+    uses: Option<i64>,
+    /// Can be used so often by each user
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000_000))]
+    uses_per_user: Option<i64>,
+    /// May take a price below the supplier's cost
+    #[arg(long)]
+    below_cost: bool,
+    /// What it is for, as people are told
+    #[arg(long, value_name = "TEXT", value_parser = args::name)]
+    description: Option<String>,
+}
+
+fn code(text: &str) -> Result<String, String> {
+    let allowed = || format!("must have 1 to {} letters, digits, - or _", coupon::CODE_CHARS);
+    coupon::parse_code(text).ok_or_else(allowed)
+}
+
+pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
+    let record = match command {
+        Command::Create(new) => create(app, actor, new).await?,
+        Command::List => list(app).await?,
+        Command::Disable { code } => {
+            let disabled = desk::disable(app, actor, &code).await.map_err(|error| unknown(error, &code))?;
+            details(&disabled, app.now())
+        }
+    };
+    Ok(record.into())
+}
+
+async fn create(app: &App, actor: &str, new: Create) -> Result<Record, Failure> {
+    if let (Some(starts), Some(ends)) = (new.starts, new.ends)
+        && ends <= starts
+    {
+        return Err(Failure::usage("--ends must be after --starts"));
+    }
+    let discount = match (new.percent, new.fixed) {
+        (Some(percent), _) => Discount::Percent(percent),
+        (None, Some(amount)) => Discount::Fixed(amount),
+        (None, None) => return Err(Failure::usage("one of --percent and --fixed is required")),
+    };
+    let coupon = Coupon {
+        code: new.code,
+        discount,
+        affiliate: new.affiliate,
+        applicability: if new.app_only { Applicability::MobileApp } else { Applicability::General },
+        package_code: new.package,
+        country: new.country,
+        min_price: new.min,
+        starts_at: new.starts,
+        ends_at: new.ends,
+        uses: new.uses,
+        uses_per_user: new.uses_per_user,
+        below_cost: new.below_cost,
+        description: new.description.unwrap_or_else(|| discount.to_string()),
+        used: 0,
+        created_at: app.now(),
+        disabled_at: None,
+    };
+    Ok(details(&desk::create(app, actor, coupon).await?, app.now()))
+}
+
+fn unknown(error: Error, code: &str) -> Failure {
+    match error {
+        Error::Refused(refusal @ Refusal::CouponNotFound) => {
+            let message = format!("no coupon has the code {code:?}; `simgate coupon list` lists them");
+            Failure::refused(refusal, message)
+        }
+        other => other.into(),
+    }
+}
+
+fn details(coupon: &Coupon, now: Time) -> Record {
+    let (percent, fixed) = amounts(coupon.discount);
+    Record::new()
+        .with("code", coupon.code.clone())
+        .with("status", coupon.status(now).as_str())
+        .with("percent", percent)
+        .with("fixedUsd", fixed)
+        .with("affiliate", coupon.affiliate)
+        .with("applicability", coupon.applicability.as_str())
+        .with("packageCode", coupon.package_code.clone())
+        .with("country", coupon.country.clone())
+        .with("minUsd", coupon.min_price)
+        .with("startsAt", coupon.starts_at)
+        .with("endsAt", coupon.ends_at)
+        .with("uses", coupon.uses)
+        .with("usesPerUser", coupon.uses_per_user)
+        .with("belowCost", coupon.below_cost)
+        .with("description", coupon.description.clone())
+        .with("createdAt", coupon.created_at)
+        .with("disabledAt", coupon.disabled_at)
+}
+
+fn amounts(discount: Discount) -> (Option<i64>, Option<Usd>) {
+    match discount {
+        Discount::Percent(percent) => (Some(percent), None),
+        Discount::Fixed(amount) => (None, Some(amount)),
+    }
+}
+
+async fn list(app: &App) -> Result<Record, Failure> {
+    let now = app.now();
+    let found = desk::list(app).await?;
+    let columns = [
+        "code",
+        "status",
+        "percent",
+        "fixedUsd",
+        "uses",
+        "reserved",
+        "spent",
+        "usesPerUser",
+        "affiliate",
+        "applicability",
+        "packageCode",
+        "country",
+        "minUsd",
+        "startsAt",
+        "endsAt",
+        "belowCost",
+        "description",
+    ];
+    let rows = found.iter().map(|Tallied { coupon, reserved, spent }| {
+        let (percent, fixed) = amounts(coupon.discount);
+        [
+            cell(coupon.code.clone()),
+            cell(coupon.status(now).as_str()),
+            cell(percent),
+            cell(fixed),
+            cell(coupon.uses),
+            cell(*reserved),
+            cell(*spent),
+            cell(coupon.uses_per_user),
+            cell(coupon.affiliate),
+            cell(coupon.applicability.as_str()),
+            cell(coupon.package_code.clone()),
+            cell(coupon.country.clone()),
+            cell(coupon.min_price),
+            cell(coupon.starts_at),
+            cell(coupon.ends_at),
+            cell(coupon.below_cost),
+            cell(coupon.description.clone()),
+        ]
+    });
+    Ok(Record::new().with("coupons", Table::new(columns, rows)))
+}

@@ -1,0 +1,427 @@
+//! Coupons: when one is good, for what, and what it takes off a price; and the life of each of its uses. A use is
+//! reserved by a checkout, spent by a payment, and given back when that comes to nothing.
+
+use std::fmt;
+
+use super::login::Limit;
+use super::money::Usd;
+use super::plan::PlanType;
+use super::time::Time;
+
+/// No coupon makes a plan cheaper than this.
+pub const LEAST_PRICE: Usd = Usd::from_micros(500_000);
+pub const CODE_CHARS: usize = 64;
+/// Official codes that begin like this are told to nobody who does not know them.
+const UNTOLD: &str = "SAVE20";
+
+const HOUR_MS: i64 = 3_600_000;
+/// Codes that were not good, by whoever tried them: a code is short enough to be guessed.
+pub const WRONG_OF_ACCOUNT: Limit = Limit { most: 20, within_ms: HOUR_MS };
+pub const WRONG_OF_CLIENT: Limit = Limit { most: 300, within_ms: HOUR_MS };
+
+/// A code in the one spelling that is stored: codes match in any case.
+pub fn normal(text: &str) -> String {
+    text.trim().to_ascii_uppercase()
+}
+
+/// A code that a coupon may have: what can be typed, read out and put into a link.
+pub fn parse_code(text: &str) -> Option<String> {
+    let code = normal(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=CODE_CHARS).contains(&code.len()).then_some(())?;
+    code.chars().all(plain).then_some(code)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discount {
+    /// 1 to 100.
+    Percent(i64),
+    Fixed(Usd),
+}
+
+impl Discount {
+    fn of(self, price: Usd) -> Usd {
+        match self {
+            Discount::Percent(percent) => price.percent(percent),
+            Discount::Fixed(amount) => amount,
+        }
+    }
+}
+
+impl fmt::Display for Discount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Discount::Percent(percent) => write!(f, "{percent}% off"),
+            Discount::Fixed(amount) => write!(f, "{amount} USD off"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CouponStatus {
+    Active,
+    Scheduled,
+    Ended,
+    UsedUp,
+    Disabled,
+}
+
+impl CouponStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CouponStatus::Active => "ACTIVE",
+            CouponStatus::Scheduled => "SCHEDULED",
+            CouponStatus::Ended => "ENDED",
+            CouponStatus::UsedUp => "USED_UP",
+            CouponStatus::Disabled => "DISABLED",
+        }
+    }
+}
+
+/// Where a coupon can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applicability {
+    General,
+    /// Only in the mobile app: refused at every door of this gateway.
+    MobileApp,
+}
+
+impl Applicability {
+    pub const ALL: [Applicability; 2] = [Applicability::General, Applicability::MobileApp];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Applicability::General => "GENERAL",
+            Applicability::MobileApp => "MOBILE_APP",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Applicability> {
+        Applicability::ALL.into_iter().find(|word| word.as_str() == text)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coupon {
+    pub code: String,
+    pub discount: Discount,
+    /// Handed out by a third party to its own audience: it works, and we tell it to nobody.
+    pub affiliate: bool,
+    pub applicability: Applicability,
+    pub package_code: Option<String>,
+    /// Only for plans that cover this country.
+    pub country: Option<String>,
+    /// Only for plans that cost at least this much before it.
+    pub min_price: Option<Usd>,
+    pub starts_at: Option<Time>,
+    /// The first moment at which it is not good any more.
+    pub ends_at: Option<Time>,
+    pub uses: Option<i64>,
+    pub uses_per_user: Option<i64>,
+    /// It may take a price below what the plan costs us.
+    pub below_cost: bool,
+    pub description: String,
+    /// Uses that are reserved or spent.
+    pub used: i64,
+    pub created_at: Time,
+    pub disabled_at: Option<Time>,
+}
+
+/// What a coupon is to be used for, at its price before the coupon.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    pub package_code: &'a str,
+    pub plan_type: PlanType,
+    pub countries: &'a [String],
+    pub price: Usd,
+    pub cost: Usd,
+}
+
+impl Coupon {
+    pub fn status(&self, now: Time) -> CouponStatus {
+        if self.disabled_at.is_some() {
+            CouponStatus::Disabled
+        } else if self.ends_at.is_some_and(|end| end <= now) {
+            CouponStatus::Ended
+        } else if self.starts_at.is_some_and(|start| now < start) {
+            CouponStatus::Scheduled
+        } else if self.uses.is_some_and(|uses| uses <= self.used) {
+            CouponStatus::UsedUp
+        } else {
+            CouponStatus::Active
+        }
+    }
+
+    /// Whether somebody who has used it so often may take a use now. `None`: nobody knows who asks, so a coupon that
+    /// counts by person is not for them.
+    pub fn has_use_for(&self, used_by_buyer: Option<i64>, now: Time) -> bool {
+        let own_left = match (self.uses_per_user, used_by_buyer) {
+            (None, _) => true,
+            (Some(uses), Some(used)) => used < uses,
+            (Some(_), None) => false,
+        };
+        self.status(now) == CouponStatus::Active && own_left
+    }
+
+    /// What it takes off, in whole cents; `None` when it is not good for this, or would take off nothing.
+    pub fn takes_off(&self, item: &Item, used_by_buyer: Option<i64>, now: Time) -> Option<Usd> {
+        if !self.has_use_for(used_by_buyer, now) || !self.fits(item) {
+            return None;
+        }
+        let least = if self.below_cost { LEAST_PRICE } else { LEAST_PRICE.max(item.cost) };
+        let most = item.price.minus(least);
+        let off = self.discount.of(item.price).min(most).whole_cents();
+        off.is_positive().then_some(off)
+    }
+
+    fn fits(&self, item: &Item) -> bool {
+        let usable_here = match self.applicability {
+            Applicability::General => true,
+            Applicability::MobileApp => false,
+        };
+        usable_here
+            && item.plan_type == PlanType::Base
+            && self.package_code.as_ref().is_none_or(|code| code == item.package_code)
+            && self.country.as_ref().is_none_or(|country| item.countries.contains(country))
+            && self.min_price.is_none_or(|least| least <= item.price)
+    }
+
+    /// Whether it may be told to people who do not know it.
+    pub fn is_told(&self, now: Time) -> bool {
+        !self.affiliate && !self.code.starts_with(UNTOLD) && self.status(now) == CouponStatus::Active
+    }
+}
+
+/// A coupon on a purchase, and what it took off the price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    pub code: String,
+    pub discount: Usd,
+}
+
+/// What a coupon took off, if there was one.
+pub fn discount(applied: Option<&Applied>) -> Usd {
+    applied.map_or(Usd::ZERO, |applied| applied.discount)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UseState {
+    /// By a checkout that waits for its payment.
+    Reserved,
+    Spent,
+    /// Given back: somebody else may have it.
+    Returned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UseEvent {
+    Paid,
+    /// Its checkout expired, or its order failed or was cancelled.
+    GivenBack,
+}
+
+impl UseState {
+    pub const ALL: [UseState; 3] = [UseState::Reserved, UseState::Spent, UseState::Returned];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            UseState::Reserved => "RESERVED",
+            UseState::Spent => "SPENT",
+            UseState::Returned => "RETURNED",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<UseState> {
+        UseState::ALL.into_iter().find(|state| state.as_str() == text)
+    }
+
+    /// Whether nobody else can have this use.
+    pub fn is_live(self) -> bool {
+        match self {
+            UseState::Reserved | UseState::Spent => true,
+            UseState::Returned => false,
+        }
+    }
+
+    /// Where an event leads; `None` when this state does not allow it. A late payment takes a returned use again, if
+    /// the coupon still has one.
+    pub fn after(self, event: UseEvent) -> Option<UseState> {
+        use UseEvent::*;
+        use UseState::*;
+        match (self, event) {
+            (Reserved | Returned, Paid) => Some(Spent),
+            (Reserved | Spent, GivenBack) => Some(Returned),
+            (Spent, Paid) | (Returned, GivenBack) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn coupon(discount: Discount) -> Coupon {
+        Coupon {
+            code: "SUMMER".into(),
+            discount,
+            affiliate: false,
+            applicability: Applicability::General,
+            package_code: None,
+            country: None,
+            min_price: None,
+            starts_at: None,
+            ends_at: None,
+            uses: None,
+            uses_per_user: None,
+            below_cost: false,
+            description: String::new(),
+            used: 0,
+            created_at: at(0),
+            disabled_at: None,
+        }
+    }
+
+    fn at(second: i64) -> Time {
+        Time::from_micros(second * 1_000_000)
+    }
+
+    fn cents(cents: i64) -> Usd {
+        Usd::from_micros(cents * 10_000)
+    }
+
+    const JAPAN: &[&str] = &["JP", "KR"];
+
+    fn off(coupon: &Coupon, price: Usd, cost: Usd) -> Option<Usd> {
+        let countries: Vec<String> = JAPAN.iter().map(ToString::to_string).collect();
+        let item =
+            Item { package_code: "JP-1GB-7D", plan_type: PlanType::Base, countries: &countries, price, cost };
+        coupon.takes_off(&item, Some(0), at(100))
+    }
+
+    #[test]
+    fn discounts_are_whole_cents_and_leave_cost_and_half_a_dollar() {
+        for (discount, below_cost, price, cost, expected) in [
+            (Discount::Percent(10), false, cents(449), cents(200), Some(cents(44))),
+            (Discount::Percent(33), false, cents(1000), cents(200), Some(cents(330))),
+            (Discount::Fixed(Usd::from_micros(1_239_999)), false, cents(449), cents(200), Some(cents(123))),
+            (Discount::Percent(100), false, cents(449), cents(200), Some(cents(249))),
+            (Discount::Percent(100), false, cents(449), Usd::from_micros(2_001_000), Some(cents(248))),
+            (Discount::Percent(100), false, cents(449), cents(20), Some(cents(399))),
+            (Discount::Percent(100), true, cents(449), cents(200), Some(cents(399))),
+            (Discount::Fixed(cents(9_999)), true, cents(449), cents(449), Some(cents(399))),
+            (Discount::Percent(10), false, cents(449), cents(449), None),
+            (Discount::Percent(10), false, cents(449), cents(500), None),
+            (Discount::Percent(50), true, cents(50), cents(10), None),
+            (Discount::Percent(1), false, cents(99), cents(10), None),
+        ] {
+            let made = Coupon { below_cost, ..coupon(discount) };
+            assert_eq!(off(&made, price, cost), expected, "{discount} {price} {cost}");
+        }
+    }
+
+    #[test]
+    fn a_coupon_is_good_for_what_it_was_made_for() {
+        let plain = coupon(Discount::Percent(10));
+        let good = |coupon: &Coupon| off(coupon, cents(1000), cents(100)).is_some();
+        let with = |change: fn(&mut Coupon)| {
+            let mut made = plain.clone();
+            change(&mut made);
+            made
+        };
+        for fits in [
+            plain.clone(),
+            with(|c| c.package_code = Some("JP-1GB-7D".into())),
+            with(|c| c.country = Some("KR".into())),
+            with(|c| c.min_price = Some(cents(1000))),
+            with(|c| (c.starts_at, c.ends_at) = (Some(at(100)), Some(at(101)))),
+            with(|c| (c.uses, c.used, c.uses_per_user) = (Some(2), 1, Some(1))),
+            with(|c| c.affiliate = true),
+        ] {
+            assert!(good(&fits), "{fits:?}");
+        }
+        for fits_not in [
+            with(|c| c.applicability = Applicability::MobileApp),
+            with(|c| c.package_code = Some("JP-3GB-30D".into())),
+            with(|c| c.country = Some("FR".into())),
+            with(|c| c.min_price = Some(cents(1001))),
+            with(|c| c.starts_at = Some(at(101))),
+            with(|c| c.ends_at = Some(at(100))),
+            with(|c| (c.uses, c.used) = (Some(2), 2)),
+            with(|c| c.uses_per_user = Some(0)),
+            with(|c| c.disabled_at = Some(at(1))),
+        ] {
+            assert!(!good(&fits_not), "{fits_not:?}");
+        }
+        let counted = with(|c| c.uses_per_user = Some(3));
+        assert!(counted.has_use_for(Some(2), at(100)) && !counted.has_use_for(Some(3), at(100)));
+        assert!(!counted.has_use_for(None, at(100)) && plain.has_use_for(None, at(100)));
+    }
+
+    #[test]
+    fn some_codes_are_not_told() {
+        let told = |change: fn(&mut Coupon)| {
+            let mut made = coupon(Discount::Percent(10));
+            change(&mut made);
+            made.is_told(at(100))
+        };
+        assert!(told(|_| {}) && told(|c| c.applicability = Applicability::MobileApp));
+        assert!(told(|c| c.code = "SAVE10".into()));
+        assert!(!told(|c| c.code = "SAVE20".into()) && !told(|c| c.code = "SAVE20-VIP".into()));
+        assert!(!told(|c| c.affiliate = true) && !told(|c| c.disabled_at = Some(at(1))));
+        assert!(!told(|c| c.uses = Some(0)) && !told(|c| c.starts_at = Some(at(101))));
+    }
+
+    #[test]
+    fn codes_have_one_spelling() {
+        assert_eq!(parse_code(" summer-26_x "), Some("SUMMER-26_X".into()));
+        for wrong in ["", " ", "a b", "caf\u{e9}", "a/b", "a%20", &"x".repeat(65)] {
+            assert_eq!(parse_code(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn words_go_both_ways() {
+        for state in UseState::ALL {
+            assert_eq!(UseState::parse(state.as_str()), Some(state));
+        }
+        for word in Applicability::ALL {
+            assert_eq!(Applicability::parse(word.as_str()), Some(word));
+        }
+    }
+
+    proptest! {
+        /// Whatever is taken off: whole cents, no more than was promised, and the rest covers what it must.
+        #[test]
+        fn no_coupon_gives_away_more_than_it_may(
+            percent in prop::option::of(1i64..=100),
+            fixed in 1i64..500_000_000,
+            price in 1i64..500_000_000,
+            cost in 0i64..500_000_000,
+            below_cost: bool,
+        ) {
+            let discount = percent.map_or(Discount::Fixed(Usd::from_micros(fixed)), Discount::Percent);
+            let made = Coupon { below_cost, ..coupon(discount) };
+            let (price, cost) = (Usd::from_micros(price), Usd::from_micros(cost));
+            if let Some(off) = off(&made, price, cost) {
+                let left = price.minus(off);
+                prop_assert!(off.is_positive() && off.micros() % 10_000 == 0);
+                prop_assert!(off <= discount.of(price));
+                prop_assert!(left >= LEAST_PRICE && (below_cost || left >= cost));
+            }
+        }
+
+        /// The model counts: a use is held by at most one purchase, and as many are held as are live.
+        #[test]
+        fn any_sequence_counts_each_use_once(events in prop::collection::vec(any::<bool>(), 0..30)) {
+            let (mut state, mut held) = (UseState::Reserved, 1);
+            for paid in events {
+                let event = if paid { UseEvent::Paid } else { UseEvent::GivenBack };
+                let Some(next) = state.after(event) else { continue };
+                held += i64::from(next.is_live()) - i64::from(state.is_live());
+                state = next;
+                prop_assert_eq!(held, i64::from(state.is_live()));
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Coupons: what a code takes off a plan, and which codes may be told. How a purchase takes a use of one is in
+//! `coupons/redeem.rs`, how guessing is limited in `coupons/guesses.rs`, what the operator does in `coupons/desk.rs`.
+//! A code that is not good has one answer, whatever is wrong with it.
+
+pub mod desk;
+pub(super) mod guesses;
+pub(super) mod redeem;
+
+use self::guesses::Guess;
+use crate::app::App;
+use crate::domain::coupon::{Applicability, Coupon, Discount, Item};
+use crate::domain::ids::AccountNo;
+use crate::domain::money::Usd;
+use crate::domain::plan::Plan;
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::error::Result;
+use crate::store::coupons;
+use crate::store::tx::Tx;
+
+/// What a coupon makes of a plan's price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    pub code: String,
+    pub description: String,
+    pub list_price: Usd,
+    pub discount: Usd,
+    /// What is left to pay.
+    pub price: Usd,
+    pub ends_at: Option<Time>,
+}
+
+/// A coupon that anybody may know of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    pub code: String,
+    pub description: String,
+    pub discount: Discount,
+    pub applicability: Applicability,
+    pub package_code: Option<String>,
+    pub country: Option<String>,
+    pub min_price: Option<Usd>,
+    pub ends_at: Option<Time>,
+}
+
+impl From<Coupon> for Offer {
+    fn from(coupon: Coupon) -> Offer {
+        Offer {
+            code: coupon.code,
+            description: coupon.description,
+            discount: coupon.discount,
+            applicability: coupon.applicability,
+            package_code: coupon.package_code,
+            country: coupon.country,
+            min_price: coupon.min_price,
+            ends_at: coupon.ends_at,
+        }
+    }
+}
+
+/// What this account, or a guest, would pay for a plan with this code. Nothing is reserved: the purchase decides.
+pub async fn quote(app: &App, account: Option<AccountNo>, code: &str, plan: &Plan) -> Result<Quote> {
+    look(app, account, code, plan, |_| true).await
+}
+
+/// The same for whoever asks without buying: an affiliate's code is confirmed to nobody.
+pub async fn validate(app: &App, account: AccountNo, code: &str, plan: &Plan) -> Result<Quote> {
+    look(app, Some(account), code, plan, |coupon| !coupon.affiliate).await
+}
+
+async fn look(
+    app: &App,
+    account: Option<AccountNo>,
+    code: &str,
+    plan: &Plan,
+    shown: fn(&Coupon) -> bool,
+) -> Result<Quote> {
+    let guess = Guess::new(app, code, account, None);
+    let (tried, plan) = (guess.clone(), plan.clone());
+    let read = move |tx: &mut Tx| {
+        tried.refuse_if_too_many(tx)?;
+        let Some(coupon) = coupons::by_code(tx, &tried.code)?.filter(shown) else { return Ok(None) };
+        let used_by_buyer = tried.used(tx)?;
+        let item = Item {
+            package_code: &plan.code,
+            plan_type: plan.plan_type,
+            countries: &plan.countries,
+            price: plan.retail,
+            cost: plan.cost,
+        };
+        let off = coupon.takes_off(&item, used_by_buyer, tried.now);
+        Ok(off.map(|discount| Quote {
+            code: coupon.code,
+            description: coupon.description,
+            list_price: plan.retail,
+            discount,
+            price: plan.retail.minus(discount),
+            ends_at: coupon.ends_at,
+        }))
+    };
+    match app.store.read(read).await? {
+        Some(quote) => Ok(quote),
+        None => {
+            guess.note(app).await?;
+            Err(Refusal::CouponInvalid.into())
+        }
+    }
+}
+
+/// The coupons that may be told to anybody, the newest first.
+pub async fn available(app: &App) -> Result<Vec<Offer>> {
+    let now = app.now();
+    let found = app.store.read(coupons::official).await?;
+    Ok(found.into_iter().filter(|coupon| coupon.is_told(now)).map(Offer::from).collect())
+}

@@ -1,0 +1,71 @@
+//! What operators do with coupons: make, list and disable them. Every deed is in the audit log, written with it. A code
+//! is never used for a second coupon: orders name it for ever.
+
+use crate::app::App;
+use crate::domain::coupon::{self, Coupon};
+use crate::domain::plan::DEFAULT_PRICE_LIST;
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Result};
+use crate::ops::operator::deed;
+use crate::store::tx::Tx;
+use crate::store::{audit, coupons};
+
+/// Coupons have no wallet to be keyed by.
+const LANE: i64 = 0;
+
+/// A coupon, and how many of its uses wait for a payment or were paid for.
+pub struct Tallied {
+    pub coupon: Coupon,
+    pub reserved: i64,
+    pub spent: i64,
+}
+
+pub async fn create(app: &App, actor: &str, coupon: Coupon) -> Result<Coupon> {
+    if let Some(package_code) = &coupon.package_code {
+        let snapshot = app.catalog.borrow().clone();
+        let plans = snapshot.lists.get(DEFAULT_PRICE_LIST).map(Vec::as_slice).unwrap_or_default();
+        if !plans.iter().any(|plan| &plan.code == package_code) {
+            return Err(Refusal::PlanNotFound.into());
+        }
+    }
+    let note = deed(app, actor, "coupon create", format!("{}: {}", coupon.code, coupon.discount));
+    let made = coupon.clone();
+    let write = move |tx: &mut Tx| {
+        if tx.is_rerun() && audit::exists(tx, &note.id)? {
+            return Ok(());
+        }
+        if coupons::by_code(tx, &made.code)?.is_some() {
+            return Err(Refusal::CouponExists.into());
+        }
+        coupons::create(tx, &made)?;
+        audit::record(tx, &note)
+    };
+    app.store.write(LANE, write).await?;
+    Ok(coupon)
+}
+
+/// Every coupon there ever was, the oldest first.
+pub async fn list(app: &App) -> Result<Vec<Tallied>> {
+    let read = |tx: &mut Tx| Ok((coupons::list(tx)?, coupons::tally(tx)?));
+    let (found, tally) = app.store.snapshot(read).await?;
+    let tallied = |coupon: Coupon| {
+        let (reserved, spent) = tally.get(&coupon.code).copied().unwrap_or_default();
+        Tallied { coupon, reserved, spent }
+    };
+    Ok(found.into_iter().map(tallied).collect())
+}
+
+/// Nobody can use it from now on. Checkouts that are open with it keep their price.
+pub async fn disable(app: &App, actor: &str, code: &str) -> Result<Coupon> {
+    let (code, now) = (coupon::normal(code), app.now());
+    let note = deed(app, actor, "coupon disable", code.clone());
+    let write = move |tx: &mut Tx| {
+        coupons::lock(tx, &code)?.ok_or(Refusal::CouponNotFound)?;
+        // Disabling twice is no mistake, and no second deed.
+        if coupons::disable(tx, &code, now)? {
+            audit::record(tx, &note)?;
+        }
+        coupons::by_code(tx, &code)?.ok_or_else(|| Error::fault("a coupon vanished"))
+    };
+    app.store.write(LANE, write).await
+}

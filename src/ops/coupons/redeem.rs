@@ -1,0 +1,114 @@
+//! A coupon on a purchase, inside the purchase's own writes: a checkout reserves a use and its payment spends it; a
+//! purchase from the wallet spends one at once. What comes to nothing gives it back. Every function here is called
+//! under the wallet's lock or on a row that the caller has just moved, so each use moves once.
+
+use super::guesses::Guess;
+use crate::domain::checkout::Checkout;
+use crate::domain::coupon::{Applied, Item, UseEvent, UseState};
+use crate::domain::order::Order;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::store::coupons::{self, Use};
+use crate::store::offers::Offer;
+use crate::store::tx::Tx;
+
+/// The coupon that a purchase names, if it is good for it; `None` when it is not, which is written down. A good one
+/// stays locked until the write ends: nobody else can take its last use before the caller has.
+pub fn accept(tx: &mut Tx, guess: &Guess, package_code: &str, offer: &Offer) -> Result<Option<Applied>> {
+    guess.refuse_if_too_many(tx)?;
+    let accepted = match coupons::lock(tx, &guess.code)? {
+        Some(coupon) => {
+            let used_by_buyer = guess.used(tx)?;
+            let item = Item {
+                package_code,
+                plan_type: offer.plan_type,
+                countries: &coupons::countries(tx, package_code)?,
+                price: offer.price,
+                cost: offer.cost,
+            };
+            let off = coupon.takes_off(&item, used_by_buyer, guess.now);
+            off.map(|discount| Applied { code: coupon.code, discount })
+        }
+        None => None,
+    };
+    if accepted.is_none() {
+        guess.record(tx)?;
+    }
+    Ok(accepted)
+}
+
+/// A new checkout reserves the use that was accepted for it.
+pub fn reserve(tx: &mut Tx, checkout: &Checkout) -> Result<()> {
+    let Some(coupon) = &checkout.coupon else { return Ok(()) };
+    let taken = Use {
+        holder: checkout.id.as_str(),
+        code: &coupon.code,
+        account: checkout.account,
+        state: UseState::Reserved,
+        order: None,
+        now: checkout.created_at,
+    };
+    coupons::take(tx, &taken)
+}
+
+/// A wallet has paid: the use that was accepted for this order is spent.
+pub fn spend_at_once(tx: &mut Tx, order: &Order) -> Result<()> {
+    let Some(coupon) = &order.coupon else { return Ok(()) };
+    let taken = Use {
+        holder: order.id.as_str(),
+        code: &coupon.code,
+        account: order.account,
+        state: UseState::Spent,
+        order: Some(&order.id),
+        now: order.created_at,
+    };
+    coupons::take(tx, &taken)
+}
+
+/// Whether a payment can still have the price of this checkout. Its use may have been given back: then the coupon must
+/// have one left, and is locked until the write ends.
+pub fn is_payable(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
+    let Some(applied) = &checkout.coupon else { return Ok(true) };
+    match stood(tx, checkout)? {
+        UseState::Reserved => Ok(true),
+        UseState::Spent => Ok(false),
+        UseState::Returned => {
+            let Some(coupon) = coupons::lock(tx, &applied.code)? else { return Ok(false) };
+            let used_by_buyer = coupons::used_by(tx, &applied.code, checkout.account)?;
+            Ok(coupon.has_use_for(Some(used_by_buyer), now))
+        }
+    }
+}
+
+/// The payment of a checkout became this order. `is_payable` was asked in the same write.
+pub fn spend(tx: &mut Tx, checkout: &Checkout, order: &Order) -> Result<()> {
+    if checkout.coupon.is_none() {
+        return Ok(());
+    }
+    let stood = stood(tx, checkout)?;
+    match stood.after(UseEvent::Paid) {
+        Some(_) => coupons::spend(tx, checkout.id.as_str(), stood, &order.id, order.created_at),
+        None => Err(Error::fault("a coupon's use was spent twice")),
+    }
+}
+
+fn stood(tx: &mut Tx, checkout: &Checkout) -> Result<UseState> {
+    let found = coupons::state_of(tx, checkout.id.as_str())?;
+    found.ok_or_else(|| Error::fault("a discounted checkout without its coupon's use"))
+}
+
+/// A checkout ended without an order.
+pub fn release(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<()> {
+    match checkout.coupon {
+        Some(_) => coupons::release(tx, checkout.id.as_str(), now),
+        None => Ok(()),
+    }
+}
+
+/// An order failed or was cancelled.
+pub fn give_back(tx: &mut Tx, order: &Order, now: Time) -> Result<()> {
+    match order.coupon {
+        Some(_) => coupons::give_back(tx, &order.id, now),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,201 @@
+//! Coupons and who used them. A coupon's row is locked before its uses are counted, and always after the wallet's, so
+//! that two purchases cannot both take the last use. `used` on the row is the number of uses that are reserved or
+//! spent; the schema refuses more of them than the coupon allows.
+
+use std::collections::HashMap;
+
+use super::tx::{Row, Tx, params, queries};
+use crate::domain::coupon::{Applicability, Applied, Coupon, Discount, UseState};
+use crate::domain::ids::{AccountNo, OrderId};
+use crate::domain::money::Usd;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+
+macro_rules! select_coupon {
+    ($tail:literal) => {
+        concat!(
+            "SELECT code, percent, fixed, affiliate, applicability, package_code, country, min_price, starts_at, ends_at,
+                    uses, uses_per_user, below_cost, description, used, created_at, disabled_at FROM coupons ",
+            $tail
+        )
+    };
+}
+
+queries! {
+    INSERT = "INSERT INTO coupons (code, percent, fixed, affiliate, applicability, package_code, country, min_price,
+                  starts_at, ends_at, uses, uses_per_user, below_cost, description, used, created_at)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 0, ?15)";
+    BY_CODE = select_coupon!("WHERE code = ?1");
+    /// SQLite needs no lock: a write transaction has the database to itself.
+    LOCK (Postgres) = select_coupon!("WHERE code = ?1 FOR UPDATE");
+    ALL_COUPONS = select_coupon!("ORDER BY created_at, code");
+    OFFICIAL = select_coupon!("WHERE affiliate = 0 AND disabled_at IS NULL ORDER BY created_at DESC, code LIMIT 500");
+    DISABLE = "UPDATE coupons SET disabled_at = ?2 WHERE code = ?1 AND disabled_at IS NULL";
+    COUNT = "UPDATE coupons SET used = used + ?2 WHERE code = ?1";
+    TAKE = "INSERT INTO coupon_uses (holder, code, account, state, order_id, created_at, updated_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
+    STATE = "SELECT state FROM coupon_uses WHERE holder = ?1";
+    SPEND = "UPDATE coupon_uses SET state = 'SPENT', order_id = ?3, updated_at = ?4 WHERE holder = ?1 AND state = ?2 RETURNING code";
+    RELEASE = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2 WHERE holder = ?1 AND state = 'RESERVED' RETURNING code";
+    GIVE_BACK = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2
+                 WHERE order_id IS NOT NULL AND order_id = ?1 AND state = 'SPENT' RETURNING code";
+    USED_BY = "SELECT COUNT(*) FROM coupon_uses WHERE code = ?1 AND account = ?2 AND state IN ('RESERVED', 'SPENT')";
+    COUNTRIES = "SELECT countries FROM plans WHERE code = ?1";
+    TALLY = "SELECT code, CAST(SUM(CASE WHEN state = 'RESERVED' THEN 1 ELSE 0 END) AS BIGINT),
+                    CAST(SUM(CASE WHEN state = 'SPENT' THEN 1 ELSE 0 END) AS BIGINT)
+             FROM coupon_uses GROUP BY code";
+}
+
+pub fn create(tx: &mut Tx, coupon: &Coupon) -> Result<()> {
+    let (percent, fixed) = match coupon.discount {
+        Discount::Percent(percent) => (Some(percent), None),
+        Discount::Fixed(amount) => (None, Some(amount)),
+    };
+    let values = params![
+        &coupon.code,
+        percent,
+        fixed,
+        coupon.affiliate,
+        coupon.applicability.as_str(),
+        coupon.package_code.as_deref(),
+        coupon.country.as_deref(),
+        coupon.min_price,
+        coupon.starts_at,
+        coupon.ends_at,
+        coupon.uses,
+        coupon.uses_per_user,
+        coupon.below_cost,
+        &coupon.description,
+        coupon.created_at,
+    ];
+    tx.execute(INSERT, values).map(drop)
+}
+
+pub fn by_code(tx: &mut Tx, code: &str) -> Result<Option<Coupon>> {
+    tx.opt(BY_CODE, params![code], read)
+}
+
+/// The same, and nobody else takes a use of it or gives one back before this write ends.
+pub fn lock(tx: &mut Tx, code: &str) -> Result<Option<Coupon>> {
+    let sql = if tx.is_postgres() { LOCK } else { BY_CODE };
+    tx.opt(sql, params![code], read)
+}
+
+pub fn list(tx: &mut Tx) -> Result<Vec<Coupon>> {
+    tx.all(ALL_COUPONS, &[], read)
+}
+
+/// Ours, and not disabled, the newest first.
+pub fn official(tx: &mut Tx) -> Result<Vec<Coupon>> {
+    tx.all(OFFICIAL, &[], read)
+}
+
+/// False when it was disabled before.
+pub fn disable(tx: &mut Tx, code: &str, now: Time) -> Result<bool> {
+    Ok(tx.execute(DISABLE, params![code, now])? == 1)
+}
+
+/// A use of a coupon: who holds it, and for which account.
+pub struct Use<'a> {
+    /// An invoice id, or the id of an order that a wallet paid for.
+    pub holder: &'a str,
+    pub code: &'a str,
+    pub account: AccountNo,
+    pub state: UseState,
+    pub order: Option<&'a OrderId>,
+    pub now: Time,
+}
+
+/// Takes a use. The caller has locked the coupon and found that it has one.
+pub fn take(tx: &mut Tx, taken: &Use) -> Result<()> {
+    let Use { holder, code, account, state, order, now } = *taken;
+    tx.execute(TAKE, params![holder, code, account, state.as_str(), order, now])?;
+    count(tx, code, 1)
+}
+
+pub fn state_of(tx: &mut Tx, holder: &str) -> Result<Option<UseState>> {
+    tx.opt(STATE, params![holder], |row| row.word(0, UseState::parse))
+}
+
+/// The use that stood like this pays for this order now. One that had been given back is taken again: the caller has
+/// locked the coupon and found that it has one.
+pub fn spend(tx: &mut Tx, holder: &str, stood: UseState, order: &OrderId, now: Time) -> Result<()> {
+    let values = params![holder, stood.as_str(), order, now];
+    let code = tx.write_opt(SPEND, values, |row| row.text(0))?;
+    let code = code.ok_or_else(|| Error::fault("a coupon's use moved under its lock"))?;
+    if stood.is_live() { Ok(()) } else { count(tx, &code, 1) }
+}
+
+/// A checkout does not need its use any more. Nothing happens unless it is reserved.
+pub fn release(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
+    match tx.write_opt(RELEASE, params![holder, now], |row| row.text(0))? {
+        Some(code) => count(tx, &code, -1),
+        None => Ok(()),
+    }
+}
+
+/// An order came to nothing, or was given back. Nothing happens unless its use is spent.
+pub fn give_back(tx: &mut Tx, order: &OrderId, now: Time) -> Result<()> {
+    match tx.write_opt(GIVE_BACK, params![order, now], |row| row.text(0))? {
+        Some(code) => count(tx, &code, -1),
+        None => Ok(()),
+    }
+}
+
+fn count(tx: &mut Tx, code: &str, change: i64) -> Result<()> {
+    match tx.execute(COUNT, params![code, change])? {
+        1 => Ok(()),
+        _ => Err(Error::fault("a use without its coupon")),
+    }
+}
+
+/// How many uses this account has reserved or spent.
+pub fn used_by(tx: &mut Tx, code: &str, account: AccountNo) -> Result<i64> {
+    tx.one(USED_BY, params![code, account], |row| row.int(0))
+}
+
+/// What a plan covers.
+pub fn countries(tx: &mut Tx, package_code: &str) -> Result<Vec<String>> {
+    let found = tx.opt(COUNTRIES, params![package_code], |row| row.text(0))?;
+    Ok(found.unwrap_or_default().split(',').map(str::to_string).collect())
+}
+
+/// How many uses of each coupon are reserved, and how many spent; those that nobody used are missing.
+pub fn tally(tx: &mut Tx) -> Result<HashMap<String, (i64, i64)>> {
+    let rows = tx.all(TALLY, &[], |row| Ok((row.text(0)?, (row.int(1)?, row.int(2)?))))?;
+    Ok(rows.into_iter().collect())
+}
+
+/// The coupon of a purchase, from a row that holds its code here and what it took off in the next column.
+pub(super) fn applied(row: &Row, column: usize) -> Result<Option<Applied>> {
+    match row.opt_text(column)? {
+        Some(code) => Ok(Some(Applied { code, discount: row.usd(column + 1)? })),
+        None => Ok(None),
+    }
+}
+
+fn read(row: &Row) -> Result<Coupon> {
+    let discount = match (row.opt_int(1)?, row.opt_int(2)?) {
+        (Some(percent), None) => Discount::Percent(percent),
+        (None, Some(micros)) => Discount::Fixed(Usd::from_micros(micros)),
+        _ => return Err(Error::fault("a coupon is a share or an amount")),
+    };
+    Ok(Coupon {
+        code: row.text(0)?,
+        discount,
+        affiliate: row.flag(3)?,
+        applicability: row.word(4, Applicability::parse)?,
+        package_code: row.opt_text(5)?,
+        country: row.opt_text(6)?,
+        min_price: row.opt_int(7)?.map(Usd::from_micros),
+        starts_at: row.opt_time(8)?,
+        ends_at: row.opt_time(9)?,
+        uses: row.opt_int(10)?,
+        uses_per_user: row.opt_int(11)?,
+        below_cost: row.flag(12)?,
+        description: row.text(13)?,
+        used: row.int(14)?,
+        created_at: row.time(15)?,
+        disabled_at: row.opt_time(16)?,
+    })
+}

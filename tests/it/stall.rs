@@ -1,0 +1,62 @@
+//! Coupons in tests: made by the operator's command or at once, and how often they were used.
+
+use serde_json::Value;
+use simgate::domain::coupon::{Applicability, Coupon, Discount};
+use simgate::domain::money::Usd;
+use simgate::domain::plan::Plan;
+use simgate::ops::coupons::desk;
+
+use crate::harness::Gateway;
+use crate::shop::usd;
+
+/// A plan whose price leaves room for discounts.
+pub const DEAR: &str = "JP-10GB-30D";
+
+pub fn plan(gateway: &Gateway, code: &str) -> Plan {
+    let snapshot = gateway.app.catalog.borrow().clone();
+    snapshot.lists["default"].iter().find(|plan| plan.code == code).unwrap().clone()
+}
+
+/// A coupon for everything, for everybody, as often as they like.
+pub fn plain(gateway: &Gateway, code: &str, percent: i64) -> Coupon {
+    Coupon {
+        code: code.into(),
+        discount: Discount::Percent(percent),
+        affiliate: false,
+        applicability: Applicability::General,
+        package_code: None,
+        country: None,
+        min_price: None,
+        starts_at: None,
+        ends_at: None,
+        uses: None,
+        uses_per_user: None,
+        below_cost: false,
+        description: "for a test".into(),
+        used: 0,
+        created_at: gateway.app.now(),
+        disabled_at: None,
+    }
+}
+
+pub async fn make(gateway: &Gateway, coupon: Coupon) {
+    desk::create(&gateway.app, "test", coupon).await.unwrap();
+}
+
+/// Ten percent off, so many times.
+pub async fn limited(gateway: &Gateway, code: &str, uses: i64) {
+    make(gateway, Coupon { uses: Some(uses), ..plain(gateway, code, 10) }).await;
+}
+
+/// How many uses are reserved, and how many spent.
+pub async fn tally(gateway: &Gateway, code: &str) -> (i64, i64) {
+    let all = desk::list(&gateway.app).await.unwrap();
+    let found = all.iter().find(|tallied| tallied.coupon.code == code).unwrap();
+    assert_eq!(found.coupon.used, found.reserved + found.spent);
+    (found.reserved, found.spent)
+}
+
+/// What a coupon took off a purchase.
+pub fn off(purchase: &Value) -> Usd {
+    usd(&purchase["coupon"]["discountUsd"])
+}
