@@ -18,6 +18,7 @@ use crate::domain::ids::{EntryId, InvoiceId, KeyId, OrderId};
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::knowledge::Library;
 use crate::mail::Mailer;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
@@ -55,6 +56,7 @@ pub struct Parts {
     /// What is on sale. Watchers hear of every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
+    pub knowledge: Library,
     pub tokens: Seen,
     /// Absent in a sandbox without a mail server, whose outbox is read instead.
     pub mailer: Option<Mailer>,
@@ -103,6 +105,9 @@ impl App {
             }
         }
         let settler = settler(&settings, &nodes_of)?;
+        let knowledge =
+            Library::load(settings.knowledge_dir.as_deref(), settings.support_contact.as_deref())
+                .map_err(|why| Error::settings(format!("knowledge_dir: {why}")))?;
         let mailer = settings.logins.smtp.as_ref().map(Mailer::new).transpose().map_err(Error::settings)?;
         Ok(App(Arc::new(Parts {
             settings,
@@ -118,6 +123,7 @@ impl App {
             expected: watch::Sender::new(0),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
             keys: ArcSwap::from_pointee(KeyRing::default()),
+            knowledge,
             tokens: Seen::default(),
             mailer,
             mail_now: Notify::new(),

@@ -56,6 +56,8 @@ const GENERAL: &[Spec] = &[
     spec("low_balance_usd", "50", "low-balance threshold of new partners"),
     spec("sandbox_plans", "0", "at least so many plans in the sandbox catalog (0: the built-in set)"),
     spec("sandbox_journal", "", "file to which the simulated supplier appends what it sold"),
+    spec("knowledge_dir", "", "folder of Markdown articles that replace or add to the built-in help"),
+    spec("support_contact", "", "how customers reach you, for the help pages: an email address or a URL"),
     spec("max_connections", "4096", "open connections at most"),
     spec("write_queue", "4096", "writes that may wait for the database before callers get 503"),
     spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
@@ -109,6 +111,8 @@ pub struct Settings {
     pub sandbox_journal: Option<PathBuf>,
     /// Where the demo partner's key is written, beside where the gateway was started.
     pub demo_file: PathBuf,
+    pub knowledge_dir: Option<PathBuf>,
+    pub support_contact: Option<String>,
     pub max_connections: usize,
     pub write_queue: usize,
     pub log: String,
@@ -313,6 +317,10 @@ impl Settings {
                 as usize,
             sandbox_journal: raw.parse("sandbox_journal", "must be a path", |t| Some(PathBuf::from(t)))?,
             demo_file: PathBuf::from("simgate-demo.env"),
+            knowledge_dir: raw.parse("knowledge_dir", "must be a folder", |t| Some(PathBuf::from(t)))?,
+            support_contact: raw.parse("support_contact", "must have 1 to 200 printable characters", |t| {
+                (t.chars().count() <= 200 && !t.chars().any(char::is_control)).then(|| t.to_string())
+            })?,
             max_connections: raw.require("max_connections", count, whole(1, 1_000_000))? as usize,
             write_queue: raw.require("write_queue", count, whole(1, 1_000_000))? as usize,
             log: raw.text("log").to_string(),

@@ -143,6 +143,8 @@ impl Refusal {
             TransferNotUnmatched => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "Only an UNMATCHED transfer can be assigned, returned or written off.".into()),
             SignatureAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Signature already used", "This signature pays for another order; nothing was charged.".into()),
             NothingToPay => (409, "IDEMPOTENCY_CONFLICT", "Nothing to pay", "This order was paid, is being paid by another signature, or is no longer to be had; this signature was not used. Look at the order, or check out again.".into()),
+            NothingOwed => (409, "TRANSFER_ALREADY_USED", "Nothing to claim", "Nothing can be claimed of this invoice: nothing is owed to it, or somebody has claimed it.".into()),
+            MagicLinkEnded => (404, "NOT_FOUND", "Link has ended", "This link is unknown, or its 30 minutes are over; ask for a new one.".into()),
             ChainUnavailable => (503, "CHAIN_UNAVAILABLE", "Chain unavailable", "The network's nodes did not answer, so the chain could not be looked at; nothing is lost. Try again shortly.".into()),
             BuyingOnHold => (503, "OVERLOADED", "Buying is on hold", "Buying is on hold while the operator checks a restored backup; nothing was charged.".into()),
             Overloaded => (503, "OVERLOADED", "Overloaded", "Too much is waiting; nothing was charged. Try again shortly.".into()),

@@ -12,6 +12,7 @@ pub mod domain;
 pub mod error;
 pub mod http;
 pub mod jobs;
+pub mod knowledge;
 pub mod mail;
 pub mod ops;
 pub mod start;

@@ -50,6 +50,7 @@ fn checkouts(checkouts: &[Checkout], owners: &HashMap<AccountNo, String>) -> Tab
         "network",
         "address",
         "orderId",
+        "claimedBy",
         "createdAt",
         "lateUntil",
     ];
@@ -64,6 +65,7 @@ fn checkouts(checkouts: &[Checkout], owners: &HashMap<AccountNo, String>) -> Tab
             cell(checkout.network.as_str()),
             cell(checkout.address.clone()),
             cell(checkout.order.as_ref().map(ToString::to_string)),
+            cell(checkout.claimed_by.and_then(|owner| owners.get(&owner).cloned())),
             cell(checkout.created_at),
             cell(checkout.late_until),
         ]

@@ -2,6 +2,7 @@
 //! shares. The amount is what tells whose payment a transfer is, so it is never used twice while either could
 //! still be paid.
 
+use super::account::GUESTS;
 use super::coupon::{self, Applied};
 use super::email::Email;
 use super::ids::{self, AccountNo, InvoiceId, OrderId};
@@ -27,7 +28,7 @@ pub enum CheckoutStatus {
     Expired,
     /// Its order exists.
     Paid,
-    /// Paid too late for a plan that is not sold like this any more: the money is in the wallet.
+    /// Paid too late for a plan that is not sold like this any more: the money is in the wallet, or owed to a guest.
     Refunded,
 }
 
@@ -113,7 +114,7 @@ pub enum Sighted {
 pub struct Checkout {
     pub id: InvoiceId,
     pub account: AccountNo,
-    /// The token that asked for it.
+    /// The token that asked for it; a guest has none.
     pub token: String,
     /// The number of the order that it becomes.
     pub seq: i64,
@@ -134,6 +135,8 @@ pub struct Checkout {
     pub customer_email: Option<Email>,
     pub status: CheckoutStatus,
     pub order: Option<OrderId>,
+    /// Of a guest's: whose wallet what we owed went to. From then on its money is theirs.
+    pub claimed_by: Option<AccountNo>,
     pub created_at: Time,
     pub expires_at: Time,
     pub late_until: Time,
@@ -149,6 +152,11 @@ impl Checkout {
     /// The discount that makes the amount unique.
     pub fn spot(&self) -> Usd {
         self.price().minus(self.amount)
+    }
+
+    /// A guest's belongs to nobody.
+    pub fn is_guests(&self) -> bool {
+        self.account == GUESTS
     }
 
     pub fn order_ref(&self) -> String {
@@ -246,6 +254,7 @@ mod tests {
                 customer_email: None,
                 status,
                 order: None,
+                claimed_by: None,
                 created_at: at,
                 expires_at: at,
                 late_until: at,

@@ -2,7 +2,7 @@
 //! postings sum to zero; the store only writes what these make. Debits are positive, credits negative, so a
 //! wallet (which we owe to its owner) holds minus the sum of its postings.
 
-use super::ids::{AccountNo, EntryId, OrderId};
+use super::ids::{AccountNo, EntryId, InvoiceId, OrderId};
 use super::money::Usd;
 use super::network::{Currency, Network};
 use super::transfer::{Transfer, TransferId};
@@ -27,6 +27,8 @@ pub enum Account {
     DiscountSpot,
     /// What coupons took off prices.
     DiscountCoupon,
+    /// What we owe to a guest's invoice, until somebody claims it.
+    Owed(InvoiceId),
     /// What lies on our addresses, by network and token.
     Cash(Network, Currency),
     /// Arrived, and nobody's so far.
@@ -41,6 +43,7 @@ pub enum Account {
 
 impl Account {
     /// The name in the chart of accounts. All wallets share one name; the posting's wallet column tells them apart.
+    /// So do all invoices that we owe to.
     pub fn name(&self) -> String {
         match self {
             Account::Wallet(_) => "wallet".into(),
@@ -55,12 +58,35 @@ impl Account {
             Account::LossOrphan => "loss:orphan".into(),
             Account::DiscountSpot => "discount:spot".into(),
             Account::DiscountCoupon => "discount:coupon".into(),
+            Account::Owed(_) => "owed".into(),
             Account::Cash(network, currency) => format!("cash:{}:{}", network.as_str(), currency.as_str()),
             Account::Unmatched => "unmatched".into(),
             Account::Unclaimed => "unclaimed".into(),
             Account::Receivable => "receivable".into(),
             Account::Treasury => "treasury".into(),
         }
+    }
+}
+
+/// Whom money goes back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payee {
+    Wallet(AccountNo),
+    /// A guest paid it, and nobody has claimed what is owed to the invoice.
+    Invoice(InvoiceId),
+}
+
+impl From<AccountNo> for Payee {
+    fn from(owner: AccountNo) -> Payee {
+        Payee::Wallet(owner)
+    }
+}
+
+/// The account that says what we owe to somebody.
+fn owing(payee: impl Into<Payee>) -> Account {
+    match payee.into() {
+        Payee::Wallet(owner) => Account::Wallet(owner),
+        Payee::Invoice(invoice) => Account::Owed(invoice),
     }
 }
 
@@ -120,10 +146,11 @@ pub enum EntryKind {
     WrittenOff,
     Payout,
     Sweep,
+    Claimed,
 }
 
 impl EntryKind {
-    pub const ALL: [EntryKind; 17] = [
+    pub const ALL: [EntryKind; 18] = [
         EntryKind::Order,
         EntryKind::Topup,
         EntryKind::Fulfilled,
@@ -141,6 +168,7 @@ impl EntryKind {
         EntryKind::WrittenOff,
         EntryKind::Payout,
         EntryKind::Sweep,
+        EntryKind::Claimed,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -162,6 +190,7 @@ impl EntryKind {
             EntryKind::WrittenOff => "WRITTEN_OFF",
             EntryKind::Payout => "PAYOUT",
             EntryKind::Sweep => "SWEEP",
+            EntryKind::Claimed => "CLAIMED",
         }
     }
 }
@@ -255,8 +284,8 @@ impl Entry {
     }
 
     /// The supplier refused. It shares its name with `fulfilled`: an order ends once.
-    pub fn failed(order: &OrderId, buyer: AccountNo, price: Usd) -> Entry {
-        let legs = [(Account::Held, price), (Account::Wallet(buyer), price.negated())];
+    pub fn failed(order: &OrderId, buyer: impl Into<Payee>, price: Usd) -> Entry {
+        let legs = [(Account::Held, price), (owing(buyer), price.negated())];
         Entry::new(format!("{order}.end"), EntryKind::Failed, Some(order), &legs)
     }
 
@@ -280,8 +309,8 @@ impl Entry {
     }
 
     /// The operator gives money for an order out of kindness; the sale stands.
-    pub fn goodwill_refund(id: &EntryId, order: &OrderId, buyer: AccountNo, amount: Usd) -> Entry {
-        let legs = [(Account::Goodwill, amount), (Account::Wallet(buyer), amount.negated())];
+    pub fn goodwill_refund(id: &EntryId, order: &OrderId, buyer: impl Into<Payee>, amount: Usd) -> Entry {
+        let legs = [(Account::Goodwill, amount), (owing(buyer), amount.negated())];
         Entry::new(format!("{order}.refund.{id}"), EntryKind::Refund, Some(order), &legs)
     }
 
@@ -302,11 +331,11 @@ impl Entry {
     }
 
     /// A transfer to an account's address is final. What the account owes for this very transfer is settled first.
-    pub fn deposit(transfer: &Transfer, owner: AccountNo, owed: Usd) -> Entry {
+    pub fn deposit(transfer: &Transfer, owner: impl Into<Payee>, owed: Usd) -> Entry {
         let legs = [
             (cash(transfer), transfer.amount),
             (Account::Receivable, owed.negated()),
-            (Account::Wallet(owner), transfer.amount.minus(owed).negated()),
+            (owing(owner), transfer.amount.minus(owed).negated()),
         ];
         Entry::about(transfer, EntryKind::Deposit, &legs)
     }
@@ -318,8 +347,8 @@ impl Entry {
     }
 
     /// A transfer that was nobody's is this account's, or what is left of it after it has paid for an order.
-    pub fn assigned(transfer: &Transfer, owner: AccountNo, amount: Usd) -> Entry {
-        let legs = [(Account::Unmatched, amount), (Account::Wallet(owner), amount.negated())];
+    pub fn assigned(transfer: &Transfer, owner: impl Into<Payee>, amount: Usd) -> Entry {
+        let legs = [(Account::Unmatched, amount), (owing(owner), amount.negated())];
         Entry::about(transfer, EntryKind::Assigned, &legs)
     }
 
@@ -335,9 +364,9 @@ impl Entry {
     }
 
     /// A credited transfer vanished from the chain: the wallet gives back what it has, the rest is owed.
-    pub fn reversal(transfer: &Transfer, owner: AccountNo, taken: Usd) -> Entry {
+    pub fn reversal(transfer: &Transfer, owner: impl Into<Payee>, taken: Usd) -> Entry {
         let legs = [
-            (Account::Wallet(owner), taken),
+            (owing(owner), taken),
             (Account::Receivable, transfer.amount.minus(taken)),
             (cash(transfer), transfer.amount.negated()),
         ];
@@ -360,6 +389,12 @@ impl Entry {
     pub fn sweep(id: &EntryId, network: Network, currency: Currency, amount: Usd) -> Entry {
         let legs = [(Account::Treasury, amount), (Account::Cash(network, currency), amount.negated())];
         Entry::new(id.to_string(), EntryKind::Sweep, None, &legs)
+    }
+
+    /// Somebody who holds a guest's invoice has claimed what is owed to it. Named after the invoice: it happens once.
+    pub fn claimed(invoice: &InvoiceId, order: Option<&OrderId>, by: AccountNo, amount: Usd) -> Entry {
+        let legs = [(Account::Owed(invoice.clone()), amount), (Account::Wallet(by), amount.negated())];
+        Entry::new(format!("{invoice}.claim"), EntryKind::Claimed, order, &legs)
     }
 
     /// The one wallet this entry moves, and by how much its balance changes.

@@ -97,6 +97,10 @@ pub enum Refusal {
     SignatureAlreadyUsed,
     /// The order that a signature is for was paid, or is being paid by another.
     NothingToPay,
+    /// Nobody can claim anything of this invoice, or somebody has.
+    NothingOwed,
+    /// A link for topping up is unknown or too old.
+    MagicLinkEnded,
     ChainUnavailable,
     /// A restored backup waits for the operator's word.
     BuyingOnHold,

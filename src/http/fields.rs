@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Display;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -33,16 +33,35 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
         if !is_json(request.headers()) {
             return Err(Refusal::UnsupportedMediaType.into());
         }
-        let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-        if declared.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > MAX_BODY) {
-            return Err(Refusal::PayloadTooLarge.into());
-        }
-        let body = read(request.into_body()).await?;
-        Ok(JsonBody(body))
+        Ok(JsonBody(read(request).await?))
     }
 }
 
+<<<<<<< HEAD
 pub async fn read(body: Body) -> Result<Bytes, Refusal> {
+=======
+/// What a page's form sends. Fields that were left empty are absent.
+pub struct Form(pub Query);
+
+impl<S: Send + Sync> FromRequest<S> for Form {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<Form, Refused> {
+        if essence(request.headers()) != "application/x-www-form-urlencoded" {
+            return Err(Refusal::UnsupportedMediaType.into());
+        }
+        let body = read(request).await?;
+        Ok(Form(Query::parse(Some(&String::from_utf8_lossy(&body))).filled()))
+    }
+}
+
+async fn read(request: Request) -> Result<Bytes, Refusal> {
+    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if declared.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > MAX_BODY) {
+        return Err(Refusal::PayloadTooLarge);
+    }
+    let body = request.into_body();
+>>>>>>> pages
     match tokio::time::timeout(PATIENCE, Limited::new(body, MAX_BODY).collect()).await {
         Err(_) => Err(Refusal::RequestTimeout),
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
@@ -51,9 +70,18 @@ pub async fn read(body: Body) -> Result<Bytes, Refusal> {
     }
 }
 
+<<<<<<< HEAD
 pub fn is_json(headers: &HeaderMap) -> bool {
+=======
+/// The content type without its parameters, in lower case.
+fn essence(headers: &HeaderMap) -> String {
+>>>>>>> pages
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let essence = essence(headers);
     essence == "application/json" || essence.ends_with("+json")
 }
 
@@ -278,6 +306,17 @@ impl Query {
         parsed
     }
 
+    /// Without what was left empty, as forms send it.
+    pub fn filled(mut self) -> Query {
+        self.values.retain(|_, value| !value.trim().is_empty());
+        self
+    }
+
+    /// A value as it was typed, to show it again.
+    pub fn typed(&self, name: &str) -> String {
+        self.values.get(name).cloned().unwrap_or_default()
+    }
+
     pub fn wrong(&mut self, field: &str, message: impl Into<String>) {
         self.errors.push(FieldError { field: field.into(), message: message.into() });
     }
@@ -295,6 +334,23 @@ impl Query {
             self.wrong(name, allowed.to_string());
         }
         found
+    }
+
+    /// The same of a parameter that must be there.
+    pub fn require<T>(
+        &mut self,
+        name: &str,
+        allowed: impl Display,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        if !self.values.contains_key(name) {
+            self.wrong(name, "is required");
+        }
+        self.take(name, allowed, parse)
+    }
+
+    pub fn email(&mut self, name: &str) -> Option<Email> {
+        self.require(name, "must be an email address", Email::parse)
     }
 
     pub fn text(&mut self, name: &str, most: usize) -> Option<String> {

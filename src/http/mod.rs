@@ -3,10 +3,13 @@
 mod agentic;
 mod auth;
 mod checkout;
+mod claim;
 mod deposits;
 mod docs;
 mod doorway;
 mod fields;
+mod guest;
+mod help;
 mod limits;
 mod llms;
 mod mailed;
@@ -21,6 +24,7 @@ mod products;
 mod purchase;
 mod sandbox;
 pub mod server;
+mod topup;
 mod wire;
 mod x402;
 
@@ -112,7 +116,13 @@ pub fn router(app: App) -> Router {
         .route("/llms.txt", get(llms::text))
         .route("/esim/{token}", get(pages::install))
         .route("/qr/{file}", get(pages::qr))
+        .route("/checkout", get(guest::form).post(guest::open))
         .route("/pay/{invoice}", get(pay::page))
+        .route("/pay/{invoice}/code", post(claim::code))
+        .route("/pay/{invoice}/claim", post(claim::claim))
+        .route("/topup/{token}", get(topup::form).post(topup::pay_in))
+        .route("/help", get(help::index))
+        .route("/help/{*id}", get(help::article))
         .route("/not-me/{link}", get(mailed::not_me).post(mailed::silence))
         .route("/not-me/{link}/undo", post(mailed::unsilence))
         .route("/revoke-token/{link}", get(mailed::revocation).post(mailed::revoke))

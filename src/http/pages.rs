@@ -1,5 +1,6 @@
-//! Pages for people: the install page of an eSIM with its QR code. Plain HTML, no script, nothing from elsewhere.
-//! The address holds a token that opens the eSIM, so nothing here may be cached, indexed or referred from.
+//! Pages for people: what all of them share, and the install page of an eSIM with its QR code. Plain HTML, no script,
+//! nothing from elsewhere. Addresses hold tokens that open things, so nothing here may be cached, indexed or referred
+//! from.
 
 use askama::Template;
 use axum::body::Body;
@@ -14,7 +15,10 @@ use super::State;
 use super::auth::Anyone;
 use super::fields::Segment;
 use super::problem::{Problem, Refused};
-use crate::domain::refusal::Refusal;
+use crate::app::App;
+use crate::domain::esim::Activation;
+use crate::domain::ids::{InvoiceId, OrderId};
+use crate::domain::refusal::{FieldError, Refusal};
 use crate::error::Error;
 use crate::ops::install::{self, Install};
 
@@ -51,12 +55,32 @@ pub fn page(status: StatusCode, template: &impl Template) -> Result<Response, Re
 struct InstallPage<'a> {
     plan_name: &'a str,
     order_no: &'a str,
-    qr_url: String,
-    apple_url: String,
-    android_url: String,
-    smdp_address: &'a str,
-    matching_id: &'a str,
-    lpa_string: String,
+    esim: EsimShown,
+}
+
+/// What a person needs to install an eSIM.
+pub struct EsimShown {
+    pub qr_url: String,
+    pub apple_url: String,
+    pub android_url: String,
+    pub smdp_address: String,
+    pub matching_id: String,
+    pub lpa_string: String,
+}
+
+impl EsimShown {
+    pub fn new(app: &App, order: &OrderId, activation: Activation) -> EsimShown {
+        let lpa_string = activation.lpa_string();
+        let encoded: String = form_urlencoded::byte_serialize(lpa_string.as_bytes()).collect();
+        EsimShown {
+            qr_url: install::qr_url(app, order),
+            apple_url: format!("{APPLE}{encoded}"),
+            android_url: format!("{ANDROID}{encoded}"),
+            smdp_address: activation.smdp_address,
+            matching_id: activation.matching_id,
+            lpa_string,
+        }
+    }
 }
 
 #[derive(Template)]
@@ -64,6 +88,44 @@ struct InstallPage<'a> {
 struct PreparingPage<'a> {
     plan_name: &'a str,
     order_no: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "onward.html")]
+struct OnwardPage {
+    path: String,
+}
+
+/// On to the page of an invoice. Its id is a key, so the way there stands in the body and not in a header.
+pub fn onward(invoice: &InvoiceId) -> Result<Response, Refused> {
+    page(StatusCode::OK, &OnwardPage { path: format!("/pay/{invoice}") })
+}
+
+/// What to say above a form that has to be filled in again, and with which status. Everything else is no answer to a
+/// form and gets a page of its own.
+pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
+    let Error::Refused(refusal) = &error else { return Err(error.into()) };
+    let text = match refusal {
+        Refusal::Invalid(fields) => {
+            let sentence = |wrong: &FieldError| format!("{} {}.", label(&wrong.field), wrong.message);
+            fields.iter().map(sentence).collect::<Vec<_>>().join(" ")
+        }
+        Refusal::CouponInvalid => "This discount code is unknown, expired or not valid for this plan.".into(),
+        Refusal::OtpInvalid | Refusal::UnsupportedPair(_) => refusal.problem().detail,
+        _ => return Err(error.into()),
+    };
+    let status = StatusCode::from_u16(refusal.problem().status).unwrap_or(StatusCode::BAD_REQUEST);
+    Ok((status, text))
+}
+
+/// What a form calls its fields.
+fn label(field: &str) -> String {
+    match field {
+        "amountUsd" => "The amount".into(),
+        "email" => "The email address".into(),
+        "means" => "Currency and network".into(),
+        other => format!("The {other}"),
+    }
 }
 
 #[derive(Template)]
@@ -94,17 +156,10 @@ pub async fn install(
             Ok(response)
         }
         Install::Ready { order, activation } => {
-            let lpa_string = activation.lpa_string();
-            let encoded: String = form_urlencoded::byte_serialize(lpa_string.as_bytes()).collect();
             let template = InstallPage {
                 plan_name: &order.plan_name,
                 order_no: &order.order_no().unwrap_or_default(),
-                qr_url: install::qr_url(&state.app, &order.id),
-                apple_url: format!("{APPLE}{encoded}"),
-                android_url: format!("{ANDROID}{encoded}"),
-                smdp_address: &activation.smdp_address,
-                matching_id: &activation.matching_id,
-                lpa_string,
+                esim: EsimShown::new(&state.app, &order.id, activation),
             };
             page(StatusCode::OK, &template)
         }

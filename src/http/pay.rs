@@ -11,7 +11,7 @@ use super::auth::Anyone;
 use super::checkout::{payment_due, payment_uri};
 use super::deposits::{PaymentStatus, invoice_id};
 use super::fields::Segment;
-use super::pages;
+use super::pages::{self, EsimShown};
 use super::problem::Refused;
 use super::purchase;
 use super::wire::readable;
@@ -44,8 +44,11 @@ struct PayPage {
     network: &'static str,
     payments: Vec<Row>,
     invoice: String,
-    /// Where the eSIM that was bought can be installed.
+    /// What was bought, and the page that helps to install it.
+    esim: Option<EsimShown>,
     install_url: Option<String>,
+    /// Of a guest's: what can be claimed.
+    owed: Option<Usd>,
     refreshes: bool,
 }
 
@@ -114,7 +117,9 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
         network: invoice.network.name(),
         payments: rows.collect(),
         invoice: invoice.id.to_string(),
+        esim: None,
         install_url: None,
+        owed: None,
         refreshes: invoice.status != InvoiceStatus::Confirmed,
     })
 }
@@ -128,6 +133,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         (Stage::PendingPayment, _) => "Payment seen",
         (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => "Paid: your eSIM is being prepared",
         (Stage::Completed, _) => "Your eSIM is ready",
+        (Stage::Failed, _) if progress.is_owed() => "Not delivered: the money is owed to you",
         (Stage::Failed, _) => "Not delivered: the money is in the wallet",
         (Stage::Expired, _) => "The time to pay is over",
     };
@@ -140,6 +146,11 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         accepted: vec![format!("exactly {} {token} on {network}", checkout.amount)],
     };
     let rows = progress.payments.iter().map(|payment| row(app, &payment.transfer, payment.confirmations));
+    let delivered = order.as_ref().filter(|_| *stage == Stage::Completed);
+    let esim = match delivered {
+        Some(order) => install::activation(app, order)?.map(|code| EsimShown::new(app, &order.id, code)),
+        None => None,
+    };
     Ok(PayPage {
         title: format!("Pay {} {token} on {network} for {}", checkout.amount, checkout.plan_name),
         sandbox: sandbox(app, checkout.network),
@@ -153,9 +164,9 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         network,
         payments: rows.collect(),
         invoice: checkout.id.to_string(),
-        install_url: (*stage == Stage::Completed)
-            .then(|| order.as_ref().map(|order| install::page_url(app, &order.id)))
-            .flatten(),
+        esim,
+        install_url: delivered.map(|order| install::page_url(app, &order.id)),
+        owed: Some(progress.owed).filter(|owed| owed.is_positive()),
         refreshes: !matches!(stage, Stage::Completed | Stage::Failed),
     })
 }

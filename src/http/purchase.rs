@@ -22,7 +22,7 @@ use crate::domain::order::Order;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
 use crate::ops::checkout::progress::{self, Progress};
-use crate::ops::{install, orders};
+use crate::ops::{deposits, install, orders};
 
 /// The plan of a purchase.
 #[derive(Serialize, ToSchema)]
@@ -112,6 +112,17 @@ pub struct RefundView {
     pub to: &'static str,
 }
 
+/// Money that is owed to a guest's invoice.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Owed)]
+pub struct OwedView {
+    pub amount_usd: Money,
+    /// The page where whoever holds the invoice can claim it to a wallet, once.
+    #[schema(format = "uri")]
+    pub claim_url: String,
+}
+
 /// A purchase and how it stands.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -120,7 +131,7 @@ pub struct OrderRecordView {
     #[schema(example = true)]
     pub success: bool,
     /// PENDING_PAYMENT: not paid, or seen and not final (`confirmations` above 0). EXPIRED: not paid in time; until
-    /// `lateUntil` a payment still counts. FAILED: not delivered, and the money is in the wallet.
+    /// `lateUntil` a payment still counts. FAILED: not delivered, and the money is in the wallet, or owed to a guest.
     pub status: StageWord,
     /// Of a checkout; a purchase from the wallet has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +162,10 @@ pub struct OrderRecordView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub refund: Option<RefundView>,
+    /// Of a guest's checkout: what can be claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub owed: Option<OwedView>,
     /// What to do next, for people and agents.
     pub instructions: String,
     /// Of the payment; its own block counts as 1.
@@ -181,6 +196,10 @@ pub fn of_checkout(app: &App, progress: &Progress) -> Result<OrderRecordView> {
     let Progress { checkout, order, stage, required_confirmations, .. } = progress;
     let paid_by = progress.payment();
     let refund = progress.refunded();
+    let owed = Some(progress.owed).filter(|owed| owed.is_positive()).map(|owed| OwedView {
+        amount_usd: Money(owed),
+        claim_url: deposits::checkout_url(app, &checkout.id),
+    });
     let updated_at =
         order.as_ref().map_or(checkout.updated_at, |order| order.updated_at.max(checkout.updated_at));
     Ok(OrderRecordView {
@@ -195,6 +214,7 @@ pub fn of_checkout(app: &App, progress: &Progress) -> Result<OrderRecordView> {
         payment: Some(payment_due(app, checkout)?),
         esim: order.as_ref().map_or(Ok(None), |order| esim(app, order))?,
         refund: refund.map(|amount| RefundView { amount_usd: Money(amount), to: "WALLET" }),
+        owed,
         instructions: instructions(progress),
         confirmations: progress.confirmations(),
         required_confirmations: *required_confirmations,
@@ -222,6 +242,7 @@ pub fn of_order(app: &App, order: &Order, balance: Option<Usd>) -> Result<OrderR
         payment: None,
         esim: esim(app, order)?,
         refund: refund.map(|amount| RefundView { amount_usd: Money(amount), to: "WALLET" }),
+        owed: None,
         instructions: after_payment(stage),
         confirmations: 0,
         required_confirmations: 0,
@@ -268,6 +289,9 @@ pub fn instructions(progress: &Progress) -> String {
             "The time to pay is over: check out again. If exactly {amount} USDT were sent already, wait: until {late} \
              they still count."
         ),
+        (Stage::Failed, _) if progress.is_owed() => {
+            "It was not delivered. What was paid is owed to this invoice: claim it to a wallet on its page.".into()
+        }
         (Stage::ConfirmedAwaitingFulfillment | Stage::Processing | Stage::Completed | Stage::Failed, _) => {
             after_payment(*stage)
         }

@@ -31,6 +31,9 @@ pub enum Letter {
         order_ref: String,
         plan_name: String,
         amount: String,
+        /// Of a guest, to whom the money is owed and not in a wallet.
+        #[serde(default)]
+        invoice: Option<String>,
     },
     /// Money that was nobody's is in this account's wallet.
     Credited {
@@ -50,10 +53,11 @@ pub enum News {
 }
 
 impl News {
-    fn subject(self) -> &'static str {
+    fn subject(self, owed: bool) -> &'static str {
         match self {
             News::LateDelivery => "Your late payment arrived",
             News::TooLate => "Your payment came too late",
+            News::PaidAgain if owed => "Your second payment is owed to you",
             News::PaidAgain => "Your second payment is in your wallet",
             News::Failed => "Your eSIM could not be delivered",
             News::Assigned => "Your payment was found",
@@ -66,18 +70,27 @@ impl News {
                 "It came after the time to pay was over. The plan is delivered all the same."
             }
             News::TooLate => {
-                "It came after the time to pay was over, and the plan is not sold at this price any more. The money \
-                 is in your wallet: your agent can buy with it."
+                "It came after the time to pay was over, and the plan is not sold at this price any more."
             }
-            News::PaidAgain => {
-                "This purchase had been paid for already. The money is in your wallet: your agent can buy with it."
-            }
-            News::Failed => {
-                "The supplier refused to deliver it. The money is in your wallet: your agent can buy with it."
-            }
+            News::PaidAgain => "This purchase had been paid for already.",
+            News::Failed => "The supplier refused to deliver it.",
             News::Assigned => {
-                "It could not be matched at first and was found by hand. The plan is delivered now; whatever was \
-                 paid beyond its price is in your wallet."
+                "It could not be matched at first and was found by hand. The plan is delivered now."
+            }
+        }
+    }
+
+    /// Where the money is that is not needed for the plan.
+    fn money(self, owed: bool) -> Option<&'static str> {
+        match (self, owed) {
+            (News::LateDelivery, _) => None,
+            (News::Assigned, false) => Some("Whatever was paid beyond its price is in your wallet."),
+            (News::Assigned, true) => Some("Whatever was paid beyond its price is owed to you."),
+            (News::TooLate | News::PaidAgain | News::Failed, false) => {
+                Some("The money is in your wallet: your agent can buy with it.")
+            }
+            (News::TooLate | News::PaidAgain | News::Failed, true) => {
+                Some("The money is owed to you: claim it on the page below. Whoever has its address can.")
             }
         }
     }
@@ -101,7 +114,14 @@ pub enum Note<'a> {
     Code { code: &'a str, not_me_url: String },
     NewToken { prefix: &'a str, agent_name: &'a str, made: &'a str, revoke_url: String },
     Receipt { order_ref: &'a str, plan_name: &'a str, amount: &'a str, install_url: String },
-    Checkout { news: News, order_ref: &'a str, plan_name: &'a str, amount: &'a str },
+    Checkout {
+        news: News,
+        order_ref: &'a str,
+        plan_name: &'a str,
+        amount: &'a str,
+        /// Where a guest claims what is owed to him.
+        claim_url: Option<String>,
+    },
     Credited { amount: &'a str },
 }
 
@@ -167,6 +187,8 @@ struct ReceiptHtml<'a> {
 #[template(path = "mail/checkout.txt")]
 struct CheckoutText<'a> {
     sentence: &'a str,
+    money: Option<&'a str>,
+    claim_url: Option<&'a str>,
     order_ref: &'a str,
     plan_name: &'a str,
     amount: &'a str,
@@ -177,6 +199,8 @@ struct CheckoutText<'a> {
 struct CheckoutHtml<'a> {
     subject: &'a str,
     sentence: &'a str,
+    money: Option<&'a str>,
+    claim_url: Option<&'a str>,
     order_ref: &'a str,
     plan_name: &'a str,
     amount: &'a str,
@@ -212,13 +236,12 @@ impl Note<'_> {
                 text: ReceiptText { order_ref, plan_name, amount, install_url }.render()?,
                 html: ReceiptHtml { order_ref, plan_name, amount, install_url }.render()?,
             },
-            Note::Checkout { news, order_ref, plan_name, amount } => {
-                let (subject, sentence) = (news.subject(), news.sentence());
-                Written {
-                    subject,
-                    text: CheckoutText { sentence, order_ref, plan_name, amount }.render()?,
-                    html: CheckoutHtml { subject, sentence, order_ref, plan_name, amount }.render()?,
-                }
+            Note::Checkout { news, order_ref, plan_name, amount, claim_url } => {
+                let (owed, sentence) = (claim_url.is_some(), news.sentence());
+                let (subject, money, claim_url) = (news.subject(owed), news.money(owed), claim_url.as_deref());
+                let text = CheckoutText { sentence, money, claim_url, order_ref, plan_name, amount };
+                let html = CheckoutHtml { subject, sentence, money, claim_url, order_ref, plan_name, amount };
+                Written { subject, text: text.render()?, html: html.render()? }
             }
             Note::Credited { amount } => Written {
                 subject: "A payment was put into your wallet",
@@ -248,6 +271,7 @@ mod tests {
                 order_ref: "SG1".into(),
                 plan_name: "Japan".into(),
                 amount: "4.5".into(),
+                invoice: None,
             },
         ] {
             let row = serde_json::to_string(&letter).unwrap();

@@ -31,6 +31,13 @@ pub async fn load(app: &App) -> Result<()> {
     Ok(())
 }
 
+/// A plan for a new eSIM, as it is shown; `retail` is what users and guests pay.
+pub fn base_plan(app: &App, code: &str) -> Option<Plan> {
+    let snapshot = app.catalog.borrow().clone();
+    let plans = snapshot.lists.get(DEFAULT_PRICE_LIST)?;
+    plans.iter().find(|plan| plan.plan_type == PlanType::Base && plan.code == code).cloned()
+}
+
 /// The top-ups that fit a coverage, cheapest first; `wholesale` is what this list's buyer pays.
 pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
     let snapshot = app.catalog.borrow().clone();

@@ -6,6 +6,8 @@ pub mod desk;
 pub(super) mod guesses;
 pub(super) mod redeem;
 
+use std::net::IpAddr;
+
 use self::guesses::Guess;
 use crate::app::App;
 use crate::domain::coupon::{Applicability, Coupon, Discount, Item};
@@ -60,22 +62,20 @@ impl From<Coupon> for Offer {
 
 /// What this account, or a guest, would pay for a plan with this code. Nothing is reserved: the purchase decides.
 pub async fn quote(app: &App, account: Option<AccountNo>, code: &str, plan: &Plan) -> Result<Quote> {
-    look(app, account, code, plan, |_| true).await
+    look(app, Guess::new(app, code, account, None), plan, |_| true).await
+}
+
+/// The same for a guest whose address is known: then others do not wait for what he guesses.
+pub async fn quote_guest(app: &App, client: IpAddr, code: &str, plan: &Plan) -> Result<Quote> {
+    look(app, Guess::new(app, code, None, Some(client)), plan, |_| true).await
 }
 
 /// The same for whoever asks without buying: an affiliate's code is confirmed to nobody.
 pub async fn validate(app: &App, account: AccountNo, code: &str, plan: &Plan) -> Result<Quote> {
-    look(app, Some(account), code, plan, |coupon| !coupon.affiliate).await
+    look(app, Guess::new(app, code, Some(account), None), plan, |coupon| !coupon.affiliate).await
 }
 
-async fn look(
-    app: &App,
-    account: Option<AccountNo>,
-    code: &str,
-    plan: &Plan,
-    shown: fn(&Coupon) -> bool,
-) -> Result<Quote> {
-    let guess = Guess::new(app, code, account, None);
+async fn look(app: &App, guess: Guess, plan: &Plan, shown: fn(&Coupon) -> bool) -> Result<Quote> {
     let (tried, plan) = (guess.clone(), plan.clone());
     let read = move |tx: &mut Tx| {
         tried.refuse_if_too_many(tx)?;

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
 use crate::store::orders::Sold;
 use crate::store::tx::Tx;
-use crate::store::{Work, checkouts, esims, orders, wallet};
+use crate::store::{Work, checkouts, esims, guests, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
 
 /// How an order stands after it was asked about.
@@ -336,15 +336,15 @@ fn note_late_topup(tx: &mut Tx, waiting: &Order, supplier: &'static str, now: Ti
     Ok(())
 }
 
-/// `PROVISIONING → FAILED`, with the money back in the wallet.
+/// `PROVISIONING → FAILED`, with the money back in the wallet, or owed to a guest.
 pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Result<Standing> {
     let failure = Failure { code: code.into(), detail: why.into() };
-    let (now, entry) = (app.now(), Entry::failed(&order.id, order.account, order.price));
+    let now = app.now();
     let (mut done, waiting, reason) = (order.clone(), order.clone(), failure.clone());
     let slip = mail::slip(app);
-    let written = app
-        .store
-        .finish(order.account.0, move |tx| match orders::fail(tx, &waiting, &reason, &entry, now)? {
+    let give_back = move |tx: &mut Tx| {
+        let entry = Entry::failed(&waiting.id, guests::payee_of(tx, &waiting)?, waiting.price);
+        match orders::fail(tx, &waiting, &reason, &entry, now)? {
             Some(balance) => {
                 redeem::give_back(tx, &waiting, now)?;
                 // Nobody waits for the answer of a checkout: its owner hears by mail.
@@ -354,8 +354,9 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
                 Ok(Finished::Now(balance))
             }
             None => too_late(tx, &waiting, None),
-        })
-        .await?;
+        }
+    };
+    let written = app.store.finish(order.account.0, give_back).await?;
     mail::wake(app);
     match written {
         Finished::Now(balance) => {

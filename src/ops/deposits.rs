@@ -12,6 +12,7 @@ use super::addresses::derive;
 use super::scan::{self, Halt};
 use super::settle;
 use crate::app::App;
+use crate::chain::address::Xpub;
 use crate::chain::{Chain, Mined, Tip, Watched, Witness};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::invoice::{Invoice, InvoiceStatus, Paid};
@@ -83,25 +84,60 @@ pub fn checkout_url(app: &App, id: &InvoiceId) -> String {
 
 /// Opens an invoice on an address that serves no other open one.
 pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
-    let terms = app.settings.settlement.networks.get(&new.network);
-    let Some(terms) = terms.filter(|terms| terms.takes(new.currency)) else {
-        return Err(Refusal::UnsupportedPair(pairs(app)).into());
-    };
-    if new.amount < terms.min_deposit || new.amount > MAX_AMOUNT {
-        let message = if new.amount < terms.min_deposit {
-            format!("must be at least {}", terms.min_deposit)
-        } else {
-            format!("must be at most {MAX_AMOUNT}")
+    let draft = Draft::new(app, new, None)?;
+    let invoice = app.store.write(new.account.0, move |tx| draft.place(tx)).await?;
+    Ok(opened(app, invoice))
+}
+
+/// An invoice that nothing has come to yet.
+pub(super) fn opened(app: &App, invoice: Invoice) -> Deposit {
+    app.expected.send_modify(|count| *count += 1);
+    let required_confirmations = required_confirmations(app, invoice.network);
+    Deposit { invoice, payments: Vec::new(), paid: Paid::default(), required_confirmations }
+}
+
+fn required_confirmations(app: &App, network: Network) -> i64 {
+    let terms = app.settings.settlement.networks.get(&network);
+    terms.map_or(network.confirmations(), |terms| terms.confirmations)
+}
+
+/// A deposit that is about to be opened.
+pub(super) struct Draft {
+    new: NewDeposit,
+    id: InvoiceId,
+    now: Time,
+    expires_at: Time,
+    xpub: Xpub,
+}
+
+impl Draft {
+    /// Refuses what cannot be taken. `least` stands for the network's own minimum, where somebody named another.
+    pub(super) fn new(app: &App, new: NewDeposit, least: Option<Usd>) -> Result<Draft> {
+        let terms = app.settings.settlement.networks.get(&new.network);
+        let Some(terms) = terms.filter(|terms| terms.takes(new.currency)) else {
+            return Err(Refusal::UnsupportedPair(pairs(app)).into());
         };
-        return Err(Refusal::field("amountUsd", message).into());
+        let least = least.unwrap_or(terms.min_deposit);
+        if new.amount < least {
+            return Err(Refusal::field("amountUsd", format!("must be at least {least}")).into());
+        }
+        if new.amount > MAX_AMOUNT {
+            return Err(Refusal::field("amountUsd", format!("must be at most {MAX_AMOUNT}")).into());
+        }
+        let now = app.now();
+        Ok(Draft {
+            new,
+            id: app.new_invoice_id(),
+            now,
+            expires_at: now.plus_millis(app.settings.settlement.invoice_minutes * 60_000),
+            xpub: app.settings.settlement.xpub(new.network.kind()).clone(),
+        })
     }
-    let (id, now) = (app.new_invoice_id(), app.now());
-    let expires_at = now.plus_millis(app.settings.settlement.invoice_minutes * 60_000);
-    let kind = new.network.kind();
-    let xpub = app.settings.settlement.xpub(kind).clone();
-    let make = move |tx: &mut Tx| {
+
+    pub(super) fn place(&self, tx: &mut Tx) -> Result<Invoice> {
+        let Draft { new, id, now, xpub, .. } = self;
         if tx.is_rerun()
-            && let Some(made) = invoices::by_id(tx, &id)?
+            && let Some(made) = invoices::by_id(tx, id)?
         {
             return Ok(made);
         }
@@ -115,7 +151,7 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
             let wait = (first.micros() - now.micros()).max(1_000_000) / 1_000_000;
             return Err(Refusal::TooManyInvoices { retry_after_secs: wait.unsigned_abs() }.into());
         }
-        let watch_until = now.plus_days(WATCH_DAYS);
+        let (kind, watch_until) = (new.network.kind(), now.plus_days(WATCH_DAYS));
         let address = match addresses::free(tx, new.account, kind, xpub.fingerprint())? {
             Some(address) => {
                 addresses::watch(tx, &address, watch_until)?;
@@ -123,7 +159,7 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
             }
             None => {
                 let index = addresses::take_indexes(tx, kind, xpub.fingerprint(), 1)?;
-                derive(tx, &xpub, index, Some(new.account), watch_until, now)?
+                derive(tx, xpub, index, Some(new.account), watch_until, *now)?
             }
         };
         let invoice = Invoice {
@@ -134,18 +170,14 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
             amount: new.amount,
             address,
             status: InvoiceStatus::Pending,
-            created_at: now,
-            expires_at,
+            created_at: *now,
+            expires_at: self.expires_at,
             expired_at: None,
             confirmed_at: None,
         };
         invoices::insert(tx, &invoice)?;
         Ok(invoice)
-    };
-    let invoice = app.store.write(new.account.0, make).await?;
-    app.expected.send_modify(|count| *count += 1);
-    let required_confirmations = terms.confirmations;
-    Ok(Deposit { invoice, payments: Vec::new(), paid: Paid::default(), required_confirmations })
+    }
 }
 
 /// An account's own invoice.
@@ -180,8 +212,7 @@ pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
         Payment { confirmations: transfer.confirmations(head), transfer }
     };
     let payments = found.into_iter().map(payment).collect();
-    let terms = app.settings.settlement.networks.get(&invoice.network);
-    let required_confirmations = terms.map_or(invoice.network.confirmations(), |terms| terms.confirmations);
+    let required_confirmations = required_confirmations(app, invoice.network);
     Ok(Deposit { invoice, payments, paid, required_confirmations })
 }
 

@@ -180,55 +180,42 @@ pub struct LoggedIn {
 
 /// Takes a code in exchange for a token. A new email gets its account here.
 pub async fn verify(app: &App, answer: Answer) -> Result<LoggedIn> {
-    let now = app.now();
-    let random = vault::random();
-    let text = answer.kind.make((vault::random() >> 96) as u32, random);
-    let token = NewToken {
-        id: TokenId::new(now, vault::random()),
-        kind: answer.kind,
-        hash: vault::hash_secret(&text),
-        prefix: shown_prefix(&text),
-        agent_name: answer.agent_name.clone(),
-        daily_limit: app.settings.logins.token_daily_limit,
-        created_at: now,
-        expires_at: (answer.kind == TokenKind::Session).then(|| now.plus_millis(SESSION_MS)),
-    };
-    let (token_id, expires_at) = (token.id.clone(), token.expires_at);
-    let draft = VerifyDraft {
-        attempt: AttemptId::new(now, vault::random()),
-        user: AccountId::user(now, vault::random()),
-        client: app.vault.codes.client(&client::counted(answer.client)),
-        codes: app.vault.codes.clone(),
-        typed: typed_code(&answer.code),
-        slip: mail::slip(app),
-        door: answer.door,
-        email: answer.email.clone(),
-        token,
-        now,
-    };
-    let (email, from) = (answer.email.masked(), answer.client);
-    let verified = app.store.write(LANE, move |tx| verify_once(tx, &draft)).await;
-    let verified = verified.inspect_err(|error| note_limit(error, &email, from))?;
-    let Some(account) = verified else {
-        count("wrong");
-        let (door, from) = (answer.door.as_str(), client::logged(from));
-        tracing::info!(email, door, from, "a wrong sign-in code");
-        return Err(Refusal::OtpInvalid.into());
-    };
-    count("verified");
-    mail::wake(app);
+    let (proof, text) = Proof::new(app, &answer);
+    let (token_id, expires_at) = (proof.token.id.clone(), proof.token.expires_at);
+    let created_at = proof.now;
+    let verified = app.store.write(LANE, move |tx| proof.check(tx)).await;
+    let account = concluded(app, &answer, verified)?;
     Ok(LoggedIn {
         token: text,
         token_id,
         account,
         email: answer.email,
         agent_name: answer.agent_name,
-        created_at: now,
+        created_at,
         expires_at,
     })
 }
 
-struct VerifyDraft {
+/// What came of a write that checked a code: counted, and told to whoever watches.
+pub(super) fn concluded<T>(app: &App, answer: &Answer, verified: Result<Option<T>>) -> Result<T> {
+    let email = answer.email.masked();
+    match verified.inspect_err(|error| note_limit(error, &email, answer.client))? {
+        Some(found) => {
+            count("verified");
+            mail::wake(app);
+            Ok(found)
+        }
+        None => {
+            count("wrong");
+            let (door, from) = (answer.door.as_str(), client::logged(answer.client));
+            tracing::info!(email, door, from, "a wrong sign-in code");
+            Err(Refusal::OtpInvalid.into())
+        }
+    }
+}
+
+/// A code that somebody typed, on its way into the write that checks it.
+pub(super) struct Proof {
     attempt: AttemptId,
     user: AccountId,
     client: String,
@@ -241,54 +228,92 @@ struct VerifyDraft {
     now: Time,
 }
 
-/// The account that the code opens; `None` when it is wrong, which is written down.
-fn verify_once(tx: &mut Tx, draft: &VerifyDraft) -> Result<Option<AccountNo>> {
-    let VerifyDraft { email, token, .. } = draft;
-    let now = draft.now;
-    logins::lock(tx)?;
-    if tx.is_rerun() {
-        if let Some(made) = tokens::by_id(tx, &token.id)? {
-            return Ok(Some(made.account));
-        }
-        if logins::is_recorded(tx, &draft.attempt)? {
+impl Proof {
+    /// With the text of the token that a right code is exchanged for.
+    pub(super) fn new(app: &App, answer: &Answer) -> (Proof, String) {
+        let now = app.now();
+        let random = vault::random();
+        let text = answer.kind.make((vault::random() >> 96) as u32, random);
+        let token = NewToken {
+            id: TokenId::new(now, vault::random()),
+            kind: answer.kind,
+            hash: vault::hash_secret(&text),
+            prefix: shown_prefix(&text),
+            agent_name: answer.agent_name.clone(),
+            daily_limit: app.settings.logins.token_daily_limit,
+            created_at: now,
+            expires_at: (answer.kind == TokenKind::Session).then(|| now.plus_millis(SESSION_MS)),
+        };
+        let proof = Proof {
+            attempt: AttemptId::new(now, vault::random()),
+            user: AccountId::user(now, vault::random()),
+            client: app.vault.codes.client(&client::counted(answer.client)),
+            codes: app.vault.codes.clone(),
+            typed: typed_code(&answer.code),
+            slip: mail::slip(app),
+            door: answer.door,
+            email: answer.email.clone(),
+            token,
+            now,
+        };
+        (proof, text)
+    }
+
+    /// What an earlier run of the same write came to, if there was one that counts.
+    pub(super) fn checked_before(&self, tx: &mut Tx) -> Result<Option<Option<AccountNo>>> {
+        if !tx.is_rerun() {
             return Ok(None);
         }
-    }
-    refuse_full(tx, Attempt::Wrong, By::Client(&draft.client), WRONG_OF_CLIENT, now)?;
-    let open = logins::open(tx, email, draft.door, now)?;
-    // Without a login something is compared all the same: the time must not tell whether one waits.
-    let (id, long) = match &open {
-        Some(login) => (login.id.clone(), login.long),
-        None => (LoginId::from_text(draft.attempt.as_str()), false),
-    };
-    let expected = draft.codes.code(&id, long);
-    let right = vault::same(expected.as_bytes(), draft.typed.as_bytes()) && open.is_some();
-    if !right {
-        logins::count_wrong(tx, &id)?;
-        logins::record(tx, &draft.attempt, Attempt::Wrong, email, &draft.client, now)?;
-        let a_day = Limit { most: WRONG_BEFORE_LONG, within_ms: DAY_MS };
-        if logins::full_until(tx, Attempt::Wrong, By::Email(email), a_day, now)?.is_some() {
-            logins::set_long_codes(tx, email, true)?;
+        if let Some(made) = tokens::by_id(tx, &self.token.id)? {
+            return Ok(Some(Some(made.account)));
         }
-        return Ok(None);
+        Ok(logins::is_recorded(tx, &self.attempt)?.then_some(None))
     }
-    logins::end(tx, &id, now)?;
-    logins::forgive(tx, email)?;
-    if logins::mailbox(tx, email)?.long_codes {
-        logins::set_long_codes(tx, email, false)?;
-    }
-    let account = users::find_or_create(tx, email, &draft.user, now)?;
-    tokens::create(tx, account, token)?;
-    if token.kind == TokenKind::Personal {
-        let letter = Letter::NewToken {
-            token: token.id.to_string(),
-            prefix: token.prefix.clone(),
-            agent_name: token.agent_name.clone(),
-            made: now.micros(),
+
+    /// The account that the code opens; `None` when it is wrong, which is written down.
+    pub(super) fn check(&self, tx: &mut Tx) -> Result<Option<AccountNo>> {
+        let Proof { email, token, now, .. } = self;
+        let now = *now;
+        logins::lock(tx)?;
+        if let Some(before) = self.checked_before(tx)? {
+            return Ok(before);
+        }
+        refuse_full(tx, Attempt::Wrong, By::Client(&self.client), WRONG_OF_CLIENT, now)?;
+        let open = logins::open(tx, email, self.door, now)?;
+        // Without a login something is compared all the same: the time must not tell whether one waits.
+        let (id, long) = match &open {
+            Some(login) => (login.id.clone(), login.long),
+            None => (LoginId::from_text(self.attempt.as_str()), false),
         };
-        mail::queue(tx, &draft.slip, email, &letter, None)?;
+        let expected = self.codes.code(&id, long);
+        let right = vault::same(expected.as_bytes(), self.typed.as_bytes()) && open.is_some();
+        if !right {
+            logins::count_wrong(tx, &id)?;
+            logins::record(tx, &self.attempt, Attempt::Wrong, email, &self.client, now)?;
+            let a_day = Limit { most: WRONG_BEFORE_LONG, within_ms: DAY_MS };
+            if logins::full_until(tx, Attempt::Wrong, By::Email(email), a_day, now)?.is_some() {
+                logins::set_long_codes(tx, email, true)?;
+            }
+            return Ok(None);
+        }
+        logins::end(tx, &id, now)?;
+        logins::forgive(tx, email)?;
+        if logins::mailbox(tx, email)?.long_codes {
+            logins::set_long_codes(tx, email, false)?;
+        }
+        let account = users::find_or_create(tx, email, &self.user, now)?;
+        tokens::create(tx, account, token)?;
+        if token.kind == TokenKind::Personal {
+            let letter = Letter::NewToken {
+                token: token.id.to_string(),
+                prefix: token.prefix.clone(),
+                agent_name: token.agent_name.clone(),
+                made: now.micros(),
+            };
+            mail::queue(tx, &self.slip, email, &letter, None)?;
+        }
+        Ok(Some(account))
     }
-    Ok(Some(account))
 }
 
 /// What a "not me" link is about.

@@ -8,16 +8,18 @@ use metrics::{counter, gauge};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::deposits::checkout_url;
 use super::install;
 use crate::app::App;
 use crate::domain::email::Email;
-use crate::domain::ids::{LoginId, MailId, OrderId};
+use crate::domain::ids::{InvoiceId, LoginId, MailId, OrderId};
 use crate::domain::login::DAY_MS;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 pub use crate::mail::{Letter, News};
 use crate::mail::{Note, Trouble, Written};
 use crate::store::logins;
+use crate::store::magic_links;
 use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tokens;
 use crate::store::tx::Tx;
@@ -85,8 +87,9 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
             let install_url = install::page_url(app, &OrderId::from_text(order));
             Note::Receipt { order_ref, plan_name, amount, install_url }.write()
         }
-        Letter::Checkout { news, order_ref, plan_name, amount } => {
-            Note::Checkout { news: *news, order_ref, plan_name, amount }.write()
+        Letter::Checkout { news, order_ref, plan_name, amount, invoice } => {
+            let claim_url = invoice.as_ref().map(|id| checkout_url(app, &InvoiceId::from_text(id)));
+            Note::Checkout { news: *news, order_ref, plan_name, amount, claim_url }.write()
         }
         Letter::Credited { amount } => Note::Credited { amount }.write(),
     };
@@ -171,7 +174,7 @@ async fn remove(app: &App, id: MailId) -> Result<()> {
     app.store.finish(LANE, move |tx| mails::remove(tx, &id)).await
 }
 
-/// Forgets logins, attempts, session tokens and mails a day after they ended.
+/// Forgets logins, attempts, session tokens, magic links and mails a day after they ended.
 pub async fn forget_old(app: &App) -> Result<()> {
     let now = app.now();
     let before = now.plus_millis(-DAY_MS);
@@ -182,7 +185,8 @@ pub async fn forget_old(app: &App) -> Result<()> {
             .write(LANE, move |tx| {
                 let logins = logins::forget(tx, before, now, FORGET_AT_ONCE)?;
                 let sessions = tokens::forget_sessions(tx, before, FORGET_AT_ONCE)?;
-                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins || sessions)
+                let links = magic_links::forget(tx, before, FORGET_AT_ONCE)?;
+                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins || sessions || links)
             })
             .await?;
     }

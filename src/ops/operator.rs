@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::domain::account::AccountKind;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountId, AccountNo, KeyId, OrderId, secret_text};
-use crate::domain::ledger::{CreditKind, Entry};
+use crate::domain::ledger::{CreditKind, Entry, Payee};
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::plan::DEFAULT_PRICE_LIST;
@@ -24,7 +24,7 @@ use crate::store::keys::{self, NewKey};
 use crate::store::ledger::{self, Note};
 use crate::store::meta::{self, Version};
 use crate::store::tx::Tx;
-use crate::store::{orders, users, wallet};
+use crate::store::{guests, orders, users, wallet};
 use crate::vault;
 
 /// Accounts are made one after another; they have no wallet to be keyed by yet.
@@ -144,6 +144,7 @@ pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) ->
         (AccountKind::Partner, false) => "partner resume",
         (AccountKind::User, true) => "user suspend",
         (AccountKind::User, false) => "user resume",
+        (AccountKind::Guest, _) => return Err(Refusal::AccountNotFound.into()),
     };
     let note = deed(app, actor, command, account.id.to_string());
     app.store
@@ -235,17 +236,12 @@ async fn adjust(
 ) -> Result<Usd> {
     let (now, actor_name) = (app.now(), actor.to_string());
     let owner = account_by_no(app, what.account).await?.id;
-    let order = entry.order.as_ref().map(|id| format!(" for {id}")).unwrap_or_default();
-    let detail = format!("{owner}: {} USD{order}, {}: {}", what.amount, what.kind.as_str(), what.reason);
+    let detail = format!("{owner}: {} USD, {}: {}", what.amount, what.kind.as_str(), what.reason);
     let note = deed(app, actor, command, detail);
     app.store
         .write(what.account.0, move |tx| {
             if tx.is_rerun() && ledger::exists(tx, &entry.id)? {
                 return Ok(wallet::read(tx, what.account)?.balance);
-            }
-            if let Some(order) = &entry.order {
-                wallet::lock(tx, what.account)?;
-                require_refundable(tx, order, what.amount)?;
             }
             let text = Note { actor: Some(&actor_name), text: Some(&what.reason) };
             let balance = ledger::post(tx, &entry, now, text, false)?.unwrap_or_default();
@@ -310,13 +306,29 @@ pub async fn fail_order(app: &App, actor: &str, id: &str, reason: &str) -> Resul
 }
 
 /// Pays money back for a delivered order out of goodwill, at most its price in all; the sale and the eSIM stay.
-/// Answers the new balance.
+/// Answers the new balance; of a guest's order, what is owed to its invoice.
 pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason: &str) -> Result<Usd> {
     let order = order(app, id).await?;
-    let entry = Entry::goodwill_refund(&app.new_entry_id(), &order.id, order.account, amount);
-    let what =
-        Adjustment { account: order.account, amount, kind: CreditKind::Goodwill, reason: reason.to_string() };
-    adjust(app, actor, "order refund", what, entry).await
+    let owner = account_by_no(app, order.account).await?.id;
+    let detail = format!("{owner}: {amount} USD for {}, goodwill: {reason}", order.id);
+    let (note, entry_id, now) = (deed(app, actor, "order refund", detail), app.new_entry_id(), app.now());
+    let (actor, reason, lane) = (actor.to_string(), reason.to_string(), order.account.0);
+    let write = move |tx: &mut Tx| {
+        // Two refunds at once must not both take the rest.
+        wallet::lock(tx, order.account)?;
+        let payee = guests::payee_of(tx, &order)?;
+        if !(tx.is_rerun() && audit::exists(tx, &note.id)?) {
+            require_refundable(tx, &order.id, amount)?;
+            let entry = Entry::goodwill_refund(&entry_id, &order.id, payee.clone(), amount);
+            ledger::post(tx, &entry, now, Note { actor: Some(&actor), text: Some(&reason) }, false)?;
+            audit::record(tx, &note)?;
+        }
+        match payee {
+            Payee::Wallet(owner) => Ok(wallet::read(tx, owner)?.balance),
+            Payee::Invoice(invoice) => guests::owed(tx, &invoice),
+        }
+    };
+    app.store.write(lane, write).await
 }
 
 /// Called under the wallet's lock, so that two refunds at once cannot both take the rest.

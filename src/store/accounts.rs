@@ -23,11 +23,11 @@ macro_rules! select_account {
 queries! {
     NEXT_NO = "SELECT CAST(COALESCE(MAX(no), 0) AS BIGINT) + 1 FROM accounts";
     INSERT = "INSERT INTO accounts (no, id, name, email, price_list, low_balance, created_at, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    FIND = select_account!("WHERE a.id = ?1 OR a.email = ?1 ORDER BY a.no LIMIT 1");
+    FIND = select_account!("WHERE (a.id = ?1 OR a.email = ?1) AND a.kind <> 'GUEST' ORDER BY a.no LIMIT 1");
     NO_OF = "SELECT no FROM accounts WHERE id = ?1";
     BY_NO = select_account!("WHERE a.no = ?1");
     PARTNERS = select_account!("WHERE a.kind = 'PARTNER' ORDER BY a.no");
-    ALL_ACCOUNTS = select_account!("ORDER BY a.no");
+    ALL_ACCOUNTS = select_account!("WHERE a.kind <> 'GUEST' ORDER BY a.no");
     UPDATE = "UPDATE accounts SET name = ?2, email = ?3, price_list = ?4, low_balance = ?5 WHERE no = ?1";
 }
 
@@ -85,7 +85,7 @@ pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
     Ok(no)
 }
 
-/// By id or email.
+/// By id or email. What stands for guests is nobody's to name.
 pub fn find(tx: &mut Tx, id_or_email: &str) -> Result<Option<Account>> {
     tx.opt(FIND, params![id_or_email], read_account)
 }

@@ -19,7 +19,7 @@ macro_rules! select_checkout {
         concat!(
             "SELECT id, account, token, seq, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                     list_price, amount, network, address, customer_email, status, order_id, created_at, expires_at,
-                    late_until, updated_at, coupon, discount FROM checkouts ",
+                    late_until, updated_at, coupon, discount, claimed_by FROM checkouts ",
             $tail
         )
     };
@@ -310,5 +310,6 @@ fn read(row: &Row) -> Result<Checkout> {
         late_until: row.time(20)?,
         updated_at: row.time(21)?,
         coupon: coupons::applied(row, 22)?,
+        claimed_by: row.opt_int(24)?.map(AccountNo),
     })
 }

@@ -13,8 +13,8 @@ use crate::error::Result;
 queries! {
     EXISTS = "SELECT 1 FROM entries WHERE id = ?1";
     ENTRY = "INSERT INTO entries (id, kind, at, actor, note) VALUES (?1, ?2, ?3, ?4, ?5)";
-    POSTING = "INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id, transfer)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    POSTING = "INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id, transfer, invoice)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     GIVEN_FOR = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings
                  WHERE account = 'goodwill' AND entry >= ?1 AND entry < ?2";
     COUNTS = "SELECT (SELECT COUNT(*) FROM entries), (SELECT COUNT(*) FROM postings),
@@ -59,7 +59,7 @@ queries! {
             CAST(COALESCE(s.cash, 0) - CASE WHEN t.state IN ('CREDITED', 'HELD', 'UNMATCHED', 'ASSIGNED', 'WRITTEN_OFF') THEN t.amount ELSE 0 END AS BIGINT)
         FROM transfers t LEFT JOIN (SELECT transfer,
                 SUM(CASE WHEN account LIKE 'cash:%' THEN amount ELSE 0 END) AS cash,
-                SUM(CASE WHEN account IN ('wallet', 'receivable', 'held') THEN -amount ELSE 0 END) AS owner,
+                SUM(CASE WHEN account IN ('wallet', 'owed', 'receivable', 'held') THEN -amount ELSE 0 END) AS owner,
                 SUM(CASE WHEN account = 'unmatched' THEN -amount ELSE 0 END) AS unmatched
             FROM postings WHERE transfer IS NOT NULL GROUP BY transfer) s
         ON s.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
@@ -71,7 +71,8 @@ queries! {
         WHERE p.transfer IS NOT NULL AND p.account LIKE 'cash:%' AND p.account <> 'cash:' || t.network || ':' || t.currency LIMIT 10";
     TRANSFER_OWNER_OFF = "SELECT p.entry, p.amount FROM postings p JOIN transfers t
         ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
-        WHERE p.transfer IS NOT NULL AND p.wallet IS NOT NULL AND p.wallet <> COALESCE(t.account, -1) LIMIT 10";
+        LEFT JOIN checkouts c ON c.id = t.invoice
+        WHERE p.transfer IS NOT NULL AND p.wallet IS NOT NULL AND p.wallet <> COALESCE(c.claimed_by, t.account, -1) LIMIT 10";
     NO_TRANSFER = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p LEFT JOIN transfers t
         ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
         WHERE p.transfer IS NOT NULL AND t.network IS NULL LIMIT 10";
@@ -124,6 +125,14 @@ queries! {
         LEFT JOIN (SELECT account, MAX(seq) AS last FROM orders WHERE seq IS NOT NULL GROUP BY account) o ON o.account = w.account
         LEFT JOIN (SELECT account, MAX(seq) AS last FROM checkouts GROUP BY account) c ON c.account = w.account
         WHERE w.numbers < COALESCE(o.last, 0) OR w.numbers < COALESCE(c.last, 0) LIMIT 10";
+    OWED_OFF = "SELECT COALESCE(p.invoice, '(none)'), CAST(SUM(p.amount) AS BIGINT) FROM postings p LEFT JOIN checkouts c ON c.id = p.invoice
+        WHERE p.account = 'owed' GROUP BY p.invoice, c.account, c.claimed_by
+        HAVING SUM(p.amount) > 0 OR c.account IS NULL OR c.account <> 0 OR (c.claimed_by IS NOT NULL AND SUM(p.amount) <> 0) LIMIT 10";
+    CLAIMS_OFF = "SELECT c.id, COALESCE(p.amount, 0) FROM checkouts c
+        LEFT JOIN postings p ON p.entry = c.id || '.claim' AND p.account = 'wallet'
+        WHERE c.claimed_by IS NOT NULL AND (p.wallet IS NULL OR p.wallet <> c.claimed_by) LIMIT 10";
+    GUESTS_OFF = "SELECT a.id, w.balance FROM wallets w JOIN accounts a ON a.no = w.account
+        WHERE a.kind = 'GUEST' AND (w.balance <> 0 OR w.lines <> 0) LIMIT 10";
     CASH = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
 }
 
@@ -164,6 +173,10 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
             Account::Wallet(account) => (Some(account), line),
             _ => (None, None),
         };
+        let invoice = match &posting.account {
+            Account::Owed(invoice) => Some(invoice.as_str()),
+            _ => None,
+        };
         let (no, balance) = (line.map(|line| line.no), line.map(|line| line.balance));
         let account = posting.account.name();
         tx.execute(
@@ -177,7 +190,8 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
                 no,
                 balance,
                 entry.order.as_ref(),
-                transfer.as_deref()
+                transfer.as_deref(),
+                invoice
             ],
         )?;
     }
@@ -254,6 +268,9 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("every held transfer pays for its checkout's order, once", Unit::Usd, HELD_TRANSFERS_OFF),
     ("every checkout asks for less than a cent below its price", Unit::Usd, CHECKOUT_AMOUNTS_OFF),
     ("every order number was given out by its wallet", Unit::Rows, NUMBERS_OFF),
+    ("what we owe is owed to guests' invoices, and not more than once", Unit::Usd, OWED_OFF),
+    ("every claim of a guest's invoice went to who claimed it", Unit::Usd, CLAIMS_OFF),
+    ("guests have no wallet", Unit::Usd, GUESTS_OFF),
 ];
 
 pub fn check(tx: &mut Tx) -> Result<(Counts, Vec<Breach>)> {

@@ -15,10 +15,12 @@ pub mod claims;
 pub mod coupons;
 pub mod cursors;
 pub mod esims;
+pub mod guests;
 pub mod invoices;
 pub mod keys;
 pub mod ledger;
 pub mod logins;
+pub mod magic_links;
 pub mod mails;
 pub mod meta;
 pub mod migrate;
@@ -176,10 +178,12 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("coupons", coupons::ALL),
         ("cursors", cursors::ALL),
         ("esims", esims::ALL),
+        ("guests", guests::ALL),
         ("invoices", invoices::ALL),
         ("keys", keys::ALL),
         ("ledger", ledger::ALL),
         ("logins", logins::ALL),
+        ("magic_links", magic_links::ALL),
         ("mails", mails::ALL),
         ("meta", meta::ALL),
         ("offers", offers::ALL),

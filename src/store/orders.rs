@@ -296,12 +296,24 @@ pub fn fail(tx: &mut Tx, order: &Order, failure: &Failure, entry: &Entry, now: T
     if tx.execute(FAIL, params![&order.id, now, &failure.code, &failure.detail])? == 0 {
         return Ok(None);
     }
-    let balance = ledger::post(tx, entry, now, ledger::Note::default(), !order.id.is_topup())?;
+    let numbered = !order.id.is_topup();
+    let to_buyer = entry.wallet_change().is_some_and(|(account, _)| account == order.account);
+    let moved = ledger::post(tx, entry, now, ledger::Note::default(), numbered && to_buyer)?;
+    let balance = match moved.filter(|_| to_buyer) {
+        Some(balance) => balance,
+        // A guest's money goes elsewhere than to the account of the order.
+        None => {
+            if numbered {
+                wallet::count_failed(tx, order.account)?;
+            }
+            wallet::read(tx, order.account)?.balance
+        }
+    };
     if let Some(reference) = &order.reference {
         claims::release(tx, order.account, reference, &order.id)?;
     }
     tx.execute(GIVE_BACK_LIMIT, params![&order.key_id, order.price, order.created_at.day()])?;
-    Ok(balance)
+    Ok(Some(balance))
 }
 
 /// `FULFILLED → CANCELLING`.

@@ -4,12 +4,12 @@
 use super::ledger::{self, Note};
 use super::meta::{self, Version};
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{addresses, authorizations, checkouts, invoices, wallet};
+use super::{addresses, authorizations, checkouts, guests, invoices, wallet};
 use crate::domain::authorization::Authorization;
 use crate::domain::checkout::{self, Checkout};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::invoice::{Invoice, Paid};
-use crate::domain::ledger::Entry;
+use crate::domain::ledger::{Entry, Payee};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
@@ -314,8 +314,9 @@ pub fn credit(
     };
     let (state, entry) = match transfer.account {
         Some(owner) => {
-            let owed = tx.one(OWED, params![&id.to_string()], |row| row.usd(0))?.min(transfer.amount);
-            (TransferState::Credited, Entry::deposit(&transfer, owner, owed))
+            let owed = receivable(tx, id)?.min(transfer.amount);
+            let payee = guests::payee(tx, owner, transfer.invoice.as_ref())?;
+            (TransferState::Credited, Entry::deposit(&transfer, payee, owed))
         }
         None => (TransferState::Unmatched, Entry::unmatched(&transfer)),
     };
@@ -325,6 +326,11 @@ pub fn credit(
     ledger::post(tx, &entry, now, Note::default(), false)?;
     restate(tx, transfer.invoice.as_ref(), dust, now)?;
     Ok(Some(state))
+}
+
+/// What an account owes us for a transfer that counted and vanished.
+pub fn receivable(tx: &mut Tx, id: &TransferId) -> Result<Usd> {
+    tx.one(OWED, params![&id.to_string()], |row| row.usd(0))
 }
 
 /// What became of a transfer that is on the chain no more.
@@ -363,8 +369,12 @@ pub fn vanish(
         | TransferState::Reversed => TransferState::Reversed,
         ended @ (TransferState::Returned | TransferState::WrittenOff) => ended,
     };
-    if let (true, Some(owner)) = (posted, transfer.account) {
-        wallet::lock(tx, owner)?;
+    let payee = match transfer.account {
+        Some(owner) if posted => Some(guests::payee(tx, owner, transfer.invoice.as_ref())?),
+        Some(_) | None => None,
+    };
+    if let Some(Payee::Wallet(owner)) = &payee {
+        wallet::lock(tx, *owner)?;
     }
     let TransferId { network, tx_hash, position } = id;
     let round = transfer.round + i64::from(posted);
@@ -381,12 +391,19 @@ pub fn vanish(
     if tx.execute(VANISH, values)? == 0 {
         return Ok(None);
     }
-    let vanished = match (posted, transfer.account) {
-        (true, Some(owner)) => {
-            let taken = wallet::read(tx, owner)?.balance.min(transfer.amount);
-            ledger::post(tx, &Entry::reversal(&transfer, owner, taken), now, Note::default(), false)?;
-            wallet::set_suspended(tx, owner, true)?;
-            meta::bump(tx, Version::Accounts)?;
+    let vanished = match (posted, payee) {
+        (true, Some(payee)) => {
+            let left = match &payee {
+                Payee::Wallet(owner) => wallet::read(tx, *owner)?.balance,
+                Payee::Invoice(invoice) => guests::owed(tx, invoice)?,
+            };
+            let taken = left.min(transfer.amount);
+            let entry = Entry::reversal(&transfer, payee.clone(), taken);
+            ledger::post(tx, &entry, now, Note::default(), false)?;
+            if let Payee::Wallet(owner) = payee {
+                wallet::set_suspended(tx, owner, true)?;
+                meta::bump(tx, Version::Accounts)?;
+            }
             Vanished::Reversed { taken, owed: transfer.amount.minus(taken) }
         }
         (true, None) => {

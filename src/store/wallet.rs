@@ -22,6 +22,7 @@ queries! {
                        WHERE account = ?1 AND balance >= ?2 RETURNING lines, balance, numbers";
     NUMBER = "UPDATE wallets SET numbers = numbers + 1 WHERE account = ?1 RETURNING numbers";
     COUNT_ORDER = "UPDATE wallets SET placed = placed + 1 WHERE account = ?1";
+    COUNT_FAILED = "UPDATE wallets SET failed = failed + 1 WHERE account = ?1";
     SUSPEND = "UPDATE wallets SET suspended = ?2 WHERE account = ?1";
     HELD = "SELECT CAST(COALESCE(SUM(price), 0) AS BIGINT) FROM orders
             WHERE account = ?1 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
@@ -116,6 +117,14 @@ pub fn take_number(tx: &mut Tx, account: AccountNo) -> Result<i64> {
 /// An order that was paid for elsewhere; its number was taken before.
 pub fn count_order(tx: &mut Tx, account: AccountNo) -> Result<()> {
     match tx.execute(COUNT_ORDER, params![account])? {
+        1 => Ok(()),
+        _ => Err(Error::fault("an account without a wallet")),
+    }
+}
+
+/// An order failed whose money does not go back to this wallet.
+pub fn count_failed(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    match tx.execute(COUNT_FAILED, params![account])? {
         1 => Ok(()),
         _ => Err(Error::fault("an account without a wallet")),
     }

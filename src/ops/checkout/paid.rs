@@ -1,6 +1,6 @@
 //! What the payment of a checkout becomes: held money and an order in one write, or, when the plan cannot be delivered
-//! for it any more or the checkout was paid before, money in the owner's wallet. The order then goes the way of
-//! every other (`deliver.rs`); the payment never rests in the spendable wallet meanwhile.
+//! for it any more or the checkout was paid before, money in the owner's wallet (a guest's: owed). The order then goes
+//! the way of every other (`deliver.rs`); the payment never rests in the spendable wallet meanwhile.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,7 @@ use crate::ops::{deliver, orders};
 use crate::store::ledger::{self, Note};
 use crate::store::offers::{self, Asked};
 use crate::store::tx::Tx;
-use crate::store::{audit, authorizations, checkouts, orders as rows, transfers, users, wallet};
+use crate::store::{audit, authorizations, checkouts, guests, orders as rows, transfers, users, wallet};
 
 /// Whether an invoice is a checkout and not a deposit.
 pub async fn is_checkout(app: &App, id: &InvoiceId) -> Result<bool> {
@@ -80,8 +80,8 @@ impl Draft {
 enum Settled {
     /// Held, and the order begun.
     Begun(Box<Order>),
-    /// In the owner's wallet: paid twice, or too late.
-    ToWallet,
+    /// In the owner's wallet, or owed to a guest: paid twice, or too late.
+    ToOwner,
     NotWaiting,
 }
 
@@ -129,7 +129,7 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
             let news = if refunded { News::TooLate } else { News::PaidAgain };
             tell(tx, &draft.slip, &checkout, news, payment.amount)?;
         }
-        Ok(Settled::ToWallet)
+        Ok(Settled::ToOwner)
     };
     let settled = app.store.finish(owner.0, write).await?;
     mail::wake(app);
@@ -138,7 +138,7 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
             app.tasks.spawn(deliver::finish(app.clone(), *order));
             Some(TransferState::Held)
         }
-        Settled::ToWallet => Some(TransferState::Credited),
+        Settled::ToOwner => Some(TransferState::Credited),
         Settled::NotWaiting => None,
     })
 }
@@ -180,7 +180,8 @@ fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Resu
     checkouts::end(tx, &checkout.id, CheckoutStatus::Paid, Some(&order.id), order.created_at).map(drop)
 }
 
-/// Mails the owner of a checkout what became of a payment.
+/// Mails the owner of a checkout what became of a payment. A guest's has none until it is claimed: then the address
+/// that was typed in hears of it, with the way to what is owed.
 pub(in crate::ops) fn tell(
     tx: &mut Tx,
     slip: &Slip,
@@ -188,13 +189,20 @@ pub(in crate::ops) fn tell(
     news: News,
     amount: Usd,
 ) -> Result<()> {
+    let unclaimed = checkout.is_guests() && checkout.claimed_by.is_none();
+    let email = if unclaimed {
+        checkout.customer_email.clone()
+    } else {
+        users::email(tx, checkout.claimed_by.unwrap_or(checkout.account))?
+    };
     let letter = Letter::Checkout {
         news,
         order_ref: checkout.order_ref(),
         plan_name: checkout.plan_name.clone(),
         amount: amount.to_string(),
+        invoice: unclaimed.then(|| checkout.id.to_string()),
     };
-    match users::email(tx, checkout.account)? {
+    match email {
         Some(email) => mail::queue(tx, slip, &email, &letter, None),
         None => Ok(()),
     }
@@ -248,10 +256,11 @@ pub async fn assign(
         }
         let order = draft.order(&checkout, charged, cost);
         let surplus = transfer.amount.minus(charged);
+        let payee = guests::payee(tx, checkout.account, Some(&checkout.id))?;
         let ended = transfers::assign(tx, &transfer, &checkout, draft.now)?;
         begin(tx, &checkout, &order, &Entry::paid_by_assignment(&order.id, &transfer, charged))?;
         if surplus.is_positive() {
-            let entry = Entry::assigned(&transfer, checkout.account, surplus);
+            let entry = Entry::assigned(&transfer, payee, surplus);
             let note = Note { actor: Some(&actor), text: Some(&text) };
             ledger::post(tx, &entry, draft.now, note, false)?;
         }

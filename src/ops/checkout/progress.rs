@@ -10,7 +10,7 @@ use crate::domain::transfer::{Transfer, TransferState};
 use crate::error::Result;
 use crate::ops::settle;
 use crate::store::tx::Tx;
-use crate::store::{authorizations, checkouts, cursors, orders, transfers};
+use crate::store::{authorizations, checkouts, cursors, guests, orders, transfers};
 
 /// What a checkout has come to.
 pub struct Progress {
@@ -20,6 +20,8 @@ pub struct Progress {
     pub payments: Vec<Payment>,
     pub required_confirmations: i64,
     pub stage: Stage,
+    /// Of a guest's: what whoever holds the invoice can claim.
+    pub owed: Usd,
     /// A payer's signature for it is on its way to the chain, or was: nobody should pay again.
     pub signed: bool,
 }
@@ -43,8 +45,16 @@ impl Progress {
         self.payment().map_or(0, |payment| payment.confirmations)
     }
 
-    /// What went to the wallet because the plan was not delivered, or was given back.
+    /// A guest's money that nobody has claimed.
+    pub fn is_owed(&self) -> bool {
+        self.checkout.is_guests() && self.checkout.claimed_by.is_none()
+    }
+
+    /// What went to the wallet because the plan was not delivered, or was given back. A guest has one once he claimed.
     pub fn refunded(&self) -> Option<Usd> {
+        if self.is_owed() {
+            return None;
+        }
         match (&self.order, self.stage) {
             (Some(order), Stage::Failed) => Some(order.price),
             (None, Stage::Failed) => self.payment().map(|payment| payment.transfer.amount),
@@ -68,15 +78,17 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
             payments.push(Payment { confirmations: transfer.confirmations(head), transfer });
         }
         let signed = authorizations::live(tx, &id)?.is_some();
-        Ok(Some((checkout, order, payments, signed)))
+        let owed = if checkout.is_guests() { guests::claimable(tx, &id)? } else { Usd::ZERO };
+        Ok(Some((checkout, order, payments, signed, owed)))
     };
     // One moment: the state of a checkout must not be older than the payments that it shows.
     let found = app.store.snapshot(read).await?;
-    let (checkout, order, payments, signed) = found
-        .filter(|(checkout, ..)| owner.is_none_or(|owner| owner == checkout.account))
+    let owns = |checkout: &Checkout, owner| owner == checkout.account || Some(owner) == checkout.claimed_by;
+    let (checkout, order, payments, signed, owed) = found
+        .filter(|(checkout, ..)| owner.is_none_or(|owner| owns(checkout, owner)))
         .ok_or(Refusal::InvoiceNotFound)?;
     let stage = Stage::PendingPayment;
-    let mut progress = Progress { checkout, order, payments, required_confirmations: 0, stage, signed };
+    let mut progress = Progress { checkout, order, payments, required_confirmations: 0, stage, owed, signed };
     // A signature may have paid on another network than the one that was asked for.
     let paying = progress.payment().map(|payment| &payment.transfer);
     let network = paying.map_or(progress.checkout.network, |transfer| transfer.id.network);

@@ -1,0 +1,97 @@
+//! Claiming what is owed to a guest's invoice: an email, the code that is mailed to it, and the money is in the wallet
+//! of that address. The invoice's id in the address is what entitles to it.
+
+use askama::Template;
+use axum::extract::State as FromState;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::State;
+use super::auth::{Anyone, Client};
+use super::deposits::invoice_id;
+use super::fields::{Form, Segment};
+use super::pages::{page, told};
+use super::problem::Refused;
+use crate::app::App;
+use crate::domain::email::Email;
+use crate::domain::ids::InvoiceId;
+use crate::domain::login::Door;
+use crate::domain::money::Usd;
+use crate::domain::refusal::Refusal;
+use crate::domain::token::TokenKind;
+use crate::ops::checkout::progress;
+use crate::ops::guests;
+use crate::ops::login::{self, Answer, Ask};
+
+const CODE_CHARS: usize = 40;
+const AGENT_NAME: &str = "claim page";
+
+#[derive(Template)]
+#[template(path = "claim.html")]
+struct ClaimPage<'a> {
+    invoice: &'a InvoiceId,
+    owed: Usd,
+    email: &'a Email,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "claimed.html")]
+struct ClaimedPage<'a> {
+    amount: Usd,
+    email: &'a Email,
+}
+
+/// Mails a code to who wants to claim.
+pub async fn code(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Client(client): Client,
+    Segment(id): Segment,
+    Form(mut fields): Form,
+) -> Result<Response, Refused> {
+    let (app, invoice) = (&state.app, invoice_id(id)?);
+    let email = fields.email("email");
+    fields.finish()?;
+    let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
+    let owed = owed_to(app, &invoice).await?;
+    // Less than a minute after the last one that code is still good, so the page is the same.
+    login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await?;
+    page(StatusCode::OK, &ClaimPage { invoice: &invoice, owed, email: &email, problem: None })
+}
+
+pub async fn claim(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Client(client): Client,
+    Segment(id): Segment,
+    Form(mut fields): Form,
+) -> Result<Response, Refused> {
+    let (app, invoice) = (&state.app, invoice_id(id)?);
+    let email = fields.email("email");
+    let code = fields.text("code", CODE_CHARS);
+    fields.finish()?;
+    let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
+    let owed = owed_to(app, &invoice).await?;
+    let answer = Answer {
+        door: Door::Pages,
+        email: email.clone(),
+        code: code.unwrap_or_default(),
+        client,
+        agent_name: AGENT_NAME.into(),
+        kind: TokenKind::Session,
+    };
+    match guests::claim(app, &invoice, answer).await {
+        Ok(amount) => page(StatusCode::OK, &ClaimedPage { amount, email: &email }),
+        Err(error) => {
+            let (status, problem) = told(error)?;
+            page(status, &ClaimPage { invoice: &invoice, owed, email: &email, problem: Some(problem) })
+        }
+    }
+}
+
+/// Nobody is mailed a code for nothing.
+async fn owed_to(app: &App, invoice: &InvoiceId) -> Result<Usd, Refused> {
+    let owed = progress::show(app, invoice, None).await?.owed;
+    if owed.is_positive() { Ok(owed) } else { Err(Refusal::NothingOwed.into()) }
+}

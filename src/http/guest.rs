@@ -1,0 +1,162 @@
+//! The checkout page: where a person without an account buys one plan. Parse, call one operation, and on to the pay page.
+//! Nothing is charged here; pressing the button twice opens one checkout.
+
+use std::net::IpAddr;
+
+use askama::Template;
+use axum::extract::{RawQuery, State as FromState};
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::State;
+use super::auth::{Anyone, Client};
+use super::fields::{Form, Query};
+use super::pages::{onward, page, told};
+use super::problem::Refused;
+use super::wire::gigabytes;
+use crate::app::App;
+use crate::config::Mode;
+use crate::domain::checkout::NETWORKS;
+use crate::domain::country;
+use crate::domain::network::Network;
+use crate::domain::plan::Plan;
+use crate::domain::refusal::Refusal;
+use crate::ops::coupons::{self, Quote};
+use crate::ops::guests::{self, Wish};
+use crate::ops::{catalog, checkout};
+use crate::vault;
+
+const CODE_CHARS: usize = 64;
+/// So many countries are named; a plan for the world has more than anybody reads.
+const NAMED: usize = 12;
+
+#[derive(Template)]
+#[template(path = "checkout.html")]
+struct CheckoutPage<'a> {
+    sandbox: bool,
+    plan: &'a Plan,
+    data_gb: f64,
+    countries: String,
+    networks: Vec<Network>,
+    /// What a discount code makes of the price.
+    quote: Option<Quote>,
+    typed: &'a Typed,
+    problem: Option<String>,
+}
+
+/// What stands in the form's fields.
+struct Typed {
+    email: String,
+    network: String,
+    discount: String,
+    /// Made for each form, so that sending it twice is seen.
+    once: String,
+}
+
+impl Typed {
+    fn of(fields: &Query) -> Typed {
+        let [email, network, discount, once] =
+            ["email", "network", "discount", "once"].map(|name| fields.typed(name));
+        Typed { email, network, discount, once }
+    }
+}
+
+/// `?plan=CODE&discount=CODE`.
+pub async fn form(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Client(client): Client,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refused> {
+    let (app, query) = (&state.app, Query::parse(query.as_deref()).filled());
+    let plan = plan(app, &query)?;
+    let typed = Typed { once: vault::hex(&vault::random().to_be_bytes()), ..Typed::of(&query) };
+    if typed.discount.is_empty() {
+        return shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote: None, problem: None });
+    }
+    let (quote, problem) = match coupons::quote_guest(app, client, &typed.discount, &plan).await {
+        Ok(quote) => (Some(quote), None),
+        // A link with an old code is still a way to the plan.
+        Err(error) => (None, Some(told(error)?.1)),
+    };
+    shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
+}
+
+pub async fn open(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Client(client): Client,
+    Form(fields): Form,
+) -> Result<Response, Refused> {
+    let app = &state.app;
+    let (plan, typed) = (plan(app, &fields)?, Typed::of(&fields));
+    let opened = match wish(fields, &plan, client) {
+        Ok(wish) => guests::check_out(app, wish).await,
+        Err(refusal) => Err(refusal.into()),
+    };
+    match opened {
+        Ok(opened) => onward(&opened.checkout.id),
+        Err(error) => {
+            let (status, problem) = told(error)?;
+            let problem = Some(problem);
+            shown(app, status, Shown { plan: &plan, typed: &typed, quote: None, problem })
+        }
+    }
+}
+
+/// The plan that is asked for, as it is sold now.
+fn plan(app: &App, query: &Query) -> Result<Plan, Refusal> {
+    catalog::base_plan(app, &query.typed("plan")).ok_or(Refusal::PlanNotFound)
+}
+
+fn wish(mut fields: Query, plan: &Plan, client: IpAddr) -> Result<Wish, Refusal> {
+    let said = ["once", "plan", "network", "email", "discount"].map(|name| fields.typed(name));
+    let named = |text: &str| Network::parse(&text.to_ascii_uppercase()).filter(|n| NETWORKS.contains(n));
+    let network = fields.take("network", "must be one of POLYGON, ARBITRUM, TRON", named);
+    let email = fields.email("email");
+    let discount_code = fields.text("discount", CODE_CHARS);
+    let once = fields.text("once", CODE_CHARS);
+    fields.finish()?;
+    Ok(Wish {
+        package_code: plan.code.clone(),
+        network: network.unwrap_or(NETWORKS[0]),
+        email: email.ok_or_else(|| Refusal::field("email", "is required"))?,
+        discount_code,
+        // Whoever goes back and changes something means another checkout.
+        reference: once.map(|_| format!("form {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))),
+        client,
+    })
+}
+
+/// The first few by name, and how many more there are.
+fn countries(plan: &Plan) -> String {
+    let name = |code: &String| country::by_code(code).map_or(code.as_str(), |country| country.name).to_string();
+    let named: Vec<String> = plan.countries.iter().take(NAMED).map(name).collect();
+    match plan.countries.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// What differs from one showing of the form to the next.
+struct Shown<'a> {
+    plan: &'a Plan,
+    typed: &'a Typed,
+    quote: Option<Quote>,
+    problem: Option<String>,
+}
+
+fn shown(app: &App, status: StatusCode, shown: Shown) -> Result<Response, Refused> {
+    let Shown { plan, typed, quote, problem } = shown;
+    let template = CheckoutPage {
+        sandbox: app.settings.mode == Mode::Sandbox,
+        plan,
+        data_gb: gigabytes(plan.data_mb),
+        countries: countries(plan),
+        networks: checkout::networks(app),
+        quote,
+        typed,
+        problem,
+    };
+    page(status, &template)
+}

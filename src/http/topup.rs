@@ -1,0 +1,118 @@
+//! `/topup/{token}`: the page behind a magic link, where a person tops up a user's wallet. The token opens nothing but
+//! this form; what it opens is a deposit like any other, on its own page.
+
+use askama::Template;
+use axum::extract::State as FromState;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::State;
+use super::auth::Anyone;
+use super::fields::{Form, Query, Segment};
+use super::pages::{onward, page, told};
+use super::problem::Refused;
+use super::wire::readable;
+use crate::app::App;
+use crate::config::Mode;
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
+use crate::domain::refusal::Refusal;
+use crate::ops::deposits;
+use crate::ops::magic_link::{self, Means, Offer};
+
+#[derive(Template)]
+#[template(path = "topup.html")]
+struct TopupPage<'a> {
+    sandbox: bool,
+    token: &'a str,
+    owner: Option<String>,
+    minimum: Usd,
+    until: String,
+    choices: Vec<Choice>,
+    typed: Typed,
+    problem: Option<String>,
+}
+
+/// A token on a network.
+struct Choice {
+    value: String,
+    name: String,
+}
+
+/// What stands in the form's fields.
+struct Typed {
+    amount: String,
+    means: String,
+}
+
+pub async fn form(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Segment(token): Segment,
+) -> Result<Response, Refused> {
+    let offer = magic_link::open(&state.app, &token).await?;
+    let typed = Typed { amount: offer.minimum.to_string(), means: String::new() };
+    shown(&state.app, StatusCode::OK, &token, offer, typed, None)
+}
+
+pub async fn pay_in(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Segment(token): Segment,
+    Form(fields): Form,
+) -> Result<Response, Refused> {
+    let app = &state.app;
+    let typed = Typed { amount: fields.typed("amountUsd"), means: fields.typed("means") };
+    let opened = match means(fields) {
+        Ok(means) => magic_link::pay_in(app, &token, means).await,
+        Err(refusal) => Err(refusal.into()),
+    };
+    match opened {
+        Ok(deposit) => onward(&deposit.invoice.id),
+        Err(error) => {
+            let (status, problem) = told(error)?;
+            let offer = magic_link::open(app, &token).await?;
+            shown(app, status, &token, offer, typed, Some(problem))
+        }
+    }
+}
+
+fn means(mut fields: Query) -> Result<Means, Refusal> {
+    let amount = fields.require("amountUsd", "must be a number like 25 or 25.50", |text| {
+        Usd::parse(text.trim()).ok().filter(|amount| amount.is_positive())
+    });
+    let pair = fields.require("means", "must be one of the choices", |text| {
+        let (currency, network) = text.split_once(' ')?;
+        Some((Currency::parse(currency)?, Network::parse(network)?))
+    });
+    fields.finish()?;
+    match (amount, pair) {
+        (Some(amount), Some((currency, network))) => Ok(Means { amount, currency, network }),
+        _ => Err(Refusal::field("amountUsd", "is required")),
+    }
+}
+
+fn shown(
+    app: &App,
+    status: StatusCode,
+    token: &str,
+    offer: Offer,
+    typed: Typed,
+    problem: Option<String>,
+) -> Result<Response, Refused> {
+    let choice = |(currency, network): (Currency, Network)| Choice {
+        value: format!("{} {}", currency.as_str(), network.as_str()),
+        name: format!("{} on {}", currency.as_str(), network.name()),
+    };
+    let template = TopupPage {
+        sandbox: app.settings.mode == Mode::Sandbox,
+        token,
+        owner: offer.email.map(|email| email.masked()),
+        minimum: offer.minimum,
+        until: readable(offer.expires_at),
+        choices: deposits::pairs(app).into_iter().map(choice).collect(),
+        typed,
+        problem,
+    };
+    page(status, &template)
+}

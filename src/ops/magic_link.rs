@@ -1,0 +1,100 @@
+//! Magic links: a page where a person tops up one user's wallet, handed out by an agent that is short of money. A link
+//! can only pay in: it shows no balance, opens no account and is no token. It ends after 30 minutes by itself.
+
+use super::deposits::{self, Deposit, NewDeposit};
+use crate::app::App;
+use crate::domain::email::Email;
+use crate::domain::ids::{AccountNo, secret_text};
+use crate::domain::invoice::{Invoice, InvoiceStatus};
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::error::Result;
+use crate::store::magic_links;
+use crate::store::tx::Tx;
+use crate::store::{invoices, users, wallet};
+use crate::vault;
+
+const GOOD_FOR_MS: i64 = 30 * 60_000;
+/// Less than this would confirm no invoice.
+const LEAST: Usd = Usd::dollars(1);
+
+pub struct MagicLink {
+    pub url: String,
+    pub expires_at: Time,
+}
+
+/// Makes a link that tops up this account's wallet by at least so much. Its token is in the address and nowhere else.
+pub async fn create(app: &App, account: AccountNo, minimum: Usd) -> Result<MagicLink> {
+    let token = secret_text("", [vault::random(), vault::random()]);
+    let (hash, now) = (vault::hash_secret(&token), app.now());
+    let expires_at = now.plus_millis(GOOD_FOR_MS);
+    let minimum = minimum.max(LEAST);
+    let write = move |tx: &mut Tx| {
+        if tx.is_rerun() && magic_links::find(tx, &hash, now)?.is_some() {
+            return Ok(());
+        }
+        magic_links::create(tx, &hash, &magic_links::MagicLink { account, minimum, invoice: None, expires_at }, now)
+    };
+    app.store.write(account.0, write).await?;
+    Ok(MagicLink { url: format!("{}/topup/{token}", app.settings.checkout_url), expires_at })
+}
+
+/// What a link says about itself.
+pub struct Offer {
+    /// Whose wallet; absent for an account without an email.
+    pub email: Option<Email>,
+    pub minimum: Usd,
+    pub expires_at: Time,
+}
+
+pub async fn open(app: &App, token: &str) -> Result<Offer> {
+    let (hash, now) = (vault::hash_secret(token), app.now());
+    let read = move |tx: &mut Tx| {
+        let link = magic_links::find(tx, &hash, now)?.ok_or(Refusal::MagicLinkEnded)?;
+        let email = users::email(tx, link.account)?;
+        Ok(Offer { email, minimum: link.minimum, expires_at: link.expires_at })
+    };
+    app.store.read(read).await
+}
+
+/// How somebody wants to pay.
+#[derive(Clone, Copy)]
+pub struct Means {
+    pub amount: Usd,
+    pub currency: Currency,
+    pub network: Network,
+}
+
+/// Opens a deposit to the link's wallet. The same again, while that one waits to be paid, is the same deposit.
+pub async fn pay_in(app: &App, token: &str, means: Means) -> Result<Deposit> {
+    let (hash, now) = (vault::hash_secret(token), app.now());
+    let link = app.store.read(move |tx| magic_links::find(tx, &hash, now)).await?;
+    let link = link.ok_or(Refusal::MagicLinkEnded)?;
+    let Means { amount, currency, network } = means;
+    let new = NewDeposit { account: link.account, amount, currency, network };
+    let draft = deposits::Draft::new(app, new, Some(link.minimum))?;
+    let write = move |tx: &mut Tx| {
+        // Two presses of the button must find each other.
+        wallet::lock(tx, new.account)?;
+        let link = magic_links::find(tx, &hash, now)?.ok_or(Refusal::MagicLinkEnded)?;
+        let last = match &link.invoice {
+            Some(id) => invoices::by_id(tx, id)?,
+            None => None,
+        };
+        if let Some(same) = last.filter(|invoice| is_same(invoice, &new)) {
+            return Ok(same);
+        }
+        let invoice = draft.place(tx)?;
+        magic_links::opened(tx, &hash, &invoice.id)?;
+        Ok(invoice)
+    };
+    let invoice = app.store.write(link.account.0, write).await?;
+    Ok(deposits::opened(app, invoice))
+}
+
+fn is_same(invoice: &Invoice, new: &NewDeposit) -> bool {
+    invoice.status == InvoiceStatus::Pending
+        && (invoice.amount, invoice.currency, invoice.network) == (new.amount, new.currency, new.network)
+}

@@ -1,0 +1,68 @@
+//! Guests' money: whom it goes back to, what is owed to an invoice, and the one claim on it. All of it is decided under
+//! the lock of the guests' wallet row, which holds no money itself.
+
+use super::tx::{Tx, params, queries};
+use super::{checkouts, transfers, wallet};
+use crate::domain::account::GUESTS;
+use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::ledger::Payee;
+use crate::domain::money::Usd;
+use crate::domain::order::Order;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+
+queries! {
+    OWED = "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) FROM postings
+            WHERE invoice IS NOT NULL AND invoice = ?1 AND account = 'owed'";
+    CLAIMED = "SELECT amount FROM postings WHERE entry = ?1 AND account = 'owed'";
+    CLAIM = "UPDATE checkouts SET claimed_by = ?2, updated_at = ?3 WHERE id = ?1 AND claimed_by IS NULL";
+}
+
+/// Whom money of this account goes back to that came for this invoice. Before it writes anything, a job that gives money
+/// back asks here.
+pub fn payee(tx: &mut Tx, account: AccountNo, invoice: Option<&InvoiceId>) -> Result<Payee> {
+    if account != GUESTS {
+        return Ok(Payee::Wallet(account));
+    }
+    wallet::lock(tx, GUESTS)?;
+    let invoice = invoice.ok_or_else(|| Error::fault("a guest's money belongs to an invoice"))?;
+    let checkout = checkouts::by_id(tx, invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
+    Ok(match checkout.claimed_by {
+        Some(owner) => Payee::Wallet(owner),
+        None => Payee::Invoice(checkout.id),
+    })
+}
+
+/// Whom an order's money goes back to.
+pub fn payee_of(tx: &mut Tx, order: &Order) -> Result<Payee> {
+    if order.account != GUESTS {
+        return Ok(Payee::Wallet(order.account));
+    }
+    let checkout = checkouts::by_order(tx, &order.id)?;
+    payee(tx, order.account, checkout.map(|checkout| checkout.id).as_ref())
+}
+
+/// What we owe to an invoice.
+pub fn owed(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
+    tx.one(OWED, params![invoice.as_str()], |row| row.usd(0))
+}
+
+/// As much of it as can be claimed: nothing while a payment that it came from is missing on its chain.
+pub fn claimable(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
+    for transfer in transfers::of_invoice(tx, invoice)? {
+        if transfers::receivable(tx, &transfer.id)?.is_positive() {
+            return Ok(Usd::ZERO);
+        }
+    }
+    owed(tx, invoice)
+}
+
+/// What was claimed of an invoice, once it was.
+pub fn claimed(tx: &mut Tx, invoice: &InvoiceId) -> Result<Option<Usd>> {
+    tx.opt(CLAIMED, params![&format!("{invoice}.claim")], |row| row.usd(0))
+}
+
+/// The invoice's money is this account's from now on. False when it is somebody's already.
+pub fn claim(tx: &mut Tx, invoice: &InvoiceId, by: AccountNo, now: Time) -> Result<bool> {
+    Ok(tx.execute(CLAIM, params![invoice.as_str(), by, now])? == 1)
+}

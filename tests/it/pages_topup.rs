@@ -1,0 +1,133 @@
+//! Magic links: a page that tops up one user's wallet. It ends by itself, asks for enough, opens one deposit however
+//! often its button is pressed, and opens nothing else.
+
+use futures_util::future::join_all;
+use serde_json::json;
+use simgate::domain::money::Usd;
+use simgate::ops::magic_link;
+use simgate::ops::operator;
+use simgate::store::tx::Tx;
+use simgate::store::{Location, invoices};
+
+use crate::harness::{Gateway, both_databases};
+use crate::people::{sign_in, with_token};
+use crate::raw;
+use crate::shop::{MINUTE_MS, UNTIL_FINAL_MS, account, balance};
+use crate::visitors::{onward, open, submit, wallet_of};
+
+const EMAIL: &str = "ann@example.com";
+const MEANS: (&str, &str) = ("means", "USDC BASE");
+
+/// A link for Ann's wallet: the path of its page.
+async fn link(gateway: &Gateway, minimum: Usd) -> String {
+    let made = magic_link::create(&gateway.app, account(gateway, EMAIL).await, minimum).await.unwrap();
+    let path = made.url.strip_prefix(&gateway.base).expect("an address of ours").to_string();
+    path
+}
+
+async fn pay(gateway: &Gateway, invoice: &str) {
+    gateway.sandbox("pay", json!({ "invoiceId": invoice })).await;
+    gateway.pass_time(UNTIL_FINAL_MS);
+}
+
+both_databases! {
+    async fn a_link_tops_up_the_wallet(gateway) {
+        let token = sign_in(gateway, EMAIL, "agent").await;
+        let path = link(gateway, Usd::parse("2.49").unwrap()).await;
+        let page = open(gateway, &path).await;
+        assert_eq!((page.status, page.header("cache-control"), page.header("referrer-policy")), (200, "no-store", "no-referrer"));
+        for part in ["a***@example.com", "2.49 USD", "USDT on TRON", "USDC on Base", "Sandbox"] {
+            assert!(page.text.contains(part), "{part}: {}", page.text);
+        }
+        assert!(!page.text.contains(EMAIL) && !page.text.contains("<script"));
+        let invoice = onward(&submit(gateway, &path, &[("amountUsd", "2.50"), ("means", "USDT TRON")]).await);
+        let paying = open(gateway, &format!("/pay/{invoice}")).await;
+        assert!(paying.text.contains("2.5 USDT") && paying.text.contains("TRON"), "{}", paying.text);
+        pay(gateway, &invoice).await;
+        let paid = Usd::parse("2.5").unwrap();
+        gateway.until("the wallet is topped up", async || (balance(gateway, &token).await == paid).then_some(())).await;
+    }
+
+    async fn a_link_asks_for_enough(gateway) {
+        sign_in(gateway, EMAIL, "agent").await;
+        let path = link(gateway, Usd::parse("12.34").unwrap()).await;
+        for (amount, said) in [
+            ("12.33", "The amount must be at least 12.34."),
+            ("0", "The amount must be a number"),
+            ("-20", "The amount must be a number"),
+            ("lots", "The amount must be a number"),
+            ("20.0000001", "The amount must be a number"),
+            ("1000001", "The amount must be at most 1000000."),
+            ("", "The amount is required."),
+        ] {
+            let page = submit(gateway, &path, &[("amountUsd", amount), MEANS]).await;
+            assert_eq!(page.status, 400, "{amount}: {}", page.text);
+            assert!(page.text.contains(said), "{amount}: {}", page.text);
+        }
+        for means in ["", "USDC", "DOGE BASE", "USDC MARS"] {
+            assert_eq!(submit(gateway, &path, &[("amountUsd", "20"), ("means", means)]).await.status, 400, "{means}");
+        }
+        onward(&submit(gateway, &path, &[("amountUsd", "12.34"), MEANS]).await);
+        let smallest = link(gateway, Usd::from_micros(1)).await;
+        let page = submit(gateway, &smallest, &[("amountUsd", "0.99"), MEANS]).await;
+        assert!(page.text.contains("must be at least 1."), "{}", page.text);
+        onward(&submit(gateway, &smallest, &[("amountUsd", "1"), MEANS]).await);
+    }
+
+    async fn a_link_ends_after_thirty_minutes(gateway) {
+        sign_in(gateway, EMAIL, "agent").await;
+        let path = link(gateway, Usd::dollars(5)).await;
+        gateway.pass_time(29 * MINUTE_MS);
+        let fields = [("amountUsd", "5"), MEANS];
+        let invoice = onward(&submit(gateway, &path, &fields).await);
+        gateway.pass_time(MINUTE_MS);
+        let (shown, sent) = (open(gateway, &path).await, submit(gateway, &path, &fields).await);
+        assert_eq!((shown.status, sent.status), (404, 404));
+        assert!(shown.text.contains("30 minutes are over") && sent.text.contains("30 minutes are over"));
+        assert_eq!(open(gateway, "/topup/nonsense").await.text.contains("30 minutes are over"), true, "one answer for both");
+        // What was opened in time goes on.
+        pay(gateway, &invoice).await;
+        gateway.until("the money arrives", async || (wallet_of(gateway, EMAIL).await == Usd::dollars(5)).then_some(())).await;
+    }
+
+    async fn the_button_pressed_twice_opens_one_deposit(gateway) {
+        sign_in(gateway, EMAIL, "agent").await;
+        let path = link(gateway, Usd::dollars(5)).await;
+        let fields = [("amountUsd", "7"), MEANS];
+        let pages = join_all((0..6).map(|_| submit(gateway, &path, &fields))).await;
+        let first = onward(&pages[0]);
+        assert!(pages.iter().all(|page| onward(page) == first));
+        let other = onward(&submit(gateway, &path, &[("amountUsd", "8"), MEANS]).await);
+        assert_ne!(other, first);
+        pay(gateway, &other).await;
+        gateway.until("eight dollars arrive", async || (wallet_of(gateway, EMAIL).await == Usd::dollars(8)).then_some(())).await;
+        assert_ne!(onward(&submit(gateway, &path, &[("amountUsd", "8"), MEANS]).await), other, "a paid one is not asked for again");
+        let no = account(gateway, EMAIL).await;
+        let count = move |tx: &mut Tx| invoices::open_until(tx, no, simgate::domain::network::Network::Base);
+        assert_eq!(gateway.app.store.read(count).await.unwrap().len(), 2);
+    }
+
+    /// It is no token, it is nowhere in the database, and a suspended account cannot be topped up.
+    async fn a_link_opens_nothing_else(gateway) {
+        let token = sign_in(gateway, EMAIL, "agent").await;
+        let path = link(gateway, Usd::dollars(5)).await;
+        let secret = path.rsplit('/').next().unwrap();
+        assert!(secret.len() >= 43 && secret.bytes().all(|b| b.is_ascii_alphanumeric()));
+        for place in ["/api/agentic/wallet", "/api/agentic/orders", "/api/agentic/auth/tokens"] {
+            assert_eq!(with_token(gateway, secret, "GET", place).await.problem(401), "UNAUTHENTICATED");
+        }
+        for place in ["esim", "qr", "pay", "revoke-token", "not-me"] {
+            assert_eq!(open(gateway, &format!("/{place}/{secret}")).await.status, 404, "{place}");
+        }
+        let location = &gateway.app.settings.database;
+        let hash = match location {
+            Location::Sqlite(_) => "SELECT lower(hex(hash)) FROM magic_links",
+            Location::Postgres(_) => "SELECT encode(hash, 'hex') FROM magic_links",
+        };
+        assert_eq!(raw::rows(location, hash), [[simgate::vault::hex(&simgate::vault::hash_secret(secret))]]);
+        let user = operator::set_suspended(&gateway.app, "test", EMAIL, true).await.unwrap();
+        assert!(user.suspended);
+        assert_eq!(submit(gateway, &path, &[("amountUsd", "5"), MEANS]).await.status, 403);
+        assert_eq!(balance(gateway, &token).await, Usd::ZERO);
+    }
+}
