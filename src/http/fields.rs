@@ -33,13 +33,11 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
         if !is_json(request.headers()) {
             return Err(Refusal::UnsupportedMediaType.into());
         }
-        Ok(JsonBody(read(request).await?))
+        let (parts, body) = request.into_parts();
+        Ok(JsonBody(read(&parts.headers, body).await?))
     }
 }
 
-<<<<<<< HEAD
-pub async fn read(body: Body) -> Result<Bytes, Refusal> {
-=======
 /// What a page's form sends. Fields that were left empty are absent.
 pub struct Form(pub Query);
 
@@ -50,18 +48,17 @@ impl<S: Send + Sync> FromRequest<S> for Form {
         if essence(request.headers()) != "application/x-www-form-urlencoded" {
             return Err(Refusal::UnsupportedMediaType.into());
         }
-        let body = read(request).await?;
+        let (parts, body) = request.into_parts();
+        let body = read(&parts.headers, body).await?;
         Ok(Form(Query::parse(Some(&String::from_utf8_lossy(&body))).filled()))
     }
 }
 
-async fn read(request: Request) -> Result<Bytes, Refusal> {
-    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+pub async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if declared.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > MAX_BODY) {
         return Err(Refusal::PayloadTooLarge);
     }
-    let body = request.into_body();
->>>>>>> pages
     match tokio::time::timeout(PATIENCE, Limited::new(body, MAX_BODY).collect()).await {
         Err(_) => Err(Refusal::RequestTimeout),
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
@@ -70,17 +67,13 @@ async fn read(request: Request) -> Result<Bytes, Refusal> {
     }
 }
 
-<<<<<<< HEAD
-pub fn is_json(headers: &HeaderMap) -> bool {
-=======
 /// The content type without its parameters, in lower case.
 fn essence(headers: &HeaderMap) -> String {
->>>>>>> pages
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub fn is_json(headers: &HeaderMap) -> bool {
     let essence = essence(headers);
     essence == "application/json" || essence.ends_with("+json")
 }

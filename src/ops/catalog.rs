@@ -33,9 +33,13 @@ pub async fn load(app: &App) -> Result<()> {
 
 /// A plan for a new eSIM, as it is shown; `retail` is what users and guests pay.
 pub fn base_plan(app: &App, code: &str) -> Option<Plan> {
+    find(app, code).filter(|plan| plan.plan_type == PlanType::Base)
+}
+
+/// A plan on sale, by its code. Its price is for showing, as everything in the snapshot is.
+pub fn find(app: &App, code: &str) -> Option<Plan> {
     let snapshot = app.catalog.borrow().clone();
-    let plans = snapshot.lists.get(DEFAULT_PRICE_LIST)?;
-    plans.iter().find(|plan| plan.plan_type == PlanType::Base && plan.code == code).cloned()
+    snapshot.lists.get(DEFAULT_PRICE_LIST)?.iter().find(|plan| plan.code == code).cloned()
 }
 
 /// The top-ups that fit a coverage, cheapest first; `wholesale` is what this list's buyer pays.
@@ -53,12 +57,6 @@ pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
         .collect();
     found.sort_by(|a, b| a.wholesale.cmp(&b.wholesale).then_with(|| a.code.cmp(&b.code)));
     found
-}
-
-/// A plan on sale, by its code. Its price is for showing, as everything in the snapshot is.
-pub fn find(app: &App, code: &str) -> Option<Plan> {
-    let snapshot = app.catalog.borrow().clone();
-    snapshot.lists.get(DEFAULT_PRICE_LIST)?.iter().find(|plan| plan.code == code).cloned()
 }
 
 pub struct Synced {

@@ -2,7 +2,7 @@
 //! charged is read when it is charged.
 
 use super::tokens::Holder;
-use super::{accounts, catalog, orders, topups};
+use super::{accounts, catalog, coupons, orders, topups};
 use crate::app::App;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::money::Usd;
@@ -28,16 +28,14 @@ pub async fn purchase(app: &App, holder: &Holder, package_code: &str, discount: 
     if plan.plan_type != PlanType::Base {
         return Err(Refusal::WrongPlanType.into());
     }
-    if discount.is_some() {
-        return Err(Refusal::CouponInvalid.into());
-    }
-    Ok(Preview {
-        package_code: plan.code,
-        plan_name: plan.name,
-        price: plan.retail,
-        discount: Usd::ZERO,
-        balance,
-    })
+    let (price, discount) = match discount {
+        Some(code) => {
+            let quote = coupons::quote(app, Some(holder.account), code, &plan).await?;
+            (quote.price, quote.discount)
+        }
+        None => (plan.retail, Usd::ZERO),
+    };
+    Ok(Preview { package_code: plan.code, plan_name: plan.name, price, discount, balance })
 }
 
 /// A top-up of this order's eSIM.

@@ -132,7 +132,7 @@ impl<S: ServerHandler + Send + 'static, M: SessionManager> Door<S, M> {
         if !fields::is_json(&parts.headers) {
             return refused(&Refusal::UnsupportedMediaType);
         }
-        let body = match fields::read(body).await {
+        let body = match fields::read(&parts.headers, body).await {
             Ok(body) => body,
             Err(why) => return refused(&why),
         };
