@@ -2,13 +2,16 @@
 
 use rmcp::model::{ErrorData, ListResourcesResult, ReadResourceResult, Resource, ResourceContents};
 
+use serde_json::json;
+
 use crate::app::App;
+use crate::knowledge::Article;
 
 const SCHEME: &str = "kb://";
 const MARKDOWN: &str = "text/markdown";
 
 pub fn list(app: &App) -> ListResourcesResult {
-    let resource = |article: &crate::knowledge::Article| {
+    let resource = |article: &Article| {
         Resource::new(format!("{SCHEME}{}", article.id), article.id.clone())
             .with_title(article.title.clone())
             .with_mime_type(MARKDOWN)
@@ -19,7 +22,7 @@ pub fn list(app: &App) -> ListResourcesResult {
 
 pub fn read(app: &App, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let article = uri.strip_prefix(SCHEME).and_then(|id| app.knowledge.article(id));
-    let article = article.ok_or_else(|| ErrorData::resource_not_found(format!("No such resource: {uri}"), None))?;
+    let article = article.ok_or_else(|| ErrorData::resource_not_found("Resource not found", Some(json!({ "uri": uri }))))?;
     let text = format!("# {}\n\n{}", article.title, article.text);
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(MARKDOWN)]))
 }
