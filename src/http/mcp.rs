@@ -6,6 +6,7 @@ mod call;
 pub mod discovery;
 pub mod door;
 mod failure;
+pub mod kept;
 mod prompts;
 mod resources;
 mod schema;
@@ -30,6 +31,7 @@ use rmcp::{RoleServer, ServerHandler};
 use self::call::{Call, Output};
 use self::discovery::Papers;
 use self::door::{Door, Guard};
+use self::kept::Asked;
 use self::tools::Tool;
 use super::State;
 use super::auth::{Anyone, count_visitor};
@@ -71,7 +73,9 @@ impl Desk {
         let toolbox = Arc::new(Toolbox::new());
         let papers = Papers::write(settings, &toolbox.listed);
         let gateway = Gateway { state: state.clone(), toolbox };
-        let door = Door::new(Guard::new(settings), false, Arc::default(), move || gateway.clone());
+        let searched = state.clone();
+        let door = Door::new(Guard::new(settings), false, Arc::default(), move || gateway.clone())
+            .keeping(move |headers, body| Asked::read(&searched, headers, body));
         Desk(Arc::new(Inner { state: state.clone(), door, papers }))
     }
 

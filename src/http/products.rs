@@ -14,6 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::State;
 use super::auth::Anyone;
 use super::fields::Query;
+use super::mcp::kept::Kept;
 use super::partner::Answer as Reply;
 use super::plans::{Answer, Encoding, accepted_encoding};
 use super::wire::{Money, PlanTypeWord, gigabytes};
@@ -37,6 +38,8 @@ pub struct Products {
     /// Every plan by its number.
     fragments: Vec<Fragment>,
     packed: Mutex<Packed>,
+    /// Results of the tool that searches.
+    pub kept: Mutex<Kept>,
 }
 
 /// A plan as JSON, written once, and its hash: an answer's is made of those, without reading the answer again.
@@ -56,7 +59,7 @@ impl Products {
     pub fn prepare(snapshot: Arc<Snapshot>) -> Result<Products> {
         let index = Index::prepare(snapshot);
         let fragments = index.plans().map(Fragment::write).collect::<Result<_>>()?;
-        Ok(Products { index, fragments, packed: Mutex::default() })
+        Ok(Products { index, fragments, packed: Mutex::default(), kept: Mutex::default() })
     }
 
     /// Compressing takes far longer than searching, so what was compressed is kept while the catalog is the same.

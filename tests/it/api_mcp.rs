@@ -103,6 +103,27 @@ both_databases! {
         }
     }
 
+    /// What was found before is told again, to whoever asks, under the id of the asking.
+    async fn a_search_is_answered_the_same_way_twice(gateway) {
+        let ask = async |id: Value, arguments: Value| {
+            let mut message = tool_call("get_esim_catalog", arguments);
+            message["id"] = id.clone();
+            let told = rpc(gateway, &message).await.expect(200);
+            assert_eq!((&told["id"], &told["jsonrpc"]), (&id, &json!("2.0")));
+            told["result"].clone()
+        };
+        let first = ask(json!(1), json!({ "countryCode": "Japan" })).await;
+        for id in [json!(2), json!("two"), json!(3)] {
+            assert_eq!(ask(id, json!({ "countryCode": "Japan" })).await, first);
+        }
+        let other = ask(json!(4), json!({ "countryCode": "Japan", "limit": 1 })).await;
+        assert_eq!(other["structuredContent"]["plans"].as_array().unwrap().len(), 1);
+        for _ in 0..2 {
+            let wrong = ask(json!(5), json!({ "countryCode": "Japan", "limit": 0 })).await;
+            assert_eq!(wrong["isError"], true);
+        }
+    }
+
     async fn what_is_no_message_is_refused_in_json_rpc(gateway) {
         let post = |body: &str| {
             let url = format!("{}{MCP}", gateway.base);

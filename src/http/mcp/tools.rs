@@ -22,6 +22,9 @@ use serde_json::Value;
 use super::call::{Call, Output};
 use crate::error::Result;
 
+/// The tool whose results are kept.
+pub const SEARCH: &str = "get_esim_catalog";
+
 pub type Answering = Pin<Box<dyn Future<Output = Result<Output>> + Send>>;
 
 pub struct Tool {

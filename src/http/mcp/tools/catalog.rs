@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{READS, Tool};
+use super::{READS, SEARCH, Tool};
 use crate::error::Result;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, number, text};
@@ -26,7 +26,7 @@ struct CatalogView {
 
 pub fn search() -> Tool {
     Tool {
-        name: "get_esim_catalog",
+        name: SEARCH,
         title: "Search eSIM plans",
         description: "Finds travel eSIM data plans on sale for a destination, best match first, with retail prices in USD. \
             Use it to answer what is available or what it costs, and to get the packageCode that get_checkout_url and \
