@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 use simgate::ops::operator;
 
+use crate::commands::ok;
 use crate::customer::{buy, call, failure, fine, log_in, request, told, tool_call};
 use crate::harness::{Gateway, both_databases, reply};
 use crate::people::{ask, code, sign_in};
 use crate::shop::{self, PLAN, fund, usd};
+use crate::stall::{DEAR, plan};
 
 const ANN: &str = "ann@example.com";
 const BOB: &str = "bob@example.com";
@@ -25,12 +27,6 @@ async fn balance(gateway: &Gateway, token: &str) -> Usd {
     let wallet = fine(call(gateway, "get_wallet_balance", json!({ "token": token })).await);
     assert_eq!(wallet["currency"], "USD");
     usd(&wallet["balanceUsd"])
-}
-
-async fn retail(gateway: &Gateway, plan: &str) -> Usd {
-    let found = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "Japan", "limit": 50 })).await);
-    let plans = found["plans"].as_array().unwrap();
-    usd(&plans.iter().find(|found| found["packageCode"] == plan).unwrap()["retailPrice"])
 }
 
 async fn topup_for(gateway: &Gateway, token: &str, order: &Value) -> Value {
@@ -133,7 +129,7 @@ both_databases! {
 
     async fn an_esim_is_bought_used_topped_up_and_listed(gateway) {
         let token = ann(gateway, 100).await;
-        let price = retail(gateway, PLAN).await;
+        let price = plan(gateway, PLAN).retail;
         let bought = buy(gateway, &token).await;
         assert_eq!(usd(&bought["order"]["chargedUsd"]), price);
         assert_eq!(usd(&bought["balanceUsd"]), Usd::dollars(100).minus(price));
@@ -205,7 +201,7 @@ both_databases! {
     /// The same key is the same purchase; another request under it is refused; a dry run does nothing.
     async fn a_key_makes_a_purchase_single(gateway) {
         let token = ann(gateway, 100).await;
-        let price = retail(gateway, PLAN).await;
+        let price = plan(gateway, PLAN).retail;
         let dry = json!({ "packageCode": PLAN, "token": token, "dryRun": true, "idempotencyKey": "k1" });
         let preview = fine(call(gateway, "purchase_esim_with_wallet", dry).await);
         assert_eq!((&preview["purchased"], &preview["dryRun"], &preview["sufficient"]), (&json!(false), &json!(true), &json!(true)));
@@ -239,7 +235,7 @@ both_databases! {
 
     async fn short_of_money_there_is_a_link(gateway) {
         let token = ann(gateway, 1).await;
-        let price = retail(gateway, PLAN).await;
+        let price = plan(gateway, PLAN).retail;
         let dry = json!({ "packageCode": PLAN, "token": token, "dryRun": true });
         let preview = fine(call(gateway, "purchase_esim_with_wallet", dry).await);
         assert_eq!((&preview["sufficient"], usd(&preview["shortfallUsd"])), (&json!(false), price.minus(Usd::dollars(1))));
@@ -310,6 +306,47 @@ both_databases! {
         operator::set_suspended(&gateway.app, "test", ANN, false).await.unwrap();
         let unknown = json!({ "packageCode": "XX-1", "token": token });
         assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", unknown).await), "PLAN_NOT_FOUND");
+    }
+
+    async fn coupons_are_checked_used_and_told(gateway) {
+        let token = ann(gateway, 100).await;
+        ok(gateway, "coupon create --code HALF --percent 50 --description 'Half\u{200b} price' --uses-per-user 1");
+        ok(gateway, "coupon create --code APPONLY --percent 10 --app-only --description 'In the app'");
+        ok(gateway, "coupon create --code PARTNER7 --percent 10 --affiliate");
+        ok(gateway, "coupon create --code Save20now --percent 20");
+        let told = fine(call(gateway, "get_available_coupons", json!({})).await);
+        let mut coupons: Vec<(&str, &str, &str)> = told["coupons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|coupon| {
+                let word = |field: &str| coupon[field].as_str().unwrap();
+                (word("code"), word("applicability"), word("discount"))
+            })
+            .collect();
+        coupons.sort_unstable();
+        assert_eq!(coupons, [("APPONLY", "MOBILE_APP", "10 %"), ("HALF", "GENERAL", "50 %")]);
+        assert!(told.to_string().contains("Half price"), "nothing hidden is told");
+
+        let price = plan(gateway, DEAR).retail;
+        let arguments = json!({ "code": "half", "packageCode": DEAR, "token": token });
+        let valid = fine(call(gateway, "validate_coupon", arguments).await);
+        assert_eq!((&valid["valid"], &valid["code"]), (&json!(true), &json!("HALF")));
+        assert_eq!(usd(&valid["discountUsd"]).plus(usd(&valid["finalPriceUsd"])), price);
+        for code in ["APPONLY", "PARTNER7", "NOTHING"] {
+            let refused = call(gateway, "validate_coupon", json!({ "code": code, "packageCode": DEAR, "token": token })).await;
+            assert_eq!((failure(&refused).as_str(), &refused["error"]["next"]["tool"]), ("COUPON_INVALID", &json!("get_available_coupons")));
+        }
+        let buy = |dry: bool| json!({ "packageCode": DEAR, "token": token, "discountCode": "Half", "dryRun": dry });
+        let preview = fine(call(gateway, "purchase_esim_with_wallet", buy(true)).await);
+        assert_eq!((&preview["priceUsd"], &preview["discountUsd"]), (&valid["finalPriceUsd"], &valid["discountUsd"]));
+        let bought = fine(call(gateway, "purchase_esim_with_wallet", buy(false)).await);
+        assert_eq!(bought["order"]["chargedUsd"], valid["finalPriceUsd"]);
+        assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", buy(false)).await), "COUPON_INVALID", "once for each");
+        // Given back with the order.
+        fine(call(gateway, "cancel_order", json!({ "orderId": bought["orderId"], "token": token })).await);
+        assert_eq!(balance(gateway, &token).await, Usd::dollars(100));
+        fine(call(gateway, "purchase_esim_with_wallet", buy(false)).await);
     }
 
     async fn a_token_spends_no_more_than_it_may(gateway) with [("token_daily_limit_usd", "5")] {
