@@ -105,9 +105,8 @@ impl App {
             }
         }
         let settler = settler(&settings, &nodes_of)?;
-        let knowledge =
-            Library::load(settings.knowledge_dir.as_deref(), settings.support_contact.as_deref())
-                .map_err(|why| Error::settings(format!("knowledge_dir: {why}")))?;
+        let knowledge = Library::load(settings.knowledge_dir.as_deref(), settings.support_contact.as_deref())
+            .map_err(|why| Error::settings(format!("knowledge_dir: {why}")))?;
         let mailer = settings.logins.smtp.as_ref().map(Mailer::new).transpose().map_err(Error::settings)?;
         Ok(App(Arc::new(Parts {
             settings,

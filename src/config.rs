@@ -318,9 +318,11 @@ impl Settings {
             sandbox_journal: raw.parse("sandbox_journal", "must be a path", |t| Some(PathBuf::from(t)))?,
             demo_file: PathBuf::from("simgate-demo.env"),
             knowledge_dir: raw.parse("knowledge_dir", "must be a folder", |t| Some(PathBuf::from(t)))?,
-            support_contact: raw.parse("support_contact", "must have 1 to 200 printable characters", |t| {
-                (t.chars().count() <= 200 && !t.chars().any(char::is_control)).then(|| t.to_string())
-            })?,
+            support_contact: raw.parse(
+                "support_contact",
+                "must have 1 to 200 printable characters",
+                |t| (t.chars().count() <= 200 && !t.chars().any(char::is_control)).then(|| t.to_string()),
+            )?,
             max_connections: raw.require("max_connections", count, whole(1, 1_000_000))? as usize,
             write_queue: raw.require("write_queue", count, whole(1, 1_000_000))? as usize,
             log: raw.text("log").to_string(),

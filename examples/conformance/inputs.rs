@@ -76,7 +76,8 @@ pub fn call(
         },
         "sampling" => match responses.get("capital_question") {
             Some(answer) => said(format!("The model said: {}", answer["content"])).into(),
-            None => ask(json!({ "capital_question": sampling("What is the capital of France?", 100) }), None).into(),
+            None => ask(json!({ "capital_question": sampling("What is the capital of France?", 100) }), None)
+                .into(),
         },
         "list_roots" => match responses.get("client_roots") {
             Some(answer) => said(format!("Roots: {}", answer["roots"])).into(),
@@ -87,7 +88,8 @@ pub fn call(
             _ => ask(json!({ "confirm": question("Please confirm", "ok", "boolean") }), Some("asked")).into(),
         },
         "multiple_inputs" => {
-            let all = ["user_name", "greeting", "client_roots"].iter().all(|key| responses.contains_key(*key));
+            let all =
+                ["user_name", "greeting", "client_roots"].iter().all(|key| responses.contains_key(*key));
             if all && state.is_some() {
                 said("Everything was answered").into()
             } else {
@@ -102,7 +104,9 @@ pub fn call(
             let step2 = question("Step 2: What is your favorite color?", "color", "string");
             match state.as_deref() {
                 Some("step2") if responses.contains_key("step2") => said("Both steps are done").into(),
-                Some("step1") if responses.contains_key("step1") => ask(json!({ "step2": step2 }), Some("step2")).into(),
+                Some("step1") if responses.contains_key("step1") => {
+                    ask(json!({ "step2": step2 }), Some("step2")).into()
+                }
                 _ => ask(json!({ "step1": step1 }), Some("step1")).into(),
             }
         }
@@ -118,7 +122,8 @@ pub fn call(
             if known.roots.is_some() {
                 requests["client_roots"] = roots();
             }
-            let answered = requests.as_object().is_some_and(|asked| asked.keys().all(|key| responses.contains_key(key)));
+            let answered =
+                requests.as_object().is_some_and(|asked| asked.keys().all(|key| responses.contains_key(key)));
             if answered { said("Everything was answered").into() } else { ask(requests, None).into() }
         }
         _ => return Ok(None),

@@ -9,7 +9,8 @@ use crate::tools::PNG;
 
 pub fn prompts() -> ListPromptsResult {
     let prompt = |name: &str, arguments: &[&str]| {
-        let arguments = arguments.iter().map(|argument| PromptArgument::new(*argument).with_required(true)).collect();
+        let arguments =
+            arguments.iter().map(|argument| PromptArgument::new(*argument).with_required(true)).collect();
         Prompt::new(name, Some(format!("The fixture {name}")), Some(arguments))
     };
     ListPromptsResult::with_all_items(vec![
@@ -58,7 +59,8 @@ pub fn resources() -> ListResourcesResult {
 }
 
 pub fn templates() -> ListResourceTemplatesResult {
-    let template = ResourceTemplate::new("test://template/{id}/data", "template").with_mime_type("application/json");
+    let template =
+        ResourceTemplate::new("test://template/{id}/data", "template").with_mime_type("application/json");
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
@@ -69,9 +71,12 @@ pub fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
             json!({ "uri": uri, "mimeType": "text/plain", "text": "This is the content of the static text resource." })
         }
         ("test://static-binary", _) => json!({ "uri": uri, "mimeType": "image/png", "blob": PNG }),
-        ("test://watched-resource", _) => json!({ "uri": uri, "mimeType": "text/plain", "text": "Nothing changed." }),
+        ("test://watched-resource", _) => {
+            json!({ "uri": uri, "mimeType": "text/plain", "text": "Nothing changed." })
+        }
         (_, Some(id)) => {
-            let text = json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") }).to_string();
+            let text =
+                json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") }).to_string();
             json!({ "uri": uri, "mimeType": "application/json", "text": text })
         }
         _ => return Err(ErrorData::resource_not_found("Resource not found", Some(json!({ "uri": uri })))),

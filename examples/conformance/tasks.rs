@@ -15,9 +15,11 @@ use crate::tools::said;
 const ALWAYS: [&str; 2] = ["failing_job", "test_tool_with_task"];
 
 fn question(message: &str, field: &str) -> InputRequest {
-    from_json(json!({ "method": "elicitation/create", "params": { "mode": "form", "message": message, "requestedSchema": {
+    from_json(
+        json!({ "method": "elicitation/create", "params": { "mode": "form", "message": message, "requestedSchema": {
         "type": "object", "properties": { field: { "type": "string" } }, "required": [field],
-    } } }))
+    } } }),
+    )
 }
 
 pub fn call(
@@ -36,15 +38,16 @@ pub fn call(
         "slow_compute" if !follows => return Ok(Some(said("Computed at once").into())),
         "slow_compute" => Box::new(move |task| Box::pin(compute(task, seconds))),
         "failing_job" => Box::new(|_| Box::pin(fail())),
-        "protocol_error_job" => {
-            Box::new(|_| Box::pin(async { Err(TaskExit::Error(ErrorData::internal_error("It went wrong", None))) }))
-        }
+        "protocol_error_job" => Box::new(|_| {
+            Box::pin(async { Err(TaskExit::Error(ErrorData::internal_error("It went wrong", None))) })
+        }),
         "confirm_delete" => Box::new(|task| Box::pin(confirm(task))),
         "multi_input" => Box::new(|task| Box::pin(two_questions(task))),
         "test_tool_with_task" => {
             let answered = request.input_responses.as_ref().and_then(|given| given.get("user_name"));
             let Some(answer) = answered else {
-                let asked = InputRequests::from([("user_name".to_string(), question("What is your name?", "name"))]);
+                let asked =
+                    InputRequests::from([("user_name".to_string(), question("What is your name?", "name"))]);
                 return Ok(Some(InputRequiredResult::from_input_requests(asked).into()));
             };
             let words = format!("Hello, {}!", answer["content"]["name"].as_str().unwrap_or_default());

@@ -42,7 +42,9 @@ const PLAIN: [&str; 22] = [
 ];
 
 pub fn list() -> Vec<Tool> {
-    let tool = |name: &'static str, schema: Value| Tool::new(name, format!("The fixture {name}"), from_json::<JsonObject>(schema));
+    let tool = |name: &'static str, schema: Value| {
+        Tool::new(name, format!("The fixture {name}"), from_json::<JsonObject>(schema))
+    };
     let text = |field: &str| json!({ "type": "object", "properties": { field: { "type": "string" } }, "required": [field] });
     let seconds = json!({ "type": "object", "properties": { "seconds": { "type": "number" } } });
     let region = json!({ "type": "object", "properties": { "region": { "type": "string", "x-mcp-header": "Region" } } });
@@ -219,9 +221,11 @@ async fn elicit(
 fn enums() -> Value {
     let options = json!(["option1", "option2", "option3"]);
     let titled = |word: &str| -> Value {
-        ["First", "Second", "Third"].iter().zip(1..).map(|(title, n)| {
-            json!({ "const": format!("value{n}"), "title": format!("{title} {word}") })
-        }).collect()
+        ["First", "Second", "Third"]
+            .iter()
+            .zip(1..)
+            .map(|(title, n)| json!({ "const": format!("value{n}"), "title": format!("{title} {word}") }))
+            .collect()
     };
     json!({
         "untitledSingle": { "type": "string", "enum": options },

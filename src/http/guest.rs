@@ -130,7 +130,8 @@ fn wish(mut fields: Query, plan: &Plan, client: IpAddr) -> Result<Wish, Refusal>
 
 /// The first few by name, and how many more there are.
 fn countries(plan: &Plan) -> String {
-    let name = |code: &String| country::by_code(code).map_or(code.as_str(), |country| country.name).to_string();
+    let name =
+        |code: &String| country::by_code(code).map_or(code.as_str(), |country| country.name).to_string();
     let named: Vec<String> = plan.countries.iter().take(NAMED).map(name).collect();
     match plan.countries.len() - named.len() {
         0 => named.join(", "),

@@ -19,10 +19,10 @@ use axum::extract::{FromRequestParts, Request, State as FromState};
 use axum::response::Response;
 use metrics::counter;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, Tool as Listing,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool as Listing,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -233,10 +233,12 @@ impl ServerHandler for Gateway {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         match request.method.as_str() {
-            known @ ("initialize" | "tools/call" | "prompts/get" | "resources/read") => {
-                Err(ErrorData::invalid_params(format!("The params of {known} are not as they should be"), None))
+            known @ ("initialize" | "tools/call" | "prompts/get" | "resources/read") => Err(
+                ErrorData::invalid_params(format!("The params of {known} are not as they should be"), None),
+            ),
+            unknown => {
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Unknown method: {unknown}"), None))
             }
-            unknown => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Unknown method: {unknown}"), None)),
         }
     }
 }

@@ -290,7 +290,8 @@ pub fn instructions(progress: &Progress) -> String {
              they still count."
         ),
         (Stage::Failed, _) if progress.is_owed() => {
-            "It was not delivered. What was paid is owed to this invoice: claim it to a wallet on its page.".into()
+            "It was not delivered. What was paid is owed to this invoice: claim it to a wallet on its page."
+                .into()
         }
         (Stage::ConfirmedAwaitingFulfillment | Stage::Processing | Stage::Completed | Stage::Failed, _) => {
             after_payment(*stage)

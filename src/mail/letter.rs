@@ -111,9 +111,22 @@ impl Letter {
 
 /// What is made only when a letter is written out.
 pub enum Note<'a> {
-    Code { code: &'a str, not_me_url: String },
-    NewToken { prefix: &'a str, agent_name: &'a str, made: &'a str, revoke_url: String },
-    Receipt { order_ref: &'a str, plan_name: &'a str, amount: &'a str, install_url: String },
+    Code {
+        code: &'a str,
+        not_me_url: String,
+    },
+    NewToken {
+        prefix: &'a str,
+        agent_name: &'a str,
+        made: &'a str,
+        revoke_url: String,
+    },
+    Receipt {
+        order_ref: &'a str,
+        plan_name: &'a str,
+        amount: &'a str,
+        install_url: String,
+    },
     Checkout {
         news: News,
         order_ref: &'a str,
@@ -122,7 +135,9 @@ pub enum Note<'a> {
         /// Where a guest claims what is owed to him.
         claim_url: Option<String>,
     },
-    Credited { amount: &'a str },
+    Credited {
+        amount: &'a str,
+    },
 }
 
 /// A mail, ready to be sent.
@@ -238,7 +253,8 @@ impl Note<'_> {
             },
             Note::Checkout { news, order_ref, plan_name, amount, claim_url } => {
                 let (owed, sentence) = (claim_url.is_some(), news.sentence());
-                let (subject, money, claim_url) = (news.subject(owed), news.money(owed), claim_url.as_deref());
+                let (subject, money, claim_url) =
+                    (news.subject(owed), news.money(owed), claim_url.as_deref());
                 let text = CheckoutText { sentence, money, claim_url, order_ref, plan_name, amount };
                 let html = CheckoutHtml { subject, sentence, money, claim_url, order_ref, plan_name, amount };
                 Written { subject, text: text.render()?, html: html.render()? }

@@ -35,7 +35,12 @@ pub async fn create(app: &App, account: AccountNo, minimum: Usd) -> Result<Magic
         if tx.is_rerun() && magic_links::find(tx, &hash, now)?.is_some() {
             return Ok(());
         }
-        magic_links::create(tx, &hash, &magic_links::MagicLink { account, minimum, invoice: None, expires_at }, now)
+        magic_links::create(
+            tx,
+            &hash,
+            &magic_links::MagicLink { account, minimum, invoice: None, expires_at },
+            now,
+        )
     };
     app.store.write(account.0, write).await?;
     Ok(MagicLink { url: format!("{}/topup/{token}", app.settings.checkout_url), expires_at })

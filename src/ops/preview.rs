@@ -22,7 +22,12 @@ pub struct Preview {
 }
 
 /// A new eSIM for this user.
-pub async fn purchase(app: &App, holder: &Holder, package_code: &str, discount: Option<&str>) -> Result<Preview> {
+pub async fn purchase(
+    app: &App,
+    holder: &Holder,
+    package_code: &str,
+    discount: Option<&str>,
+) -> Result<Preview> {
     let balance = spendable(app, holder.account).await?;
     let plan = catalog::find(app, package_code).ok_or(Refusal::PlanNotFound)?;
     if plan.plan_type != PlanType::Base {

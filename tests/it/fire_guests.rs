@@ -100,7 +100,8 @@ impl Visitors<'_> {
     async fn code(&self, email: &str) -> String {
         let mails = self.ask(&format!("/sandbox/outbox?email={email}"), None, &[200]).await.json();
         let mails = mails["emails"].as_array().unwrap().clone();
-        let mail = mails.iter().find(|mail| mail["subject"] == "Your sign-in code").expect("a code was mailed");
+        let mail =
+            mails.iter().find(|mail| mail["subject"] == "Your sign-in code").expect("a code was mailed");
         let first = mail["text"].as_str().unwrap().lines().next().unwrap();
         first.rsplit(' ').next().unwrap().to_string()
     }
@@ -132,7 +133,8 @@ fn check(db: Db) {
         assert!(claimed.len() >= GUESTS, "everybody came at least once");
         for invoice in &claimed {
             until("it is in a wallet", async || {
-                let record = visitors.ask(&format!("/api/agentic/order/{invoice}"), None, &[200]).await.json();
+                let record =
+                    visitors.ask(&format!("/api/agentic/order/{invoice}"), None, &[200]).await.json();
                 (record["refund"]["to"] == "WALLET" && record.get("owed").is_none()).then_some(())
             })
             .await;

@@ -14,8 +14,12 @@ pub fn check(schema: &Value, value: &Value) -> Result<(), String> {
             "enum" => wanted.as_array().unwrap().contains(value),
             "minimum" => value.as_f64().is_none_or(|number| number >= wanted.as_f64().unwrap()),
             "maximum" => value.as_f64().is_none_or(|number| number <= wanted.as_f64().unwrap()),
-            "minLength" => value.as_str().is_none_or(|text| text.chars().count() >= wanted.as_u64().unwrap() as usize),
-            "maxLength" => value.as_str().is_none_or(|text| text.chars().count() <= wanted.as_u64().unwrap() as usize),
+            "minLength" => {
+                value.as_str().is_none_or(|text| text.chars().count() >= wanted.as_u64().unwrap() as usize)
+            }
+            "maxLength" => {
+                value.as_str().is_none_or(|text| text.chars().count() <= wanted.as_u64().unwrap() as usize)
+            }
             "required" => {
                 let names = wanted.as_array().unwrap();
                 value.is_object() && names.iter().all(|name| value.get(name.as_str().unwrap()).is_some())

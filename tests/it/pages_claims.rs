@@ -11,7 +11,9 @@ use simgate::ops::{operator, recover};
 use crate::harness::{Gateway, both_databases};
 use crate::people::sign_in;
 use crate::shop::*;
-use crate::visitors::{booked, check_out, claim, claim_code, guest, guest_record, open as look, owed, submit, wallet_of};
+use crate::visitors::{
+    booked, check_out, claim, claim_code, guest, guest_record, open as look, owed, submit, wallet_of,
+};
 
 /// A guest's checkout that was paid for and could not be delivered.
 async fn failed(gateway: &Gateway) -> Value {

@@ -10,7 +10,10 @@ use simgate::store::tx::Tx;
 use crate::harness::{both_databases, reply};
 use crate::people::{link, mails, sign_in, with_token};
 use crate::shop::*;
-use crate::visitors::{booked, check_out, claim, claim_code, form, guest, guest_record, onward, open as look, owed, submit, wallet_of};
+use crate::visitors::{
+    booked, check_out, claim, claim_code, form, guest, guest_record, onward, open as look, owed, submit,
+    wallet_of,
+};
 
 both_databases! {
     async fn a_guest_pays_and_gets_the_esim(gateway) {

@@ -47,7 +47,10 @@ impl Call {
         arguments: Option<JsonObject>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Call> {
-        let parts = context.extensions.get::<Parts>().ok_or_else(|| Error::fault("a tool call without its request"))?;
+        let parts = context
+            .extensions
+            .get::<Parts>()
+            .ok_or_else(|| Error::fault("a tool call without its request"))?;
         let capabilities = context.client_capabilities().unwrap_or_default();
         let declared = [capabilities.extensions, capabilities.experimental].into_iter().flatten();
         let about_x402 = |name: &String| name == "x402" || name.starts_with("x402/");

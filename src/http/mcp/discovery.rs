@@ -43,7 +43,8 @@ fn versions() -> Vec<&'static str> {
 }
 
 fn descriptor_of(settings: &Settings, tools: &[Listing]) -> Value {
-    let brief = |tool: &Listing| json!({ "name": tool.name, "title": tool.title, "description": tool.description });
+    let brief =
+        |tool: &Listing| json!({ "name": tool.name, "title": tool.title, "description": tool.description });
     json!({
         "status": "active",
         "protocol": "Model Context Protocol over HTTP",
@@ -122,7 +123,12 @@ fn reversed_host(url: &str) -> String {
     host.rsplit('.').collect::<Vec<_>>().join(".")
 }
 
-async fn paper(desk: &Desk, request: Request, kind: &'static str, body: impl Fn(&Papers) -> Bytes) -> Response {
+async fn paper(
+    desk: &Desk,
+    request: Request,
+    kind: &'static str,
+    body: impl Fn(&Papers) -> Bytes,
+) -> Response {
     if let Err(refused) = desk.anyone(request).await {
         return refused.into_response();
     }

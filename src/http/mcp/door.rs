@@ -110,7 +110,11 @@ impl<S: ServerHandler + Send + 'static, M: SessionManager> Door<S, M> {
             .with_json_response(true)
             .disable_allowed_hosts()
             .disable_allowed_origins();
-        Door { service: StreamableHttpService::new(move || Ok(make()), sessions, config), guard, reader: None }
+        Door {
+            service: StreamableHttpService::new(move || Ok(make()), sessions, config),
+            guard,
+            reader: None,
+        }
     }
 
     /// Answers that are the same for everybody are kept.
@@ -207,7 +211,8 @@ fn unreadable(body: &Bytes) -> Response {
 /// The library refuses some requests in plain text.
 async fn spoken(response: Response) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
-    let in_json = kind.and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.starts_with("application/json"));
+    let in_json =
+        kind.and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.starts_with("application/json"));
     if in_json || !(response.status().is_client_error() || response.status().is_server_error()) {
         return response;
     }
@@ -238,6 +243,7 @@ pub fn fault(what: &str) -> Response {
 }
 
 fn refusal(status: StatusCode, code: i32, message: &str) -> Response {
-    let body = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
+    let body =
+        serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
     (status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response()
 }

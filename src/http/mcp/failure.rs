@@ -88,10 +88,8 @@ fn internal(request_id: &str) -> WhyView {
 
 fn of_refusal(tool: &str, refusal: &Refusal) -> WhyView {
     let problem = refusal.problem();
-    let field = |wrong: &FieldError| FieldProblem {
-        field: wrong.field.clone(),
-        message: wrong.message.clone(),
-    };
+    let field =
+        |wrong: &FieldError| FieldProblem { field: wrong.field.clone(), message: wrong.message.clone() };
     WhyView {
         code: problem.code,
         http_status: problem.status,
@@ -127,13 +125,19 @@ fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
             "HTTP 401 Unauthorized: the customer must log in first. Call send_agent_otp with the customer's email, ask \
              the customer for the code, call verify_agent_otp, then call {tool} again with the token."
         ),
-        Refusal::OtpInvalid => "This code is wrong, used or expired. Ask the customer to look at the newest mail, or call \
+        Refusal::OtpInvalid => {
+            "This code is wrong, used or expired. Ask the customer to look at the newest mail, or call \
                                 send_agent_otp for another."
-            .into(),
-        Refusal::IdempotencyConflict => "This idempotencyKey belongs to another request: another package, eSIM or \
+                .into()
+        }
+        Refusal::IdempotencyConflict => {
+            "This idempotencyKey belongs to another request: another package, eSIM or \
                                          operation. Nothing was done. Use a new key for something new."
-            .into(),
-        Refusal::EsimNotFound => "This order has no eSIM yet, or its eSIM is not the customer's any more.".into(),
+                .into()
+        }
+        Refusal::EsimNotFound => {
+            "This order has no eSIM yet, or its eSIM is not the customer's any more.".into()
+        }
         Refusal::OrderNotFound => "The customer has no order with this orderId.".into(),
         Refusal::DailyLimit { limit } => format!(
             "This token may spend {limit} USD a day (UTC), and this purchase would exceed it. Nothing was charged."
@@ -141,14 +145,18 @@ fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
         Refusal::WrongPlanType if tool == "purchase_topup" => {
             "This plan does not fit this eSIM; choose one from get_topup_packages.".into()
         }
-        Refusal::WrongPlanType => "This plan is a top-up for an eSIM that exists; buy it with purchase_topup.".into(),
+        Refusal::WrongPlanType => {
+            "This plan is a top-up for an eSIM that exists; buy it with purchase_topup.".into()
+        }
         _ => return None,
     })
 }
 
 fn next(tool: &str, refusal: &Refusal) -> Option<NextView> {
     let (tool, requires) = match refusal {
-        Refusal::Unauthenticated | Refusal::TokenRequired | Refusal::OtpInvalid => ("send_agent_otp", vec!["email"]),
+        Refusal::Unauthenticated | Refusal::TokenRequired | Refusal::OtpInvalid => {
+            ("send_agent_otp", vec!["email"])
+        }
         Refusal::PlanNotFound | Refusal::WrongPlanType if tool == "purchase_topup" => {
             ("get_topup_packages", vec!["orderId"])
         }

@@ -15,7 +15,9 @@ pub fn list() -> ListPromptsResult {
     };
     let buy = Prompt::new(
         "buy_esim",
-        Some("Find and buy a travel eSIM: compare plans, agree on one, log in, pay, and help with installing it."),
+        Some(
+            "Find and buy a travel eSIM: compare plans, agree on one, log in, pay, and help with installing it.",
+        ),
         Some(vec![
             argument("destination", "Where the trip goes, in plain words", true),
             argument("needs", "How much data, for how long, at which price, if known", false),

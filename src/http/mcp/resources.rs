@@ -22,7 +22,8 @@ pub fn list(app: &App) -> ListResourcesResult {
 
 pub fn read(app: &App, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let article = uri.strip_prefix(SCHEME).and_then(|id| app.knowledge.article(id));
-    let article = article.ok_or_else(|| ErrorData::resource_not_found("Resource not found", Some(json!({ "uri": uri }))))?;
+    let article = article
+        .ok_or_else(|| ErrorData::resource_not_found("Resource not found", Some(json!({ "uri": uri }))))?;
     let text = format!("# {}\n\n{}", article.title, article.text);
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(MARKDOWN)]))
 }

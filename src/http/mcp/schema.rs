@@ -16,8 +16,10 @@ const REFERENCE: &str = "#/components/schemas/";
 pub fn of<T: ToSchema>() -> Value {
     let mut known = vec![(T::name().to_string(), T::schema())];
     T::schemas(&mut known);
-    let known: Map<String, Value> =
-        known.into_iter().map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default())).collect();
+    let known: Map<String, Value> = known
+        .into_iter()
+        .map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default()))
+        .collect();
     tidy(serde_json::to_value(T::schema()).unwrap_or_default(), &known)
 }
 
@@ -76,7 +78,8 @@ fn or_null(mut fields: Map<String, Value>) -> Value {
 
 /// What a tool takes: named fields, of which some are required.
 pub fn input(fields: impl IntoIterator<Item = (&'static str, Value)>, required: &[&str]) -> Value {
-    let fields: Map<String, Value> = fields.into_iter().map(|(name, schema)| (name.to_string(), schema)).collect();
+    let fields: Map<String, Value> =
+        fields.into_iter().map(|(name, schema)| (name.to_string(), schema)).collect();
     json!({ "type": "object", "properties": fields, "required": required })
 }
 
@@ -103,7 +106,10 @@ pub fn order_id() -> (&'static str, Value) {
 }
 
 pub fn discount_code() -> (&'static str, Value) {
-    ("discountCode", text("A coupon code of the customer's or from get_available_coupons. Never invent one.", 64))
+    (
+        "discountCode",
+        text("A coupon code of the customer's or from get_available_coupons. Never invent one.", 64),
+    )
 }
 
 pub fn idempotency_key() -> (&'static str, Value) {
@@ -113,7 +119,8 @@ pub fn idempotency_key() -> (&'static str, Value) {
 }
 
 pub fn dry_run() -> (&'static str, Value) {
-    let about = "true: only say what would happen and what it would cost; nothing is bought, charged or cancelled.";
+    let about =
+        "true: only say what would happen and what it would cost; nothing is bought, charged or cancelled.";
     ("dryRun", json!({ "type": "boolean", "default": false, "description": about }))
 }
 
@@ -131,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_type_that_may_be_null_has_one_word() {
-        let schema = json!({ "type": ["string", "null"], "format": "int64", "description": "x", "example": 1 });
+        let schema =
+            json!({ "type": ["string", "null"], "format": "int64", "description": "x", "example": 1 });
         let tidied = json!({ "anyOf": [{ "type": "string" }, { "type": "null" }], "description": "x" });
         assert_eq!(tidy(schema, &Map::new()), tidied);
     }
@@ -139,7 +147,8 @@ mod tests {
     #[test]
     fn references_are_put_in_place() {
         let known = Map::from_iter([("A".to_string(), json!({ "type": "number", "multipleOf": 0.1 }))]);
-        let schema = json!({ "type": "array", "items": { "$ref": "#/components/schemas/A", "description": "b" } });
+        let schema =
+            json!({ "type": "array", "items": { "$ref": "#/components/schemas/A", "description": "b" } });
         let tidied = json!({ "type": "array", "items": { "type": "number", "description": "b" } });
         assert_eq!(tidy(schema, &known), tidied);
     }

@@ -48,7 +48,8 @@ pub struct Hints {
 
 const READS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
 /// Asks somebody outside: a mail server, a carrier.
-const ASKS_OUTSIDE: Hints = Hints { read_only: false, destructive: false, idempotent: true, open_world: true };
+const ASKS_OUTSIDE: Hints =
+    Hints { read_only: false, destructive: false, idempotent: true, open_world: true };
 const BUYS: Hints = Hints { read_only: false, destructive: false, idempotent: false, open_world: true };
 
 /// Every tool, in the order of a customer's journey.

@@ -96,7 +96,10 @@ async fn run(call: Call) -> Result<Output> {
         replayed: outcome.replayed,
         message: match outcome.order.status {
             OrderStatus::Cancelled => "The order is cancelled and the money is back in the wallet.",
-            OrderStatus::Provisioning | OrderStatus::Fulfilled | OrderStatus::Failed | OrderStatus::Cancelling => {
+            OrderStatus::Provisioning
+            | OrderStatus::Fulfilled
+            | OrderStatus::Failed
+            | OrderStatus::Cancelling => {
                 "The supplier has not answered yet. The cancel goes on; look at get_user_orders in a minute."
             }
         },

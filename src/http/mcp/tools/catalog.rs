@@ -37,7 +37,13 @@ pub fn search() -> Tool {
         hints: READS,
         input: schema::input(
             [
-                ("countryCode", text("Destination in plain words: name, country code or keywords, with size, days or price if wanted. Without it: featured plans.", MOST_CHARS)),
+                (
+                    "countryCode",
+                    text(
+                        "Destination in plain words: name, country code or keywords, with size, days or price if wanted. Without it: featured plans.",
+                        MOST_CHARS,
+                    ),
+                ),
                 ("limit", number("How many plans to show.", 1, MOST_SHOWN, SHOWN)),
             ],
             &[],

@@ -85,7 +85,9 @@ async fn send(call: Call) -> Result<Output> {
             message: "A code was mailed less than a minute ago and is still good. Ask the customer for it.",
         },
         // The last code was asked for at another door and opens only that.
-        (Asked::TooSoon { retry_after_secs }, None) => return Err(Refusal::RateLimited { retry_after_secs }.into()),
+        (Asked::TooSoon { retry_after_secs }, None) => {
+            return Err(Refusal::RateLimited { retry_after_secs }.into());
+        }
     };
     Output::of(&view)
 }

@@ -51,7 +51,8 @@ async fn run(call: Call) -> Result<Output> {
     let allowed = OrderStatus::ALL.map(OrderStatus::as_str).join(", ");
     let status = fields.word("status", &allowed, OrderStatus::parse);
     fields.finish()?;
-    let query = ListQuery { page, limit, after: None, iccid: None, reference: None, status, from: None, to: None };
+    let query =
+        ListQuery { page, limit, after: None, iccid: None, reference: None, status, from: None, to: None };
     let found = orders::list(call.app(), holder.account, query).await?;
     let orders: Result<Vec<_>> = found.orders.iter().map(|listed| order_view(call.app(), listed)).collect();
     Output::of(&OrdersView { page, limit, total: found.total, orders: orders? })

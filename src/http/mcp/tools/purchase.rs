@@ -13,10 +13,10 @@ use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, discount_code, dry_run, idempotency_key, package_code, token};
 use crate::http::partner::REFERENCE_CHARS;
 use crate::http::wire::{Money, OrderView, iso, order_view};
+use crate::ops::magic_link;
 use crate::ops::orders::{self, Listed, Purchase, Receipt};
 use crate::ops::preview::{self, Preview};
 use crate::ops::tokens::Holder;
-use crate::ops::magic_link;
 
 pub const CODE_CHARS: usize = 64;
 

@@ -22,7 +22,8 @@ use crate::ops::{accounts, preview};
 use crate::x402::wire::{PaymentRequired, SettlementResponse};
 
 /// What clients are told as long as nothing is wrong.
-const UNSIGNED: &str = "Payment required: sign one of accepts and call again with it in _meta[\"x402/payment\"]";
+const UNSIGNED: &str =
+    "Payment required: sign one of accepts and call again with it in _meta[\"x402/payment\"]";
 
 /// A demand for payment (x402 version 2), with the link that fills the wallet beside it.
 #[derive(Serialize, ToSchema)]
@@ -109,7 +110,12 @@ pub async fn pay(
     }
 }
 
-async fn open(call: &Call, holder: &Holder, package_code: String, discount: Option<String>) -> Result<Checkout> {
+async fn open(
+    call: &Call,
+    holder: &Holder,
+    package_code: String,
+    discount: Option<String>,
+) -> Result<Checkout> {
     let network = checkout::networks(call.app()).first().copied().ok_or(Refusal::ChainUnavailable)?;
     let new = NewCheckout {
         buyer: holder.buyer(),

@@ -123,9 +123,10 @@ async fn run(call: Call) -> Result<Output> {
             OrderStatus::Provisioning => {
                 "It is paid for and being added. Look at topUps of the order in get_user_orders in a minute."
             }
-            OrderStatus::Fulfilled | OrderStatus::Failed | OrderStatus::Cancelling | OrderStatus::Cancelled => {
-                "The data was added to the eSIM; nothing has to be installed."
-            }
+            OrderStatus::Fulfilled
+            | OrderStatus::Failed
+            | OrderStatus::Cancelling
+            | OrderStatus::Cancelled => "The data was added to the eSIM; nothing has to be installed.",
         },
     })
 }
