@@ -1,6 +1,7 @@
 //! What the gateway is measured against, and what fills its databases: run by `bench/run`.
 //!
 //! - `bare ADDRESS FILE [ENCODING]`: axum answering the bytes of a file, and nothing else;
+//! - `tool ADDRESS FILE`: axum that reads a JSON-RPC call and answers it with the result in a file;
 //! - `ceiling DIR SECONDS`: both writes of an order on SQLite, in one thread, in groups of 64, without HTTP;
 //! - `partners URL COUNT FILE`: partners with money, their keys written to a file;
 //! - `fill URL COUNT`: that many orders, through the same operations as the doors use;
@@ -54,6 +55,7 @@ fn main() -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match arguments.as_slice() {
         ["bare", address, file, rest @ ..] => runtime.block_on(bare(address, file, rest.first().copied())),
+        ["tool", address, file] => runtime.block_on(tool(address, file)),
         ["ceiling", dir, seconds] => runtime.block_on(ceiling(Path::new(dir), seconds.parse()?)),
         ["partners", url, count, file] => runtime.block_on(partners(url, count.parse()?, file)),
         ["fill", url, count] => runtime.block_on(fill(url, count.parse()?)),
@@ -74,6 +76,35 @@ async fn bare(address: &str, file: &str, encoding: Option<&str>) -> Outcome {
     let listener = tokio::net::TcpListener::bind(address).await?;
     let listener = axum::serve::ListenerExt::tap_io(listener, |stream| drop(stream.set_nodelay(true)));
     Ok(axum::serve(listener, axum::Router::new().fallback(answer)).await?)
+}
+
+/// A tool call as a hand-written server would read it.
+#[derive(serde::Deserialize)]
+#[allow(dead_code, reason = "read, as a server must, and not looked at")]
+struct ToolCall {
+    jsonrpc: String,
+    id: serde_json::Value,
+    method: String,
+    params: ToolParams,
+}
+
+#[derive(serde::Deserialize)]
+#[allow(dead_code, reason = "read, as a server must, and not looked at")]
+struct ToolParams {
+    name: String,
+    arguments: serde_json::Value,
+}
+
+async fn tool(address: &str, file: &str) -> Outcome {
+    let result = std::fs::read_to_string(file)?;
+    let answer = axum::routing::post(move |axum::Json(call): axum::Json<ToolCall>| async move {
+        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", call.id);
+        ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body)
+    });
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    let listener = axum::serve::ListenerExt::tap_io(listener, |stream| drop(stream.set_nodelay(true)));
+    let ready = axum::routing::get(|| async { "ready" });
+    Ok(axum::serve(listener, axum::Router::new().route("/api/mcp", answer).fallback(ready)).await?)
 }
 
 async fn open(url: &str) -> Outcome<App> {
@@ -181,6 +212,8 @@ async fn checkouts(url: &str, count: usize) -> Outcome {
     for first in (0..count).step_by(IN_A_JOB) {
         let made: Vec<Checkout> = (first..count.min(first + IN_A_JOB))
             .map(|number| Checkout {
+                coupon: None,
+                claimed_by: None,
                 id: InvoiceId::new(created_at, vault::random()),
                 account,
                 token: "tok_fill".into(),

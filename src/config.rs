@@ -2,6 +2,7 @@
 //! `simgate.toml`. A setting that is unknown or wrong stops the start and is named, with where it came from.
 
 mod mail;
+mod mcp;
 mod networks;
 mod x402;
 
@@ -17,6 +18,7 @@ use crate::domain::money::Usd;
 use crate::store::Location;
 
 pub use self::mail::Logins;
+pub use self::mcp::{Mcp, origin};
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
 pub use self::x402::{SettlerSetting, X402};
 
@@ -64,7 +66,7 @@ const GENERAL: &[Spec] = &[
 
 /// Every setting there is.
 pub fn specs() -> impl Iterator<Item = &'static Spec> {
-    GENERAL.iter().chain(mail::SPECS).chain(networks::SPECS).chain(x402::SPECS)
+    GENERAL.iter().chain(mail::SPECS).chain(mcp::SPECS).chain(networks::SPECS).chain(x402::SPECS)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +120,7 @@ pub struct Settings {
     pub logins: Logins,
     pub settlement: Settlement,
     pub x402: X402,
+    pub mcp: Mcp,
 }
 
 #[derive(Debug)]
@@ -330,6 +333,7 @@ impl Settings {
             })?,
             logins: Logins::check(raw, mode)?,
             x402: X402::check(raw, &settlement)?,
+            mcp: Mcp::check(raw)?,
             settlement,
         };
         let public_sandbox = raw.require("public_sandbox", "must be true or false", flag)?;

@@ -1,6 +1,8 @@
 //! Logging in by a mailed code: where a code is good, how often one may ask and guess, and what an agent may be
 //! called. A code is short until somebody guesses at it; then the mailbox gets codes that nobody can guess.
 
+use super::text;
+
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub const DAY_MS: i64 = 24 * HOUR_MS;
@@ -60,19 +62,8 @@ const NAMELESS: &str = "agent";
 
 /// What an agent calls itself, without characters that hide, reorder or command. It is shown in mails and pages.
 pub fn agent_name(given: Option<&str>) -> String {
-    let visible: String = given.unwrap_or_default().chars().filter(|c| !is_hidden(*c)).collect();
-    let name: String = visible.trim().chars().take(AGENT_NAME_CHARS).collect();
+    let name = text::visible(given.unwrap_or_default(), AGENT_NAME_CHARS);
     if name.is_empty() { NAMELESS.into() } else { name }
-}
-
-/// Control, bidi, zero-width, line and paragraph separators, variation selectors, tags, and what is no character.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 #[cfg(test)]

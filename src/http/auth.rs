@@ -154,6 +154,25 @@ impl FromRequestParts<State> for Anyone {
     }
 }
 
+/// Counts a call of a tool: by a good token in the header, else by address. A stale token must not stop what needs none.
+pub async fn count_visitor(parts: &Parts, state: &State) -> Result<(), Refused> {
+    let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
+    if let Some(text) = bearer_token(&parts.headers)
+        && let Ok(holder) = tokens::authenticate(&state.app, text).await
+    {
+        return allow(state.limits.by_token(holder.token.as_str()), &shown);
+    }
+    allow(state.limits.by_address(client_address(parts, &state.app.settings)), &shown)
+}
+
+/// The token in the header, whatever it is worth.
+pub fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    match bearer(headers) {
+        Sent::Token(text) => Some(text),
+        Sent::Nothing | Sent::Other => None,
+    }
+}
+
 /// Whoever guesses is held to the limit of his address, and leaves a trace.
 fn turned_away(state: &State, from: IpAddr, shown: &Shown, error: Error) -> Refused {
     if let Err(limited) = allow(state.limits.by_address(from), shown) {
@@ -186,7 +205,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// The socket's address; behind a trusted proxy, the last forwarded address that is not a trusted proxy itself.
-fn client_address(parts: &Parts, settings: &Settings) -> IpAddr {
+pub fn client_address(parts: &Parts, settings: &Settings) -> IpAddr {
     let peer = parts.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0);
     let trusted = |address: &IpAddr| settings.trusted_proxies.iter().any(|network| network.contains(address));
     if settings.trusted_proxies.is_empty() || !trusted(&peer) {

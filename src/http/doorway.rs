@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use metrics::{Counter, Histogram, counter, histogram};
 
 use super::auth::Shown;
+use super::mcp;
 use super::problem::{self, Pending, Refused};
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
@@ -22,16 +23,23 @@ use crate::vault;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Names the request, for whoever has to tell of a fault in its own words.
+#[derive(Clone)]
+pub struct RequestId(pub String);
+
 pub async fn pass(mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let request_id = kept_or_new(request.headers());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let is_api = request.uri().path().starts_with("/api/");
+    // The tools have rules of their own for what a client accepts.
+    let answers_json = is_api && request.uri().path() != mcp::PATH;
     let as_page = !is_api && mentions(request.headers(), "text/html");
     let shown = Shown::default();
     request.extensions_mut().insert(shown.clone());
-    let response = if is_api && !takes_json(request.headers()) {
+    request.extensions_mut().insert(RequestId(request_id.clone()));
+    let response = if answers_json && !takes_json(request.headers()) {
         Refused::from(Refusal::NotAcceptable).into_response()
     } else {
         unharmed(next.run(request)).await

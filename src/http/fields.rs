@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Display;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -33,7 +33,8 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
         if !is_json(request.headers()) {
             return Err(Refusal::UnsupportedMediaType.into());
         }
-        Ok(JsonBody(read(request).await?))
+        let (parts, body) = request.into_parts();
+        Ok(JsonBody(read(&parts.headers, body).await?))
     }
 }
 
@@ -47,17 +48,17 @@ impl<S: Send + Sync> FromRequest<S> for Form {
         if essence(request.headers()) != "application/x-www-form-urlencoded" {
             return Err(Refusal::UnsupportedMediaType.into());
         }
-        let body = read(request).await?;
+        let (parts, body) = request.into_parts();
+        let body = read(&parts.headers, body).await?;
         Ok(Form(Query::parse(Some(&String::from_utf8_lossy(&body))).filled()))
     }
 }
 
-async fn read(request: Request) -> Result<Bytes, Refusal> {
-    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+pub async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if declared.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > MAX_BODY) {
         return Err(Refusal::PayloadTooLarge);
     }
-    let body = request.into_body();
     match tokio::time::timeout(PATIENCE, Limited::new(body, MAX_BODY).collect()).await {
         Err(_) => Err(Refusal::RequestTimeout),
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
@@ -72,7 +73,7 @@ fn essence(headers: &HeaderMap) -> String {
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub fn is_json(headers: &HeaderMap) -> bool {
     let essence = essence(headers);
     essence == "application/json" || essence.ends_with("+json")
 }
@@ -103,7 +104,11 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub fn parse(body: &'a JsonBody) -> Result<Fields<'a>, Refusal> {
-        let values = serde_json::from_slice(&body.0)
+        Fields::of(&body.0)
+    }
+
+    pub fn of(json: &'a [u8]) -> Result<Fields<'a>, Refusal> {
+        let values = serde_json::from_slice(json)
             .map_err(|error| Refusal::Malformed(format!("The body must be a JSON object: {error}.")))?;
         Ok(Fields { values, errors: Vec::new() })
     }
@@ -130,6 +135,11 @@ impl<'a> Fields<'a> {
                 None
             }
         }
+    }
+
+    /// As `text`, where an empty one is what a model sends for nothing.
+    pub fn filled(&mut self, field: &str, most: usize) -> Option<String> {
+        if self.raw(field) == Some("\"\"") { None } else { self.text(field, most) }
     }
 
     /// A string of at most so many characters, whatever they are: for what is cleaned afterwards.
@@ -232,6 +242,16 @@ impl<'a> Fields<'a> {
                 None
             }
         }
+    }
+
+    /// Whether it says `true`; absent means no.
+    pub fn truth(&mut self, field: &str) -> bool {
+        let Some(raw) = self.raw(field) else { return false };
+        let said = serde_json::from_str::<bool>(raw);
+        if said.is_err() {
+            self.wrong(field, "must be true or false");
+        }
+        said.unwrap_or_default()
     }
 
     /// `true` or `false`, if it is one of them; what else it may be is for the caller to ask.

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::State;
 use super::auth::Anyone;
+use super::mcp;
 use crate::config::{Mode, Settings};
 
 #[derive(Template)]
@@ -16,6 +17,7 @@ struct Text<'a> {
     agent_url: &'a str,
     base_url: &'a str,
     sandbox: bool,
+    tools: Vec<(&'static str, &'static str)>,
 }
 
 pub async fn text(_: Anyone, FromState(state): FromState<State>) -> Response {
@@ -28,6 +30,7 @@ pub fn render(settings: &Settings) -> Bytes {
         agent_url: &settings.agent_url,
         base_url: &settings.base_url,
         sandbox: settings.mode == Mode::Sandbox,
+        tools: mcp::in_brief(),
     };
     text.render().unwrap_or_else(|error| format!("This text cannot be shown: {error}")).into()
 }

@@ -13,6 +13,7 @@ mod help;
 mod limits;
 mod llms;
 mod mailed;
+pub mod mcp;
 mod openapi;
 mod pages;
 mod partner;
@@ -44,6 +45,7 @@ use utoipa_axum::routes;
 
 use self::auth::Anyone;
 use self::limits::Limits;
+use self::mcp::discovery;
 use self::openapi::{AGENTIC, PARTNER};
 use self::plans::{Shelf, Shelves};
 use self::problem::Refused;
@@ -150,9 +152,17 @@ pub fn router(app: App) -> Router {
         agentic_description: agentic_description.to_json().unwrap_or_default().into(),
         app,
     }));
+    let tools = Router::new()
+        .route(mcp::PATH, get(mcp::describe).post(mcp::serve).delete(mcp::serve).options(mcp::serve))
+        .route("/api/mcp/server-card", get(discovery::card))
+        .route("/.well-known/mcp/server-card.json", get(discovery::plain_card))
+        .route("/.well-known/ai-catalog.json", get(discovery::ai_catalog))
+        .route("/.well-known/api-catalog", get(discovery::api_catalog))
+        .with_state(mcp::Desk::new(&state));
     tokio::spawn(keep_shelves(Arc::downgrade(&state.0)));
     tokio::spawn(keep_limits(Arc::downgrade(&state.0)));
     router
+        .merge(tools)
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn(doorway::pass))

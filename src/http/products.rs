@@ -14,6 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::State;
 use super::auth::Anyone;
 use super::fields::Query;
+use super::mcp::kept::Kept;
 use super::partner::Answer as Reply;
 use super::plans::{Answer, Encoding, accepted_encoding};
 use super::wire::{Money, PlanTypeWord, gigabytes};
@@ -24,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::ops::catalog::Snapshot;
 use crate::ops::search::{Found, Index};
 
-const MOST_CHARS: usize = 200;
+pub const MOST_CHARS: usize = 200;
 const SHOWN: usize = 50;
 const MOST_SHOWN: usize = 200;
 /// Compressed answers are kept up to this many bytes, counted as they were before; then the memory starts anew.
@@ -42,6 +43,8 @@ pub struct Products {
     /// The countries of each coverage as members of a plan, written once: many plans share them.
     locations: Vec<Box<str>>,
     packed: Mutex<Packed>,
+    /// Results of the tool that searches.
+    pub kept: Mutex<Kept>,
 }
 
 /// A plan as JSON, written once, without its countries, which belong into it at `cut`. The hash is that of the whole: an
@@ -66,7 +69,7 @@ impl Products {
         let coverages = (0..).map(|number| index.coverage_of(number));
         let written = index.plans().zip(coverages).map(|(plan, at)| Fragment::write(plan, &locations[at]));
         let fragments = written.collect::<Result<_>>()?;
-        Ok(Products { index, fragments, locations, packed: Mutex::default() })
+        Ok(Products { index, fragments, locations, packed: Mutex::default(), kept: Mutex::default() })
     }
 
     /// Compressing takes far longer than searching, so what was compressed is kept while the catalog is the same.
@@ -88,14 +91,26 @@ impl Products {
     }
 
     fn search(&self, text: Option<&str>, limit: usize) -> Answer {
-        let found = match text {
-            Some(text) => self.index.find(&search::read(text), limit),
-            None => self.index.featured(limit),
-        };
-        self.write(&found)
+        let found = self.find(text, limit);
+        let hashes = found.first.iter().map(|number| u128::from(self.fragments[*number as usize].hash));
+        let hash = hashes.fold(found.total as u128, |all, hash| (all ^ hash).wrapping_mul(SPREAD));
+        let json = self.write("{\"success\":true,\"currency\":\"USD\",\"totalCount\":", &found);
+        Answer::with_hash(json, &hash.to_be_bytes())
     }
 
-    fn write(&self, found: &Found) -> Answer {
+    /// The same plans as a tool shows them.
+    pub fn listed(&self, text: Option<&str>, limit: usize) -> String {
+        self.write("{\"totalCount\":", &self.find(text, limit))
+    }
+
+    fn find(&self, text: Option<&str>, limit: usize) -> Found {
+        match text {
+            Some(text) => self.index.find(&search::read(text), limit),
+            None => self.index.featured(limit),
+        }
+    }
+
+    fn write(&self, head: &str, found: &Found) -> String {
         let parts = || {
             found.first.iter().map(|number| {
                 let locations = &self.locations[self.index.coverage_of(*number)];
@@ -105,8 +120,7 @@ impl Products {
         let length: usize =
             parts().map(|(fragment, locations)| fragment.json.len() + locations.len() + 1).sum();
         let mut json = String::with_capacity(length + 100);
-        let mut hash = found.total as u128;
-        json.push_str("{\"success\":true,\"currency\":\"USD\",\"totalCount\":");
+        json.push_str(head);
         json.push_str(&found.total.to_string());
         json.push_str(",\"plans\":[");
         for (place, (fragment, locations)) in parts().enumerate() {
@@ -115,10 +129,9 @@ impl Products {
             }
             let (before, behind) = fragment.json.split_at(fragment.cut);
             [before, locations, behind].iter().for_each(|part| json.push_str(part));
-            hash = (hash ^ u128::from(fragment.hash)).wrapping_mul(SPREAD);
         }
         json.push_str("]}");
-        Answer::with_hash(json, &hash.to_be_bytes())
+        json
     }
 }
 

@@ -1,4 +1,4 @@
-//! A partner's view of its own account: the balance and the statement.
+//! An owner's view of the own account: the balance and the statement.
 
 use crate::app::App;
 use crate::domain::ids::AccountNo;
@@ -52,4 +52,22 @@ pub async fn statement(
     lines.truncate(limit as usize);
     let next = if more { lines.last().map(|line| line.line) } else { None };
     Ok(Statement { lines, next })
+}
+
+/// One page of the statement, newest first, and how many lines there are. Lines have no gap, so a page is found by
+/// counting back from the last one.
+pub async fn statement_page(
+    app: &App,
+    account: AccountNo,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<StatementLine>, i64)> {
+    app.store
+        .read(move |tx| {
+            let total = wallet::lines(tx, account)?;
+            let before_line = total.saturating_sub((page - 1).saturating_mul(limit)).saturating_add(1);
+            let query = StatementQuery { before_line, from: i64::MIN, to: i64::MAX, limit };
+            Ok((wallet::statement(tx, account, &query)?, total))
+        })
+        .await
 }

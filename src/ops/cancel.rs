@@ -18,7 +18,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
 use crate::store::tx::Tx;
-use crate::store::{orders as rows, wallet};
+use crate::store::{claims, orders as rows, wallet};
 use crate::supplier::{Answer, Cancel, Cancelled};
 
 pub struct Outcome {
@@ -26,16 +26,31 @@ pub struct Outcome {
     /// Zero while the supplier has not answered.
     pub refunded: Usd,
     pub balance: Usd,
+    /// This cancel was asked for before, with the same key.
+    pub replayed: bool,
 }
 
 pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<Outcome> {
+    cancel_once(app, account, id, None).await
+}
+
+/// With a key, the same cancel again is answered by what became of the first.
+pub async fn cancel_once(
+    app: &App,
+    account: AccountNo,
+    id: &OrderId,
+    key: Option<String>,
+) -> Result<Outcome> {
     let order = orders::find(app, account, id).await?;
     if order.id.is_topup() {
         return Err(Refusal::OrderNotFound.into());
     }
     let (now, id) = (app.now(), order.id.clone());
-    let ask_until = orders::ask_until(app, now);
-    let order = app.store.write(account.0, move |tx| begin(tx, account, &id, now, ask_until)).await?;
+    let asked = Asked { account, id, key, now, ask_until: orders::ask_until(app, now) };
+    let order = match app.store.write(account.0, move |tx| begin(tx, &asked)).await? {
+        Begun::New(order) => order,
+        Begun::Replay(order) => return replay(app, order).await,
+    };
     let worker = app.tasks.spawn(pursue(app.clone(), order.clone()));
     let patience = Duration::from_millis(app.settings.answer_within_ms.unsigned_abs());
     match timeout(patience, worker).await {
@@ -50,20 +65,69 @@ pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<Outco
 async fn still_open(app: &App, order: Order) -> Result<Outcome> {
     let account = order.account;
     let balance = app.store.read(move |tx| wallet::read(tx, account)).await?.balance;
-    Ok(Outcome { order, refunded: Usd::ZERO, balance })
+    Ok(Outcome { order, refunded: Usd::ZERO, balance, replayed: false })
+}
+
+/// Waits as the first caller does, by reading the row: that one may be elsewhere, or gone.
+async fn replay(app: &App, order: Order) -> Result<Outcome> {
+    let until = app.now().plus_millis(app.settings.answer_within_ms);
+    let (mut order, mut pause) = (order, 4);
+    while order.status == OrderStatus::Cancelling && app.now() < until {
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        pause = (pause * 2).min(250);
+        order = orders::find(app, order.account, &order.id).await?;
+    }
+    if order.status == OrderStatus::Fulfilled {
+        return Err(Refusal::NotCancellable(CancelReason::SupplierCannotCancel).into());
+    }
+    let refunded = if order.status == OrderStatus::Cancelled { order.price } else { Usd::ZERO };
+    Ok(Outcome { refunded, replayed: true, ..still_open(app, order).await? })
+}
+
+struct Asked {
+    account: AccountNo,
+    id: OrderId,
+    key: Option<String>,
+    now: Time,
+    ask_until: Time,
+}
+
+enum Begun {
+    New(Order),
+    Replay(Order),
+}
+
+/// Cancels have references of their own. No caller can send a line break, so none can be mistaken for a purchase's.
+fn reference(key: &str) -> String {
+    format!("cancel\n{key}")
+}
+
+/// Whether this key has asked for this cancel before.
+fn is_known(tx: &mut Tx, asked: &Asked) -> Result<bool> {
+    let Some(key) = &asked.key else { return Ok(false) };
+    match claims::holder(tx, asked.account, &reference(key))? {
+        Some(holder) if holder == asked.id => Ok(true),
+        Some(_) => Err(Refusal::IdempotencyConflict.into()),
+        None if claims::holder(tx, asked.account, key)?.is_some() => Err(Refusal::IdempotencyConflict.into()),
+        None => Ok(false),
+    }
 }
 
 /// Write 1: `FULFILLED → CANCELLING`, under the wallet's lock so that no top-up slips in.
-fn begin(tx: &mut Tx, account: AccountNo, id: &OrderId, now: Time, ask_until: Time) -> Result<Order> {
+fn begin(tx: &mut Tx, asked: &Asked) -> Result<Begun> {
+    let Asked { account, id, now, ask_until, .. } = asked;
+    let (account, now, ask_until) = (*account, *now, *ask_until);
     wallet::lock(tx, account)?;
     let mut order = rows::by_id(tx, id)?.ok_or(Refusal::OrderNotFound)?;
     let refuse = |reason| Err(Error::from(Refusal::NotCancellable(reason)));
+    let known = is_known(tx, asked)?;
     match order.status.after(OrderEvent::CancelAsked) {
         Some(next) => order.status = next,
         None => {
             return match order.status {
                 // A re-run of this very write finds its own work done.
-                OrderStatus::Cancelling if tx.is_rerun() && order.updated_at == now => Ok(order),
+                OrderStatus::Cancelling if tx.is_rerun() && order.updated_at == now => Ok(Begun::New(order)),
+                OrderStatus::Cancelling | OrderStatus::Cancelled if known => Ok(Begun::Replay(order)),
                 OrderStatus::Provisioning => refuse(CancelReason::Provisioning),
                 OrderStatus::Fulfilled
                 | OrderStatus::Failed
@@ -78,9 +142,12 @@ fn begin(tx: &mut Tx, account: AccountNo, id: &OrderId, now: Time, ask_until: Ti
     if !rows::start_cancel(tx, id, now, ask_until)? {
         return Err(Error::fault("an order changed under its lock"));
     }
+    if let Some(key) = asked.key.as_ref().filter(|_| !known) {
+        claims::insert(tx, account, &reference(key), id.as_str())?;
+    }
     order.updated_at = now;
     order.ask_until = ask_until;
-    Ok(order)
+    Ok(Begun::New(order))
 }
 
 async fn pursue(app: App, order: Order) -> Result<Option<Outcome>> {
@@ -132,7 +199,7 @@ async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd
         .await?;
     counter!("simgate_orders_total", "outcome" => "cancelled").increment(1);
     let order = Order { status: OrderStatus::Cancelled, updated_at: now, ..order.clone() };
-    Ok(Outcome { refunded: order.price, balance, order })
+    Ok(Outcome { refunded: order.price, balance, order, replayed: false })
 }
 
 async fn denied(app: &App, order: &Order, reason: CancelReason) -> Result<Option<Outcome>> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
+use crate::domain::text;
 use crate::error::{Error, Result};
 use crate::store::catalog;
 use crate::store::tx::Tx;
@@ -13,6 +14,8 @@ use crate::supplier::Answer;
 
 /// No single write holds the writer for long: a sync is many small jobs and a last one that publishes.
 const PLANS_PER_JOB: usize = 160;
+/// Longer names of plans and carriers are cut.
+const NAME_CHARS: usize = 200;
 /// Catalog jobs have no wallet; they share one lane.
 const LANE: i64 = 0;
 
@@ -30,9 +33,13 @@ pub async fn load(app: &App) -> Result<()> {
 
 /// A plan for a new eSIM, as it is shown; `retail` is what users and guests pay.
 pub fn base_plan(app: &App, code: &str) -> Option<Plan> {
+    find(app, code).filter(|plan| plan.plan_type == PlanType::Base)
+}
+
+/// A plan on sale, by its code. Its price is for showing, as everything in the snapshot is.
+pub fn find(app: &App, code: &str) -> Option<Plan> {
     let snapshot = app.catalog.borrow().clone();
-    let plans = snapshot.lists.get(DEFAULT_PRICE_LIST)?;
-    plans.iter().find(|plan| plan.plan_type == PlanType::Base && plan.code == code).cloned()
+    snapshot.lists.get(DEFAULT_PRICE_LIST)?.iter().find(|plan| plan.code == code).cloned()
 }
 
 /// The top-ups that fit a coverage, cheapest first; `wholesale` is what this list's buyer pays.
@@ -65,6 +72,7 @@ pub async fn sync(app: &App) -> Result<Synced> {
         Answer::Done(plans) => plans,
         Answer::Refused(why) | Answer::NotSent(why) | Answer::Doubt(why) => return Err(Error::fault(why)),
     };
+    let plans: Vec<Plan> = plans.into_iter().map(readable).collect();
     let current: std::collections::HashSet<String> = plans.iter().map(|plan| plan.code.clone()).collect();
     let count = plans.len();
     for batch in plans.chunks(PLANS_PER_JOB) {
@@ -84,6 +92,12 @@ pub async fn sync(app: &App) -> Result<Synced> {
     }
     app.store.finish(LANE, catalog::publish).await?;
     Ok(Synced { plans: count, withdrawn })
+}
+
+/// A supplier's words are shown to people and language models.
+fn readable(plan: Plan) -> Plan {
+    let (name, operator) = (text::visible(&plan.name, NAME_CHARS), text::visible(&plan.operator, NAME_CHARS));
+    Plan { name, operator, ..plan }
 }
 
 pub async fn is_empty(app: &App) -> Result<bool> {

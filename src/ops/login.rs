@@ -69,6 +69,13 @@ pub async fn ask(app: &App, ask: Ask) -> Result<Asked> {
     asked
 }
 
+/// Until when a code that was asked for at this door is good, if one is.
+pub async fn waits_until(app: &App, email: &Email, door: Door) -> Result<Option<Time>> {
+    let (email, now) = (email.clone(), app.now());
+    let open = app.store.read(move |tx| logins::open(tx, &email, door, now)).await?;
+    Ok(open.map(|login| login.expires_at))
+}
+
 struct AskDraft {
     attempt: AttemptId,
     login: LoginId,

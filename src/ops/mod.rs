@@ -21,6 +21,7 @@ pub mod magic_link;
 pub mod mail;
 pub mod operator;
 pub mod orders;
+pub mod preview;
 pub mod recover;
 pub mod refresh;
 pub mod reports;

@@ -392,6 +392,14 @@ pub async fn find_by_iccid(app: &App, account: AccountNo, iccid: &str) -> Result
     Ok(found.filter(|order| order.account == account).ok_or(Refusal::EsimNotFound)?)
 }
 
+/// The ICCID of an order's eSIM, as long as no newer profile was sold under it.
+pub async fn iccid_of(app: &App, account: AccountNo, id: &OrderId) -> Result<String> {
+    let order = find(app, account, id).await?;
+    let esim = order.esim.as_ref().filter(|_| !order.id.is_topup()).ok_or(Refusal::EsimNotFound)?;
+    let newest = find_by_iccid(app, account, &esim.iccid).await?;
+    if newest.id == order.id { Ok(esim.iccid.clone()) } else { Err(Refusal::EsimNotFound.into()) }
+}
+
 /// An order and the top-ups of its eSIM.
 pub struct Listed {
     pub order: Order,

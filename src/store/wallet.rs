@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 queries! {
     CREATE = "INSERT INTO wallets (account, balance, lines, placed, numbers, failed, suspended) VALUES (?1, 0, 0, 0, 0, 0, 0)";
     READ = "SELECT balance, placed, failed, suspended FROM wallets WHERE account = ?1";
+    LINES = "SELECT lines FROM wallets WHERE account = ?1";
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = "SELECT balance FROM wallets WHERE account = ?1 FOR UPDATE";
     LOCK_ALL (Postgres) = "SELECT account FROM wallets WHERE account = ANY (CAST(?1 AS BIGINT[])) ORDER BY account FOR UPDATE";
@@ -139,6 +140,11 @@ pub fn set_suspended(tx: &mut Tx, account: AccountNo, suspended: bool) -> Result
 /// Charged to this account and not yet delivered or given back.
 pub fn held(tx: &mut Tx, account: AccountNo) -> Result<Usd> {
     tx.one(HELD, params![account], |row| row.usd(0))
+}
+
+/// How many lines a wallet's statement has. They are numbered from 1 without a gap.
+pub fn lines(tx: &mut Tx, account: AccountNo) -> Result<i64> {
+    tx.one(LINES, params![account], |row| row.int(0))
 }
 
 pub struct StatementQuery {

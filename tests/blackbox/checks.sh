@@ -143,6 +143,8 @@ blackbox() {
     chain_stop
   fi
 
+  tool_gateway
+
   stage "Fuzzing"
   fuzz_on SQLite 120
   check "empty database" "$pg_programs/psql" -q "$pg_url/postgres" -c 'create database fuzz' &&

@@ -225,7 +225,7 @@ fn libraries_stay_behind_their_doors() {
                 if driver && !DRIVERS.contains(&source.name.as_str()) {
                     wrong.push(format!("{at} uses a database driver"));
                 }
-                if ["axum", "hyper", "hyper_util", "tower_service", "utoipa"].into_iter().any(uses)
+                if ["axum", "hyper", "hyper_util", "rmcp", "tower_service", "utoipa"].into_iter().any(uses)
                     && !source.name.starts_with("http/")
                 {
                     wrong.push(format!("{at} uses an HTTP library"));

@@ -14,5 +14,6 @@ mod signed_doubts;
 mod signed_payments;
 mod signed_processes;
 mod signed_remote;
+mod signed_tools;
 mod till;
 mod transfers;

@@ -1,0 +1,249 @@
+//! The way in and out of `/api/mcp`, around the protocol library: which origins and names are let in, what a client may
+//! leave out, and that whatever goes wrong is said in JSON-RPC. Tools are not known here, so that the conformance
+//! suite goes through the same door with tools of its own.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, Full};
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::{
+    SessionManager, StreamableHttpServerConfig, StreamableHttpService,
+};
+use serde::de::IgnoredAny;
+
+use super::kept::Asked;
+use crate::config::{Settings, origin};
+use crate::domain::refusal::Refusal;
+use crate::http::fields;
+
+const INVALID_REQUEST: i32 = -32600;
+const INTERNAL: i32 = -32603;
+const PARSE_ERROR: i32 = -32700;
+/// For refusals that are not about the message itself.
+const REFUSED: i32 = -32000;
+
+const EVENT_STREAM: &str = "text/event-stream";
+/// What the library wants to see on every request. Its answers are JSON, which every client can read.
+const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
+const SENT_HEADERS: HeaderValue = HeaderValue::from_static(
+    "authorization, content-type, accept, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id",
+);
+const SEEN_HEADERS: HeaderValue =
+    HeaderValue::from_static("mcp-protocol-version, mcp-session-id, ratelimit, retry-after, x-request-id");
+const A_DAY: HeaderValue = HeaderValue::from_static("86400");
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Who is let in. A page of another site must not call a gateway that only its visitor can reach.
+pub struct Guard {
+    origins: BTreeSet<String>,
+    /// `None`: by any name.
+    hosts: Option<BTreeSet<String>>,
+}
+
+impl Guard {
+    pub fn new(settings: &Settings) -> Guard {
+        let own = [&settings.base_url, &settings.agent_url, &settings.checkout_url];
+        let origins: BTreeSet<String> =
+            own.iter().filter_map(|url| origin(url)).chain(settings.mcp.origins.iter().cloned()).collect();
+        let bound = settings.listen.ip().is_loopback() || !settings.mcp.hosts.is_empty();
+        let hosts = bound.then(|| {
+            let named = own.iter().filter_map(|url| origin(url)).filter_map(|url| {
+                let (_, authority) = url.split_once("://")?;
+                Some(without_port(authority).to_string())
+            });
+            let listed = settings.mcp.hosts.iter().cloned();
+            named.chain(listed).chain(LOOPBACK.map(str::to_string)).collect()
+        });
+        Guard { origins, hosts }
+    }
+
+    fn admits(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+        let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        let known_origin = match text(header::ORIGIN) {
+            Some(sent) => origin(sent).is_some_and(|sent| self.origins.contains(&sent)),
+            None => true,
+        };
+        let host = text(header::HOST).or(uri.authority().map(|authority| authority.as_str()));
+        let known_host = match (&self.hosts, host) {
+            (Some(hosts), Some(host)) => hosts.contains(&without_port(host).to_ascii_lowercase()),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        known_origin && known_host
+    }
+}
+
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
+/// Reads a call whose answer may be known, off its headers and body.
+type Reader = Box<dyn Fn(&HeaderMap, &[u8]) -> Option<Asked> + Send + Sync>;
+
+/// A protocol server behind its guard.
+pub struct Door<S, M> {
+    service: StreamableHttpService<S, M>,
+    guard: Guard,
+    reader: Option<Reader>,
+}
+
+impl<S: ServerHandler + Send + 'static, M: SessionManager> Door<S, M> {
+    /// `make` is called for every request; without sessions each of them stands for itself.
+    pub fn new(
+        guard: Guard,
+        keeps_sessions: bool,
+        sessions: Arc<M>,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Door<S, M> {
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(keeps_sessions)
+            .with_json_response(true)
+            .disable_allowed_hosts()
+            .disable_allowed_origins();
+        Door {
+            service: StreamableHttpService::new(move || Ok(make()), sessions, config),
+            guard,
+            reader: None,
+        }
+    }
+
+    /// Answers that are the same for everybody are kept.
+    pub fn keeping(
+        mut self,
+        reader: impl Fn(&HeaderMap, &[u8]) -> Option<Asked> + Send + Sync + 'static,
+    ) -> Door<S, M> {
+        self.reader = Some(Box::new(reader));
+        self
+    }
+
+    pub async fn pass(&self, request: Request) -> Response {
+        if !self.guard.admits(request.headers(), request.uri()) {
+            return refusal(StatusCode::FORBIDDEN, REFUSED, "This origin or host name is not let in.");
+        }
+        let page = request.headers().get(header::ORIGIN).cloned();
+        let mut response = match *request.method() {
+            Method::OPTIONS => preflight(),
+            Method::POST => self.post(request).await,
+            _ => spoken(self.service.handle(request).await.map(Body::new)).await,
+        };
+        if let Some(page) = page {
+            let headers = response.headers_mut();
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, page);
+            headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, SEEN_HEADERS);
+            headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        }
+        response
+    }
+
+    async fn post(&self, request: Request) -> Response {
+        let (mut parts, body) = request.into_parts();
+        if !fields::is_json(&parts.headers) {
+            return refused(&Refusal::UnsupportedMediaType);
+        }
+        let body = match fields::read(&parts.headers, body).await {
+            Ok(body) => body,
+            Err(why) => return refused(&why),
+        };
+        let asked = self.reader.as_ref().and_then(|read| read(&parts.headers, &body));
+        if let Some(known) = asked.as_ref().and_then(Asked::answer) {
+            return ([(header::CONTENT_TYPE, JSON)], known).into_response();
+        }
+        parts.headers.insert(header::ACCEPT, BOTH_KINDS);
+        parts.headers.insert(header::CONTENT_TYPE, JSON);
+        let request = axum::http::Request::from_parts(parts, Full::new(body.clone()));
+        let response = self.service.handle(request).await;
+        if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            return unreadable(&body);
+        }
+        let response = spoken(response.map(Body::new)).await;
+        match asked {
+            Some(asked) if response.status() == StatusCode::OK => keep(asked, response).await,
+            _ => response,
+        }
+    }
+}
+
+async fn keep(asked: Asked, response: Response) -> Response {
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.map(|collected| collected.to_bytes()).unwrap_or_default();
+    asked.keep(&body);
+    Response::from_parts(parts, Body::from(body))
+}
+
+/// Whether a GET asks for the stream of older protocol revisions, rather than for what is here.
+pub fn wants_stream(headers: &HeaderMap) -> bool {
+    let accepts = headers.get_all(header::ACCEPT).iter();
+    accepts.filter_map(|value| value.to_str().ok()).any(|text| text.contains(EVENT_STREAM))
+}
+
+fn preflight() -> Response {
+    let headers = [
+        (header::ALLOW, METHODS),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, SENT_HEADERS),
+        (header::ACCESS_CONTROL_MAX_AGE, A_DAY),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+/// A body that is no message: no JSON at all, or JSON of another kind. Batches were in one revision and left again.
+fn unreadable(body: &Bytes) -> Response {
+    match serde_json::from_slice::<IgnoredAny>(body) {
+        Err(error) => refusal(StatusCode::BAD_REQUEST, PARSE_ERROR, &format!("Parse error: {error}")),
+        Ok(_) => refusal(
+            StatusCode::BAD_REQUEST,
+            INVALID_REQUEST,
+            "Invalid request: the body must be one JSON-RPC 2.0 message; batches are not taken.",
+        ),
+    }
+}
+
+/// The library refuses some requests in plain text.
+async fn spoken(response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let in_json =
+        kind.and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.starts_with("application/json"));
+    if in_json || !(response.status().is_client_error() || response.status().is_server_error()) {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let text = body.collect().await.map(|collected| collected.to_bytes()).unwrap_or_default();
+    let mut told = refusal(parts.status, INVALID_REQUEST, &String::from_utf8_lossy(&text));
+    if let Some(allowed) = parts.headers.get(header::ALLOW) {
+        told.headers_mut().insert(header::ALLOW, allowed.clone());
+    }
+    told
+}
+
+/// A refusal of ours, as this surface says it.
+pub fn refused(why: &Refusal) -> Response {
+    let problem = why.problem();
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let mut response = refusal(status, REFUSED, &problem.detail);
+    if let Refusal::RateLimited { retry_after_secs } = why {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
+    }
+    response
+}
+
+/// Our own failure, before a tool was reached.
+pub fn fault(what: &str) -> Response {
+    tracing::error!(what, "a tool call failed");
+    refusal(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL, "Internal error")
+}
+
+fn refusal(status: StatusCode, code: i32, message: &str) -> Response {
+    let body =
+        serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
+    (status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response()
+}

@@ -1,0 +1,170 @@
+//! What a tool says when it cannot do what was asked: the code and sentence of the one table of refusals, in words for
+//! a language model, and which tool helps. It is a result like any other, because a model reads results.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::refusal::{FieldError, Refusal};
+use crate::error::Error;
+use crate::http::problem::FieldProblem;
+use crate::http::wire::{CancelReasonWord, Money};
+
+/// Something went wrong; nothing else is in the result.
+#[derive(Serialize, ToSchema)]
+pub struct FailureView {
+    pub error: WhyView,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WhyView {
+    /// What happened, in a word: UNAUTHENTICATED, INVALID_REQUEST, PLAN_NOT_FOUND, NOT_CANCELLABLE, RATE_LIMITED, …
+    pub code: &'static str,
+    /// The HTTP status that says the same.
+    #[schema(minimum = 400, maximum = 599)]
+    pub http_status: u16,
+    /// What happened and what to do, in sentences.
+    pub message: String,
+    /// Whether the same call may succeed later: at once after `next`, or after a pause.
+    pub retryable: bool,
+    /// The tool that helps, and which of its inputs are needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next: Option<NextView>,
+    /// How long to wait before the call is made again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 1)]
+    pub retry_after_seconds: Option<u64>,
+    /// Every argument that is wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub errors: Vec<FieldProblem>,
+    /// With NOT_CANCELLABLE: why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<CancelReasonWord>,
+    /// With PRICE_CHANGED: what the plan costs now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub price_usd: Option<Money>,
+    /// With INTERNAL: quote this when you ask for help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub request_id: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct NextView {
+    pub tool: &'static str,
+    pub requires: Vec<&'static str>,
+}
+
+/// A failure of this tool. A fault is logged here, once; the caller learns only the request id.
+pub fn of(tool: &str, error: &Error, request_id: &str) -> FailureView {
+    let why = match error {
+        Error::Refused(refusal) => of_refusal(tool, refusal),
+        Error::Fault(fault) => {
+            tracing::error!(request_id, tool, what = %fault.what, "a tool failed");
+            internal(request_id)
+        }
+    };
+    FailureView { error: why }
+}
+
+fn internal(request_id: &str) -> WhyView {
+    WhyView {
+        code: "INTERNAL",
+        http_status: 500,
+        message: "Something went wrong on our side. Try again; with an idempotencyKey that is safe.".into(),
+        retryable: true,
+        next: None,
+        retry_after_seconds: None,
+        errors: Vec::new(),
+        reason: None,
+        price_usd: None,
+        request_id: Some(request_id.into()),
+    }
+}
+
+fn of_refusal(tool: &str, refusal: &Refusal) -> WhyView {
+    let problem = refusal.problem();
+    let field =
+        |wrong: &FieldError| FieldProblem { field: wrong.field.clone(), message: wrong.message.clone() };
+    WhyView {
+        code: problem.code,
+        http_status: problem.status,
+        message: sentence(tool, refusal).unwrap_or(problem.detail),
+        retryable: matches!(problem.status, 401 | 408 | 429 | 500 | 503),
+        next: next(tool, refusal),
+        retry_after_seconds: match refusal {
+            Refusal::RateLimited { retry_after_secs }
+            | Refusal::TooManyInvoices { retry_after_secs }
+            | Refusal::TooManyCheckouts { retry_after_secs } => Some(*retry_after_secs),
+            _ => None,
+        },
+        errors: match refusal {
+            Refusal::Invalid(fields) => fields.iter().map(field).collect(),
+            _ => Vec::new(),
+        },
+        reason: match refusal {
+            Refusal::NotCancellable(reason) => Some(CancelReasonWord(*reason)),
+            _ => None,
+        },
+        price_usd: match refusal {
+            Refusal::PriceChanged { price } => Some(Money(*price)),
+            _ => None,
+        },
+        request_id: None,
+    }
+}
+
+/// Where the table's sentence speaks of headers and paths, a tool says it in its own words.
+fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
+    Some(match refusal {
+        Refusal::Unauthenticated | Refusal::TokenRequired => format!(
+            "HTTP 401 Unauthorized: the customer must log in first. Call send_agent_otp with the customer's email, ask \
+             the customer for the code, call verify_agent_otp, then call {tool} again with the token."
+        ),
+        Refusal::OtpInvalid => {
+            "This code is wrong, used or expired. Ask the customer to look at the newest mail, or call \
+                                send_agent_otp for another."
+                .into()
+        }
+        Refusal::IdempotencyConflict => {
+            "This idempotencyKey belongs to another request: another package, eSIM or \
+                                         operation. Nothing was done. Use a new key for something new."
+                .into()
+        }
+        Refusal::EsimNotFound => {
+            "This order has no eSIM yet, or its eSIM is not the customer's any more.".into()
+        }
+        Refusal::OrderNotFound => "The customer has no order with this orderId.".into(),
+        Refusal::DailyLimit { limit } => format!(
+            "This token may spend {limit} USD a day (UTC), and this purchase would exceed it. Nothing was charged."
+        ),
+        Refusal::WrongPlanType if tool == "purchase_topup" => {
+            "This plan does not fit this eSIM; choose one from get_topup_packages.".into()
+        }
+        Refusal::WrongPlanType => {
+            "This plan is a top-up for an eSIM that exists; buy it with purchase_topup.".into()
+        }
+        _ => return None,
+    })
+}
+
+fn next(tool: &str, refusal: &Refusal) -> Option<NextView> {
+    let (tool, requires) = match refusal {
+        Refusal::Unauthenticated | Refusal::TokenRequired | Refusal::OtpInvalid => {
+            ("send_agent_otp", vec!["email"])
+        }
+        Refusal::PlanNotFound | Refusal::WrongPlanType if tool == "purchase_topup" => {
+            ("get_topup_packages", vec!["orderId"])
+        }
+        Refusal::WrongPlanType => ("purchase_topup", vec!["orderId", "packageCode"]),
+        Refusal::PlanNotFound => ("get_esim_catalog", vec![]),
+        Refusal::OrderNotFound | Refusal::EsimNotFound => ("get_user_orders", vec![]),
+        Refusal::CouponInvalid => ("get_available_coupons", vec![]),
+        _ => return None,
+    };
+    Some(NextView { tool, requires })
+}

@@ -1,0 +1,107 @@
+//! Giving an order back.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Hints, Tool};
+use crate::domain::order::OrderStatus;
+use crate::error::Result;
+use crate::http::mcp::call::{Call, Output};
+use crate::http::mcp::schema::{self, dry_run, idempotency_key, order_id, token};
+use crate::http::partner::{self, REFERENCE_CHARS};
+use crate::http::wire::{CancelReasonWord, Money, OrderStatusWord, iso};
+use crate::ops::{cancel, preview};
+
+const ID_CHARS: usize = 64;
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct CancelledView {
+    order_id: String,
+    /// CANCELLED, or CANCELLING while the supplier has not answered.
+    status: OrderStatusWord,
+    /// What came back to the wallet; 0 while the supplier has not answered.
+    refunded_usd: Money,
+    balance_usd: Money,
+    /// True when this cancel was asked for before with the same idempotencyKey.
+    replayed: bool,
+    message: &'static str,
+}
+
+/// What a cancel would do, after `dryRun`.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct CancelPreviewView {
+    /// Always true: nothing was done.
+    dry_run: bool,
+    order_id: String,
+    status: OrderStatusWord,
+    /// Whether a cancel has a chance; the supplier decides when it is asked.
+    eligible: bool,
+    /// When not: why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reason: Option<CancelReasonWord>,
+    /// What would come back to the wallet.
+    refundable_usd: Money,
+    /// The last moment to cancel, when known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    until: Option<String>,
+}
+
+pub fn tool() -> Tool {
+    Tool {
+        name: "cancel_order",
+        title: "Cancel an order",
+        description: "Cancels an eSIM order of the customer before it is installed and puts the whole price back into the \
+            wallet. Use it only when the customer has said that they want this order cancelled: it cannot be undone and the \
+            eSIM stops working. Fails with NOT_CANCELLABLE and a reason once the eSIM is installed, used or topped up. The \
+            supplier decides; when it has not answered in time the status is CANCELLING and it goes on by itself. Call with \
+            dryRun first to see whether it is eligible. Needs a login. It does not end a subscription or pay out money; for \
+            what is left on the wallet use get_wallet_balance.",
+        hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: false },
+        input: schema::input([order_id(), token(), idempotency_key(), dry_run()], &["orderId"]),
+        output: schema::results([schema::of::<CancelledView>(), schema::of::<CancelPreviewView>()]),
+        run: |call| Box::pin(run(call)),
+    }
+}
+
+async fn run(call: Call) -> Result<Output> {
+    let holder = call.login().await?;
+    let mut fields = call.fields()?;
+    let id = fields.required_text("orderId", ID_CHARS);
+    let key = fields.filled("idempotencyKey", REFERENCE_CHARS);
+    let dry_run = fields.truth("dryRun");
+    fields.finish()?;
+    let id = partner::order_id(id)?;
+    if dry_run {
+        let preview = preview::cancel(call.app(), holder.account, &id).await?;
+        return Output::of(&CancelPreviewView {
+            dry_run: true,
+            order_id: preview.order.id.to_string(),
+            status: OrderStatusWord(preview.order.status),
+            eligible: preview.refusal.is_none(),
+            reason: preview.refusal.map(CancelReasonWord),
+            refundable_usd: Money(preview.refund),
+            until: preview.until.map(iso),
+        });
+    }
+    let outcome = cancel::cancel_once(call.app(), holder.account, &id, key).await?;
+    Output::of(&CancelledView {
+        order_id: outcome.order.id.to_string(),
+        status: OrderStatusWord(outcome.order.status),
+        refunded_usd: Money(outcome.refunded),
+        balance_usd: Money(outcome.balance),
+        replayed: outcome.replayed,
+        message: match outcome.order.status {
+            OrderStatus::Cancelled => "The order is cancelled and the money is back in the wallet.",
+            OrderStatus::Provisioning
+            | OrderStatus::Fulfilled
+            | OrderStatus::Failed
+            | OrderStatus::Cancelling => {
+                "The supplier has not answered yet. The cancel goes on; look at get_user_orders in a minute."
+            }
+        },
+    })
+}

@@ -1,0 +1,63 @@
+//! Searching what is on sale, by the same search as `/api/products/search`.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{READS, SEARCH, Tool};
+use crate::error::Result;
+use crate::http::mcp::call::{Call, Output};
+use crate::http::mcp::schema::{self, number, text};
+use crate::http::products::{MOST_CHARS, ProductView};
+
+/// A model reads every plan, so there are few unless more are asked for.
+const SHOWN: i64 = 10;
+const MOST_SHOWN: i64 = 50;
+
+/// Plans that answer a search. Written from prepared pieces; this type describes the result.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct CatalogView {
+    /// How many plans match, shown or not.
+    #[schema(minimum = 0)]
+    total_count: usize,
+    /// Best first.
+    plans: Vec<ProductView<'static>>,
+}
+
+pub fn search() -> Tool {
+    Tool {
+        name: SEARCH,
+        title: "Search eSIM plans",
+        description: "Finds travel eSIM data plans on sale for a destination, best match first, with retail prices in USD. \
+            Use it to answer what is available or what it costs, and to get the packageCode that get_checkout_url and \
+            purchase_esim_with_wallet need. Understands country names, ISO codes, regions, several places at once, \
+            data amounts, days and price limits, also misspelt, for example \"Japan and Korea 5GB 30 days under $20\". \
+            An empty list means that no place was recognised or nothing is that cheap. Needs no login and changes \
+            nothing. For more data on an eSIM the customer already has, use get_topup_packages instead.",
+        hints: READS,
+        input: schema::input(
+            [
+                (
+                    "countryCode",
+                    text(
+                        "Destination in plain words: name, country code or keywords, with size, days or price if wanted. Without it: featured plans.",
+                        MOST_CHARS,
+                    ),
+                ),
+                ("limit", number("How many plans to show.", 1, MOST_SHOWN, SHOWN)),
+            ],
+            &[],
+        ),
+        output: schema::results([schema::of::<CatalogView>()]),
+        run: |call| Box::pin(run(call)),
+    }
+}
+
+async fn run(call: Call) -> Result<Output> {
+    let mut fields = call.fields()?;
+    let text = fields.free_text("countryCode", MOST_CHARS);
+    let limit = fields.whole("limit", 1, MOST_SHOWN).unwrap_or(SHOWN);
+    fields.finish()?;
+    let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    Output::of_text(call.state.products.load().listed(text, limit as usize))
+}

@@ -1,0 +1,140 @@
+//! Coupons: whether a code is good for a plan, and which codes there are. Affiliates' codes are never told.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{READS, Tool};
+use crate::domain::coupon::{Applicability, Discount};
+use crate::domain::refusal::Refusal;
+use crate::domain::text;
+use crate::error::Result;
+use crate::http::mcp::call::{Call, Output};
+use crate::http::mcp::schema::{self, package_code, token};
+use crate::http::wire::{Money, iso};
+use crate::ops::{catalog, coupons};
+
+const CODE_CHARS: usize = 64;
+const DESCRIPTION_CHARS: usize = 300;
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ValidView {
+    /// Always true; a code that is not good is the error COUPON_INVALID.
+    #[schema(example = true)]
+    valid: bool,
+    code: String,
+    package_code: String,
+    description: String,
+    list_price_usd: Money,
+    discount_usd: Money,
+    /// What is left to pay.
+    final_price_usd: Money,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    ends_at: Option<String>,
+}
+
+pub fn validate() -> Tool {
+    let code = schema::text("The coupon code, in any case.", CODE_CHARS);
+    Tool {
+        name: "validate_coupon",
+        title: "Check a coupon",
+        description: "Checks whether a coupon code is good for one plan and this customer, and what the plan then costs. Use \
+            it when the customer brings a code, before telling them a price. It reserves and uses nothing: pass the code as \
+            discountCode to purchase_esim_with_wallet or get_checkout_url to apply it. Login is mandatory: without one the \
+            result is HTTP 401 and the customer must log in via send_agent_otp first. Do not try codes you were not given; \
+            guessing is limited, and an unknown, expired or unfitting code always gives COUPON_INVALID. To find public \
+            codes use get_available_coupons.",
+        hints: READS,
+        input: schema::input([("code", code), package_code(), token()], &["code", "packageCode"]),
+        output: schema::results([schema::of::<ValidView>()]),
+        run: |call| Box::pin(check(call)),
+    }
+}
+
+async fn check(call: Call) -> Result<Output> {
+    let holder = call.login().await?;
+    let mut fields = call.fields()?;
+    let code = fields.required_text("code", CODE_CHARS);
+    let package_code = fields.required_text("packageCode", CODE_CHARS);
+    fields.finish()?;
+    let plan = catalog::find(call.app(), &package_code).ok_or(Refusal::PlanNotFound)?;
+    let quote = coupons::validate(call.app(), holder.account, &code, &plan).await?;
+    Output::of(&ValidView {
+        valid: true,
+        code: quote.code,
+        package_code,
+        description: text::visible(&quote.description, DESCRIPTION_CHARS),
+        list_price_usd: Money(quote.list_price),
+        discount_usd: Money(quote.discount),
+        final_price_usd: Money(quote.price),
+        ends_at: quote.ends_at.map(iso),
+    })
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct CouponView {
+    code: String,
+    description: String,
+    /// `10 %` or `2.50 USD`.
+    discount: String,
+    /// GENERAL, or MOBILE_APP: good only in the shop's mobile app, not here.
+    applicability: &'static str,
+    /// Only for this plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    package_code: Option<String>,
+    /// Only for plans that cover this country.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    country: Option<String>,
+    /// Only for plans from this price on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    min_price_usd: Option<Money>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    ends_at: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct CouponsView {
+    coupons: Vec<CouponView>,
+}
+
+pub fn list() -> Tool {
+    Tool {
+        name: "get_available_coupons",
+        title: "List public coupons",
+        description: "Lists the official promotional coupons that are active now, with what each takes off and what it is \
+            good for: GENERAL coupons work here, MOBILE_APP ones only in the shop's app. Use it when the customer asks for a \
+            discount. These are all the codes that may be named: never invent others. Needs no login and changes nothing. To \
+            learn what one makes of a plan's price, use validate_coupon.",
+        hints: READS,
+        input: schema::input([], &[]),
+        output: schema::results([schema::of::<CouponsView>()]),
+        run: |call| Box::pin(show(call)),
+    }
+}
+
+async fn show(call: Call) -> Result<Output> {
+    let offers = coupons::available(call.app()).await?;
+    let view = |offer: coupons::Offer| CouponView {
+        code: offer.code,
+        description: text::visible(&offer.description, DESCRIPTION_CHARS),
+        discount: match offer.discount {
+            Discount::Percent(percent) => format!("{percent} %"),
+            Discount::Fixed(amount) => format!("{amount} USD"),
+        },
+        applicability: match offer.applicability {
+            Applicability::General => "GENERAL",
+            Applicability::MobileApp => "MOBILE_APP",
+        },
+        package_code: offer.package_code,
+        country: offer.country,
+        min_price_usd: offer.min_price.map(Money),
+        ends_at: offer.ends_at.map(iso),
+    };
+    Output::of(&CouponsView { coupons: offers.into_iter().map(view).collect() })
+}

@@ -1,0 +1,59 @@
+//! The customer's orders, of whichever door they came by.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{READS, Tool};
+use crate::domain::order::OrderStatus;
+use crate::error::Result;
+use crate::http::mcp::call::{Call, Output};
+use crate::http::mcp::schema::{self, limit, page, token};
+use crate::http::wire::{OrderView, order_view};
+use crate::ops::orders::{self, ListQuery};
+
+#[derive(Serialize, ToSchema)]
+struct OrdersView {
+    #[schema(minimum = 1)]
+    page: i64,
+    #[schema(minimum = 1)]
+    limit: i64,
+    /// How many there are, on all pages.
+    #[schema(minimum = 0)]
+    total: i64,
+    /// Newest first.
+    orders: Vec<OrderView>,
+}
+
+pub fn list() -> Tool {
+    let words = OrderStatus::ALL.map(OrderStatus::as_str);
+    let status = serde_json::json!({ "type": "string", "enum": words,
+        "description": "Only orders in this state. Without it: those that were delivered or cancelled." });
+    Tool {
+        name: "get_user_orders",
+        title: "List the customer's orders",
+        description: "Lists the eSIMs the customer has bought, newest first and page by page, however they were paid for: \
+            id, plan, price, state, activation code, install link, top-ups and whether it can still be cancelled. Use it \
+            to find the orderId that the usage, top-up and cancel tools need, to show an activation code again, or with \
+            status PROVISIONING to see what is still being delivered. Needs a login and changes nothing. For live data \
+            usage use refresh_esim_usage; for money movements use get_wallet_transactions.",
+        hints: READS,
+        input: schema::input([token(), page(), limit(), ("status", status)], &[]),
+        output: schema::results([schema::of::<OrdersView>()]),
+        run: |call| Box::pin(run(call)),
+    }
+}
+
+async fn run(call: Call) -> Result<Output> {
+    let holder = call.login().await?;
+    let mut fields = call.fields()?;
+    let page = fields.whole("page", 1, 1_000_000).unwrap_or(1);
+    let limit = fields.whole("limit", 1, 100).unwrap_or(20);
+    let allowed = OrderStatus::ALL.map(OrderStatus::as_str).join(", ");
+    let status = fields.word("status", &allowed, OrderStatus::parse);
+    fields.finish()?;
+    let query =
+        ListQuery { page, limit, after: None, iccid: None, reference: None, status, from: None, to: None };
+    let found = orders::list(call.app(), holder.account, query).await?;
+    let orders: Result<Vec<_>> = found.orders.iter().map(|listed| order_view(call.app(), listed)).collect();
+    Output::of(&OrdersView { page, limit, total: found.total, orders: orders? })
+}

@@ -1,0 +1,132 @@
+//! More data on an eSIM that the customer has: what fits it, and buying one.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::purchase::{self, CODE_CHARS, PreviewView, ShortView};
+use super::{BUYS, READS, Tool};
+use crate::domain::order::OrderStatus;
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Result};
+use crate::http::mcp::call::{Call, Output};
+use crate::http::mcp::schema::{self, dry_run, idempotency_key, order_id, text, token};
+use crate::http::partner::{self, REFERENCE_CHARS};
+use crate::http::wire::{Money, PlanView, TopUpOrderView, topup_view};
+use crate::ops::topups::{self, NewTopUp};
+use crate::ops::{orders, preview};
+
+const ID_CHARS: usize = 64;
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct PackagesView {
+    order_id: String,
+    iccid: String,
+    /// Cheapest first; priceUsd is what the customer pays.
+    packages: Vec<PlanView>,
+}
+
+pub fn packages() -> Tool {
+    Tool {
+        name: "get_topup_packages",
+        title: "List top-ups for an eSIM",
+        description: "Lists the data packages that can be added to one eSIM the customer already has, cheapest first, with \
+            what the customer pays in USD. Use it when the customer wants more data or days without installing anything, \
+            and to get the packageCode that purchase_topup needs. Fails with ESIM_NOT_ACTIVE when the eSIM is expired or \
+            cancelled: then offer a new one from get_esim_catalog. Needs a login and changes nothing. It does not list new \
+            eSIMs; that is get_esim_catalog.",
+        hints: READS,
+        input: schema::input([order_id(), token()], &["orderId"]),
+        output: schema::results([schema::of::<PackagesView>()]),
+        run: |call| Box::pin(list(call)),
+    }
+}
+
+async fn list(call: Call) -> Result<Output> {
+    let holder = call.login().await?;
+    let mut fields = call.fields()?;
+    let id = fields.required_text("orderId", ID_CHARS);
+    fields.finish()?;
+    let id = partner::order_id(id)?;
+    let iccid = orders::iccid_of(call.app(), holder.account, &id).await?;
+    let plans = topups::plans(call.app(), holder.account, &iccid, &holder.price_list).await?;
+    let packages = plans.iter().map(PlanView::from).collect();
+    Output::of(&PackagesView { order_id: id.to_string(), iccid, packages })
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ToppedUpView {
+    /// Always true: the top-up exists and is paid for.
+    #[schema(example = true)]
+    purchased: bool,
+    top_up_order: TopUpOrderView,
+    /// What the wallet holds now.
+    balance_usd: Money,
+    /// True when this is the result of an earlier call with the same idempotencyKey.
+    replayed: bool,
+    message: &'static str,
+}
+
+pub fn purchase() -> Tool {
+    let code = text("packageCode of a package from get_topup_packages for this order.", 64);
+    Tool {
+        name: "purchase_topup",
+        title: "Top up an eSIM from the wallet",
+        description: "Adds a data package to an eSIM the customer already has and pays for it at once from the wallet; \
+            nothing has to be installed again. Use it when a logged-in customer has agreed to a package from \
+            get_topup_packages and its price. It spends real money and cannot be taken back; after it the order cannot be \
+            cancelled. Without dryRun every call without an idempotencyKey is a new purchase, so send one, and repeat it if \
+            the connection breaks. When the wallet holds too little nothing is charged: purchased is false and magicLink is \
+            a page where the customer can pay in. For a first or another eSIM use purchase_esim_with_wallet.",
+        hints: BUYS,
+        input: schema::input(
+            [order_id(), ("packageCode", code), token(), idempotency_key(), dry_run()],
+            &["orderId", "packageCode"],
+        ),
+        output: schema::results([
+            schema::of::<ToppedUpView>(),
+            schema::of::<ShortView>(),
+            schema::of::<PreviewView>(),
+        ]),
+        run: |call| Box::pin(run(call)),
+    }
+}
+
+async fn run(call: Call) -> Result<Output> {
+    let holder = call.login().await?;
+    let mut fields = call.fields()?;
+    let id = fields.required_text("orderId", ID_CHARS);
+    let package_code = fields.required_text("packageCode", CODE_CHARS);
+    let reference = fields.filled("idempotencyKey", REFERENCE_CHARS);
+    let dry_run = fields.truth("dryRun");
+    fields.finish()?;
+    let id = partner::order_id(id)?;
+    if dry_run {
+        return purchase::previewed(preview::top_up(call.app(), &holder, &id, &package_code).await?);
+    }
+    let iccid = orders::iccid_of(call.app(), holder.account, &id).await?;
+    let new = NewTopUp { iccid, package_code, reference, max_price: None };
+    let receipt = match topups::place(call.app(), holder.buyer(), new).await {
+        Ok(receipt) => receipt,
+        Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
+            return Output::of(&purchase::short(&call, &holder, balance, required).await?);
+        }
+        Err(error) => return Err(error),
+    };
+    Output::of(&ToppedUpView {
+        purchased: true,
+        top_up_order: topup_view(&receipt.order),
+        balance_usd: Money(receipt.balance),
+        replayed: receipt.replayed,
+        message: match receipt.order.status {
+            OrderStatus::Provisioning => {
+                "It is paid for and being added. Look at topUps of the order in get_user_orders in a minute."
+            }
+            OrderStatus::Fulfilled
+            | OrderStatus::Failed
+            | OrderStatus::Cancelling
+            | OrderStatus::Cancelled => "The data was added to the eSIM; nothing has to be installed.",
+        },
+    })
+}

@@ -1,0 +1,93 @@
+//! What a purchase or a cancel would do, without doing it. Prices are those of the snapshot that is shown; what is
+//! charged is read when it is charged.
+
+use super::tokens::Holder;
+use super::{accounts, catalog, coupons, orders, topups};
+use crate::app::App;
+use crate::domain::ids::{AccountNo, OrderId};
+use crate::domain::money::Usd;
+use crate::domain::order::{self, CancelReason, Order, OrderStatus};
+use crate::domain::plan::PlanType;
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::error::Result;
+
+pub struct Preview {
+    pub package_code: String,
+    pub plan_name: String,
+    /// What would be charged.
+    pub price: Usd,
+    pub discount: Usd,
+    pub balance: Usd,
+}
+
+/// A new eSIM for this user.
+pub async fn purchase(
+    app: &App,
+    holder: &Holder,
+    package_code: &str,
+    discount: Option<&str>,
+) -> Result<Preview> {
+    let balance = spendable(app, holder.account).await?;
+    let plan = catalog::find(app, package_code).ok_or(Refusal::PlanNotFound)?;
+    if plan.plan_type != PlanType::Base {
+        return Err(Refusal::WrongPlanType.into());
+    }
+    let (price, discount) = match discount {
+        Some(code) => {
+            let quote = coupons::quote(app, Some(holder.account), code, &plan).await?;
+            (quote.price, quote.discount)
+        }
+        None => (plan.retail, Usd::ZERO),
+    };
+    Ok(Preview { package_code: plan.code, plan_name: plan.name, price, discount, balance })
+}
+
+/// A top-up of this order's eSIM.
+pub async fn top_up(app: &App, holder: &Holder, order: &OrderId, package_code: &str) -> Result<Preview> {
+    let balance = spendable(app, holder.account).await?;
+    let iccid = orders::iccid_of(app, holder.account, order).await?;
+    let plans = topups::plans(app, holder.account, &iccid, &holder.price_list).await?;
+    let fitting = plans.into_iter().find(|plan| plan.code == package_code);
+    let plan = fitting.ok_or_else(|| match catalog::find(app, package_code) {
+        Some(_) => Refusal::WrongPlanType,
+        None => Refusal::PlanNotFound,
+    })?;
+    Ok(Preview {
+        package_code: plan.code,
+        plan_name: plan.name,
+        price: plan.wholesale,
+        discount: Usd::ZERO,
+        balance,
+    })
+}
+
+async fn spendable(app: &App, account: AccountNo) -> Result<Usd> {
+    let balance = accounts::balance(app, account).await?;
+    if balance.suspended { Err(Refusal::AccountSuspended.into()) } else { Ok(balance.available) }
+}
+
+pub struct CancelPreview {
+    pub order: Order,
+    /// Why it would be refused, as far as we know without asking the supplier.
+    pub refusal: Option<CancelReason>,
+    pub refund: Usd,
+    /// The last moment to cancel, when known.
+    pub until: Option<Time>,
+}
+
+pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<CancelPreview> {
+    let order = orders::find(app, account, id).await?;
+    if order.id.is_topup() {
+        return Err(Refusal::OrderNotFound.into());
+    }
+    let listed = orders::with_topups(app, order).await?;
+    let topped_up =
+        listed.topups.iter().any(|t| matches!(t.status, OrderStatus::Provisioning | OrderStatus::Fulfilled));
+    let esim = listed.order.esim.as_ref();
+    let usage = esim.and_then(|esim| esim.last_usage.as_ref()).map(|usage| usage.status);
+    let until = esim.and_then(|esim| esim.install_by);
+    let refusal = order::refundable(listed.order.status, topped_up, usage, until, app.now()).err();
+    let refund = if refusal.is_none() { listed.order.price } else { Usd::ZERO };
+    Ok(CancelPreview { refusal, refund, until: until.filter(|_| refusal.is_none()), order: listed.order })
+}

@@ -1,0 +1,86 @@
+# The tool gateway, seen by the official suite, linters and clients. Sourced by ./test, which sets bb, tools, tmp and bin.
+mcp=$bb/mcp
+node22=''
+fixtures_pid=''
+
+# They want a newer Node than most machines have; its builds come as npm packages, one for each system. Without a lock
+# file: it would have to name them all, and package mirrors do not have them all.
+install_node() {
+  local build
+  build=node-$(node -p 'process.platform + "-" + process.arch') || return
+  node22=$tools/node22/node_modules/$build/bin
+  [ -x "$node22/node" ] && return
+  mkdir -p "$tools/node22" &&
+    npm install --prefix "$tools/node22" --no-save --no-package-lock --ignore-scripts --no-audit --no-fund "$build@22.23.3"
+}
+
+# venv NAME REQUIREMENTS: two releases of one library need an environment each.
+venv() {
+  cmp -s "$2" "$tools/$1/.installed" && return
+  python3 -m venv --clear "$tools/$1" && "$tools/$1/bin/pip" install -q -r "$2" && cp "$2" "$tools/$1/.installed"
+}
+
+install_mcp() {
+  install_node && venv mcp1 "$mcp/requirements-1.txt" && venv mcp2 "$mcp/requirements-2.txt" || return
+  cmp -s "$mcp/package-lock.json" "$mcp/node_modules/.installed" && return
+  (cd "$mcp" && npm ci --ignore-scripts --no-audit --no-fund) && cp "$mcp/package-lock.json" "$mcp/node_modules/.installed"
+}
+
+# In Node 22, with the tools of the suite.
+in_node() { (cd "$mcp" && PATH=$node22:$mcp/node_modules/.bin:$PATH timeout --foreground 300 "$@"); }
+
+# conformance FOLDER URL ARGUMENTS...: the suite of this package against a server.
+conformance() {
+  local package=$1 url=$2
+  shift 2
+  in_node node "node_modules/$package/dist/index.js" server --url "$url" -o "$(mktemp -d -p "$tmp")" "$@"
+}
+
+# Our door with the suite's own tools behind it.
+fixtures_start() {
+  local port since=$SECONDS
+  port=$(free_port)
+  fixtures_url=http://127.0.0.1:$port/api/mcp
+  "$(dirname "$bin")/examples/conformance" "127.0.0.1:$port" >"$tmp/logs/fixtures.log" 2>&1 &
+  fixtures_pid=$!
+  until curl -sS --max-time 2 -o /dev/null "$fixtures_url"; do
+    if [ $((SECONDS - since)) -ge 30 ] || ! kill -0 $fixtures_pid; then return 1; fi
+    sleep 0.2
+  done
+}
+
+fixtures_stop() {
+  [ -z "$fixtures_pid" ] || { kill "$fixtures_pid" && wait "$fixtures_pid"; } 2>/dev/null
+  fixtures_pid=''
+}
+
+# A warning is printed and does not count: none may be there.
+inspector() {
+  in_node mcp-inspector --cli "$api_url/api/mcp" --transport http --method tools/list --strict >"$tmp/inspected" 2>&1 || { cat "$tmp/inspected"; return 1; }
+  if grep -iE '^ *(warn|⚠)' "$tmp/inspected"; then return 1; fi
+  in_node mcp-inspector --cli "$api_url/api/mcp" --transport http --method tools/call \
+    --tool-name get_esim_catalog --tool-arg countryCode=JP
+}
+
+tool_gateway() {
+  stage "Tool gateway"
+  check "suites and clients" install_mcp || return
+  if check "fixtures start" fixtures_start; then
+    check "conformance 0.1.16, our door" conformance @modelcontextprotocol/conformance "$fixtures_url" --suite all
+    check "conformance 2026-07-28, our door" conformance conformance-next "$fixtures_url" --requirements 2026-07-28
+    fixtures_stop
+  fi
+  check "gateway starts for tools" gateway_start tools SIMGATE_IP_RATE_LIMIT=0 SIMGATE_TOKEN_RATE_LIMIT=0 || return
+  check "conformance 0.1.16, the gateway" conformance @modelcontextprotocol/conformance "$api_url/api/mcp" --suite all \
+    --expected-failures "$mcp/not-applicable-0.1.16.yml"
+  check "conformance 2026-07-28, the gateway" conformance conformance-next "$api_url/api/mcp" --requirements 2026-07-28 \
+    --expected-failures "$mcp/not-applicable-2026-07-28.yml"
+  check "inspector --strict" inspector
+  check "tdqs lint" "$tools/mcp2/bin/tdqs" lint --url "$api_url/api/mcp" --fail-on warning
+  check "TypeScript SDK 1.x buys" in_node node client-v1.mjs "$api_url"
+  check "TypeScript SDK 2.x buys" in_node node client-v2.mjs "$api_url"
+  check "Python SDK 1.x buys" timeout --foreground 120 "$tools/mcp1/bin/python" "$mcp/client.py" "$api_url"
+  check "Python SDK 2.x buys" timeout --foreground 120 "$tools/mcp2/bin/python" "$mcp/client.py" "$api_url"
+  check "ledger verify after tools" verify_ledger
+  check "gateway for tools stops" gateway_stop
+}

@@ -1,0 +1,366 @@
+//! The tools, each doing what it is for and each refusing what it must. `customer.rs` looks at every result.
+
+use serde_json::{Value, json};
+use simgate::domain::money::Usd;
+use simgate::ops::operator;
+
+use crate::commands::ok;
+use crate::customer::{buy, call, failure, fine, log_in, request, told, tool_call};
+use crate::harness::{Gateway, both_databases, reply};
+use crate::people::{ask, code, sign_in};
+use crate::shop::{self, PLAN, fund, usd};
+use crate::stall::{DEAR, plan};
+
+const ANN: &str = "ann@example.com";
+const BOB: &str = "bob@example.com";
+
+/// Ann, logged in, with so much money.
+async fn ann(gateway: &Gateway, dollars: i64) -> String {
+    let token = log_in(gateway, ANN).await;
+    if dollars > 0 {
+        fund(gateway, ANN, Usd::dollars(dollars)).await;
+    }
+    token
+}
+
+async fn balance(gateway: &Gateway, token: &str) -> Usd {
+    let wallet = fine(call(gateway, "get_wallet_balance", json!({ "token": token })).await);
+    assert_eq!(wallet["currency"], "USD");
+    usd(&wallet["balanceUsd"])
+}
+
+async fn topup_for(gateway: &Gateway, token: &str, order: &Value) -> Value {
+    let found = fine(call(gateway, "get_topup_packages", json!({ "orderId": order, "token": token })).await);
+    assert_eq!(found["orderId"], *order);
+    found["packages"][0].clone()
+}
+
+both_databases! {
+    async fn plans_are_found_and_linked_to(gateway) {
+        let found = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "Japan 1GB 7 days" })).await);
+        assert_eq!(found["plans"][0]["packageCode"], PLAN);
+        assert_eq!(found["plans"].as_array().unwrap().len(), 10, "a model reads all of it");
+        assert!(found["totalCount"].as_u64().unwrap() > 10);
+        let few = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "japan", "limit": 2 })).await);
+        assert_eq!(few["plans"].as_array().unwrap().len(), 2);
+        let featured = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "" })).await);
+        assert_eq!(featured, fine(call(gateway, "get_esim_catalog", json!({})).await));
+        let none = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "Atlantis" })).await);
+        assert_eq!((&none["totalCount"], &none["plans"]), (&json!(0), &json!([])));
+        let wrong = call(gateway, "get_esim_catalog", json!({ "countryCode": 81, "limit": 51 })).await;
+        assert_eq!(failure(&wrong), "INVALID_REQUEST");
+        let fields: Vec<&str> = wrong["error"]["errors"].as_array().unwrap().iter().map(|e| e["field"].as_str().unwrap()).collect();
+        assert_eq!(fields, ["countryCode", "limit"]);
+
+        let link = fine(call(gateway, "get_checkout_url", json!({ "packageCode": PLAN, "discountCode": "A&B" })).await);
+        assert_eq!(link["checkoutUrl"], format!("{}/checkout?plan={PLAN}&discount=A%26B", gateway.base));
+        let unknown = call(gateway, "get_checkout_url", json!({ "packageCode": "XX-1" })).await;
+        assert_eq!((failure(&unknown).as_str(), &unknown["error"]["next"]["tool"]), ("PLAN_NOT_FOUND", &json!("get_esim_catalog")));
+        assert_eq!(failure(&call(gateway, "get_checkout_url", json!({})).await), "INVALID_REQUEST");
+    }
+
+    async fn a_customer_logs_in(gateway) with [("trusted_proxies", "127.0.0.1")] {
+        let token = ann(gateway, 0).await;
+        assert!(token.starts_with("sgs_"));
+        // The code is used, and another may not be mailed yet.
+        let again = call(gateway, "send_agent_otp", json!({ "email": ANN })).await;
+        assert_eq!(failure(&again), "RATE_LIMITED");
+        assert!(again["error"]["retryAfterSeconds"].as_i64().unwrap() <= 60);
+        gateway.pass_time(shop::MINUTE_MS);
+        let again = fine(call(gateway, "send_agent_otp", json!({ "email": "Ann@Example.com" })).await);
+        assert_eq!((&again["sent"], &again["alreadySent"]), (&json!(true), &json!(false)));
+        assert!((500..=600).contains(&again["expiresInSeconds"].as_i64().unwrap()), "{again}");
+        let soon = fine(call(gateway, "send_agent_otp", json!({ "email": ANN })).await);
+        assert_eq!((&soon["sent"], &soon["alreadySent"]), (&json!(false), &json!(true)));
+        let left = soon["expiresInSeconds"].as_i64().unwrap();
+        assert!((1..=600).contains(&left), "{left}");
+        let wrong = call(gateway, "verify_agent_otp", json!({ "email": ANN, "code": "000" })).await;
+        assert_eq!((failure(&wrong).as_str(), &wrong["error"]["next"]["tool"]), ("OTP_INVALID", &json!("send_agent_otp")));
+        for arguments in [json!({}), json!({ "email": "nobody" }), json!({ "email": 3 })] {
+            assert_eq!(failure(&call(gateway, "send_agent_otp", arguments).await), "INVALID_REQUEST");
+        }
+        // A code of another door opens nothing here.
+        ask(gateway, BOB).await.expect(200);
+        let otp = code(gateway, BOB).await;
+        assert_eq!(failure(&call(gateway, "verify_agent_otp", json!({ "email": BOB, "code": otp })).await), "OTP_INVALID");
+        assert_eq!(failure(&call(gateway, "send_agent_otp", json!({ "email": BOB })).await), "RATE_LIMITED");
+        // It ends after a day.
+        balance(gateway, &token).await;
+        gateway.pass_time(24 * 3_600_000);
+        assert_eq!(failure(&call(gateway, "get_wallet_balance", json!({ "token": token })).await), "UNAUTHENTICATED");
+    }
+
+    /// Login comes first, whatever else is wrong, and the words say what to do.
+    async fn without_a_login_nothing_of_a_customers_is_touched(gateway) {
+        for tool in [
+            "get_wallet_balance", "get_wallet_transactions", "get_user_orders", "validate_coupon", "refresh_esim_usage",
+            "get_topup_packages", "purchase_esim_with_wallet", "purchase_topup", "cancel_order",
+        ] {
+            for arguments in [json!({}), json!({ "token": "" }), json!({ "token": "sgs_made_up" }), json!({ "token": null })] {
+                let told = call(gateway, tool, arguments).await;
+                assert_eq!(failure(&told), "UNAUTHENTICATED", "{tool}");
+                assert_eq!(told["error"]["httpStatus"], 401);
+                assert_eq!(told["error"]["next"], json!({ "tool": "send_agent_otp", "requires": ["email"] }));
+                let message = told["error"]["message"].as_str().unwrap();
+                assert!(message.contains("HTTP 401") && message.contains("send_agent_otp") && message.contains(tool));
+            }
+            assert_eq!(failure(&call(gateway, tool, json!({ "token": 7 })).await), "INVALID_REQUEST");
+        }
+        // A stale token in the header does not stop what needs none.
+        let search = request(gateway, &tool_call("get_esim_catalog", json!({ "countryCode": "JP" })));
+        let found = reply(search.header("authorization", "Bearer sgs_stale")).await;
+        fine(told(gateway, "get_esim_catalog", &found).await);
+    }
+
+    async fn tokens_of_either_kind_come_either_way(gateway) with [("trusted_proxies", "127.0.0.1")] {
+        let personal = sign_in(gateway, BOB, "agent").await;
+        fund(gateway, BOB, Usd::dollars(7)).await;
+        assert_eq!(balance(gateway, &personal).await, Usd::dollars(7));
+        assert_eq!(balance(gateway, &format!("Bearer {personal}")).await, Usd::dollars(7));
+        let ask = request(gateway, &tool_call("get_wallet_balance", json!({})));
+        let by_header = reply(ask.header("authorization", format!("Bearer {personal}"))).await;
+        assert_eq!(fine(told(gateway, "get_wallet_balance", &by_header).await)["balanceUsd"], 7);
+        // The argument wins.
+        let token = ann(gateway, 3).await;
+        let ask = request(gateway, &tool_call("get_wallet_balance", json!({ "token": token })));
+        let by_both = reply(ask.header("authorization", format!("Bearer {personal}"))).await;
+        assert_eq!(fine(told(gateway, "get_wallet_balance", &by_both).await)["balanceUsd"], 3);
+    }
+
+    async fn an_esim_is_bought_used_topped_up_and_listed(gateway) {
+        let token = ann(gateway, 100).await;
+        let price = plan(gateway, PLAN).retail;
+        let bought = buy(gateway, &token).await;
+        assert_eq!(usd(&bought["order"]["chargedUsd"]), price);
+        assert_eq!(usd(&bought["balanceUsd"]), Usd::dollars(100).minus(price));
+        assert_eq!((&bought["replayed"], &bought["orderId"]), (&json!(false), &bought["order"]["id"]));
+        assert!(bought["order"]["lpaString"].as_str().unwrap().starts_with("LPA:1$"));
+        let order = &bought["orderId"];
+
+        let usage = json!({ "iccid": bought["order"]["iccid"], "usedGb": 0.25 });
+        gateway.sandbox("usage", usage).await;
+        let report = fine(call(gateway, "refresh_esim_usage", json!({ "orderId": order, "token": token })).await);
+        assert_eq!((&report["usedGb"], &report["remainingGb"], &report["stale"]), (&json!(0.25), &json!(0.75), &json!(false)));
+
+        let package = topup_for(gateway, &token, order).await;
+        let arguments = json!({ "orderId": order, "packageCode": package["packageCode"], "token": token });
+        let added = fine(call(gateway, "purchase_topup", arguments).await);
+        assert_eq!((&added["purchased"], &added["topUpOrder"]["status"]), (&json!(true), &json!("FULFILLED")));
+        assert_eq!(added["topUpOrder"]["chargedUsd"], package["priceUsd"]);
+        let wrong = json!({ "orderId": order, "packageCode": PLAN, "token": token });
+        let wrong = call(gateway, "purchase_topup", wrong).await;
+        assert_eq!((failure(&wrong).as_str(), &wrong["error"]["next"]["tool"]), ("WRONG_PLAN_TYPE", &json!("get_topup_packages")));
+        let wrong = json!({ "packageCode": package["packageCode"], "token": token });
+        assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", wrong).await), "WRONG_PLAN_TYPE");
+
+        // Bought by another door, and listed all the same.
+        let checkout = shop::open(gateway, &token).await;
+        shop::settle(gateway, &checkout, "COMPLETED").await;
+        let listed = fine(call(gateway, "get_user_orders", json!({ "token": token })).await);
+        assert_eq!((&listed["page"], &listed["limit"], &listed["total"]), (&json!(1), &json!(20), &json!(2)));
+        assert_eq!(listed["orders"][1]["topUps"][0]["id"], added["topUpOrder"]["id"]);
+        let other = &listed["orders"][0]["id"];
+        fine(call(gateway, "refresh_esim_usage", json!({ "orderId": other, "token": token })).await);
+        let second = fine(call(gateway, "get_user_orders", json!({ "token": token, "page": 2, "limit": 1 })).await);
+        assert_eq!(second["orders"][0]["id"], *order);
+        assert_eq!(failure(&call(gateway, "get_user_orders", json!({ "token": token, "limit": 0 })).await), "INVALID_REQUEST");
+
+        // Newest first, each with the balance after it.
+        let moves = fine(call(gateway, "get_wallet_transactions", json!({ "token": token, "limit": 2 })).await);
+        assert_eq!(moves["total"], 3);
+        let kinds: Vec<&str> = moves["transactions"].as_array().unwrap().iter().map(|line| line["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["TOPUP", "ORDER"]);
+        assert_eq!(usd(&moves["transactions"][0]["balanceAfterUsd"]), balance(gateway, &token).await);
+        let rest = fine(call(gateway, "get_wallet_transactions", json!({ "token": token, "limit": 2, "page": 2 })).await);
+        assert_eq!((&rest["transactions"][0]["type"], &rest["transactions"][0]["id"]), (&json!("CREDIT"), &json!("1")));
+        let beyond = fine(call(gateway, "get_wallet_transactions", json!({ "token": token, "page": 9 })).await);
+        assert_eq!(beyond["transactions"], json!([]));
+    }
+
+    async fn what_is_not_the_customers_is_not_there(gateway) {
+        let token = ann(gateway, 50).await;
+        let order = buy(gateway, &token).await["orderId"].clone();
+        let bob = log_in(gateway, BOB).await;
+        fund(gateway, BOB, Usd::dollars(50)).await;
+        for id in [order, json!("ord_nothing"), json!("top_0"), json!("x"), json!("../..")] {
+            for (tool, arguments) in [
+                ("refresh_esim_usage", json!({ "orderId": id, "token": bob })),
+                ("get_topup_packages", json!({ "orderId": id, "token": bob })),
+                ("purchase_topup", json!({ "orderId": id, "packageCode": "x", "token": bob })),
+                ("cancel_order", json!({ "orderId": id, "token": bob })),
+                ("cancel_order", json!({ "orderId": id, "token": bob, "dryRun": true })),
+            ] {
+                let refused = call(gateway, tool, arguments).await;
+                assert_eq!(failure(&refused), "ORDER_NOT_FOUND", "{tool} {id}");
+                assert_eq!(refused["error"]["next"]["tool"], "get_user_orders");
+            }
+        }
+        assert_eq!(fine(call(gateway, "get_user_orders", json!({ "token": bob })).await)["total"], 0);
+    }
+
+    /// The same key is the same purchase; another request under it is refused; a dry run does nothing.
+    async fn a_key_makes_a_purchase_single(gateway) {
+        let token = ann(gateway, 100).await;
+        let price = plan(gateway, PLAN).retail;
+        let dry = json!({ "packageCode": PLAN, "token": token, "dryRun": true, "idempotencyKey": "k1" });
+        let preview = fine(call(gateway, "purchase_esim_with_wallet", dry).await);
+        assert_eq!((&preview["purchased"], &preview["dryRun"], &preview["sufficient"]), (&json!(false), &json!(true), &json!(true)));
+        assert_eq!(usd(&preview["priceUsd"]), price);
+        assert_eq!(balance(gateway, &token).await, Usd::dollars(100));
+
+        let arguments = json!({ "packageCode": PLAN, "token": token, "idempotencyKey": "k1" });
+        let first = fine(call(gateway, "purchase_esim_with_wallet", arguments.clone()).await);
+        let again = fine(call(gateway, "purchase_esim_with_wallet", arguments).await);
+        assert_eq!((&first["replayed"], &again["replayed"]), (&json!(false), &json!(true)));
+        assert_eq!(first["order"], again["order"]);
+        let other = json!({ "packageCode": "JP-5GB-30D", "token": token, "idempotencyKey": "k1" });
+        assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", other).await), "IDEMPOTENCY_CONFLICT");
+
+        let order = &first["orderId"];
+        let package = topup_for(gateway, &token, order).await;
+        let arguments = |key: &str, dry: bool| json!({
+            "orderId": order, "packageCode": package["packageCode"], "token": token, "idempotencyKey": key, "dryRun": dry,
+        });
+        let preview = fine(call(gateway, "purchase_topup", arguments("k2", true)).await);
+        assert_eq!(preview["priceUsd"], package["priceUsd"]);
+        assert_eq!(failure(&call(gateway, "purchase_topup", arguments("k1", false)).await), "IDEMPOTENCY_CONFLICT");
+        let first = fine(call(gateway, "purchase_topup", arguments("k2", false)).await);
+        let again = fine(call(gateway, "purchase_topup", arguments("k2", false)).await);
+        assert_eq!((&first["topUpOrder"]["id"], &again["replayed"]), (&again["topUpOrder"]["id"], &json!(true)));
+        assert_eq!(balance(gateway, &token).await, Usd::dollars(100).minus(price).minus(usd(&package["priceUsd"])));
+        let wrong = json!({ "packageCode": PLAN, "token": token, "idempotencyKey": "x".repeat(129), "dryRun": "yes" });
+        let wrong = call(gateway, "purchase_esim_with_wallet", wrong).await;
+        assert_eq!(wrong["error"]["errors"].as_array().unwrap().len(), 2, "{wrong}");
+    }
+
+    async fn short_of_money_there_is_a_link(gateway) {
+        let token = ann(gateway, 1).await;
+        let price = plan(gateway, PLAN).retail;
+        let dry = json!({ "packageCode": PLAN, "token": token, "dryRun": true });
+        let preview = fine(call(gateway, "purchase_esim_with_wallet", dry).await);
+        assert_eq!((&preview["sufficient"], usd(&preview["shortfallUsd"])), (&json!(false), price.minus(Usd::dollars(1))));
+        let arguments = json!({ "packageCode": PLAN, "token": token, "idempotencyKey": "trip" });
+        let short = fine(call(gateway, "purchase_esim_with_wallet", arguments.clone()).await);
+        assert_eq!((&short["purchased"], usd(&short["requiredUsd"])), (&json!(false), price));
+        assert_eq!(usd(&short["shortfallUsd"]), price.minus(Usd::dollars(1)));
+        let link = short["magicLink"].as_str().unwrap();
+        assert!(link.starts_with(&format!("{}/topup/", gateway.base)));
+        assert_eq!(reply(gateway.client.get(link).header("accept", "text/html")).await.status, 200);
+        // Nothing was claimed: with the money there, the same call buys.
+        fund(gateway, ANN, price).await;
+        assert_eq!(fine(call(gateway, "purchase_esim_with_wallet", arguments).await)["purchased"], true);
+        let order = fine(call(gateway, "get_user_orders", json!({ "token": token })).await)["orders"][0]["id"].clone();
+        let package = topup_for(gateway, &token, &order).await;
+        let arguments = json!({ "orderId": order, "packageCode": package["packageCode"], "token": token });
+        let short = fine(call(gateway, "purchase_topup", arguments).await);
+        assert_eq!((&short["purchased"], usd(&short["balanceUsd"])), (&json!(false), Usd::dollars(1)));
+    }
+
+    async fn an_order_is_given_back(gateway) {
+        let token = ann(gateway, 100).await;
+        let order = buy(gateway, &token).await["orderId"].clone();
+        let dry = json!({ "orderId": order, "token": token, "dryRun": true });
+        let preview = fine(call(gateway, "cancel_order", dry.clone()).await);
+        assert_eq!((&preview["eligible"], &preview["status"], &preview["dryRun"]), (&json!(true), &json!("FULFILLED"), &json!(true)));
+        let arguments = json!({ "orderId": order, "token": token, "idempotencyKey": "c1" });
+        let given = fine(call(gateway, "cancel_order", arguments.clone()).await);
+        assert_eq!((&given["status"], &given["replayed"]), (&json!("CANCELLED"), &json!(false)));
+        assert_eq!(given["refundedUsd"], preview["refundableUsd"]);
+        assert_eq!(usd(&given["balanceUsd"]), Usd::dollars(100));
+        // The same again with its key; without one, or with another, it was cancelled before.
+        let again = fine(call(gateway, "cancel_order", arguments).await);
+        assert_eq!((&again["status"], &again["replayed"], &again["refundedUsd"]), (&json!("CANCELLED"), &json!(true), &given["refundedUsd"]));
+        for key in [None, Some("c2")] {
+            let refused = call(gateway, "cancel_order", json!({ "orderId": order, "token": token, "idempotencyKey": key })).await;
+            assert_eq!((failure(&refused).as_str(), &refused["error"]["reason"]), ("NOT_CANCELLABLE", &json!("ALREADY_CANCELLED")));
+        }
+        assert_eq!(fine(call(gateway, "cancel_order", dry).await)["eligible"], false);
+        // A key is for one thing.
+        let other = buy(gateway, &token).await;
+        let reused = json!({ "orderId": other["orderId"], "token": token, "idempotencyKey": "c1" });
+        assert_eq!(failure(&call(gateway, "cancel_order", reused).await), "IDEMPOTENCY_CONFLICT");
+        let keyed = json!({ "packageCode": PLAN, "token": token, "idempotencyKey": "b1" });
+        let keyed = fine(call(gateway, "purchase_esim_with_wallet", keyed).await);
+        let reused = json!({ "orderId": keyed["orderId"], "token": token, "idempotencyKey": "b1" });
+        assert_eq!(failure(&call(gateway, "cancel_order", reused).await), "IDEMPOTENCY_CONFLICT");
+        // Installed, it stays, and the key is free to try again.
+        gateway.sandbox("usage", json!({ "iccid": other["order"]["iccid"], "status": "INSTALLED" })).await;
+        let arguments = json!({ "orderId": other["orderId"], "token": token, "idempotencyKey": "c3" });
+        for _ in 0..2 {
+            assert_eq!(failure(&call(gateway, "cancel_order", arguments.clone()).await), "NOT_CANCELLABLE");
+        }
+    }
+
+    async fn the_account_and_the_supplier_can_say_no(gateway) {
+        let token = ann(gateway, 100).await;
+        let arguments = json!({ "packageCode": PLAN, "token": token });
+        gateway.supplier("reject").await;
+        let refused = call(gateway, "purchase_esim_with_wallet", arguments.clone()).await;
+        assert_eq!((failure(&refused).as_str(), &refused["error"]["httpStatus"]), ("SUPPLIER_REJECTED", &json!(502)));
+        assert_eq!(balance(gateway, &token).await, Usd::dollars(100));
+        gateway.supplier("ok").await;
+        operator::set_suspended(&gateway.app, "test", ANN, true).await.unwrap();
+        assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", arguments.clone()).await), "ACCOUNT_SUSPENDED");
+        let wallet = fine(call(gateway, "get_wallet_balance", json!({ "token": token })).await);
+        assert_eq!(wallet["status"], "SUSPENDED");
+        operator::set_suspended(&gateway.app, "test", ANN, false).await.unwrap();
+        let unknown = json!({ "packageCode": "XX-1", "token": token });
+        assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", unknown).await), "PLAN_NOT_FOUND");
+    }
+
+    async fn coupons_are_checked_used_and_told(gateway) {
+        let token = ann(gateway, 100).await;
+        ok(gateway, "coupon create --code HALF --percent 50 --description 'Half\u{200b} price' --uses-per-user 1");
+        ok(gateway, "coupon create --code APPONLY --percent 10 --app-only --description 'In the app'");
+        ok(gateway, "coupon create --code PARTNER7 --percent 10 --affiliate");
+        ok(gateway, "coupon create --code Save20now --percent 20");
+        let told = fine(call(gateway, "get_available_coupons", json!({})).await);
+        let mut coupons: Vec<(&str, &str, &str)> = told["coupons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|coupon| {
+                let word = |field: &str| coupon[field].as_str().unwrap();
+                (word("code"), word("applicability"), word("discount"))
+            })
+            .collect();
+        coupons.sort_unstable();
+        assert_eq!(coupons, [("APPONLY", "MOBILE_APP", "10 %"), ("HALF", "GENERAL", "50 %")]);
+        assert!(told.to_string().contains("Half price"), "nothing hidden is told");
+
+        let price = plan(gateway, DEAR).retail;
+        let arguments = json!({ "code": "half", "packageCode": DEAR, "token": token });
+        let valid = fine(call(gateway, "validate_coupon", arguments).await);
+        assert_eq!((&valid["valid"], &valid["code"]), (&json!(true), &json!("HALF")));
+        assert_eq!(usd(&valid["discountUsd"]).plus(usd(&valid["finalPriceUsd"])), price);
+        for code in ["APPONLY", "PARTNER7", "NOTHING"] {
+            let refused = call(gateway, "validate_coupon", json!({ "code": code, "packageCode": DEAR, "token": token })).await;
+            assert_eq!((failure(&refused).as_str(), &refused["error"]["next"]["tool"]), ("COUPON_INVALID", &json!("get_available_coupons")));
+        }
+        let buy = |dry: bool| json!({ "packageCode": DEAR, "token": token, "discountCode": "Half", "dryRun": dry });
+        let preview = fine(call(gateway, "purchase_esim_with_wallet", buy(true)).await);
+        assert_eq!((&preview["priceUsd"], &preview["discountUsd"]), (&valid["finalPriceUsd"], &valid["discountUsd"]));
+        let bought = fine(call(gateway, "purchase_esim_with_wallet", buy(false)).await);
+        assert_eq!(bought["order"]["chargedUsd"], valid["finalPriceUsd"]);
+        assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", buy(false)).await), "COUPON_INVALID", "once for each");
+        // Given back with the order.
+        fine(call(gateway, "cancel_order", json!({ "orderId": bought["orderId"], "token": token })).await);
+        assert_eq!(balance(gateway, &token).await, Usd::dollars(100));
+        fine(call(gateway, "purchase_esim_with_wallet", buy(false)).await);
+    }
+
+    async fn a_token_spends_no_more_than_it_may(gateway) with [("token_daily_limit_usd", "5")] {
+        let token = ann(gateway, 100).await;
+        let mut bought = 0;
+        let refused = loop {
+            let told = call(gateway, "purchase_esim_with_wallet", json!({ "packageCode": PLAN, "token": token })).await;
+            if told.get("error").is_some() {
+                break told;
+            }
+            bought += 1;
+            assert!(bought < 10, "the limit holds");
+        };
+        assert_eq!(failure(&refused), "LIMIT_EXCEEDED");
+        assert!(Usd::dollars(100).minus(balance(gateway, &token).await) <= Usd::dollars(5));
+    }
+}

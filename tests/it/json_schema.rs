@@ -1,0 +1,84 @@
+//! Whether a value fits a JSON Schema, for the part of the language that tools are described in. A keyword that is not
+//! known here is an error: nothing passes because it was not looked at.
+
+use serde_json::Value;
+
+/// Says nothing that could be wrong.
+const REMARKS: [&str; 5] = ["description", "title", "default", "format", "pattern"];
+
+pub fn check(schema: &Value, value: &Value) -> Result<(), String> {
+    let Some(keywords) = schema.as_object() else { return Err(format!("no schema: {schema}")) };
+    for (keyword, wanted) in keywords {
+        let fits = match keyword.as_str() {
+            "type" => is_of_type(wanted.as_str().ok_or("a type is one word")?, value),
+            "enum" => wanted.as_array().unwrap().contains(value),
+            "minimum" => value.as_f64().is_none_or(|number| number >= wanted.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|number| number <= wanted.as_f64().unwrap()),
+            "minLength" => {
+                value.as_str().is_none_or(|text| text.chars().count() >= wanted.as_u64().unwrap() as usize)
+            }
+            "maxLength" => {
+                value.as_str().is_none_or(|text| text.chars().count() <= wanted.as_u64().unwrap() as usize)
+            }
+            "required" => {
+                let names = wanted.as_array().unwrap();
+                value.is_object() && names.iter().all(|name| value.get(name.as_str().unwrap()).is_some())
+            }
+            "properties" => {
+                for (name, inner) in wanted.as_object().unwrap() {
+                    if let Some(found) = value.get(name) {
+                        check(inner, found).map_err(|why| format!("{name}: {why}"))?;
+                    }
+                }
+                true
+            }
+            "items" => {
+                for item in value.as_array().into_iter().flatten() {
+                    check(wanted, item)?;
+                }
+                true
+            }
+            "allOf" => {
+                for inner in wanted.as_array().unwrap() {
+                    check(inner, value)?;
+                }
+                true
+            }
+            "anyOf" => fitting(wanted, value) >= 1,
+            "oneOf" => fitting(wanted, value) == 1,
+            remark if REMARKS.contains(&remark) => true,
+            unknown => return Err(format!("the keyword {unknown} is not known here")),
+        };
+        if !fits {
+            return Err(format!("{value} does not fit {keyword}: {wanted}"));
+        }
+    }
+    Ok(())
+}
+
+fn fitting(schemas: &Value, value: &Value) -> usize {
+    schemas.as_array().unwrap().iter().filter(|schema| check(schema, value).is_ok()).count()
+}
+
+fn is_of_type(name: &str, value: &Value) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        _ => false,
+    }
+}
+
+#[test]
+fn misfits_are_found() {
+    let schema = serde_json::json!({ "type": "object", "properties": { "n": { "type": "integer", "minimum": 1 } }, "required": ["n"] });
+    assert!(check(&schema, &serde_json::json!({ "n": 2 })).is_ok());
+    for wrong in ["{}", "{\"n\": 0}", "{\"n\": 1.5}", "[]"] {
+        assert!(check(&schema, &serde_json::from_str(wrong).unwrap()).is_err(), "{wrong}");
+    }
+    assert!(check(&serde_json::json!({ "newKeyword": 1 }), &Value::Null).is_err());
+}
