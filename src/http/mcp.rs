@@ -233,7 +233,7 @@ impl ServerHandler for Gateway {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         match request.method.as_str() {
-            known @ ("initialize" | "tools/call" | "prompts/get" | "resources/read") => Err(
+            known @ ("tools/call" | "prompts/get" | "resources/read") => Err(
                 ErrorData::invalid_params(format!("The params of {known} are not as they should be"), None),
             ),
             unknown => {
