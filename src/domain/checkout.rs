@@ -154,9 +154,13 @@ impl Checkout {
         self.price().minus(self.amount)
     }
 
-    /// A guest's belongs to nobody.
     pub fn is_guests(&self) -> bool {
         self.account == GUESTS
+    }
+
+    /// A guest's belongs to nobody until somebody claims what is owed to it.
+    pub fn is_nobodys(&self) -> bool {
+        self.is_guests() && self.claimed_by.is_none()
     }
 
     pub fn order_ref(&self) -> String {

@@ -133,7 +133,8 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         (Stage::PendingPayment, _) => "Payment seen",
         (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => "Paid: your eSIM is being prepared",
         (Stage::Completed, _) => "Your eSIM is ready",
-        (Stage::Failed, _) if progress.is_owed() => "Not delivered: the money is owed to you",
+        (Stage::Failed, _) if progress.owed.is_positive() => "Not delivered: the money is owed to you",
+        (Stage::Failed, _) if checkout.is_nobodys() => "Not delivered",
         (Stage::Failed, _) => "Not delivered: the money is in the wallet",
         (Stage::Expired, _) => "The time to pay is over",
     };
@@ -167,7 +168,8 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         esim,
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
-        refreshes: !matches!(stage, Stage::Completed | Stage::Failed),
+        // Nobody can type an address into a page that is loaded anew meanwhile.
+        refreshes: !matches!(stage, Stage::Completed | Stage::Failed) && !progress.owed.is_positive(),
     })
 }
 

@@ -289,9 +289,12 @@ pub fn instructions(progress: &Progress) -> String {
             "The time to pay is over: check out again. If exactly {amount} USDT were sent already, wait: until {late} \
              they still count."
         ),
-        (Stage::Failed, _) if progress.is_owed() => {
+        (Stage::Failed, _) if progress.owed.is_positive() => {
             "It was not delivered. What was paid is owed to this invoice: claim it to a wallet on its page."
                 .into()
+        }
+        (Stage::Failed, _) if checkout.is_nobodys() => {
+            "It was not delivered. Nothing can be claimed now: the payment is missing on its chain.".into()
         }
         (Stage::ConfirmedAwaitingFulfillment | Stage::Processing | Stage::Completed | Stage::Failed, _) => {
             after_payment(*stage)

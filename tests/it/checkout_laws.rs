@@ -22,12 +22,17 @@ use simgate::store::{addresses, ledger, transfers};
 use crate::harness::{Gateway, both_databases, until};
 use crate::people::{elsewhere, sign_in};
 use crate::shop::{HOUR_MS, MINUTE_MS, PLAN};
+use crate::stall::{make, plain};
 
 const BLOCK_MS: i64 = 200;
+const COUPON: &str = "LAW";
 
 #[derive(Clone, Debug)]
 enum Step {
-    Open,
+    /// With a coupon, or without.
+    Open {
+        coupon: bool,
+    },
     /// Pays one of the checkouts, exactly or not.
     Pay {
         which: usize,
@@ -50,7 +55,7 @@ enum Step {
 fn any_step() -> impl Strategy<Value = Step> {
     let off_by = prop_oneof![4 => Just(0), 1 => -20_000i64..20_000];
     prop_oneof![
-        4 => Just(Step::Open),
+        4 => any::<bool>().prop_map(|coupon| Step::Open { coupon }),
         5 => (0usize..8, off_by).prop_map(|(which, off_by)| Step::Pay { which, off_by }),
         3 => (1i64..25).prop_map(Step::Blocks),
         1 => (1i64..40).prop_map(Step::Minutes),
@@ -74,13 +79,13 @@ impl Case<'_> {
         let app = &self.gateway.app;
         let chain = &app.sim_chains[&self.network];
         match step {
-            Step::Open => {
+            Step::Open { coupon } => {
                 let new = NewCheckout {
                     buyer: self.buyer.clone(),
                     package_code: PLAN.into(),
                     network: self.network,
                     customer_email: None,
-                    discount_code: None,
+                    discount_code: coupon.then(|| COUPON.into()),
                     reference: None,
                     client: elsewhere().parse().unwrap(),
                 };
@@ -104,7 +109,7 @@ impl Case<'_> {
             Step::Scan => drop(Scanner::new(chain.clone()).round(app).await),
             Step::TurnBack => {
                 if let Some(first) = self.opened.first() {
-                    let ring = Ring { address: first.address.clone(), price: first.list_price };
+                    let ring = Ring { address: first.address.clone(), price: first.price() };
                     app.store.write(0, move |tx: &mut Tx| amounts::put(tx, &ring, 0)).await.unwrap();
                 }
             }
@@ -186,6 +191,7 @@ impl Case<'_> {
 
 both_databases! {
     async fn a_checkout_is_delivered_once_whatever_happens(gateway) with [("trusted_proxies", "127.0.0.1")] {
+        make(gateway, plain(gateway, COUPON, 10)).await;
         let mut runner = TestRunner::new(Config { cases: 12, failure_persistence: None, ..Config::default() });
         let steps = prop::collection::vec(any_step(), 1..30);
         let handle = tokio::runtime::Handle::current();

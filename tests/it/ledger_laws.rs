@@ -2,12 +2,15 @@
 //! done past the program, with the triggers out of the way, and undone again.
 
 use serde_json::{Value, json};
+use simgate::ops::ledger;
 use simgate::store::Location;
 
 use crate::commands::{Told, simgate};
 use crate::harness::{Gateway, both_databases};
 use crate::raw;
 use crate::shapes::ORDERS;
+use crate::shop::{id, settle};
+use crate::visitors::{claim, claim_code, guest};
 
 const TABLES: [&str; 5] = ["entries", "postings", "wallets", "orders", "esims"];
 
@@ -74,6 +77,10 @@ const SALES: &str = "every delivered order is a sale of what was charged, and no
 const COST: &str = "every delivered order has its cost";
 const ESIM: &str = "every delivered order has its eSIM";
 const COUNTERS: &str = "every wallet's order counters equal its orders";
+
+const OWED: &str = "what we owe is owed to guests' invoices, and not more than once";
+const CLAIMS: &str = "every claim of a guest's invoice went to who claimed it";
+const GUESTS: &str = "guests have no wallet";
 
 /// What is done, which law it breaks, and the row that must be named.
 const DAMAGE: &[(&str, &str, &str)] = &[
@@ -212,5 +219,46 @@ both_databases! {
             assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
         }
         raw::execute(location, &books.fill("UPDATE wallets SET balance = balance - 1 WHERE account = {wallet}")).unwrap();
+    }
+
+    async fn damage_to_what_is_owed_is_found(gateway) {
+        let (owed, claimed) = (guest(gateway, "kid@example.com").await, guest(gateway, "kid@example.com").await);
+        gateway.supplier("reject").await;
+        for checkout in [&owed, &claimed] {
+            settle(gateway, checkout, "FAILED").await;
+        }
+        let otp = claim_code(gateway, id(&claimed), "mum@example.com").await;
+        assert_eq!(claim(gateway, id(&claimed), "mum@example.com", &otp).await.status, 200);
+        gateway.check_books().await;
+        let location = &gateway.app.settings.database;
+        disarm(location);
+        let (owed, claimed) = (id(&owed), id(&claimed));
+        for (damage, law, row, repair) in [
+            (
+                format!("UPDATE postings SET invoice = '{owed}' WHERE entry = '{claimed}.claim' AND account = 'owed'"),
+                OWED,
+                claimed,
+                format!("UPDATE postings SET invoice = '{claimed}' WHERE entry = '{claimed}.claim' AND account = 'owed'"),
+            ),
+            (
+                format!("UPDATE checkouts SET claimed_by = 1 WHERE id = '{owed}'"),
+                CLAIMS,
+                owed,
+                format!("UPDATE checkouts SET claimed_by = NULL WHERE id = '{owed}'"),
+            ),
+            (
+                format!("UPDATE postings SET invoice = NULL WHERE entry = '{claimed}.claim'"),
+                OWED,
+                "(none)",
+                format!("UPDATE postings SET invoice = '{claimed}' WHERE entry = '{claimed}.claim' AND account = 'owed'"),
+            ),
+            ("UPDATE wallets SET lines = 1 WHERE account = 0".into(), GUESTS, "guests", "UPDATE wallets SET lines = 0 WHERE account = 0".into()),
+        ] {
+            raw::execute(location, &damage).unwrap();
+            let verdict = ledger::verify(&gateway.app).await.unwrap();
+            let named = verdict.breaches.iter().any(|breach| breach.law == law && breach.row == row);
+            assert!(named, "{damage}");
+            raw::execute(location, &repair).unwrap();
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Behaviour through the public doors, on both databases. Start with `harness.rs`.
 
+mod agents;
 mod anvil;
 mod api_checkout;
 mod api_coupons;
@@ -27,12 +28,15 @@ mod checkout_amounts;
 mod checkout_laws;
 mod checkout_paid;
 mod commands;
+mod commands_coupons;
 mod commands_settlement;
 mod commands_users;
 mod customer;
+mod coupon_uses;
 mod fire_cancel;
 mod fire_checkout;
 mod fire_clients;
+mod fire_coupons;
 mod fire_crash;
 mod fire_deposits;
 mod fire_guessing;

@@ -2,6 +2,7 @@
 //! eSIM was delivered for.
 
 use serde_json::json;
+use simgate::domain::coupon::Coupon;
 use simgate::domain::money::Usd;
 use simgate::ops::operator;
 use simgate::store::catalog;
@@ -10,6 +11,7 @@ use simgate::store::tx::Tx;
 use crate::harness::{both_databases, reply};
 use crate::people::{link, mails, sign_in, with_token};
 use crate::shop::*;
+use crate::stall::{DEAR, limited, make, off, plain, plan, tally};
 use crate::visitors::{
     booked, check_out, claim, claim_code, form, guest, guest_record, onward, open as look, owed, submit,
     wallet_of,
@@ -88,8 +90,8 @@ both_databases! {
         assert_eq!(submit(gateway, "/checkout", &[("plan", "NOPE"), ("email", "a@example.com")]).await.status, 404);
         let json = gateway.client.post(format!("{}/checkout", gateway.base)).header("content-type", "application/json").body("{}");
         assert_eq!(reply(json).await.problem(415), "UNSUPPORTED_MEDIA_TYPE");
-        let huge = form(gateway, "/checkout", &[("plan", &"x".repeat(70_000))]);
-        assert_eq!(reply(huge).await.status, 413);
+        let long = "x".repeat(70_000);
+        assert_eq!(reply(form(gateway, "/checkout", &[("plan", long.as_str())])).await.status, 413);
     }
 
     async fn a_failed_one_is_owed_and_claimed(gateway) {
@@ -179,5 +181,34 @@ both_databases! {
         assert_eq!(claim(gateway, id(&made), "kid@example.com", &otp).await.status, 200);
         let left = operator::refund_order(&gateway.app, "test", order, cent, "slow again").await.unwrap();
         assert_eq!((left, owed(gateway).await), (cent.plus(cent), Usd::ZERO), "it has an owner now");
+    }
+
+    async fn a_guest_may_have_a_coupon(gateway) with [("trusted_proxies", "127.0.0.1")] {
+        limited(gateway, "TRIP10", 2).await;
+        make(gateway, Coupon { uses_per_user: Some(1), ..plain(gateway, "ONEEACH", 10) }).await;
+        let price = plan(gateway, DEAR).retail;
+        let page = look(gateway, &format!("/checkout?plan={DEAR}&discount=trip10")).await;
+        let fields = [("plan", DEAR), ("email", "kid@example.com"), ("discount", "trip10")];
+        let made = guest_record(gateway, &onward(&submit(gateway, "/checkout", &fields).await)).await;
+        let asked = price.minus(off(&made));
+        assert!(off(&made).is_positive() && amount(&made) < asked, "{made}");
+        assert!(page.text.contains(&format!("<strong>{asked} USD</strong> with TRIP10")), "{}", page.text);
+        assert_eq!(tally(gateway, "TRIP10").await, (1, 0));
+        settle(gateway, &made, "COMPLETED").await;
+        assert_eq!(tally(gateway, "TRIP10").await, (0, 1));
+        assert_eq!(booked(gateway, "discount:coupon").await, off(&made));
+
+        let second = guest_record(gateway, &onward(&submit(gateway, "/checkout", &fields).await)).await;
+        assert_eq!(submit(gateway, "/checkout", &fields).await.status, 422, "both uses are taken");
+        gateway.supplier("reject").await;
+        let failed = settle(gateway, &second, "FAILED").await;
+        assert_eq!((usd(&failed["owed"]["amountUsd"]), tally(gateway, "TRIP10").await), (amount(&second), (0, 1)));
+
+        // Nobody knows how often a guest was here.
+        let fields = [("plan", DEAR), ("email", "kid@example.com"), ("discount", "ONEEACH")];
+        assert_eq!(submit(gateway, "/checkout", &fields).await.status, 422);
+        let page = look(gateway, &format!("/checkout?plan={DEAR}&discount=NOPE")).await;
+        assert_eq!(page.status, 200, "a link with an old code still leads to the plan");
+        assert!(page.text.contains("This discount code is unknown") && page.text.contains(&format!("{price} USD")), "{}", page.text);
     }
 }

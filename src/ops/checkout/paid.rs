@@ -189,8 +189,7 @@ pub(in crate::ops) fn tell(
     news: News,
     amount: Usd,
 ) -> Result<()> {
-    let unclaimed = checkout.is_guests() && checkout.claimed_by.is_none();
-    let email = if unclaimed {
+    let email = if checkout.is_nobodys() {
         checkout.customer_email.clone()
     } else {
         users::email(tx, checkout.claimed_by.unwrap_or(checkout.account))?
@@ -200,7 +199,7 @@ pub(in crate::ops) fn tell(
         order_ref: checkout.order_ref(),
         plan_name: checkout.plan_name.clone(),
         amount: amount.to_string(),
-        invoice: unclaimed.then(|| checkout.id.to_string()),
+        invoice: checkout.is_nobodys().then(|| checkout.id.to_string()),
     };
     match email {
         Some(email) => mail::queue(tx, slip, &email, &letter, None),

@@ -45,14 +45,9 @@ impl Progress {
         self.payment().map_or(0, |payment| payment.confirmations)
     }
 
-    /// A guest's money that nobody has claimed.
-    pub fn is_owed(&self) -> bool {
-        self.checkout.is_guests() && self.checkout.claimed_by.is_none()
-    }
-
     /// What went to the wallet because the plan was not delivered, or was given back. A guest has one once he claimed.
     pub fn refunded(&self) -> Option<Usd> {
-        if self.is_owed() {
+        if self.checkout.is_nobodys() {
             return None;
         }
         match (&self.order, self.stage) {
