@@ -226,6 +226,7 @@ async fn checkouts(url: &str, count: usize) -> Outcome {
                 supplier: "sim".into(),
                 cost: Usd::dollars(1),
                 list_price: price,
+                coupon: None,
                 amount: price.minus(Usd::from_micros((number % 9_999) as i64 + 1)),
                 network: Network::Polygon,
                 address: format!("0x{:040x}", number / 9_999),

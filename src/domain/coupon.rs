@@ -398,7 +398,7 @@ mod tests {
             fixed in 1i64..500_000_000,
             price in 1i64..500_000_000,
             cost in 0i64..500_000_000,
-            below_cost: bool,
+            below_cost in any::<bool>(),
         ) {
             let discount = percent.map_or(Discount::Fixed(Usd::from_micros(fixed)), Discount::Percent);
             let made = Coupon { below_cost, ..coupon(discount) };

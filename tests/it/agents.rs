@@ -11,6 +11,11 @@ use serde_json::{Value, json};
 use crate::harness::{Reply, until};
 use crate::process::Site;
 
+/// The user that the n-th client acts for.
+pub fn email(client: usize) -> String {
+    format!("agent{client}@example.com")
+}
+
 pub struct Agents<'a> {
     pub site: &'a Site,
     base: Mutex<Option<String>>,
@@ -98,9 +103,7 @@ impl<'a> Agents<'a> {
         *self.base.lock().unwrap() = Some(server.base.clone());
         let mut tokens = Vec::new();
         for client in 0..clients {
-            let email = format!("agent{client}@example.com");
-            tokens.push(self.sign_in(&email).await);
-            self.site.cli(&["wallet", "credit", &email, "10000", "--reason", "for the test"]).await;
+            tokens.push(self.sign_in(&email(client)).await);
         }
         let everyone = join_all(tokens.iter().enumerate().map(|(client, token)| buy(client, token)));
         let killer = async {

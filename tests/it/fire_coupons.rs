@@ -13,7 +13,7 @@ use simgate::ops::checkout::{self, NewCheckout};
 use simgate::ops::tokens;
 use simgate::start::{self, Role};
 
-use crate::agents::Agents;
+use crate::agents::{Agents, email};
 use crate::harness::{Db, Gateway, both_databases};
 use crate::people::{elsewhere, sign_in};
 use crate::process::on_site;
@@ -142,7 +142,9 @@ const SETTINGS: &[(&str, &str)] =
     &[("answer_within_ms", "400"), ("supplier_timeout_ms", "500"), ("token_daily_limit_usd", "0")];
 
 /// Buys one plan after the other: on a chain, not paying at all, and from the wallet.
-async fn buy(agents: &Agents<'_>, token: &str) {
+async fn buy(agents: &Agents<'_>, client: usize, token: &str) {
+    let credit = ["wallet", "credit", &email(client), "10000", "--reason", "for the test"];
+    agents.site.cli(&credit).await;
     let mut number = 0;
     while !agents.closing() {
         number += 1;
@@ -167,11 +169,12 @@ async fn buy(agents: &Agents<'_>, token: &str) {
 
 fn check(db: Db) {
     on_site(db, SETTINGS.to_vec(), async |site| {
-        site.cli(&["migrate"]).await;
+        let first_start = site.start().await;
         site.cli(&["coupon", "create", "--code", CODE, "--percent", "10", "--uses", "100000"]).await;
+        drop(first_start);
         let agents = Agents::new(site);
-        agents.through_kills(CLIENTS, KILLS, async |_, token| buy(&agents, token).await).await;
-        let bought = agents.bought.lock().unwrap();
+        agents.through_kills(CLIENTS, KILLS, async |client, token| buy(&agents, client, token).await).await;
+        let bought = std::mem::take(&mut *agents.bought.lock().unwrap());
         assert!(bought.iter().all(|record| off(record).is_positive()));
         let orders: BTreeSet<&str> =
             bought.iter().map(|record| record["orderId"].as_str().unwrap()).collect();
