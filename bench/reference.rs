@@ -212,7 +212,6 @@ async fn checkouts(url: &str, count: usize) -> Outcome {
     for first in (0..count).step_by(IN_A_JOB) {
         let made: Vec<Checkout> = (first..count.min(first + IN_A_JOB))
             .map(|number| Checkout {
-                coupon: None,
                 claimed_by: None,
                 id: InvoiceId::new(created_at, vault::random()),
                 account,

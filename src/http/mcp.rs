@@ -144,7 +144,7 @@ impl Gateway {
             Err(error) => {
                 let failure = failure::of(tool.name, &error, &request_id);
                 let code = failure.error.code;
-                (Output::of(&failure).map(Output::as_error), code)
+                (Output::of(&failure).map(Output::failed), code)
             }
         };
         counter!("simgate_tool_calls_total", "tool" => tool.name, "outcome" => outcome).increment(1);
@@ -233,9 +233,10 @@ impl ServerHandler for Gateway {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         match request.method.as_str() {
-            known @ ("initialize" | "tools/call" | "prompts/get" | "resources/read") => Err(
-                ErrorData::invalid_params(format!("The params of {known} are not as they should be"), None),
-            ),
+            known @ ("tools/call" | "prompts/get" | "resources/read") => Err(ErrorData::invalid_params(
+                format!("The params of {known} are not as they should be"),
+                None,
+            )),
             unknown => {
                 Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Unknown method: {unknown}"), None))
             }

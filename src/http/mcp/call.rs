@@ -115,7 +115,7 @@ impl Output {
         Ok(Output { text, value, is_error: false, meta: None })
     }
 
-    pub fn as_error(mut self) -> Output {
+    pub fn failed(mut self) -> Output {
         self.is_error = true;
         self
     }

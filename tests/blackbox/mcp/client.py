@@ -11,19 +11,9 @@ PLAN = "JP-1GB-7D"
 BASE = sys.argv[1]
 
 
-class NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *arguments):
-        return None
-
-
 def fetch(url, body=None, kind="application/json"):
     headers = {"Content-Type": kind} if body is not None else {}
-    request = urllib.request.Request(url, data=body, headers=headers)
-    opener = urllib.request.build_opener(NoRedirect)
-    try:
-        return opener.open(request, timeout=10)
-    except urllib.error.HTTPError as answer:
-        return answer
+    return urllib.request.urlopen(urllib.request.Request(url, data=body, headers=headers), timeout=10)
 
 
 async def journey(call_tool, list_tools, name):
@@ -53,8 +43,8 @@ async def journey(call_tool, list_tools, name):
     short = await fine("purchase_esim_with_wallet", packageCode=PLAN, token=token)
     assert short["purchased"] is False
     form = urllib.parse.urlencode({"amountUsd": "50", "means": "USDC BASE"}).encode()
-    page = fetch(short["magicLink"], form, "application/x-www-form-urlencoded")
-    invoice = re.search(r"inv_\w+", page.headers["location"]).group()
+    page = fetch(short["magicLink"], form, "application/x-www-form-urlencoded").read().decode()
+    invoice = re.search(r"inv_\w+", page).group()
     assert fetch(f"{BASE}/sandbox/pay", json.dumps({"invoiceId": invoice}).encode()).status == 200
     for _ in range(300):
         if (await fine("get_wallet_balance", token=token))["balanceUsd"] == 50:

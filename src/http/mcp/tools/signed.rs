@@ -138,7 +138,7 @@ fn due(short: ShortView, offer: PaymentRequired, receipt: Option<SettlementRespo
         accepts: offer.accepts.iter().map(RequirementsView::from).collect(),
         receipt,
     };
-    Ok(Output::of(&view)?.as_error())
+    Ok(Output::of(&view)?.failed())
 }
 
 async fn taken(call: &Call, holder: &Holder, progress: Progress) -> Result<Output> {
