@@ -13,7 +13,6 @@ use super::deposits::{PaymentStatus, invoice_id};
 use super::fields::Segment;
 use super::pages::{self, EsimShown};
 use super::problem::Refused;
-use super::purchase;
 use super::qr;
 use super::wire::readable;
 use crate::app::App;
@@ -129,16 +128,6 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
     let Progress { checkout, stage, order, .. } = progress;
     let (token, network) = (checkout::CURRENCY.as_str(), checkout.network.name());
     let asked = payment_due(app, checkout)?;
-    let headline = match (stage, progress.confirmations()) {
-        (Stage::PendingPayment, 0) => "Waiting for your payment",
-        (Stage::PendingPayment, _) => "Payment seen",
-        (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => "Paid: your eSIM is being prepared",
-        (Stage::Completed, _) => "Your eSIM is ready",
-        (Stage::Failed, _) if progress.owed.is_positive() => "Not delivered: the money is owed to you",
-        (Stage::Failed, _) if checkout.is_nobodys() => "Not delivered",
-        (Stage::Failed, _) => "Not delivered: the money is in the wallet",
-        (Stage::Expired, _) => "The time to pay is over",
-    };
     let waiting = *stage == Stage::PendingPayment && progress.confirmations() == 0;
     let due = Due {
         amount: format!("{} {token}", checkout.amount),
@@ -156,11 +145,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
     Ok(PayPage {
         title: format!("Pay {} {token} on {network} for {}", checkout.amount, checkout.plan_name),
         sandbox: sandbox(app, checkout.network),
-        state: Standing {
-            word: stage.as_str(),
-            headline: headline.into(),
-            detail: purchase::instructions(progress),
-        },
+        state: standing_of_checkout(app, progress),
         amount: format!("{}: {} {token}", checkout.plan_name, checkout.amount),
         due: waiting.then_some(due),
         network,
@@ -223,6 +208,52 @@ fn standing(app: &App, deposit: &Deposit) -> Standing {
         ),
     };
     Standing { word: invoice.status.as_str(), headline, detail }
+}
+
+fn standing_of_checkout(app: &App, progress: &Progress) -> Standing {
+    let Progress { checkout, stage, required_confirmations, .. } = progress;
+    let asked = format!("{} {}", checkout.amount, checkout::CURRENCY.as_str());
+    let (headline, detail) = match (stage, progress.confirmations()) {
+        (Stage::PendingPayment, 0) if progress.signed => {
+            ("Your payment is on its way to the chain", "Do not pay again.".into())
+        }
+        (Stage::PendingPayment, 0) => (
+            "Waiting for your payment",
+            format!(
+                "Send exactly {asked} within {}: the price holds until {}.",
+                left(checkout.expires_at, app.now()),
+                readable(checkout.expires_at)
+            ),
+        ),
+        (Stage::PendingPayment, seen) => (
+            "Payment seen",
+            format!("It has {seen} of {required_confirmations} confirmations. Do not pay again."),
+        ),
+        (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => {
+            ("Paid: your eSIM is being prepared", "This takes a few seconds.".into())
+        }
+        (Stage::Completed, _) => (
+            "Your eSIM is ready",
+            "Install it once, with an internet connection, before you leave or when you arrive.".into(),
+        ),
+        (Stage::Failed, _) if progress.owed.is_positive() => {
+            ("Not delivered: the money is owed to you", "You can claim it below.".into())
+        }
+        (Stage::Failed, _) if checkout.is_nobodys() => {
+            ("Not delivered", "Nothing can be claimed now: the payment is missing on its chain.".into())
+        }
+        (Stage::Failed, _) => {
+            ("Not delivered: the money is in the wallet", "It can buy another plan from there.".into())
+        }
+        (Stage::Expired, _) => (
+            "The time to pay is over",
+            format!(
+                "If you have sent exactly {asked} already, wait: until {} they still count. If not, check out again.",
+                readable(checkout.late_until)
+            ),
+        ),
+    };
+    Standing { word: stage.as_str(), headline: headline.into(), detail }
 }
 
 /// The time that is left, in words.

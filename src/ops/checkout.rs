@@ -91,7 +91,7 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         Outcome::Opened(opened) => {
             app.expected.send_modify(|count| *count += 1);
             counter!("simgate_checkouts_total").increment(u64::from(!opened.replayed));
-            Ok(opened)
+            Ok(*opened)
         }
         Outcome::WrongCoupon => Err(Refusal::CouponInvalid.into()),
         Outcome::NoAmount => {
@@ -133,7 +133,7 @@ struct Draft {
 }
 
 enum Outcome {
-    Opened(Opened),
+    Opened(Box<Opened>),
     /// No address has an amount left.
     NoAmount,
     /// Nothing was opened; that somebody tried is written down.
@@ -177,7 +177,7 @@ impl Draft {
         if tx.is_rerun()
             && let Some(checkout) = checkouts::by_id(tx, &self.id)?
         {
-            return Ok(Outcome::Opened(Opened { checkout, replayed: false }));
+            return Ok(Outcome::Opened(Box::new(Opened { checkout, replayed: false })));
         }
         if let Some(guess) = &self.guess
             && guess.is_recorded(tx)?
@@ -188,7 +188,9 @@ impl Draft {
         wallet::lock(tx, self.account())?;
         let look = offers::look(tx, &self.asks())?;
         match &look.claimed_by {
-            Some(Claimant::Checkout(id)) => return self.replay(tx, id).map(Outcome::Opened),
+            Some(Claimant::Checkout(id)) => {
+                return self.replay(tx, id).map(Box::new).map(Outcome::Opened);
+            }
             Some(Claimant::Order(_)) => return Err(Refusal::IdempotencyConflict.into()),
             None => {}
         }
@@ -211,7 +213,7 @@ impl Draft {
         let mut checkout = self.checkout(offer, coupon, place);
         checkout.seq = checkouts::insert(tx, &self.as_new(&checkout))?;
         redeem::reserve(tx, &checkout)?;
-        Ok(Outcome::Opened(Opened { checkout, replayed: false }))
+        Ok(Outcome::Opened(Box::new(Opened { checkout, replayed: false })))
     }
 
     /// The checkout that this reference opened, if this is the same request.
@@ -356,5 +358,5 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
         checkout.seq = *numbers.get(&checkout.id).ok_or_else(|| Error::fault("a checkout was not stored"))?;
         answers.insert(checkout.id.clone(), Opened { checkout, replayed: false });
     }
-    Ok(group.iter().map(|draft| answers.remove(&draft.id).map(Outcome::Opened)).collect())
+    Ok(group.iter().map(|draft| answers.remove(&draft.id).map(Box::new).map(Outcome::Opened)).collect())
 }
