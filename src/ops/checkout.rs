@@ -91,7 +91,7 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         Outcome::Opened(opened) => {
             app.expected.send_modify(|count| *count += 1);
             counter!("simgate_checkouts_total").increment(u64::from(!opened.replayed));
-            Ok(opened)
+            Ok(*opened)
         }
         Outcome::WrongCoupon => Err(Refusal::CouponInvalid.into()),
         Outcome::NoAmount => {
@@ -133,11 +133,17 @@ struct Draft {
 }
 
 enum Outcome {
-    Opened(Opened),
+    Opened(Box<Opened>),
     /// No address has an amount left.
     NoAmount,
     /// Nothing was opened; that somebody tried is written down.
     WrongCoupon,
+}
+
+impl Outcome {
+    fn opened(checkout: Checkout) -> Outcome {
+        Outcome::Opened(Box::new(Opened { checkout, replayed: false }))
+    }
 }
 
 impl Work for Draft {
@@ -175,7 +181,7 @@ impl Draft {
         if tx.is_rerun()
             && let Some(checkout) = checkouts::by_id(tx, &self.id)?
         {
-            return Ok(Outcome::Opened(Opened { checkout, replayed: false }));
+            return Ok(Outcome::opened(checkout));
         }
         if let Some(guess) = &self.guess
             && guess.is_recorded(tx)?
@@ -186,7 +192,9 @@ impl Draft {
         wallet::lock(tx, self.account())?;
         let look = offers::look(tx, &self.asks())?;
         match &look.claimed_by {
-            Some(Claimant::Checkout(id)) => return self.replay(tx, id).map(Outcome::Opened),
+            Some(Claimant::Checkout(id)) => {
+                return self.replay(tx, id).map(|opened| Outcome::Opened(Box::new(opened)));
+            }
             Some(Claimant::Order(_)) => return Err(Refusal::IdempotencyConflict.into()),
             None => {}
         }
@@ -209,7 +217,7 @@ impl Draft {
         let mut checkout = self.checkout(offer, coupon, place);
         checkout.seq = checkouts::insert(tx, &self.as_new(&checkout))?;
         redeem::reserve(tx, &checkout)?;
-        Ok(Outcome::Opened(Opened { checkout, replayed: false }))
+        Ok(Outcome::opened(checkout))
     }
 
     /// The checkout that this reference opened, if this is the same request.
@@ -354,5 +362,8 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
         checkout.seq = *numbers.get(&checkout.id).ok_or_else(|| Error::fault("a checkout was not stored"))?;
         answers.insert(checkout.id.clone(), Opened { checkout, replayed: false });
     }
-    Ok(group.iter().map(|draft| answers.remove(&draft.id).map(Outcome::Opened)).collect())
+    Ok(group
+        .iter()
+        .map(|draft| answers.remove(&draft.id).map(|opened| Outcome::Opened(Box::new(opened))))
+        .collect())
 }
