@@ -140,6 +140,12 @@ enum Outcome {
     WrongCoupon,
 }
 
+impl Outcome {
+    fn opened(checkout: Checkout) -> Outcome {
+        Outcome::Opened(Box::new(Opened { checkout, replayed: false }))
+    }
+}
+
 impl Work for Draft {
     type Answer = Outcome;
     const SHARES: bool = true;
@@ -177,7 +183,7 @@ impl Draft {
         if tx.is_rerun()
             && let Some(checkout) = checkouts::by_id(tx, &self.id)?
         {
-            return Ok(Outcome::Opened(Box::new(Opened { checkout, replayed: false })));
+            return Ok(Outcome::opened(checkout));
         }
         if let Some(guess) = &self.guess
             && guess.is_recorded(tx)?
@@ -189,7 +195,7 @@ impl Draft {
         let look = offers::look(tx, &self.asks())?;
         match &look.claimed_by {
             Some(Claimant::Checkout(id)) => {
-                return self.replay(tx, id).map(Box::new).map(Outcome::Opened);
+                return self.replay(tx, id).map(|opened| Outcome::Opened(Box::new(opened)));
             }
             Some(Claimant::Order(_)) => return Err(Refusal::IdempotencyConflict.into()),
             None => {}
@@ -213,7 +219,7 @@ impl Draft {
         let mut checkout = self.checkout(offer, coupon, place);
         checkout.seq = checkouts::insert(tx, &self.as_new(&checkout))?;
         redeem::reserve(tx, &checkout)?;
-        Ok(Outcome::Opened(Box::new(Opened { checkout, replayed: false })))
+        Ok(Outcome::opened(checkout))
     }
 
     /// The checkout that this reference opened, if this is the same request.
@@ -358,5 +364,8 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
         checkout.seq = *numbers.get(&checkout.id).ok_or_else(|| Error::fault("a checkout was not stored"))?;
         answers.insert(checkout.id.clone(), Opened { checkout, replayed: false });
     }
-    Ok(group.iter().map(|draft| answers.remove(&draft.id).map(Box::new).map(Outcome::Opened)).collect())
+    Ok(group
+        .iter()
+        .map(|draft| answers.remove(&draft.id).map(|opened| Outcome::Opened(Box::new(opened))))
+        .collect())
 }

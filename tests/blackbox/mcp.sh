@@ -54,10 +54,13 @@ fixtures_stop() {
   fixtures_pid=''
 }
 
-# A warning is printed and does not count: none may be there.
+# Warnings come on stderr and do not count; there may be none.
 inspector() {
-  in_node mcp-inspector --cli "$api_url/api/mcp" --transport http --method tools/list --strict >"$tmp/inspected" 2>&1 || { cat "$tmp/inspected"; return 1; }
-  if grep -iE '^ *(warn|⚠)' "$tmp/inspected"; then return 1; fi
+  in_node mcp-inspector --cli "$api_url/api/mcp" --transport http --method tools/list --strict 2>"$tmp/warnings" || return
+  if [ -s "$tmp/warnings" ]; then
+    cat "$tmp/warnings"
+    return 1
+  fi
   in_node mcp-inspector --cli "$api_url/api/mcp" --transport http --method tools/call \
     --tool-name get_esim_catalog --tool-arg countryCode=JP
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use simgate::domain::token::TokenKind;
 
+use crate::customer::{MCP, tool_call};
 use crate::harness::{Db, Place, Reply, reply, until};
 use crate::people::{AUTH, digit_runs};
 use crate::shapes::ORDERS;
@@ -25,7 +26,15 @@ fn check(db: Db) {
     let mut server = Command::new(env!("CARGO_BIN_EXE_simgate"))
         .env_clear()
         .current_dir(&place.dir)
-        .args(["serve", "--listen", &address, "--database-url", &place.url, "--log", "simgate=trace,info"])
+        .args([
+            "serve",
+            "--listen",
+            &address,
+            "--database-url",
+            &place.url,
+            "--log",
+            "simgate=trace,rmcp=trace,info",
+        ])
         .stdin(Stdio::null())
         .stdout(file.try_clone().unwrap())
         .stderr(file)
@@ -92,6 +101,7 @@ async fn use_it(place: &Place, base: &str) -> Vec<String> {
     let metrics = reply(client.get(format!("{base}/metrics"))).await.text;
     assert!(metrics.contains("/pay/{invoice}") && !metrics.contains(&invoice), "{metrics}");
     let mut secrets = sign_in(base, &client).await;
+    secrets.extend(use_tools(base, &client).await);
     secrets.extend([secret, wrong.into(), bought["matchingId"].as_str().unwrap().into(), token, invoice]);
     secrets
 }
@@ -123,6 +133,28 @@ async fn sign_in(base: &str, client: &reqwest::Client) -> Vec<String> {
     }
     assert_eq!(secrets.len(), 6);
     secrets
+}
+
+/// Logs in through the tools, guesses, and is short of money; answers the codes, tokens and links.
+async fn use_tools(base: &str, client: &reqwest::Client) -> Vec<String> {
+    let email = "bob.ray@example.com";
+    let call = async |tool: &str, arguments: Value| {
+        let message = tool_call(tool, arguments).to_string();
+        let request = client.post(format!("{base}{MCP}")).header("content-type", "application/json");
+        reply(request.body(message)).await.expect(200)["result"]["structuredContent"].clone()
+    };
+    call("send_agent_otp", json!({ "email": email })).await;
+    let mailed = reply(client.get(format!("{base}/sandbox/outbox?email={email}"))).await.expect(200);
+    let code = digit_runs(mailed["emails"][0]["text"].as_str().unwrap(), 6).remove(0);
+    let made = call("verify_agent_otp", json!({ "email": email, "code": code })).await;
+    let token = made["token"].as_str().unwrap().to_string();
+    let guessed = TokenKind::Session.make(3, 4);
+    call("get_wallet_balance", json!({ "token": guessed })).await;
+    let short =
+        call("purchase_esim_with_wallet", json!({ "packageCode": "JP-1GB-7D", "token": token })).await;
+    let link = short["magicLink"].as_str().unwrap();
+    assert_eq!(client.get(link).send().await.unwrap().status(), 200);
+    vec![email.into(), code, token, guessed, link.rsplit('/').next().unwrap().into()]
 }
 
 /// Opens an invoice, pays it and looks at it through every door; its id.

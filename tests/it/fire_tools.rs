@@ -7,7 +7,7 @@ use simgate::ops::operator;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::customer::{MCP, buy, call, fine, log_in, rpc, tool_call};
+use crate::customer::{MCP, buy, call, failure, fine, log_in, rpc, tool_call};
 use crate::harness::{Gateway, both_databases};
 use crate::shop::{PLAN, fund, usd};
 
@@ -107,6 +107,23 @@ both_databases! {
         let ended = fine(call(gateway, "cancel_order", arguments).await);
         assert_eq!((&ended["status"], &ended["replayed"]), (&json!("CANCELLED"), &json!(true)));
         assert_eq!(balance(gateway, &token).await, Usd::dollars(100));
+    }
+
+    /// The supplier sells and says nothing: it is paid for and on its way, and the key tells how it ends.
+    async fn a_purchase_without_an_answer_is_ended_by_recovery(gateway) with [("answer_within_ms", "200"), ("supplier_timeout_ms", "300")] {
+        let token = ann(gateway).await;
+        gateway.supplier("timeout").await;
+        let arguments = json!({ "packageCode": PLAN, "token": token, "idempotencyKey": "slow" });
+        let open = fine(call(gateway, "purchase_esim_with_wallet", arguments.clone()).await);
+        assert_eq!((&open["purchased"], &open["order"]["status"], &open["order"]["lpaString"]), (&json!(true), &json!("PROVISIONING"), &Value::Null));
+        let listed = fine(call(gateway, "get_user_orders", json!({ "token": token, "status": "PROVISIONING" })).await);
+        assert_eq!(listed["orders"][0]["id"], open["orderId"]);
+        let usage = call(gateway, "refresh_esim_usage", json!({ "orderId": open["orderId"], "token": token })).await;
+        assert_eq!(failure(&usage), "ESIM_NOT_FOUND");
+        gateway.settle().await;
+        let ended = fine(call(gateway, "purchase_esim_with_wallet", arguments).await);
+        assert_eq!((&ended["orderId"], &ended["order"]["status"], &ended["replayed"]), (&open["orderId"], &json!("FULFILLED"), &json!(true)));
+        assert_eq!(balance(gateway, &token).await, Usd::dollars(100).minus(usd(&ended["order"]["chargedUsd"])));
     }
 
     /// Many at once with one key: one purchase, one cancel.
