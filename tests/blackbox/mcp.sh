@@ -23,7 +23,9 @@ venv() {
 install_mcp() {
   install_node && venv mcp1 "$mcp/requirements-1.txt" && venv mcp2 "$mcp/requirements-2.txt" || return
   cmp -s "$mcp/package-lock.json" "$mcp/node_modules/.installed" && return
-  (cd "$mcp" && npm ci --ignore-scripts --no-audit --no-fund) && cp "$mcp/package-lock.json" "$mcp/node_modules/.installed"
+  # Not `npm ci`, which wants the builds of all systems in the lock file.
+  (cd "$mcp" && npm install --no-save --ignore-scripts --no-audit --no-fund) &&
+    cp "$mcp/package-lock.json" "$mcp/node_modules/.installed"
 }
 
 # In Node 22, with the tools of the suite.

@@ -1,5 +1,5 @@
 # Starts and stops the servers under test. Sourced by ./test, which sets tmp and bin.
-pg_url='' pg_user='' pg_programs='' mailbox_pid='' gw_pid='' gw_dir='' gw_log='' gw_env=()
+pg_url='' pg_user='' pg_programs='' mailbox_pid='' node_pid='' gw_pid='' gw_dir='' gw_log='' gw_env=()
 
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'

@@ -278,7 +278,7 @@ fn broken_paths() -> Vec<Case> {
         "/api/b2b/v1/%62alance%00",
         "/api/b2b/v1/orders/",
         "/api/b2b/v1/orders/a/b/c",
-        "/api/mcp",
+        "/api/mcp/",
         "/api/b2b/v1/balance%2Ftransactions",
         "/nothing",
         "/%FF",
