@@ -28,9 +28,10 @@ CREATE TABLE checkouts (
 );
 -- No two checkouts that could still be paid ask for the same amount at the same address.
 CREATE UNIQUE INDEX checkouts_by_amount ON checkouts (address, amount, released);
-CREATE INDEX checkouts_due ON checkouts (network, expires_at) WHERE status = 'OPEN';
+-- Each of the next three fits only the question that it is for, also while nothing is known about the table's size.
+CREATE INDEX checkouts_due ON checkouts (network, expires_at) WHERE status = 'OPEN' AND network IS NOT NULL;
 CREATE INDEX checkouts_unpaid ON checkouts (account, status, created_at) WHERE status IN ('OPEN', 'EXPIRED');
-CREATE INDEX checkouts_by_origin ON checkouts (origin, created_at) WHERE status IN ('OPEN', 'EXPIRED');
+CREATE INDEX checkouts_by_origin ON checkouts (origin, created_at) WHERE status IN ('OPEN', 'EXPIRED') AND origin IS NOT NULL;
 CREATE UNIQUE INDEX checkouts_by_order ON checkouts (order_id) WHERE order_id IS NOT NULL;
 
 -- Where the next amount below a price is on an address: amounts are handed out in a fixed shuffled order, so the

@@ -25,9 +25,10 @@ queries! {
         ON CONFLICT (address, price) DO UPDATE SET next = amount_rings.next + excluded.next RETURNING address, price, next";
     MOVE = "UPDATE amount_rings SET next = ?3 WHERE address = ?1 AND price = ?2";
     HOLDER = "SELECT address, amount, id, network, late_until, updated_at FROM checkouts WHERE address = ?1 AND amount = ?2 AND released = 0";
+    /// One by one, whatever the database thinks of the table's size.
     HOLDER_ALL (Postgres) = "SELECT c.address, c.amount, c.id, c.network, c.late_until, c.updated_at
         FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[])) AS a (address, amount)
-        JOIN checkouts c ON c.address = a.address AND c.amount = a.amount AND c.released = 0";
+        CROSS JOIN LATERAL (SELECT * FROM checkouts h WHERE h.address = a.address AND h.amount = a.amount AND h.released = 0 LIMIT 1) c";
     RELEASE = "UPDATE checkouts SET released = created_at WHERE id = ?1 AND released = 0";
 }
 
