@@ -217,6 +217,7 @@ async fn checkouts(url: &str, count: usize) -> Outcome {
                 account,
                 token: "tok_fill".into(),
                 seq: 0,
+                esim_order: None,
                 package_code: PLAN.into(),
                 plan_name: "Japan 1 GB 7 days".into(),
                 family: "JP".into(),

@@ -1,4 +1,4 @@
-//! A checkout: a request to pay for one plan with an exact amount, which no other open request on that address
+//! A checkout: a request to pay for one plan, a new eSIM or a top-up, with an exact amount, which no other open request on that address
 //! shares. The amount is what tells whose payment a transfer is, so it is never used twice while either could
 //! still be paid.
 
@@ -116,8 +116,10 @@ pub struct Checkout {
     pub account: AccountNo,
     /// The token that asked for it; a guest has none.
     pub token: String,
-    /// The number of the order that it becomes.
+    /// Its own number, and that of the order that it becomes; a top-up has none.
     pub seq: i64,
+    /// A top-up: the order whose eSIM it fills.
+    pub esim_order: Option<OrderId>,
     pub package_code: String,
     pub plan_name: String,
     pub family: String,
@@ -243,6 +245,7 @@ mod tests {
                 account: AccountNo(1),
                 token: "tok_1".into(),
                 seq: 1,
+                esim_order: None,
                 package_code: "JP".into(),
                 plan_name: "Japan".into(),
                 family: "JP".into(),

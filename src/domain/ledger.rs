@@ -249,24 +249,25 @@ impl Entry {
 
     /// An order or top-up from a wallet, before the supplier is asked.
     pub fn hold(order: &OrderId, buyer: AccountNo, price: Usd) -> Entry {
-        let kind = if order.is_topup() { EntryKind::Topup } else { EntryKind::Order };
-        let legs = [(Account::Wallet(buyer), price), (Account::Held, price.negated())];
-        Entry::new(format!("{order}.hold"), kind, Some(order), &legs)
+        Entry::holding(order, &[(Account::Wallet(buyer), price), (Account::Held, price.negated())])
     }
 
-    /// A transfer paid for an order, before the supplier is asked. It shares its name with `hold`: an order is
-    /// paid for once.
+    /// An order is paid for once, so all ways to do it share one name.
+    fn holding(order: &OrderId, legs: &[(Account, Usd)]) -> Entry {
+        let kind = if order.is_topup() { EntryKind::Topup } else { EntryKind::Order };
+        Entry::new(format!("{order}.hold"), kind, Some(order), legs)
+    }
+
+    /// A transfer paid for an order or top-up, before the supplier is asked.
     pub fn paid(order: &OrderId, transfer: &Transfer) -> Entry {
         let legs = [(cash(transfer), transfer.amount), (Account::Held, transfer.amount.negated())];
-        let entry = Entry::new(format!("{order}.hold"), EntryKind::Order, Some(order), &legs);
-        Entry { transfer: Some(transfer.id.clone()), ..entry }
+        Entry { transfer: Some(transfer.id.clone()), ..Entry::holding(order, &legs) }
     }
 
     /// The same, of a transfer that had been nobody's: so much of it pays for the order.
     pub fn paid_by_assignment(order: &OrderId, transfer: &Transfer, price: Usd) -> Entry {
         let legs = [(Account::Unmatched, price), (Account::Held, price.negated())];
-        let entry = Entry::new(format!("{order}.hold"), EntryKind::Order, Some(order), &legs);
-        Entry { transfer: Some(transfer.id.clone()), ..entry }
+        Entry { transfer: Some(transfer.id.clone()), ..Entry::holding(order, &legs) }
     }
 
     /// The supplier sold: the held money becomes a sale at list price, and what it cost us becomes a debt to the

@@ -65,6 +65,10 @@ pub enum Refusal {
     SupplierRejected {
         refunded: Usd,
     },
+    /// What was paid for cannot be had any more.
+    NotDelivered {
+        refunded: Usd,
+    },
     SupplierUnavailable {
         refunded: Usd,
     },

@@ -335,6 +335,7 @@ pub async fn open(
     let new = NewCheckout {
         buyer: bearer.buyer(),
         package_code: fields.package_code,
+        esim_order: None,
         network: fields.network,
         customer_email: fields.customer_email,
         discount_code: fields.discount_code,

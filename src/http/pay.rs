@@ -137,7 +137,8 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         accepted: vec![format!("exactly {} {token} on {network}", checkout.amount)],
     };
     let rows = progress.payments.iter().map(|payment| row(app, &payment.transfer, payment.confirmations));
-    let delivered = order.as_ref().filter(|_| *stage == Stage::Completed);
+    // A top-up has nothing to install.
+    let delivered = order.as_ref().filter(|order| *stage == Stage::Completed && !order.id.is_topup());
     let esim = match delivered {
         Some(order) => install::activation(app, order)?.map(|code| EsimShown::new(app, &order.id, code)),
         None => None,
@@ -229,6 +230,12 @@ fn standing_of_checkout(app: &App, progress: &Progress) -> Standing {
             "Payment seen",
             format!("It has {seen} of {required_confirmations} confirmations. Do not pay again."),
         ),
+        (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) if checkout.esim_order.is_some() => {
+            ("Paid: the data is being added to your eSIM", "This takes a few seconds.".into())
+        }
+        (Stage::Completed, _) if checkout.esim_order.is_some() => {
+            ("Your eSIM is topped up", "The data was added; nothing has to be installed.".into())
+        }
         (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => {
             ("Paid: your eSIM is being prepared", "This takes a few seconds.".into())
         }

@@ -146,6 +146,10 @@ pub struct OrderRecordView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub order_status: Option<OrderStatusWord>,
+    /// Of a top-up: the order whose eSIM it fills.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub esim_order_id: Option<String>,
     pub plan: PlanView,
     /// Only with a coupon: what it takes off `plan.basePriceUsd`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,7 +159,7 @@ pub struct OrderRecordView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub payment: Option<PaymentDueView>,
-    /// Once it is delivered.
+    /// Once it is delivered; a top-up has nothing to install.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub esim: Option<EsimView>,
@@ -209,10 +213,14 @@ pub fn of_checkout(app: &App, progress: &Progress) -> Result<OrderRecordView> {
         order_ref: checkout.order_ref(),
         order_id: order.as_ref().map(|order| order.id.to_string()),
         order_status: order.as_ref().map(|order| OrderStatusWord(order.status)),
+        esim_order_id: checkout.esim_order.as_ref().map(ToString::to_string),
         plan: PlanView::asked_by(checkout),
         coupon: checkout.coupon.as_ref().map(CouponView::from),
         payment: Some(payment_due(app, checkout)?),
-        esim: order.as_ref().map_or(Ok(None), |order| esim(app, order))?,
+        esim: order
+            .as_ref()
+            .filter(|order| !order.id.is_topup())
+            .map_or(Ok(None), |order| esim(app, order))?,
         refund: refund.map(|amount| RefundView { amount_usd: Money(amount), to: "WALLET" }),
         owed,
         instructions: instructions(progress),
@@ -237,6 +245,7 @@ pub fn of_order(app: &App, order: &Order, balance: Option<Usd>) -> Result<OrderR
         order_ref: order.order_no().unwrap_or_default(),
         order_id: Some(order.id.to_string()),
         order_status: Some(OrderStatusWord(order.status)),
+        esim_order_id: None,
         plan: PlanView::bought_by(order),
         coupon: order.coupon.as_ref().map(CouponView::from),
         payment: None,
@@ -295,6 +304,12 @@ pub fn instructions(progress: &Progress) -> String {
         }
         (Stage::Failed, _) if checkout.is_nobodys() => {
             "It was not delivered. Nothing can be claimed now: the payment is missing on its chain.".into()
+        }
+        (Stage::Completed, _) if checkout.esim_order.is_some() => {
+            "The data was added to the eSIM; nothing has to be installed.".into()
+        }
+        (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) if checkout.esim_order.is_some() => {
+            "It is paid, and the data is being added to the eSIM. Poll again in a few seconds.".into()
         }
         (Stage::ConfirmedAwaitingFulfillment | Stage::Processing | Stage::Completed | Stage::Failed, _) => {
             after_payment(*stage)

@@ -116,7 +116,8 @@ pub async fn offer(
     checkout: &Checkout,
     unpaid: Option<&Unpaid>,
 ) -> Result<Option<PaymentRequired>> {
-    x402::offer(app, checkout, unpaid.map_or(UNSIGNED, |unpaid| unpaid.error)).await
+    let url = format!("{}/api/agentic/checkout", app.settings.agent_url);
+    x402::offer(app, checkout, url, unpaid.map_or(UNSIGNED, |unpaid| unpaid.error)).await
 }
 
 /// The headers of a 402.
@@ -148,7 +149,7 @@ pub async fn pay(
     package_code: &str,
     signature: &HeaderValue,
 ) -> Result<Result<Response, Unpaid>, Refused> {
-    let tender = Tender { account, package_code, header: signature.as_bytes() };
+    let tender = Tender { account, package_code, esim_order: None, header: signature.as_bytes() };
     Ok(match x402::pay(app, tender).await? {
         Outcome::Refused { reason, receipt, checkout } => {
             Err(Unpaid { error: reason.as_str(), receipt, checkout })

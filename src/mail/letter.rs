@@ -49,6 +49,9 @@ pub enum News {
     TooLate,
     PaidAgain,
     Failed,
+    TopUpFailed,
+    /// A top-up of an eSIM that was given back meanwhile.
+    EsimGone,
     Assigned,
 }
 
@@ -60,6 +63,7 @@ impl News {
             News::PaidAgain if owed => "Your second payment is owed to you",
             News::PaidAgain => "Your second payment is in your wallet",
             News::Failed => "Your eSIM could not be delivered",
+            News::TopUpFailed | News::EsimGone => "Your eSIM could not be topped up",
             News::Assigned => "Your payment was found",
         }
     }
@@ -73,7 +77,8 @@ impl News {
                 "It came after the time to pay was over, and the plan is not sold at this price any more."
             }
             News::PaidAgain => "This purchase had been paid for already.",
-            News::Failed => "The supplier refused to deliver it.",
+            News::Failed | News::TopUpFailed => "The supplier refused to deliver it.",
+            News::EsimGone => "The eSIM was given back before the payment was final.",
             News::Assigned => {
                 "It could not be matched at first and was found by hand. The plan is delivered now."
             }
@@ -86,11 +91,12 @@ impl News {
             (News::LateDelivery, _) => None,
             (News::Assigned, false) => Some("Whatever was paid beyond its price is in your wallet."),
             (News::Assigned, true) => Some("Whatever was paid beyond its price is owed to you."),
-            (News::TooLate | News::PaidAgain | News::Failed, false) => {
-                Some("The money is in your wallet: your agent can buy with it.")
-            }
-            (News::TooLate | News::PaidAgain | News::Failed, true) => {
-                Some("The money is owed to you: claim it on the page below. Whoever has its address can.")
+            (News::TooLate | News::PaidAgain | News::Failed | News::TopUpFailed | News::EsimGone, owed) => {
+                Some(if owed {
+                    "The money is owed to you: claim it on the page below. Whoever has its address can."
+                } else {
+                    "The money is in your wallet: your agent can buy with it."
+                })
             }
         }
     }

@@ -13,7 +13,7 @@ use metrics::counter;
 
 use self::reserve::{Place, Wanted};
 use super::coupons::{guesses::Guess, redeem};
-use super::orders::Buyer;
+use super::orders::{self, Buyer};
 use crate::app::App;
 use crate::chain::address::Xpub;
 use crate::domain::account::GUESTS;
@@ -21,7 +21,7 @@ use crate::domain::checkout::{CURRENCY, Checkout, CheckoutStatus, LATE_HOURS, NE
 use crate::domain::client;
 use crate::domain::coupon::{self, Applied};
 use crate::domain::email::Email;
-use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::plan::PlanType;
@@ -46,6 +46,8 @@ const MINUTE_MS: i64 = 60_000;
 pub struct NewCheckout {
     pub buyer: Buyer,
     pub package_code: String,
+    /// A top-up: the order whose eSIM it fills.
+    pub esim_order: Option<OrderId>,
     pub network: Network,
     pub customer_email: Option<Email>,
     /// A coupon, in any spelling.
@@ -204,6 +206,9 @@ impl Draft {
         let buyer = &self.new.buyer;
         let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
         let offer = self.offer(&look)?;
+        if let Some(esim_order) = &self.new.esim_order {
+            orders::filled_esim(tx, esim_order, offer)?;
+        }
         let coupon = match &self.guess {
             Some(guess) => match redeem::accept(tx, guess, &self.new.package_code, offer)? {
                 Some(coupon) => Some(coupon),
@@ -228,6 +233,7 @@ impl Draft {
             checkouts::by_id(tx, id)?.ok_or_else(|| Error::fault("a claim without its checkout"))?;
         let new = &self.new;
         let same = checkout.package_code == new.package_code
+            && checkout.esim_order == new.esim_order
             && checkout.network == new.network
             && checkout.customer_email == new.customer_email
             && checkout.coupon.as_ref().map(|coupon| &coupon.code)
@@ -245,8 +251,8 @@ impl Draft {
         }
         let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
         match offer.plan_type {
-            PlanType::Topup => Err(Refusal::WrongPlanType),
-            PlanType::Base => Ok(offer),
+            PlanType::Topup if self.new.esim_order.is_none() => Err(Refusal::WrongPlanType),
+            PlanType::Base | PlanType::Topup => Ok(offer),
         }
     }
 
@@ -284,6 +290,7 @@ impl Draft {
             account: self.account(),
             token: self.new.buyer.key_id.clone(),
             seq: 0,
+            esim_order: self.new.esim_order.clone(),
             package_code: self.new.package_code.clone(),
             plan_name: offer.name.clone(),
             family: offer.family.clone(),
@@ -308,8 +315,8 @@ impl Draft {
     }
 }
 
-/// Opens those of a group that nothing speaks against. What is refused or replayed, or names a coupon, is left to
-/// `Draft::open`.
+/// Opens those of a group that nothing speaks against. What is refused or replayed, tops up or names a coupon, is left
+/// to `Draft::open`.
 fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> {
     // Of two with one reference the second must see what became of the first.
     let mut references = HashSet::new();
@@ -317,7 +324,7 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
         Some(reference) => references.insert((draft.account(), reference.clone())),
         None => true,
     };
-    let plain = |draft: &&Draft| draft.guess.is_none();
+    let plain = |draft: &&Draft| draft.guess.is_none() && draft.new.esim_order.is_none();
     let drafts: Vec<&Draft> = group.iter().copied().filter(plain).filter(first).collect();
     // Those that are left for later too: whoever locks wallets does it in one order.
     let accounts: Vec<AccountNo> = group.iter().map(|draft| draft.account()).collect();

@@ -349,7 +349,8 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
                 redeem::give_back(tx, &waiting, now)?;
                 // Nobody waits for the answer of a checkout: its owner hears by mail.
                 if let Some(checkout) = checkouts::by_order(tx, &waiting.id)? {
-                    paid::tell(tx, &slip, &checkout, News::Failed, waiting.price)?;
+                    let news = if waiting.id.is_topup() { News::TopUpFailed } else { News::Failed };
+                    paid::tell(tx, &slip, &checkout, news, waiting.price)?;
                 }
                 Ok(Finished::Now(balance))
             }

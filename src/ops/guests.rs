@@ -44,6 +44,7 @@ pub async fn check_out(app: &App, wish: Wish) -> Result<Opened> {
     let new = NewCheckout {
         buyer,
         package_code: wish.package_code,
+        esim_order: None,
         network: wish.network,
         customer_email: Some(wish.email),
         discount_code: wish.discount_code,

@@ -308,7 +308,7 @@ fn check_price(price: Usd, purchase: &Purchase) -> Result<(), Refusal> {
 }
 
 /// The eSIM that a top-up fills, if this plan fits it.
-fn filled_esim(tx: &mut Tx, esim_order: &OrderId, offer: &Offer) -> Result<Option<Esim>> {
+pub(super) fn filled_esim(tx: &mut Tx, esim_order: &OrderId, offer: &Offer) -> Result<Option<Esim>> {
     let filled = orders::by_id(tx, esim_order)?.ok_or(Refusal::EsimNotFound)?;
     match filled.status {
         OrderStatus::Fulfilled => {}

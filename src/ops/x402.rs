@@ -64,8 +64,14 @@ pub(super) async fn bill_of(app: &App, authorization: &Authorization) -> Result<
     Ok(Bill { pay_to: authorization.pay_to.clone(), ..bill })
 }
 
-/// Every way to pay a checkout by signature, the cheapest network first; `None` while there is none.
-pub async fn offer(app: &App, checkout: &Checkout, error: &str) -> Result<Option<PaymentRequired>> {
+/// Every way to pay a checkout by signature, the cheapest network first; `None` while there is none. `url` is what the
+/// payer asked for.
+pub async fn offer(
+    app: &App,
+    checkout: &Checkout,
+    url: String,
+    error: &str,
+) -> Result<Option<PaymentRequired>> {
     let Some(settler) = app.settler.as_ref() else { return Ok(None) };
     let bill = bill(app, checkout).await?;
     let accepts: Vec<Requirements> =
@@ -73,9 +79,10 @@ pub async fn offer(app: &App, checkout: &Checkout, error: &str) -> Result<Option
     if accepts.is_empty() {
         return Ok(None);
     }
+    let what = if checkout.esim_order.is_some() { "Top-up" } else { "eSIM" };
     let resource = Resource {
-        url: format!("{}/api/agentic/checkout", app.settings.agent_url),
-        description: format!("eSIM: {}", checkout.plan_name),
+        url,
+        description: format!("{what}: {}", checkout.plan_name),
         mime_type: "application/json",
     };
     Ok(Some(PaymentRequired { version: wire::VERSION, error: error.into(), resource, accepts }))

@@ -19,7 +19,7 @@ macro_rules! select_checkout {
         concat!(
             "SELECT id, account, token, seq, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                     list_price, amount, network, address, customer_email, status, order_id, created_at, expires_at,
-                    late_until, updated_at, coupon, discount, claimed_by FROM checkouts ",
+                    late_until, updated_at, coupon, discount, claimed_by, esim_order FROM checkouts ",
             $tail
         )
     };
@@ -51,9 +51,9 @@ macro_rules! select_room {
 queries! {
     INSERT = "INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                   supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                  created_at, expires_at, late_until, updated_at, coupon, discount)
+                  created_at, expires_at, late_until, updated_at, coupon, discount, esim_order)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 'OPEN', 0, ?17, ?18, ?19, ?20, ?18,
-                  ?21, ?22)";
+                  ?21, ?22, ?23)";
     /// Their wallets are locked already.
     INSERT_ALL (Postgres) = "WITH asked AS MATERIALIZED (
             SELECT a.*, ROW_NUMBER() OVER (PARTITION BY account ORDER BY n) AS nth
@@ -61,10 +61,10 @@ queries! {
                 CAST(?6 AS TEXT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]), CAST(?9 AS TEXT[]), CAST(?10 AS BIGINT[]),
                 CAST(?11 AS BIGINT[]), CAST(?12 AS BIGINT[]), CAST(?13 AS TEXT[]), CAST(?14 AS TEXT[]), CAST(?15 AS TEXT[]),
                 CAST(?16 AS TEXT[]), CAST(?17 AS BIGINT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS BIGINT[]), CAST(?20 AS TEXT[]),
-                CAST(?21 AS BIGINT[]), CAST(?22 AS TEXT[]))
+                CAST(?21 AS BIGINT[]), CAST(?22 AS TEXT[]), CAST(?23 AS TEXT[]))
             WITH ORDINALITY AS a (id, account, token, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                 list_price, amount, network, address, customer_email, origin, created_at, expires_at, late_until,
-                coupon, discount, reference, n)),
+                coupon, discount, esim_order, reference, n)),
         w AS (UPDATE wallets SET numbers = numbers + due.checkouts
             FROM (SELECT account, COUNT(*) AS checkouts FROM asked GROUP BY account) due WHERE wallets.account = due.account
             RETURNING wallets.account, numbers - due.checkouts AS numbers),
@@ -72,10 +72,10 @@ queries! {
             SELECT account, reference, id FROM asked WHERE reference IS NOT NULL)
         INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                created_at, expires_at, late_until, updated_at, coupon, discount)
+                created_at, expires_at, late_until, updated_at, coupon, discount, esim_order)
             SELECT id, a.account, token, w.numbers + a.nth, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, 'OPEN', 0, origin,
-                created_at, expires_at, late_until, created_at, coupon, discount
+                created_at, expires_at, late_until, created_at, coupon, discount, esim_order
             FROM asked a JOIN w ON w.account = a.account RETURNING id, seq";
     ROOM = select_room!("", "?1", "?2", "?3", "");
     ROOM_ALL (Postgres) = select_room!(
@@ -161,6 +161,7 @@ fn facts<'a>(new: &New<'a>) -> Vec<Param<'a>> {
         Param::from(checkout.late_until),
         Param::from(checkout.coupon.as_ref().map(|coupon| coupon.code.as_str())),
         Param::from(coupon::discount(checkout.coupon.as_ref())),
+        Param::from(checkout.esim_order.as_ref()),
     ]
 }
 
@@ -311,5 +312,6 @@ fn read(row: &Row) -> Result<Checkout> {
         updated_at: row.time(21)?,
         coupon: coupons::applied(row, 22)?,
         claimed_by: row.opt_int(24)?.map(AccountNo),
+        esim_order: row.opt_text(25)?.map(OrderId::from_text),
     })
 }

@@ -106,7 +106,8 @@ queries! {
     NO_CHECKOUT_USE = "SELECT c.id, c.discount FROM checkouts c LEFT JOIN coupon_uses u ON u.holder = c.id
         WHERE (c.coupon IS NOT NULL AND u.holder IS NULL) OR (c.coupon IS NULL AND c.discount <> 0) LIMIT 10";
     CHECKOUTS_OFF = "SELECT c.id, CAST(0 AS BIGINT) FROM checkouts c LEFT JOIN orders o ON o.id = c.order_id
-        WHERE (c.status = 'PAID' AND (o.id IS NULL OR o.account <> c.account OR o.seq <> c.seq))
+        WHERE (c.status = 'PAID' AND (o.id IS NULL OR o.account <> c.account OR COALESCE(o.esim_order, '') <> COALESCE(c.esim_order, '')
+                   OR COALESCE(o.seq, -1) <> CASE WHEN c.esim_order IS NULL THEN c.seq ELSE -1 END))
            OR (c.status <> 'PAID' AND c.order_id IS NOT NULL) LIMIT 10";
     CHECKOUT_PAID_OFF = "SELECT c.id, CAST(COALESCE(h.total, 0) + o.price AS BIGINT) FROM checkouts c JOIN orders o ON o.id = c.order_id
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings

@@ -218,9 +218,11 @@ fn insert_params<'a>(order: &'a Order, seq: Param<'a>) -> Vec<Param<'a>> {
     ]
 }
 
-/// Stores an order that a transfer pays for, with its entry. Its number was taken before.
+/// Stores an order or top-up that a transfer pays for, with its entry. Its number was taken before.
 pub fn begin_paid(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<()> {
-    wallet::count_order(tx, order.account)?;
+    if order.seq.is_some() {
+        wallet::count_order(tx, order.account)?;
+    }
     tx.execute(INSERT, &insert_params(order, Param::from(order.seq)))?;
     ledger::insert(tx, entry, order.created_at, ledger::Note::default(), None)
 }

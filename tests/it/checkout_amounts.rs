@@ -37,6 +37,7 @@ async fn open_many(gateway: &Gateway, buyers: &[Buyer], count: usize, network: N
         let new = NewCheckout {
             buyer: buyers[number % buyers.len()].clone(),
             package_code: PLAN.into(),
+            esim_order: None,
             network,
             customer_email: None,
             discount_code: None,
@@ -147,6 +148,7 @@ both_databases! {
         let new = NewCheckout {
             buyer,
             package_code: PLAN.into(),
+            esim_order: None,
             network: Network::Polygon,
             customer_email: None,
             discount_code: None,

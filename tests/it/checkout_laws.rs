@@ -4,24 +4,27 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use serde_json::json;
 use simgate::chain::Chain;
 use simgate::chain::sim::{Keep, Mood};
 use simgate::domain::checkout::{Checkout, CheckoutStatus, NETWORKS, rests_until};
+use simgate::domain::ids::OrderId;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
+use simgate::domain::order::OrderStatus;
 use simgate::domain::transfer::TransferState;
 use simgate::ops::checkout::progress::{self, Progress};
 use simgate::ops::checkout::{self, NewCheckout};
-use simgate::ops::orders::Buyer;
+use simgate::ops::orders::{self, Buyer};
 use simgate::ops::scan::Scanner;
-use simgate::ops::tokens;
+use simgate::ops::{catalog, tokens};
 use simgate::store::amounts::{self, Ring};
 use simgate::store::tx::Tx;
 use simgate::store::{addresses, ledger, transfers};
 
 use crate::harness::{Gateway, both_databases, until};
 use crate::people::{elsewhere, sign_in};
-use crate::shop::{HOUR_MS, MINUTE_MS, PLAN};
+use crate::shop::{HOUR_MS, MINUTE_MS, PLAN, ask, fund};
 use crate::stall::{make, plain};
 
 const BLOCK_MS: i64 = 200;
@@ -33,6 +36,8 @@ enum Step {
     Open {
         coupon: bool,
     },
+    /// For a top-up.
+    OpenTopUp,
     /// Pays one of the checkouts, exactly or not.
     Pay {
         which: usize,
@@ -55,7 +60,8 @@ enum Step {
 fn any_step() -> impl Strategy<Value = Step> {
     let off_by = prop_oneof![4 => Just(0), 1 => -20_000i64..20_000];
     prop_oneof![
-        4 => any::<bool>().prop_map(|coupon| Step::Open { coupon }),
+        3 => any::<bool>().prop_map(|coupon| Step::Open { coupon }),
+        1 => Just(Step::OpenTopUp),
         5 => (0usize..8, off_by).prop_map(|(which, off_by)| Step::Pay { which, off_by }),
         3 => (1i64..25).prop_map(Step::Blocks),
         1 => (1i64..40).prop_map(Step::Minutes),
@@ -71,26 +77,37 @@ struct Case<'a> {
     gateway: &'a Gateway,
     network: Network,
     buyer: Buyer,
+    /// An order that has its eSIM, and the plan that fills it.
+    filled: OrderId,
+    topup: String,
     opened: Vec<Checkout>,
 }
 
 impl Case<'_> {
+    async fn open(&mut self, package_code: &str, esim_order: Option<&OrderId>, coupon: bool) {
+        let new = NewCheckout {
+            buyer: self.buyer.clone(),
+            package_code: package_code.into(),
+            esim_order: esim_order.cloned(),
+            network: self.network,
+            customer_email: None,
+            discount_code: coupon.then(|| COUPON.into()),
+            reference: None,
+            client: elsewhere().parse().unwrap(),
+        };
+        // A payment that vanished suspends its account; too many are too many.
+        let opened = checkout::open(&self.gateway.app, new).await.ok();
+        self.opened.extend(opened.map(|opened| opened.checkout));
+    }
+
     async fn take(&mut self, step: &Step) {
         let app = &self.gateway.app;
         let chain = &app.sim_chains[&self.network];
         match step {
-            Step::Open { coupon } => {
-                let new = NewCheckout {
-                    buyer: self.buyer.clone(),
-                    package_code: PLAN.into(),
-                    network: self.network,
-                    customer_email: None,
-                    discount_code: coupon.then(|| COUPON.into()),
-                    reference: None,
-                    client: elsewhere().parse().unwrap(),
-                };
-                // A payment that vanished suspends its account; too many are too many.
-                self.opened.extend(checkout::open(app, new).await.ok().map(|opened| opened.checkout));
+            Step::Open { coupon } => self.open(PLAN, None, *coupon).await,
+            Step::OpenTopUp => {
+                let (topup, filled) = (self.topup.clone(), self.filled.clone());
+                self.open(&topup, Some(&filled), false).await;
             }
             Step::Pay { which, off_by } => {
                 if let Some(asked) = self.opened.get(which % self.opened.len().max(1)) {
@@ -154,8 +171,10 @@ impl Case<'_> {
             self.gateway.pass_time(20 * BLOCK_MS);
             let agreed = self.booked().await == (self.on_chain().await, Usd::ZERO);
             let all = self.progress().await;
-            let delivering =
-                all.iter().any(|one| one.order.as_ref().is_some_and(|order| order.esim.is_none()));
+            let delivering = all
+                .iter()
+                .filter_map(|one| one.order.as_ref())
+                .any(|order| order.status == OrderStatus::Provisioning);
             (agreed && !delivering).then_some(all)
         })
         .await;
@@ -200,9 +219,15 @@ both_databases! {
             runner.run(&(steps, 0usize..NETWORKS.len()), |(steps, network)| {
                 let number = case.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 handle.block_on(async {
-                    let token = sign_in(gateway, &format!("law{number}@example.com"), "agent").await;
+                    let email = format!("law{number}@example.com");
+                    let token = sign_in(gateway, &email, "agent").await;
                     let buyer = tokens::authenticate(&gateway.app, &token).await.unwrap().buyer();
-                    let mut case = Case { gateway, network: NETWORKS[network], buyer, opened: Vec::new() };
+                    fund(gateway, &email, Usd::dollars(100)).await;
+                    let bought = ask(gateway, &token, &json!({ "packageCode": PLAN, "payWith": "wallet" })).await.expect(200);
+                    let filled = OrderId::from_text(bought["orderId"].as_str().unwrap());
+                    let family = orders::find(&gateway.app, buyer.account, &filled).await.unwrap().family;
+                    let topup = catalog::topups_for(&gateway.app, &buyer.price_list, &family).remove(0).code;
+                    let mut case = Case { gateway, network: NETWORKS[network], buyer, filled, topup, opened: Vec::new() };
                     for step in &steps {
                         case.take(step).await;
                     }

@@ -119,6 +119,7 @@ both_databases! {
             let new = NewCheckout {
                 buyer: tokens::authenticate(app, token).await.unwrap().buyer(),
                 package_code: DEAR.into(),
+                esim_order: None,
                 network: checkout::networks(app)[n % 3],
                 customer_email: None,
                 discount_code: Some(CODE.into()),

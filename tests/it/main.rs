@@ -27,6 +27,7 @@ mod chain_sim;
 mod checkout_amounts;
 mod checkout_laws;
 mod checkout_paid;
+mod checkout_topups;
 mod commands;
 mod commands_coupons;
 mod commands_restore;

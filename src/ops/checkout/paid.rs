@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::app::App;
 use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::esim::Esim;
 use crate::domain::ids::{InvoiceId, OrderId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
@@ -33,7 +34,9 @@ pub async fn is_checkout(app: &App, id: &InvoiceId) -> Result<bool> {
 /// What is made up before a write that turns a payment into an order.
 #[derive(Clone)]
 struct Draft {
+    /// The name of what it becomes: an order, or a top-up.
     order: OrderId,
+    topup: OrderId,
     ask_until: Time,
     now: Time,
     slip: Slip,
@@ -43,17 +46,30 @@ impl Draft {
     fn new(app: &App) -> Draft {
         let now = app.now();
         let ask_until = orders::ask_until(app, now);
-        Draft { order: app.new_order_id(), ask_until, now, slip: mail::slip(app) }
+        let (order, topup) = (app.new_order_id(), app.new_topup_id());
+        Draft { order, topup, ask_until, now, slip: mail::slip(app) }
+    }
+
+    /// What an earlier run of the same write has begun.
+    fn begun(&self, tx: &mut Tx) -> Result<Option<Order>> {
+        match rows::by_id(tx, &self.order)? {
+            Some(order) => Ok(Some(order)),
+            None => rows::by_id(tx, &self.topup),
+        }
     }
 
     /// Charged is what was paid for this plan; what is missing of its price after the coupon makes the amount unique,
     /// or was forgiven by the operator.
-    fn order(&self, checkout: &Checkout, charged: Usd, cost: Usd) -> Order {
+    fn order(&self, checkout: &Checkout, charged: Usd, cost: Usd, filled: Option<Esim>) -> Order {
+        let (id, seq) = match checkout.esim_order {
+            Some(_) => (&self.topup, None),
+            None => (&self.order, Some(checkout.seq)),
+        };
         Order {
-            id: self.order.clone(),
+            id: id.clone(),
             account: checkout.account,
-            seq: Some(checkout.seq),
-            esim_order: None,
+            seq,
+            esim_order: checkout.esim_order.clone(),
             reference: None,
             package_code: checkout.package_code.clone(),
             plan_name: checkout.plan_name.clone(),
@@ -72,7 +88,7 @@ impl Draft {
             created_at: self.now,
             updated_at: self.now,
             failure: None,
-            esim: None,
+            esim: filled,
         }
     }
 }
@@ -80,7 +96,7 @@ impl Draft {
 enum Settled {
     /// Held, and the order begun.
     Begun(Box<Order>),
-    /// In the owner's wallet, or owed to a guest: paid twice, or too late.
+    /// In the owner's wallet, or owed to a guest: paid twice, too late, or for an eSIM that was given back.
     ToOwner,
     NotWaiting,
 }
@@ -96,7 +112,7 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
     let (id, hash) = (payment.id.clone(), block_hash.to_string());
     let write = move |tx: &mut Tx| {
         if tx.is_rerun()
-            && let Some(order) = rows::by_id(tx, &draft.order)?
+            && let Some(order) = draft.begun(tx)?
         {
             return Ok(Settled::Begun(Box::new(order)));
         }
@@ -105,11 +121,14 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
             return Ok(Settled::NotWaiting);
         };
         let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
+        let filled = filled_esim(tx, &checkout)?;
+        let is_gone = checkout.esim_order.is_some() && filled.is_none();
         if checkout.status.is_unpaid()
+            && !is_gone
             && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
             && redeem::is_payable(tx, &checkout, draft.now)?
         {
-            let order = draft.order(&checkout, payment.amount, cost);
+            let order = draft.order(&checkout, payment.amount, cost, filled);
             transfers::hold(tx, &payment, draft.now)?;
             authorizations::settle(tx, &payment, draft.now)?;
             begin(tx, &checkout, &order, &Entry::paid(&order.id, &payment))?;
@@ -126,7 +145,11 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         }
         // One that had counted, vanished and came back is no news.
         if payment.round == 0 {
-            let news = if refunded { News::TooLate } else { News::PaidAgain };
+            let news = match refunded {
+                true if is_gone => News::EsimGone,
+                true => News::TooLate,
+                false => News::PaidAgain,
+            };
             tell(tx, &draft.slip, &checkout, news, payment.amount)?;
         }
         Ok(Settled::ToOwner)
@@ -145,6 +168,13 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
 
 fn is_late(checkout: &Checkout, payment: &Transfer) -> bool {
     payment.block.as_ref().is_none_or(|block| block.time >= checkout.expires_at)
+}
+
+/// The eSIM that a paid top-up fills; none once it was given back, or is about to be.
+pub(in crate::ops) fn filled_esim(tx: &mut Tx, checkout: &Checkout) -> Result<Option<Esim>> {
+    let Some(esim_order) = &checkout.esim_order else { return Ok(None) };
+    let filled = rows::by_id(tx, esim_order)?.filter(|order| order.status == OrderStatus::Fulfilled);
+    Ok(filled.and_then(|order| order.esim))
 }
 
 /// The cost at which the plan is delivered for this payment. In time it always is; late only while it is sold and
@@ -235,7 +265,7 @@ pub async fn assign(
         let known = || Error::fault("an assigned transfer lost its order");
         if tx.is_rerun() && audit::exists(tx, &deed.id)? {
             let transfer = transfers::by_id(tx, &id)?.ok_or_else(known)?;
-            let order = rows::by_id(tx, &draft.order)?.ok_or_else(known)?;
+            let order = draft.begun(tx)?.ok_or_else(known)?;
             let surplus = transfer.amount.minus(order.price);
             return Ok(Assigned { transfer, order, surplus });
         }
@@ -253,7 +283,11 @@ pub async fn assign(
         if !redeem::is_payable(tx, &checkout, draft.now)? {
             return Err(Refusal::CouponGone.into());
         }
-        let order = draft.order(&checkout, charged, cost);
+        let filled = filled_esim(tx, &checkout)?;
+        if checkout.esim_order.is_some() && filled.is_none() {
+            return Err(Refusal::EsimNotActive.into());
+        }
+        let order = draft.order(&checkout, charged, cost, filled);
         let surplus = transfer.amount.minus(charged);
         let payee = guests::payee(tx, checkout.account, Some(&checkout.id))?;
         let ended = transfers::assign(tx, &transfer, &checkout, draft.now)?;

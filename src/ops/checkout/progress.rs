@@ -9,7 +9,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::transfer::TransferState;
 use crate::error::Result;
 use crate::ops::deposits::Payment;
-use crate::ops::settle;
+use crate::ops::{deliver, settle};
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, cursors, guests, orders, transfers};
 
@@ -49,6 +49,17 @@ impl Progress {
         match (&self.order, self.stage) {
             (Some(order), Stage::Failed) => Some(order.price),
             (None, Stage::Failed) => self.payment().map(|payment| payment.transfer.amount),
+            _ => None,
+        }
+    }
+
+    /// Why nothing is delivered for what was paid.
+    pub fn refusal(&self) -> Option<Refusal> {
+        match (&self.order, self.stage) {
+            (Some(order), _) if order.status == OrderStatus::Failed => Some(deliver::refusal_of(order)),
+            (None, Stage::Failed) => {
+                Some(Refusal::NotDelivered { refunded: self.refunded().unwrap_or(Usd::ZERO) })
+            }
             _ => None,
         }
     }

@@ -13,10 +13,11 @@ use crate::chain::evm::Called;
 use crate::chain::{Trouble, Witness};
 use crate::domain::authorization::{Authorization, AuthorizationState, Reason};
 use crate::domain::checkout::{Checkout, CheckoutStatus};
-use crate::domain::ids::{AccountNo, parse_order_no};
+use crate::domain::ids::{AccountNo, OrderId, parse_order_no};
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::ops::checkout::paid;
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::deposits;
 use crate::ops::settler::reason_of;
@@ -29,6 +30,8 @@ use crate::x402::wire::{self, Flaw, Payment, SettlementResponse};
 pub struct Tender<'a> {
     pub account: AccountNo,
     pub package_code: &'a str,
+    /// A top-up: the order whose eSIM it fills.
+    pub esim_order: Option<&'a OrderId>,
     /// The `PAYMENT-SIGNATURE` header.
     pub header: &'a [u8],
 }
@@ -73,14 +76,14 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
     if let Some(claimed) = claimed {
         let same = claimed.signature == payment.seal.text();
         let checkout = checkout.filter(|checkout| same && (checkout.account, checkout.seq) == (owner, seq));
-        require_package(&checkout.ok_or(Refusal::SignatureAlreadyUsed)?, &tender)?;
+        require_same(&checkout.ok_or(Refusal::SignatureAlreadyUsed)?, &tender)?;
         return outcome(app, claimed).await;
     }
     let Some(post) = app.settler.as_ref().and_then(|settler| settler.posts.get(&network)) else {
         return Ok(refused(Reason::Network, None));
     };
     let checkout = checkout.ok_or(Refusal::NothingToPay)?;
-    require_package(&checkout, &tender)?;
+    require_same(&checkout, &tender)?;
     let now = app.now();
     if checkout.expires_at <= now {
         return Ok(refused(Reason::Requirements, None));
@@ -101,12 +104,11 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
     outcome(app, claimed).await
 }
 
-fn require_package(checkout: &Checkout, tender: &Tender) -> Result<()> {
-    if checkout.package_code == tender.package_code {
-        Ok(())
-    } else {
-        Err(Refusal::IdempotencyConflict.into())
-    }
+/// A payment buys what it was asked for, and nothing else.
+fn require_same(checkout: &Checkout, tender: &Tender) -> Result<()> {
+    let same =
+        checkout.package_code == tender.package_code && checkout.esim_order.as_ref() == tender.esim_order;
+    if same { Ok(()) } else { Err(Refusal::IdempotencyConflict.into()) }
 }
 
 /// Lets the token pretend to move the money. `None` when it would.
@@ -146,6 +148,9 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<Authorization> {
     let checkout = checkouts::lock(tx, &new.invoice)?.ok_or(Refusal::InvoiceNotFound)?;
     if checkout.status != CheckoutStatus::Open || authorizations::live(tx, &new.invoice)?.is_some() {
         return Err(Refusal::NothingToPay.into());
+    }
+    if checkout.esim_order.is_some() && paid::filled_esim(tx, &checkout)?.is_none() {
+        return Err(Refusal::EsimNotActive.into());
     }
     authorizations::insert(tx, new)?;
     Ok(new.clone())

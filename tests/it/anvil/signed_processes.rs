@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 
 use super::node::{self, Node};
-use super::payer::Payer;
+use super::payer::{Payer, decoded};
 use super::till::{CHECKOUT, PLAN, node_for, settings, while_mining};
 use crate::harness::{Db, Place, Reply, execute, reply, until};
 use crate::process::{Server, Site, on_site};
@@ -173,6 +173,92 @@ fn killed_while_settling(db: Db) {
         }
         site.verify_books().await;
     });
+}
+
+/// A tool of a server; `None` when nobody answered.
+async fn use_tool(
+    site: &Site,
+    server: &Server,
+    tool: &str,
+    arguments: &Value,
+    meta: &Value,
+) -> Option<Value> {
+    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let request =
+        site.client.post(format!("{}/api/mcp", server.base)).header("content-type", "application/json");
+    let answer = request.body(message.to_string()).send().await.ok()?;
+    let body: Value = serde_json::from_slice(&answer.bytes().await.ok()?).unwrap();
+    Some(body["result"]["structuredContent"].clone())
+}
+
+/// The same for top-ups, which are paid by signature in a tool.
+fn killed_while_topping_up(db: Db) {
+    on_node(db, async |site, node| {
+        let mut server = site.start().await;
+        let token = sign_in(site, &server, "ann@example.com").await;
+        let payer = Payer::new(1);
+        let (invoice, first) = offer(site, &server, &token).await;
+        pay(site, &server, &token, &payer.pay(&first, 0)).await;
+        until_completed(site, node, &server, &invoice).await;
+        let none = json!({});
+        let listed =
+            use_tool(site, &server, "get_user_orders", &json!({ "token": token }), &none).await.unwrap();
+        let order = listed["orders"][0]["id"].clone();
+        let asked = json!({ "orderId": order, "token": token });
+        let fitting = use_tool(site, &server, "get_topup_packages", &asked, &none).await.unwrap();
+        let wish =
+            json!({ "orderId": order, "packageCode": fitting["packages"][0]["packageCode"], "token": token });
+        let amount = |offer: &Value| Usd::from_micros(offer["amount"].as_str().unwrap().parse().unwrap());
+        let mut total = amount(&first);
+        for kill in 1..=3usize {
+            let due = until("payments by signature are taken", async || {
+                let meta = json!({ "x402/client": { "version": 2 } });
+                let asked = use_tool(site, &server, "purchase_topup", &wish, &meta).await.unwrap();
+                asked["accepts"].is_array().then(|| asked["accepts"][0].clone())
+            })
+            .await;
+            let meta = json!({ "x402/payment": decoded(&payer.pay(&due, kill as u64)) });
+            let dying = async {
+                let moment = simgate::vault::random() as u64 % 400;
+                tokio::time::sleep(Duration::from_millis(moment)).await;
+            };
+            while_mining(node, async {
+                tokio::select! {
+                    _ = use_tool(site, &server, "purchase_topup", &wish, &meta) => {}
+                    () = dying => {}
+                }
+            })
+            .await;
+            server.kill();
+            end_turns(&site.place);
+            server = site.start().await;
+            let bought = until("the top-up is there", async || {
+                let answer =
+                    while_mining(node, use_tool(site, &server, "purchase_topup", &wish, &meta)).await;
+                answer.filter(|answer| answer["purchased"] == true)
+            })
+            .await;
+            let shown =
+                use_tool(site, &server, "get_user_orders", &json!({ "token": token }), &none).await.unwrap();
+            let topups = shown["orders"][0]["topUps"].as_array().unwrap();
+            assert_eq!((topups.len(), &topups[kill - 1]["id"]), (kill, &bought["topUpOrder"]["id"]));
+            total = total.plus(amount(&due));
+            let left = node.balance_of(&node.usdc, &payer.address).await;
+            assert_eq!(Usd::dollars(1_100).minus(left), total, "paid once each");
+        }
+        site.verify_books().await;
+    });
+}
+
+#[test]
+fn killed_while_topping_up_sqlite() {
+    killed_while_topping_up(Db::Sqlite);
+}
+
+#[test]
+fn killed_while_topping_up_postgres() {
+    killed_while_topping_up(Db::Postgres);
 }
 
 #[test]

@@ -24,7 +24,7 @@ const EMAIL_CHARS: usize = 254;
 struct SentView {
     /// A mail with the code is on its way.
     sent: bool,
-    /// One was sent less than a minute ago; that code is still good.
+    /// One was sent less than a minute ago; while `expiresInSeconds` is above 0 that code is still good.
     already_sent: bool,
     /// For how long the code is still good.
     #[schema(minimum = 0)]
@@ -84,10 +84,14 @@ async fn send(call: Call) -> Result<Output> {
             expires_in_seconds: left(until),
             message: "A code was mailed less than a minute ago and is still good. Ask the customer for it.",
         },
-        // The last code was asked for at another door and opens only that.
-        (Asked::TooSoon { retry_after_secs }, None) => {
-            return Err(Refusal::RateLimited { retry_after_secs }.into());
-        }
+        // The last code was used, or was asked for at another door and opens only that.
+        (Asked::TooSoon { .. }, None) => SentView {
+            sent: false,
+            already_sent: true,
+            expires_in_seconds: 0,
+            message: "A code was mailed less than a minute ago, and is used or was for another purpose. Wait a minute, then \
+                      call again for a new one.",
+        },
     };
     Output::of(&view)
 }

@@ -4,7 +4,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{BUYS, Tool, signed};
+use super::signed::{self, Wish};
+use super::{BUYS, Tool};
 use crate::domain::money::Usd;
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
@@ -19,6 +20,7 @@ use crate::ops::preview::{self, Preview};
 use crate::ops::tokens::Holder;
 
 pub const CODE_CHARS: usize = 64;
+const NAME: &str = "purchase_esim_with_wallet";
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -78,7 +80,7 @@ pub struct PreviewView {
 
 pub fn tool() -> Tool {
     Tool {
-        name: "purchase_esim_with_wallet",
+        name: NAME,
         title: "Buy an eSIM from the wallet",
         description: "Buys a new eSIM and pays for it at once from the customer's prepaid wallet; the result has the \
             activation code, a QR code link and an install page. Use it when a logged-in customer has agreed to the plan \
@@ -114,8 +116,10 @@ async fn run(call: Call) -> Result<Output> {
     if dry_run {
         return previewed(preview::purchase(call.app(), &holder, &package_code, discount.as_deref()).await?);
     }
+    let wish =
+        Wish { tool: NAME, package_code: &package_code, esim_order: None, discount: discount.as_deref() };
     if let Some(payment) = &call.payment {
-        return signed::pay(&call, &holder, &package_code, discount, payment).await;
+        return signed::pay(&call, &holder, wish, payment).await;
     }
     let purchase = Purchase {
         package_code: package_code.clone(),
@@ -129,7 +133,7 @@ async fn run(call: Call) -> Result<Output> {
         Ok(receipt) => bought(&call, receipt).await,
         Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
             let short = short(&call, &holder, balance, required).await?;
-            signed::or_link(&call, &holder, package_code, discount, short).await
+            signed::or_link(&call, &holder, wish, short).await
         }
         Err(error) => Err(error),
     }

@@ -1,15 +1,18 @@
-//! Paying for a plan by signature (x402), instead of from the wallet: the demand for it, and what a signed call gets.
-//! The price is the whole plan; the wallet is not touched. As everywhere, a payer whose signature may still be used is
-//! never asked for another.
+//! Paying for a new eSIM or a top-up by signature (x402), instead of from the wallet: the demand for it, and what a
+//! signed call gets. The price is the whole plan; the wallet is not touched. As everywhere, a payer whose signature may
+//! still be used is never asked for another.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::purchase::{self, ShortView};
+use super::topup;
 use crate::domain::checkout::{Checkout, Stage};
+use crate::domain::ids::OrderId;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
 use crate::http::mcp::call::{Call, Output};
+use crate::http::mcp::failure;
 use crate::http::purchase::instructions;
 use crate::http::wire::StageWord;
 use crate::http::x402::{RequirementsView, ResourceView};
@@ -57,74 +60,83 @@ pub struct UnderwayView {
     message: String,
 }
 
+/// What a customer wants to pay for.
+pub struct Wish<'a> {
+    /// The tool that sells it.
+    pub tool: &'static str,
+    pub package_code: &'a str,
+    /// A top-up: the order whose eSIM it fills.
+    pub esim_order: Option<&'a OrderId>,
+    pub discount: Option<&'a str>,
+}
+
+impl Wish<'_> {
+    /// As the x402 transport for tools names what is paid for.
+    fn url(&self) -> String {
+        format!("mcp://tool/{}", self.tool)
+    }
+}
+
 /// A payment is asked for where the client can sign one and somebody settles it; everybody gets the link.
-pub async fn or_link(
-    call: &Call,
-    holder: &Holder,
-    package_code: String,
-    discount: Option<String>,
-    short: ShortView,
-) -> Result<Output> {
+pub async fn or_link(call: &Call, holder: &Holder, wish: Wish<'_>, short: ShortView) -> Result<Output> {
     if !call.takes_x402 || call.app().settler.is_none() {
         return Output::of(&short);
     }
-    let checkout = open(call, holder, package_code, discount).await?;
-    match x402::offer(call.app(), &checkout, UNSIGNED).await? {
+    let checkout = open(call, holder, &wish).await?;
+    match x402::offer(call.app(), &checkout, wish.url(), UNSIGNED).await? {
         Some(offer) => due(short, offer, None),
         None => Output::of(&short),
     }
 }
 
 /// A call with a signature: the order as it stands, or why the signature buys nothing.
-pub async fn pay(
-    call: &Call,
-    holder: &Holder,
-    package_code: &str,
-    discount: Option<String>,
-    payment: &str,
-) -> Result<Output> {
+pub async fn pay(call: &Call, holder: &Holder, wish: Wish<'_>, payment: &str) -> Result<Output> {
     if call.app().settler.is_none() {
         let message = "is not taken here: nobody settles payments by signature; nothing was charged";
         return Err(Refusal::field("_meta[\"x402/payment\"]", message).into());
     }
-    let tender = Tender { account: holder.account, package_code, header: payment.as_bytes() };
+    let tender = Tender {
+        account: holder.account,
+        package_code: wish.package_code,
+        esim_order: wish.esim_order,
+        header: payment.as_bytes(),
+    };
     match x402::pay(call.app(), tender).await? {
         Outcome::Taken { progress, receipt } => {
-            let output = taken(call, holder, *progress).await?;
+            let output = taken(call, holder, &wish, *progress).await?;
             match receipt {
                 Some(receipt) => output.with_receipt(&receipt),
                 None => Ok(output),
             }
         }
         Outcome::Refused { reason, receipt, checkout } => {
+            let price = match wish.esim_order {
+                Some(order) => preview::top_up(call.app(), holder, order, wish.package_code).await?,
+                None => preview::purchase(call.app(), holder, wish.package_code, wish.discount).await?,
+            };
             let checkout = match checkout {
                 Some(checkout) => *checkout,
-                None => open(call, holder, package_code.into(), discount.clone()).await?,
+                None => open(call, holder, &wish).await?,
             };
-            let offer = x402::offer(call.app(), &checkout, reason.as_str()).await?;
+            let offer = x402::offer(call.app(), &checkout, wish.url(), reason.as_str()).await?;
             let offer = offer.ok_or(Refusal::ChainUnavailable)?;
-            let price = preview::purchase(call.app(), holder, package_code, discount.as_deref()).await?;
             let short = purchase::short(call, holder, price.balance, price.price).await?;
             due(short, offer, receipt)
         }
     }
 }
 
-async fn open(
-    call: &Call,
-    holder: &Holder,
-    package_code: String,
-    discount: Option<String>,
-) -> Result<Checkout> {
+async fn open(call: &Call, holder: &Holder, wish: &Wish<'_>) -> Result<Checkout> {
     let network = checkout::networks(call.app()).first().copied().ok_or(Refusal::ChainUnavailable)?;
     let new = NewCheckout {
         buyer: holder.buyer(),
-        package_code,
+        package_code: wish.package_code.into(),
+        esim_order: wish.esim_order.cloned(),
         network,
         customer_email: None,
         reference: None,
         client: call.client,
-        discount_code: discount,
+        discount_code: wish.discount.map(str::to_string),
     };
     Ok(checkout::open(call.app(), new).await?.checkout)
 }
@@ -141,12 +153,19 @@ fn due(short: ShortView, offer: PaymentRequired, receipt: Option<SettlementRespo
     Ok(Output::of(&view)?.failed())
 }
 
-async fn taken(call: &Call, holder: &Holder, progress: Progress) -> Result<Output> {
+async fn taken(call: &Call, holder: &Holder, wish: &Wish<'_>, progress: Progress) -> Result<Output> {
+    if let Some(refusal) = progress.refusal() {
+        return Ok(Output::of(&failure::of(wish.tool, &refusal.into(), &call.request_id))?.failed());
+    }
     let ended = matches!(progress.stage, Stage::Completed | Stage::Failed);
     match progress.order {
         Some(order) if ended => {
             let balance = accounts::balance(call.app(), holder.account).await?.available;
-            purchase::bought(call, Receipt { order, balance, replayed: false }).await
+            let receipt = Receipt { order, balance, replayed: false };
+            match wish.esim_order {
+                Some(_) => topup::topped_up(&receipt),
+                None => purchase::bought(call, receipt).await,
+            }
         }
         _ => Output::of(&UnderwayView {
             purchased: false,

@@ -4,6 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::purchase::{self, CODE_CHARS, PreviewView, ShortView};
+use super::signed::{self, Wish};
 use super::{BUYS, READS, Tool};
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
@@ -12,10 +13,12 @@ use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, dry_run, idempotency_key, order_id, text, token};
 use crate::http::partner::{self, REFERENCE_CHARS};
 use crate::http::wire::{Money, PlanView, TopUpOrderView, topup_view};
+use crate::ops::orders::{self, Receipt};
+use crate::ops::preview;
 use crate::ops::topups::{self, NewTopUp};
-use crate::ops::{orders, preview};
 
 const ID_CHARS: usize = 64;
+const PURCHASE: &str = "purchase_topup";
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -71,7 +74,7 @@ struct ToppedUpView {
 pub fn purchase() -> Tool {
     let code = text("packageCode of a package from get_topup_packages for this order.", 64);
     Tool {
-        name: "purchase_topup",
+        name: PURCHASE,
         title: "Top up an eSIM from the wallet",
         description: "Adds a data package to an eSIM the customer already has and pays for it at once from the wallet; \
             nothing has to be installed again. Use it when a logged-in customer has agreed to a package from \
@@ -88,6 +91,8 @@ pub fn purchase() -> Tool {
             schema::of::<ToppedUpView>(),
             schema::of::<ShortView>(),
             schema::of::<PreviewView>(),
+            schema::of::<signed::DueView>(),
+            schema::of::<signed::UnderwayView>(),
         ]),
         run: |call| Box::pin(run(call)),
     }
@@ -105,15 +110,24 @@ async fn run(call: Call) -> Result<Output> {
     if dry_run {
         return purchase::previewed(preview::top_up(call.app(), &holder, &id, &package_code).await?);
     }
+    let wish = Wish { tool: PURCHASE, package_code: &package_code, esim_order: Some(&id), discount: None };
+    if let Some(payment) = &call.payment {
+        return signed::pay(&call, &holder, wish, payment).await;
+    }
     let iccid = orders::iccid_of(call.app(), holder.account, &id).await?;
-    let new = NewTopUp { iccid, package_code, reference, max_price: None };
-    let receipt = match topups::place(call.app(), holder.buyer(), new).await {
-        Ok(receipt) => receipt,
+    let new = NewTopUp { iccid, package_code: package_code.clone(), reference, max_price: None };
+    match topups::place(call.app(), holder.buyer(), new).await {
+        Ok(receipt) => topped_up(&receipt),
         Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
-            return Output::of(&purchase::short(&call, &holder, balance, required).await?);
+            let short = purchase::short(&call, &holder, balance, required).await?;
+            signed::or_link(&call, &holder, wish, short).await
         }
-        Err(error) => return Err(error),
-    };
+        Err(error) => Err(error),
+    }
+}
+
+/// A top-up that exists.
+pub fn topped_up(receipt: &Receipt) -> Result<Output> {
     Output::of(&ToppedUpView {
         purchased: true,
         top_up_order: topup_view(&receipt.order),
