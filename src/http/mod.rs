@@ -14,6 +14,7 @@ mod limits;
 mod llms;
 mod mailed;
 pub mod mcp;
+mod memory;
 mod openapi;
 mod pages;
 mod partner;

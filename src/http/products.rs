@@ -2,8 +2,7 @@
 //! `domain::search`, which plans answer in `ops::search`; here the answer is put together from plans that were written
 //! once for each snapshot.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::extract::{RawQuery, State as FromState};
 use axum::http::HeaderMap;
@@ -14,12 +13,13 @@ use utoipa::{IntoParams, ToSchema};
 use super::State;
 use super::auth::Anyone;
 use super::fields::Query;
-use super::mcp::kept::Kept;
+use super::memory::{Kept, Memory};
 use super::partner::Answer as Reply;
 use super::plans::{Answer, Encoding, accepted_encoding};
 use super::wire::{Money, PlanTypeWord, gigabytes};
 use crate::domain::country;
 use crate::domain::plan::Plan;
+use crate::domain::refusal::Refusal;
 use crate::domain::search;
 use crate::error::{Error, Result};
 use crate::ops::catalog::Snapshot;
@@ -28,23 +28,27 @@ use crate::ops::search::{Found, Index};
 pub const MOST_CHARS: usize = 200;
 const SHOWN: usize = 50;
 const MOST_SHOWN: usize = 200;
-/// Compressed answers are kept up to this many bytes, counted as they were before; then the memory starts anew.
+/// How many bytes of what was found, of compressed answers (counted as they were before) and of tools' results are kept.
+const FOUND_BYTES: usize = 2 * 1024 * 1024;
 const PACKED_BYTES: usize = 4 * 1024 * 1024;
+const LISTED_BYTES: usize = 4 * 1024 * 1024;
 
 /// An odd number without a pattern: multiplying by it lets every plan's hash, and its place, move all bits above.
 const SPREAD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 
-/// One snapshot of the catalog, ready to be searched.
-#[derive(Default)]
+/// One snapshot of the catalog, ready to be searched, and what was asked of it before.
 pub struct Products {
     index: Index,
     /// Every plan by its number.
     fragments: Vec<Fragment>,
     /// The countries of each coverage as members of a plan, written once: many plans share them.
     locations: Vec<Box<str>>,
-    packed: Mutex<Packed>,
+    /// Which plans answer, by the query string: reading a text and ranking plans takes longer than writing them out.
+    found: Memory<Found>,
+    /// What somebody wanted compressed, which takes far longer than both.
+    packed: Memory<Answer>,
     /// Results of the tool that searches.
-    pub kept: Mutex<Kept>,
+    pub listed: Memory<str>,
 }
 
 /// A plan as JSON, written once, without its countries, which belong into it at `cut`. The hash is that of the whole: an
@@ -55,11 +59,29 @@ struct Fragment {
     hash: u64,
 }
 
-/// Answers that somebody wanted compressed, by the query string that asked for them.
-#[derive(Default)]
-struct Packed {
-    answers: HashMap<String, Arc<Answer>>,
-    bytes: usize,
+impl Kept for Found {
+    fn bytes(&self) -> usize {
+        size_of::<Found>() + size_of_val(self.first.as_slice())
+    }
+}
+
+impl Kept for Answer {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Default for Products {
+    fn default() -> Products {
+        Products {
+            index: Index::default(),
+            fragments: Vec::new(),
+            locations: Vec::new(),
+            found: Memory::new(FOUND_BYTES),
+            packed: Memory::new(PACKED_BYTES),
+            listed: Memory::new(LISTED_BYTES),
+        }
+    }
 }
 
 impl Products {
@@ -69,37 +91,38 @@ impl Products {
         let coverages = (0..).map(|number| index.coverage_of(number));
         let written = index.plans().zip(coverages).map(|(plan, at)| Fragment::write(plan, &locations[at]));
         let fragments = written.collect::<Result<_>>()?;
-        Ok(Products { index, fragments, locations, packed: Mutex::default(), kept: Mutex::default() })
+        Ok(Products { index, fragments, locations, ..Products::default() })
     }
 
-    /// Compressing takes far longer than searching, so what was compressed is kept while the catalog is the same.
-    fn packed(&self, query: &str, text: Option<&str>, limit: usize) -> Arc<Answer> {
-        if let Some(answer) = self.packed.lock().ok().and_then(|packed| packed.answers.get(query).cloned()) {
+    /// What a query string asks for.
+    fn search(&self, query: &str) -> Result<Arc<Found>, Refusal> {
+        if let Some(found) = self.found.get(query) {
+            return Ok(found);
+        }
+        let (text, limit) = read(query)?;
+        let found = Arc::new(self.find(text.as_deref(), limit));
+        self.found.put(query, found.clone());
+        Ok(found)
+    }
+
+    fn packed(&self, query: &str, found: &Found) -> Arc<Answer> {
+        if let Some(answer) = self.packed.get(query) {
             return answer;
         }
-        let answer = Arc::new(self.search(text, limit));
-        let bytes = answer.len() + query.len();
-        if let Ok(mut packed) = self.packed.lock() {
-            if packed.bytes + bytes > PACKED_BYTES {
-                *packed = Packed::default();
-            }
-            if packed.answers.insert(query.to_string(), answer.clone()).is_none() {
-                packed.bytes += bytes;
-            }
-        }
+        let answer = Arc::new(self.answer(found));
+        self.packed.put(query, answer.clone());
         answer
     }
 
-    fn search(&self, text: Option<&str>, limit: usize) -> Answer {
-        let found = self.find(text, limit);
+    fn answer(&self, found: &Found) -> Answer {
         let hashes = found.first.iter().map(|number| u128::from(self.fragments[*number as usize].hash));
         let hash = hashes.fold(found.total as u128, |all, hash| (all ^ hash).wrapping_mul(SPREAD));
-        let json = self.write("{\"success\":true,\"currency\":\"USD\",\"totalCount\":", &found);
+        let json = self.write("{\"success\":true,\"currency\":\"USD\",\"totalCount\":", found);
         Answer::with_hash(json, &hash.to_be_bytes())
     }
 
     /// The same plans as a tool shows them.
-    pub fn listed(&self, text: Option<&str>, limit: usize) -> String {
+    pub fn list(&self, text: Option<&str>, limit: usize) -> String {
         self.write("{\"totalCount\":", &self.find(text, limit))
     }
 
@@ -247,8 +270,18 @@ pub async fn search(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Reply {
-    let asked = query.as_deref().unwrap_or_default();
-    let mut query = Query::parse(Some(asked));
+    let query = query.as_deref().unwrap_or_default();
+    let products = state.products.load();
+    let found = products.search(query)?;
+    Ok(match accepted_encoding(&headers) {
+        Encoding::Plain => products.answer(&found).respond(&headers),
+        Encoding::Gzip | Encoding::Brotli => products.packed(query, &found).respond(&headers),
+    })
+}
+
+/// The text and how many plans to show.
+fn read(query: &str) -> Result<(Option<String>, usize), Refusal> {
+    let mut query = Query::parse(Some(query));
     let allowed = format_args!("must have at most {MOST_CHARS} characters");
     let text = query.take("country", allowed, |text| {
         (text.chars().count() <= MOST_CHARS).then(|| text.trim().to_string())
@@ -256,10 +289,5 @@ pub async fn search(
     let limit = query.whole("limit", 1, MOST_SHOWN as i64).map_or(SHOWN, |limit| limit as usize);
     query.finish()?;
     // An empty field of a form is no question.
-    let text = text.filter(|text| !text.is_empty());
-    let products = state.products.load();
-    Ok(match accepted_encoding(&headers) {
-        Encoding::Plain => products.search(text.as_deref(), limit).respond(&headers),
-        Encoding::Gzip | Encoding::Brotli => products.packed(asked, text.as_deref(), limit).respond(&headers),
-    })
+    Ok((text.filter(|text| !text.is_empty()), limit))
 }

@@ -207,7 +207,7 @@ impl Draft {
         let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
         let offer = self.offer(&look)?;
         if let Some(esim_order) = &self.new.esim_order {
-            orders::filled_esim(tx, esim_order, offer)?;
+            orders::filled_esim(tx, self.account(), esim_order, offer)?;
         }
         let coupon = match &self.guess {
             Some(guess) => match redeem::accept(tx, guess, &self.new.package_code, offer)? {

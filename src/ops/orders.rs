@@ -170,7 +170,7 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     }
     let offer = offer(&look, draft)?;
     let filled = match &purchase.esim_order {
-        Some(esim_order) => filled_esim(tx, esim_order, offer)?,
+        Some(esim_order) => filled_esim(tx, buyer.account, esim_order, offer)?,
         None => None,
     };
     let coupon = match &draft.guess {
@@ -307,9 +307,15 @@ fn check_price(price: Usd, purchase: &Purchase) -> Result<(), Refusal> {
     }
 }
 
-/// The eSIM that a top-up fills, if this plan fits it.
-pub(super) fn filled_esim(tx: &mut Tx, esim_order: &OrderId, offer: &Offer) -> Result<Option<Esim>> {
-    let filled = orders::by_id(tx, esim_order)?.ok_or(Refusal::EsimNotFound)?;
+/// The eSIM that a top-up fills, if it is this account's and the plan fits it.
+pub(super) fn filled_esim(
+    tx: &mut Tx,
+    account: AccountNo,
+    esim_order: &OrderId,
+    offer: &Offer,
+) -> Result<Option<Esim>> {
+    let found = orders::by_id(tx, esim_order)?.filter(|order| order.account == account);
+    let filled = found.ok_or(Refusal::EsimNotFound)?;
     match filled.status {
         OrderStatus::Fulfilled => {}
         OrderStatus::Provisioning | OrderStatus::Failed => return Err(Refusal::EsimNotFound.into()),

@@ -119,6 +119,9 @@ both_databases! {
         for (package, code) in [(PLAN, "WRONG_PLAN_TYPE"), ("NOPE", "PLAN_NOT_FOUND")] {
             assert_eq!(refusal(ann.open(package).await.unwrap_err()).problem().code, code);
         }
+        // Nobody fills somebody else's eSIM.
+        let bob = Ann { gateway, token: log_in(gateway, "bob@example.com").await, order: ann.order.clone(), package: ann.package.clone() };
+        assert_eq!(refusal(bob.open(&ann.package).await.unwrap_err()).problem().code, "ESIM_NOT_FOUND");
         // A top-up is not sold as an eSIM.
         assert_eq!(ask(gateway, &ann.token, &json!({ "packageCode": ann.package })).await.problem(422), "WRONG_PLAN_TYPE");
         fine(ann.cancel().await);

@@ -2,7 +2,6 @@
 //! goes into the protocol around it. A search has nothing of its caller's in it but the id of its message, so its
 //! result is kept as it was written, with the snapshot of the catalog that it came from.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -15,32 +14,11 @@ use super::tools::SEARCH;
 use crate::http::State;
 use crate::http::products::Products;
 
-/// Results are kept up to this many bytes; then the memory starts anew.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
 const KEY_BYTES: usize = 400;
 const ID_BYTES: usize = 15;
 const VERSION: &str = "mcp-protocol-version";
 /// Clients of the newest revision say in headers what they ask for, which the library has to compare with the body.
 const METHOD: &str = "mcp-method";
-
-/// Results by what was asked for.
-#[derive(Default)]
-pub struct Kept {
-    results: HashMap<String, Arc<str>>,
-    bytes: usize,
-}
-
-impl Kept {
-    fn add(&mut self, key: String, result: &str) {
-        let bytes = key.len() + result.len();
-        if self.bytes + bytes > MOST_BYTES {
-            *self = Kept::default();
-        }
-        if self.results.insert(key, result.into()).is_none() {
-            self.bytes += bytes;
-        }
-    }
-}
 
 /// A message with these members and no others is a plain call.
 #[derive(Deserialize)]
@@ -99,7 +77,7 @@ impl Asked {
 
     /// The answer to this message, if it is known.
     pub fn answer(&self) -> Option<Bytes> {
-        let result = self.products.kept.lock().ok()?.results.get(&self.key).cloned()?;
+        let result = self.products.listed.get(&self.key)?;
         counter!("simgate_tool_calls_total", "tool" => SEARCH, "outcome" => "ok").increment(1);
         let id = &self.id;
         Some(Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")))
@@ -111,8 +89,6 @@ impl Asked {
         if result.get().contains("\"isError\":true") {
             return;
         }
-        if let Ok(mut kept) = self.products.kept.lock() {
-            kept.add(self.key, result.get());
-        }
+        self.products.listed.put(&self.key, result.get().into());
     }
 }

@@ -59,5 +59,5 @@ async fn run(call: Call) -> Result<Output> {
     let limit = fields.whole("limit", 1, MOST_SHOWN).unwrap_or(SHOWN);
     fields.finish()?;
     let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    Output::of_text(call.state.products.load().listed(text, limit as usize))
+    Output::of_text(call.state.products.load().list(text, limit as usize))
 }

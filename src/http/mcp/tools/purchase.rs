@@ -168,8 +168,7 @@ pub async fn bought(call: &Call, receipt: Receipt) -> Result<Output> {
 }
 
 pub fn previewed(preview: Preview) -> Result<Output> {
-    let short = preview.price.minus(preview.balance);
-    let sufficient = !short.is_positive();
+    let shortfall = preview.price.minus(preview.balance).max(Usd::ZERO);
     Output::of(&PreviewView {
         purchased: false,
         dry_run: true,
@@ -178,14 +177,14 @@ pub fn previewed(preview: Preview) -> Result<Output> {
         price_usd: Money(preview.price),
         discount_usd: Money(preview.discount),
         balance_usd: Money(preview.balance),
-        sufficient,
-        shortfall_usd: Money(if sufficient { Usd::ZERO } else { short }),
+        sufficient: !shortfall.is_positive(),
+        shortfall_usd: Money(shortfall),
     })
 }
 
 /// A link by which the missing money can be paid in.
 pub async fn short(call: &Call, holder: &Holder, balance: Usd, required: Usd) -> Result<ShortView> {
-    let shortfall = required.minus(balance);
+    let shortfall = required.minus(balance).max(Usd::ZERO);
     let link = magic_link::create(call.app(), holder.account, shortfall.max(Usd::dollars(1))).await?;
     Ok(ShortView {
         purchased: false,

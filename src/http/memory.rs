@@ -1,0 +1,70 @@
+//! What was answered before, by what was asked for. It holds so many bytes and no more; what is asked for often stays.
+
+use std::sync::Arc;
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+/// Of what is kept, about so many bytes are one thing.
+const USUAL_BYTES: usize = 1_024;
+/// What the memory itself needs for each thing.
+const OVERHEAD_BYTES: usize = 64;
+
+/// Something that can be kept.
+pub trait Kept {
+    fn bytes(&self) -> usize;
+}
+
+impl Kept for str {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl<V: Kept + ?Sized> Weighter<String, Arc<V>> for ByBytes {
+    fn weight(&self, key: &String, value: &Arc<V>) -> u64 {
+        (key.len() + value.bytes() + OVERHEAD_BYTES) as u64
+    }
+}
+
+pub struct Memory<V: Kept + ?Sized>(Cache<String, Arc<V>, ByBytes>);
+
+impl<V: Kept + ?Sized> Memory<V> {
+    pub fn new(most_bytes: usize) -> Memory<V> {
+        Memory(Cache::with_weighter(most_bytes / USUAL_BYTES, most_bytes as u64, ByBytes))
+    }
+
+    pub fn get(&self, asked: &str) -> Option<Arc<V>> {
+        self.0.get(asked)
+    }
+
+    pub fn put(&self, asked: &str, answer: Arc<V>) {
+        self.0.insert(asked.into(), answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_never_fuller_than_it_may_be() {
+        let memory: Memory<str> = Memory::new(64 * 1024);
+        let answer: Arc<str> = "x".repeat(1_000).into();
+        for number in 0..1_000 {
+            memory.put(&number.to_string(), answer.clone());
+        }
+        let kept = (0..1_000).filter(|number| memory.get(&number.to_string()).is_some()).count();
+        assert!((1..=64).contains(&kept), "{kept}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_kept() {
+        let memory: Memory<str> = Memory::new(10_000);
+        memory.put("large", "x".repeat(20_000).into());
+        assert!(memory.get("large").is_none());
+    }
+}
