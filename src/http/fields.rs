@@ -343,7 +343,7 @@ impl Query {
     }
 
     pub fn email(&mut self, name: &str) -> Option<Email> {
-        self.require(name, "must be an email address", Email::parse)
+        self.require(name, "must look like name@example.com", Email::parse)
     }
 
     pub fn text(&mut self, name: &str, most: usize) -> Option<String> {

@@ -21,6 +21,7 @@ use crate::domain::country;
 use crate::domain::network::Network;
 use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
+use crate::error::Error;
 use crate::ops::coupons::{self, Quote};
 use crate::ops::guests::{self, Wish};
 use crate::ops::{catalog, checkout};
@@ -71,14 +72,8 @@ pub async fn form(
     let (app, query) = (&state.app, Query::parse(query.as_deref()).filled());
     let plan = plan(app, &query)?;
     let typed = Typed { once: vault::hex(&vault::random().to_be_bytes()), ..Typed::of(&query) };
-    if typed.discount.is_empty() {
-        return shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote: None, problem: None });
-    }
-    let (quote, problem) = match coupons::quote_guest(app, client, &typed.discount, &plan).await {
-        Ok(quote) => (Some(quote), None),
-        // A link with an old code is still a way to the plan.
-        Err(error) => (None, Some(told(error)?.1)),
-    };
+    // A link with an old code is still a way to the plan.
+    let (quote, problem) = quoted(app, client, &typed, &plan).await?;
     shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
 }
 
@@ -97,10 +92,32 @@ pub async fn open(
     match opened {
         Ok(opened) => onward(&opened.checkout.id),
         Err(error) => {
-            let (status, problem) = told(error)?;
-            let problem = Some(problem);
-            shown(app, status, Shown { plan: &plan, typed: &typed, quote: None, problem })
+            let unread = matches!(error, Error::Refused(Refusal::Invalid(_)));
+            let (status, mut problem) = told(error)?;
+            // Nobody has looked at the code yet: what it is worth must not seem lost.
+            let (quote, worthless) =
+                if unread { quoted(app, client, &typed, &plan).await? } else { (None, None) };
+            if let Some(why) = worthless {
+                problem = format!("{problem} {why}");
+            }
+            shown(app, status, Shown { plan: &plan, typed: &typed, quote, problem: Some(problem) })
         }
+    }
+}
+
+/// What the discount code that was typed makes of the price, or why it does not count.
+async fn quoted(
+    app: &App,
+    client: IpAddr,
+    typed: &Typed,
+    plan: &Plan,
+) -> Result<(Option<Quote>, Option<String>), Refused> {
+    if typed.discount.is_empty() {
+        return Ok((None, None));
+    }
+    match coupons::quote_guest(app, client, &typed.discount, plan).await {
+        Ok(quote) => Ok((Some(quote), None)),
+        Err(error) => Ok((None, Some(told(error)?.1))),
     }
 }
 

@@ -25,6 +25,7 @@ struct HelpPage<'a> {
 struct ArticlePage<'a> {
     title: &'a str,
     html: String,
+    others: Vec<&'a Article>,
 }
 
 pub async fn index(_: Anyone, FromState(state): FromState<State>) -> Result<Response, Refused> {
@@ -36,8 +37,10 @@ pub async fn article(
     FromState(state): FromState<State>,
     Segment(id): Segment,
 ) -> Result<Response, Refused> {
-    let article = state.app.knowledge.article(&id).ok_or(Refusal::NotFound)?;
-    page(StatusCode::OK, &ArticlePage { title: &article.title, html: rendered(&article.text) })
+    let knowledge = &state.app.knowledge;
+    let article = knowledge.article(&id).ok_or(Refusal::NotFound)?;
+    let others = knowledge.articles().iter().filter(|other| other.id != article.id).collect();
+    page(StatusCode::OK, &ArticlePage { title: &article.title, html: rendered(&article.text), others })
 }
 
 fn rendered(markdown: &str) -> String {

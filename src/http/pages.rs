@@ -16,7 +16,7 @@ use super::qr;
 use crate::app::App;
 use crate::domain::esim::Activation;
 use crate::domain::ids::{InvoiceId, OrderId};
-use crate::domain::refusal::{FieldError, Refusal};
+use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::ops::install::{self, Install};
 
@@ -103,16 +103,18 @@ pub fn onward(invoice: &InvoiceId) -> Result<Response, Refused> {
 pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
     let Error::Refused(refusal) = &error else { return Err(error.into()) };
     let text = match refusal {
-        Refusal::Invalid(fields) => {
-            let sentence = |wrong: &FieldError| format!("{} {}.", label(&wrong.field), wrong.message);
-            fields.iter().map(sentence).collect::<Vec<_>>().join(" ")
-        }
+        Refusal::Invalid(fields) => said(fields.iter().map(|wrong| (&*wrong.field, &*wrong.message))),
         Refusal::CouponInvalid => "This discount code is unknown, expired or not valid for this plan.".into(),
         Refusal::OtpInvalid | Refusal::UnsupportedPair(_) => refusal.problem().detail,
         _ => return Err(error.into()),
     };
     let status = StatusCode::from_u16(refusal.problem().status).unwrap_or(StatusCode::BAD_REQUEST);
     Ok((status, text))
+}
+
+/// What is wrong with each field, in sentences.
+fn said<'a>(wrong: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    wrong.map(|(field, message)| format!("{} {message}.", label(field))).collect::<Vec<_>>().join(" ")
 }
 
 /// What a form calls its fields.
@@ -129,14 +131,39 @@ fn label(field: &str) -> String {
 #[template(path = "error.html")]
 struct ErrorPage<'a> {
     title: &'a str,
-    detail: &'a str,
+    detail: String,
     request_id: &'a str,
 }
 
 /// The body of an error for a browser.
 pub fn error_page(problem: &Problem) -> String {
-    let page = ErrorPage { title: problem.title, detail: &problem.detail, request_id: &problem.request_id };
+    let (title, detail) = for_people(problem);
+    let page = ErrorPage { title, detail, request_id: &problem.request_id };
     page.render().unwrap_or_else(|_| problem.detail.clone())
+}
+
+/// A problem names fields and headers for whoever wrote the program; who looks at a page wants to know what to do.
+fn for_people(problem: &Problem) -> (&'static str, String) {
+    match (problem.status, problem.code) {
+        (404, "PLAN_NOT_FOUND") => {
+            ("This plan is not on sale", "Perhaps the link is old, or a part of it is missing.".into())
+        }
+        (404, "INVOICE_NOT_FOUND") => {
+            ("No payment here", "Perhaps a part of the link is missing: open it just as you got it.".into())
+        }
+        (405, _) => (
+            "Nothing to see here",
+            "This address only takes what a form sends. Go back, and use the form there.".into(),
+        ),
+        (410, _) => {
+            ("This eSIM is gone", "Its order was cancelled or failed, so it cannot be installed.".into())
+        }
+        (400, _) if !problem.errors.is_empty() => {
+            let wrong = said(problem.errors.iter().map(|wrong| (&*wrong.field, &*wrong.message)));
+            ("Please check what you typed", format!("{wrong} Go back and change it."))
+        }
+        _ => (problem.title, problem.detail.clone()),
+    }
 }
 
 pub async fn install(

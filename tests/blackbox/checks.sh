@@ -144,6 +144,7 @@ blackbox() {
   fi
 
   tool_gateway
+  pages_for_people
 
   stage "Fuzzing"
   fuzz_on SQLite 120

@@ -16,6 +16,7 @@ install_packages() {
   command -v openssl || missing+=(openssl)
   # Debian splits pip for new environments off from Python itself.
   python3 -c 'import ensurepip, venv' || missing+=(python3-venv)
+  if wants blackbox; then command -v chromium || missing+=(chromium); fi
   [ ${#missing[@]} != 0 ] || return 0
   [ "$(id -u)" = 0 ] || as_root=(sudo -n)
   "${as_root[@]}" apt-get update -q &&

@@ -42,7 +42,9 @@ both_databases! {
         assert_eq!(receipt, esim["installUrl"].as_str().unwrap());
         assert_eq!((owed(gateway).await, booked(gateway, "held").await), (Usd::ZERO, Usd::ZERO));
         assert_eq!(booked(gateway, "sales").await.negated(), usd(&made["plan"]["basePriceUsd"]));
-        assert_eq!(look(gateway, &format!("/pay/{}/code", id(&made))).await.status, 405);
+        let unsent = look(gateway, &format!("/pay/{}/code", id(&made))).await;
+        assert_eq!(unsent.status, 405);
+        assert!(unsent.text.contains("use the form there") && !unsent.text.contains("header"), "{}", unsent.text);
         let nothing = submit(gateway, &format!("/pay/{}/code", id(&made)), &[("email", "kid@example.com")]).await;
         assert_eq!(nothing.status, 409, "nothing is owed: {}", nothing.text);
     }
@@ -75,7 +77,7 @@ both_databases! {
     async fn what_is_wrong_is_said_above_the_form(gateway) {
         for (fields, status, said) in [
             (vec![("plan", PLAN)], 400, "The email address is required."),
-            (vec![("plan", PLAN), ("email", "no<b>body")], 400, "The email address must be an email address."),
+            (vec![("plan", PLAN), ("email", "no<b>body")], 400, "The email address must look like name@example.com."),
             (vec![("plan", PLAN), ("email", "a@example.com"), ("network", "BASE")], 400, "The network must be one of"),
             (vec![("plan", PLAN), ("email", "a@example.com"), ("discount", "NONE")], 422, "This discount code is unknown"),
         ] {
@@ -85,7 +87,9 @@ both_databases! {
             assert!(!page.text.contains("no<b>body"), "what was typed is escaped");
         }
         for path in ["/checkout", "/checkout?plan=", "/checkout?plan=NOPE", "/checkout?plan=JP-3GB-30D-TOPUP", "/checkout?plan=jp-1gb-7d"] {
-            assert_eq!(look(gateway, path).await.status, 404, "{path}");
+            let page = look(gateway, path).await;
+            assert_eq!(page.status, 404, "{path}");
+            assert!(page.text.contains("This plan is not on sale") && page.text.contains("href=\"/help\""), "{path}: {}", page.text);
         }
         assert_eq!(submit(gateway, "/checkout", &[("plan", "NOPE"), ("email", "a@example.com")]).await.status, 404);
         let json = gateway.client.post(format!("{}/checkout", gateway.base)).header("content-type", "application/json").body("{}");
@@ -194,6 +198,12 @@ both_databases! {
         assert!(off(&made).is_positive() && amount(&made) < asked, "{made}");
         assert!(page.text.contains(&format!("<strong>{asked} USD</strong> with TRIP10")), "{}", page.text);
         assert_eq!(tally(gateway, "TRIP10").await, (1, 0));
+        let slip = submit(gateway, "/checkout", &[("plan", DEAR), ("email", "kid"), ("discount", "trip10")]).await;
+        assert!(slip.text.contains(&format!("<strong>{asked} USD</strong> with TRIP10")), "a slip costs no discount: {}", slip.text);
+        let slips = submit(gateway, "/checkout", &[("plan", DEAR), ("email", "kid"), ("discount", "NOPE")]).await;
+        for said in ["must look like name@example.com.", "This discount code is unknown", &format!("{price} USD")] {
+            assert!(slips.text.contains(said), "{said}: {}", slips.text);
+        }
         settle(gateway, &made, "COMPLETED").await;
         assert_eq!(tally(gateway, "TRIP10").await, (0, 1));
         assert_eq!(booked(gateway, "discount:coupon").await, off(&made));

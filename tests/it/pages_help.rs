@@ -1,5 +1,7 @@
 //! The help pages: the built-in articles, and an operator's own over them.
 
+use simgate::knowledge::Article;
+
 use crate::harness::both_databases;
 use crate::visitors::open;
 
@@ -18,6 +20,8 @@ both_databases! {
             let page = open(gateway, &path).await;
             assert_eq!(page.status, 200, "{path}");
             assert!(page.text.contains(&format!("<h1>{}</h1>", article.title)) && page.text.contains("<li>"), "{path}");
+            let links = |other: &&Article| page.text.contains(&format!("href=\"/help/{}\"", other.id));
+            assert_eq!(articles.iter().filter(links).count(), articles.len() - 1, "{path} leads on to all others");
             assert!(!page.text.contains("<script") && page.header("content-security-policy").contains("default-src 'none'"));
         }
         let contact = open(gateway, "/help/support/contact").await;
