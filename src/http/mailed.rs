@@ -19,6 +19,8 @@ struct NotMePage<'a> {
     email: String,
     link: &'a str,
     silent: bool,
+    /// Codes were stopped, and are mailed again.
+    undone: bool,
 }
 
 #[derive(Template)]
@@ -33,8 +35,12 @@ pub async fn not_me(
     FromState(state): FromState<State>,
     Segment(link): Segment,
 ) -> Result<Response, Refused> {
-    let about = login::not_me(&state.app, &link).await?;
-    page(StatusCode::OK, &NotMePage { email: about.email.masked(), link: &link, silent: about.silent })
+    not_me_page(&state, &link, false).await
+}
+
+async fn not_me_page(state: &State, link: &str, undone: bool) -> Result<Response, Refused> {
+    let about = login::not_me(&state.app, link).await?;
+    page(StatusCode::OK, &NotMePage { email: about.email.masked(), link, silent: about.silent, undone })
 }
 
 pub async fn silence(
@@ -43,7 +49,7 @@ pub async fn silence(
     Segment(link): Segment,
 ) -> Result<Response, Refused> {
     login::silence(&state.app, &link, true).await?;
-    not_me(Anyone, FromState(state), Segment(link)).await
+    not_me_page(&state, &link, false).await
 }
 
 /// A slip of the finger should not cost 30 days.
@@ -53,7 +59,7 @@ pub async fn unsilence(
     Segment(link): Segment,
 ) -> Result<Response, Refused> {
     login::silence(&state.app, &link, false).await?;
-    not_me(Anyone, FromState(state), Segment(link)).await
+    not_me_page(&state, &link, true).await
 }
 
 pub async fn revocation(

@@ -26,7 +26,7 @@ use crate::domain::time::Time;
 use crate::domain::transfer::Transfer;
 use crate::error::Error;
 use crate::ops::checkout::progress::{self, Progress};
-use crate::ops::deposits::{self, Deposit};
+use crate::ops::deposits::{self, Deposit, Payment};
 use crate::ops::install;
 
 /// While something may still happen the page looks again by itself.
@@ -47,6 +47,8 @@ struct PayPage {
     /// What was bought, and the page that helps to install it.
     esim: Option<EsimShown>,
     install_url: Option<String>,
+    /// Where a guest who came too late begins anew.
+    again_url: Option<String>,
     /// Of a guest's: what can be claimed.
     owed: Option<Usd>,
     refreshes: bool,
@@ -70,6 +72,8 @@ struct Standing {
 /// How to pay what is missing.
 struct Due {
     amount: String,
+    /// The amount is how the payment is known.
+    exact: bool,
     address: Vec<String>,
     qr: String,
     /// A link that a wallet on this device understands.
@@ -119,6 +123,7 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
         invoice: invoice.id.to_string(),
         esim: None,
         install_url: None,
+        again_url: None,
         owed: None,
         refreshes: invoice.status != InvoiceStatus::Confirmed,
     })
@@ -131,6 +136,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
     let waiting = *stage == Stage::PendingPayment && progress.confirmations() == 0;
     let due = Due {
         amount: format!("{} {token}", checkout.amount),
+        exact: true,
         address: groups_of_four(&checkout.address),
         qr: qr::svg(&qr::encode(&checkout.address)?),
         uri: (checkout.network.kind() == AddressKind::Evm).then_some(asked.payment_uri),
@@ -154,6 +160,8 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         invoice: checkout.id.to_string(),
         esim,
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
+        again_url: (*stage == Stage::Expired && checkout.is_guests())
+            .then(|| format!("/checkout?plan={}", checkout.package_code)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
         // Nobody can type an address into a page that is loaded anew meanwhile.
         refreshes: !matches!(stage, Stage::Completed | Stage::Failed) && !progress.owed.is_positive(),
@@ -177,6 +185,7 @@ fn standing(app: &App, deposit: &Deposit) -> Standing {
     let (due, token) = (invoice.due(paid), invoice.currency.as_str());
     let still_due = if due.is_positive() { format!(" Still due: {due} {token}.") } else { String::new() };
     let (headline, detail) = match invoice.status {
+        InvoiceStatus::Pending if is_missing(&deposit.payments) => missing(),
         InvoiceStatus::Pending => (
             "Waiting for your payment".to_string(),
             format!(
@@ -216,10 +225,11 @@ fn standing_of_checkout(app: &App, progress: &Progress) -> Standing {
     let asked = format!("{} {}", checkout.amount, checkout::CURRENCY.as_str());
     let (headline, detail) = match (stage, progress.confirmations()) {
         (Stage::PendingPayment, 0) if progress.signed => {
-            ("Your payment is on its way to the chain", "Do not pay again.".into())
+            ("Your payment is on its way to the chain".to_string(), "Do not pay again.".into())
         }
+        (Stage::PendingPayment, 0) if is_missing(&progress.payments) => missing(),
         (Stage::PendingPayment, 0) => (
-            "Waiting for your payment",
+            "Waiting for your payment".to_string(),
             format!(
                 "Send exactly {asked} within {}: the price holds until {}.",
                 left(checkout.expires_at, app.now()),
@@ -227,40 +237,53 @@ fn standing_of_checkout(app: &App, progress: &Progress) -> Standing {
             ),
         ),
         (Stage::PendingPayment, seen) => (
-            "Payment seen",
+            "Payment seen".to_string(),
             format!("It has {seen} of {required_confirmations} confirmations. Do not pay again."),
         ),
         (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) if checkout.esim_order.is_some() => {
-            ("Paid: the data is being added to your eSIM", "This takes a few seconds.".into())
+            ("Paid: the data is being added to your eSIM".to_string(), "This takes a few seconds.".into())
         }
         (Stage::Completed, _) if checkout.esim_order.is_some() => {
-            ("Your eSIM is topped up", "The data was added; nothing has to be installed.".into())
+            ("Your eSIM is topped up".to_string(), "The data was added; nothing has to be installed.".into())
         }
         (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => {
-            ("Paid: your eSIM is being prepared", "This takes a few seconds.".into())
+            ("Paid: your eSIM is being prepared".to_string(), "This takes a few seconds.".into())
         }
         (Stage::Completed, _) => (
-            "Your eSIM is ready",
+            "Your eSIM is ready".to_string(),
             "Install it once, with an internet connection, before you leave or when you arrive.".into(),
         ),
         (Stage::Failed, _) if progress.owed.is_positive() => {
-            ("Not delivered: the money is owed to you", "You can claim it below.".into())
+            ("Not delivered: the money is owed to you".to_string(), "You can claim it below.".into())
         }
-        (Stage::Failed, _) if checkout.is_nobodys() => {
-            ("Not delivered", "Nothing can be claimed now: the payment is missing on its chain.".into())
-        }
-        (Stage::Failed, _) => {
-            ("Not delivered: the money is in the wallet", "It can buy another plan from there.".into())
-        }
+        (Stage::Failed, _) if checkout.is_nobodys() => (
+            "Not delivered".to_string(),
+            "Nothing can be claimed now: the payment is missing on its chain.".into(),
+        ),
+        (Stage::Failed, _) => (
+            "Not delivered: the money is in the wallet".to_string(),
+            "It can buy another plan from there.".into(),
+        ),
         (Stage::Expired, _) => (
-            "The time to pay is over",
+            "The time to pay is over".to_string(),
             format!(
-                "If you have sent exactly {asked} already, wait: until {} they still count. If not, check out again.",
+                "If you have sent exactly {asked} already, wait: until {} it still counts. If not, check out again.",
                 readable(checkout.late_until)
             ),
         ),
     };
-    Standing { word: stage.as_str(), headline: headline.into(), detail }
+    Standing { word: stage.as_str(), headline, detail }
+}
+
+/// Something was paid, and none of it is on the chain now.
+fn is_missing(payments: &[Payment]) -> bool {
+    !payments.is_empty() && payments.iter().all(|payment| payment.transfer.block.is_none())
+}
+
+fn missing() -> (String, String) {
+    let detail = "The network dropped it, and may bring it back: then it counts. Do not pay again before your wallet says \
+                  that it has failed.";
+    ("Your payment was seen, and is missing now".into(), detail.into())
 }
 
 /// The time that is left, in words.
@@ -276,11 +299,13 @@ fn left(until: Time, now: Time) -> String {
 fn due(app: &App, deposit: &Deposit) -> Result<Option<Due>, Refused> {
     let invoice = &deposit.invoice;
     let amount = invoice.due(&deposit.paid);
-    if !amount.is_positive() {
+    // Who comes too late is told to ask for another.
+    if !amount.is_positive() || invoice.status == InvoiceStatus::Expired {
         return Ok(None);
     }
     Ok(Some(Due {
         amount: format!("{amount} {}", invoice.currency.as_str()),
+        exact: false,
         address: groups_of_four(&invoice.address),
         qr: qr::svg(&qr::encode(&invoice.address)?),
         uri: wallet_uri(app, deposit, amount),

@@ -296,7 +296,7 @@ pub fn instructions(progress: &Progress) -> String {
         ),
         (Stage::Expired, _) => format!(
             "The time to pay is over: check out again. If exactly {amount} USDT were sent already, wait: until {late} \
-             they still count."
+             it still counts."
         ),
         (Stage::Failed, _) if progress.owed.is_positive() => {
             "It was not delivered. What was paid is owed to this invoice: claim it to a wallet on its page."

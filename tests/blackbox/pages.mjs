@@ -103,7 +103,7 @@ async function depositPages() {
   await shows(seen, "Payment seen");
   await visit(`/pay/${seen}`, "Payment seen");
   await vanish("ARBITRUM", seen, "dropped by the network");
-  await visit(`/pay/${seen}`, "dropped by the network");
+  await visit(`/pay/${seen}`, "is missing now");
   await shows(part, "Still due: 150 USDC");
   await visit(`/pay/${part}`, "Still due: 150 USDC");
   await shows(whole, "Payment confirmed");
@@ -124,9 +124,9 @@ async function guestPages() {
   await shows(seen, "Payment seen");
   await visit(`/pay/${seen}`, "Payment seen");
   await vanish("ARBITRUM", seen, "dropped by the network");
-  await visit(`/pay/${seen}`, "dropped by the network");
+  await visit(`/pay/${seen}`, "is missing now");
   await shows(old, "The time to pay is over");
-  await visit(`/pay/${old}`, "The time to pay is over");
+  await visit(`/pay/${old}`, "Check out again");
   await shows(done, "Your eSIM is ready");
   await visit(`/pay/${done}`, "Your eSIM is ready");
   await pay(done);
@@ -171,7 +171,7 @@ async function mailedPages() {
   await json("/api/agentic/auth/request-otp", { email });
   await visit(await mailed(email, /(http\S+\/not-me\/\S+)/), "Was that not you?");
   await send({}, "No more codes");
-  await send({}, "Was that not you?");
+  await send({}, "Codes are mailed again");
   await json("/api/agentic/auth/request-otp", { email: "eve@example.com" });
   const otp = await mailed("eve@example.com", /code is: (\w+)/);
   await json("/api/agentic/auth/verify-otp", { email: "eve@example.com", otp, agentName: "Trip planner" });
