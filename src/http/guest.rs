@@ -2,6 +2,7 @@
 //! Nothing is charged here; pressing the button twice opens one checkout.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{RawQuery, State as FromState};
@@ -105,7 +106,7 @@ pub async fn open(
 }
 
 /// The plan that is asked for, as it is sold now.
-fn plan(app: &App, query: &Query) -> Result<Plan, Refusal> {
+fn plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
     catalog::base_plan(app, &query.typed("plan")).ok_or(Refusal::PlanNotFound)
 }
 

@@ -1,9 +1,12 @@
 //! Coupons in tests: made by the operator's command or at once, and how often they were used.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use simgate::domain::coupon::{Applicability, Coupon, Discount};
 use simgate::domain::money::Usd;
 use simgate::domain::plan::Plan;
+use simgate::ops::catalog;
 use simgate::ops::coupons::desk;
 
 use crate::harness::Gateway;
@@ -12,9 +15,8 @@ use crate::shop::usd;
 /// A plan whose price leaves room for discounts.
 pub const DEAR: &str = "JP-10GB-30D";
 
-pub fn plan(gateway: &Gateway, code: &str) -> Plan {
-    let snapshot = gateway.app.catalog.borrow().clone();
-    snapshot.lists["default"].iter().find(|plan| plan.code == code).unwrap().clone()
+pub fn plan(gateway: &Gateway, code: &str) -> Arc<Plan> {
+    catalog::find(&gateway.app, code).unwrap()
 }
 
 /// A coupon for everything, for everybody, as often as they like.
