@@ -114,14 +114,14 @@ fn wish(mut fields: Query, plan: &Plan, client: IpAddr) -> Result<Wish, Refusal>
     let said = ["once", "plan", "network", "email", "discount"].map(|name| fields.typed(name));
     let named = |text: &str| Network::parse(&text.to_ascii_uppercase()).filter(|n| NETWORKS.contains(n));
     let network = fields.take("network", "must be one of POLYGON, ARBITRUM, TRON", named);
-    let email = fields.email("email");
+    let email = fields.required_email("email");
     let discount_code = fields.text("discount", CODE_CHARS);
     let once = fields.text("once", CODE_CHARS);
-    fields.finish()?;
+    let email = fields.finish_with(email)?;
     Ok(Wish {
         package_code: plan.code.clone(),
         network: network.unwrap_or(NETWORKS[0]),
-        email: email.ok_or_else(|| Refusal::field("email", "is required"))?,
+        email,
         discount_code,
         // Whoever goes back and changes something means another checkout.
         reference: once.map(|_| format!("form {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))),
