@@ -275,7 +275,7 @@ fn greet(app: &App) {
         Location::Sqlite(path) => format!("SQLite at {}", path.display()),
         Location::Postgres(_) => "PostgreSQL".into(),
     };
-    let plans = app.catalog.borrow().lists.values().map(Vec::len).max().unwrap_or(0);
+    let plans = app.catalog.borrow().size();
     let (version, mode) = (env!("CARGO_PKG_VERSION"), app.settings.mode.as_str());
     let mut text = format!("simgate {version} serves {base} ({mode} mode, {database}, {plans} plans)\n");
     text.push_str(&format!("  docs      {base}/docs\n  API       {base}/api/b2b/v1/openapi.json\n"));

@@ -57,8 +57,8 @@ pub async fn run(app: &App, command: Command) -> Outcome {
 /// As the partner API lists them, with the cost that partners do not see.
 fn list(app: &App, query: &List) -> Record {
     let snapshot = app.catalog.borrow().clone();
-    let plans = snapshot.lists.get(DEFAULT_PRICE_LIST).map(Vec::as_slice).unwrap_or_default();
-    let mut found: Vec<&Plan> = plans.iter().filter(|plan| query.wants(plan)).collect();
+    let plans = snapshot.list(DEFAULT_PRICE_LIST);
+    let mut found: Vec<&Plan> = plans.iter().map(AsRef::as_ref).filter(|plan| query.wants(plan)).collect();
     found.sort_by_key(|plan| (&plan.family, plan.data_mb, plan.duration_days, &plan.code));
     let total = found.len();
     found.truncate(query.limit as usize);

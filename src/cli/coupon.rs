@@ -107,9 +107,8 @@ async fn create(app: &App, actor: &str, new: Create) -> Result<Record, Failure> 
         (None, Some(amount)) => Discount::Fixed(amount),
         (None, None) => return Err(Failure::usage("one of --percent and --fixed is required")),
     };
+    let plain = Coupon::new(new.code, discount, app.now());
     let coupon = Coupon {
-        code: new.code,
-        discount,
         affiliate: new.affiliate,
         applicability: if new.app_only { Applicability::MobileApp } else { Applicability::General },
         package_code: new.package,
@@ -120,10 +119,8 @@ async fn create(app: &App, actor: &str, new: Create) -> Result<Record, Failure> 
         uses: new.uses,
         uses_per_user: new.uses_per_user,
         below_cost: new.below_cost,
-        description: new.description.unwrap_or_else(|| discount.to_string()),
-        used: 0,
-        created_at: app.now(),
-        disabled_at: None,
+        description: new.description.unwrap_or_else(|| plain.description.clone()),
+        ..plain
     };
     Ok(details(&desk::create(app, actor, coupon).await?, app.now()))
 }

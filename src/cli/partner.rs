@@ -111,7 +111,7 @@ async fn show(app: &App, account: &Account) -> Result<Record, Failure> {
 async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
     let account = named(app, &set.partner).await?;
     if let Some(list) = &set.price_list
-        && !app.catalog.borrow().lists.contains_key(list)
+        && app.catalog.borrow().list(list).is_empty()
     {
         let message = format!("no plan has a price on the list {list:?}");
         return Err(Failure::refused(Refusal::field("priceList", &message), message));

@@ -138,6 +138,28 @@ pub struct Item<'a> {
 }
 
 impl Coupon {
+    /// For everything and everybody, as often as they like; whoever makes one takes away from that.
+    pub fn new(code: String, discount: Discount, now: Time) -> Coupon {
+        Coupon {
+            code,
+            discount,
+            affiliate: false,
+            applicability: Applicability::General,
+            package_code: None,
+            country: None,
+            min_price: None,
+            starts_at: None,
+            ends_at: None,
+            uses: None,
+            uses_per_user: None,
+            below_cost: false,
+            description: discount.to_string(),
+            used: 0,
+            created_at: now,
+            disabled_at: None,
+        }
+    }
+
     pub fn status(&self, now: Time) -> CouponStatus {
         if self.disabled_at.is_some() {
             CouponStatus::Disabled
@@ -262,24 +284,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn coupon(discount: Discount) -> Coupon {
-        Coupon {
-            code: "SUMMER".into(),
-            discount,
-            affiliate: false,
-            applicability: Applicability::General,
-            package_code: None,
-            country: None,
-            min_price: None,
-            starts_at: None,
-            ends_at: None,
-            uses: None,
-            uses_per_user: None,
-            below_cost: false,
-            description: String::new(),
-            used: 0,
-            created_at: at(0),
-            disabled_at: None,
-        }
+        Coupon::new("SUMMER".into(), discount, at(0))
     }
 
     fn at(second: i64) -> Time {

@@ -68,8 +68,7 @@ pub async fn request_otp(
 ) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let email = fields.required_email("email");
-    fields.finish()?;
-    let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
+    let email = fields.finish_with(email)?;
     match login::ask(&state.app, Ask { door: Door::Rest, email, client }).await? {
         Asked::Sent => private(json(
             StatusCode::OK,
@@ -133,8 +132,7 @@ pub async fn verify_otp(
     let email = fields.required_email("email");
     let code = fields.required_text("otp", CODE_CHARS);
     let name = fields.free_text("agentName", AGENT_NAME_CHARS);
-    fields.finish()?;
-    let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
+    let email = fields.finish_with(email)?;
     let answer = login::Answer {
         door: Door::Rest,
         email,

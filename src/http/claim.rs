@@ -51,9 +51,8 @@ pub async fn code(
     Form(mut fields): Form,
 ) -> Result<Response, Refused> {
     let (app, invoice) = (&state.app, invoice_id(id)?);
-    let email = fields.email("email");
-    fields.finish()?;
-    let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
+    let email = fields.required_email("email");
+    let email = fields.finish_with(email)?;
     let owed = owed_to(app, &invoice).await?;
     // Less than a minute after the last one that code is still good, so the page is the same.
     login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await?;
@@ -68,10 +67,9 @@ pub async fn claim(
     Form(mut fields): Form,
 ) -> Result<Response, Refused> {
     let (app, invoice) = (&state.app, invoice_id(id)?);
-    let email = fields.email("email");
+    let email = fields.required_email("email");
     let code = fields.text("code", CODE_CHARS);
-    fields.finish()?;
-    let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
+    let email = fields.finish_with(email)?;
     let owed = owed_to(app, &invoice).await?;
     let answer = Answer {
         door: Door::Pages,

@@ -240,13 +240,9 @@ pub async fn open(partner: Partner, FromState(state): FromState<State>, body: Js
     let amount = fields.required_usd("amountUsd", MIN_AMOUNT, MAX_AMOUNT);
     let currency = fields.required_word("currency", "USDT, USDC", Currency::parse);
     let network = fields.word("network", "BASE, POLYGON, ARBITRUM, TRON", Network::parse);
-    fields.finish()?;
-    let new = NewDeposit {
-        account: partner.account,
-        amount: amount.ok_or_else(|| Refusal::field("amountUsd", "is required"))?,
-        currency: currency.ok_or_else(|| Refusal::field("currency", "is required"))?,
-        network: network.unwrap_or(Network::Base),
-    };
+    let (amount, currency) = fields.finish_with(amount.zip(currency))?;
+    let network = network.unwrap_or(Network::Base);
+    let new = NewDeposit { account: partner.account, amount, currency, network };
     let deposit = deposits::open(&state.app, new).await?;
     uncached(&deposit_view(&state.app, &deposit))
 }

@@ -90,6 +90,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
     }
 }
 
+fn unless_wrong<T>(errors: Vec<FieldError>, required: Option<T>) -> Result<T, Refusal> {
+    required.filter(|_| errors.is_empty()).ok_or(Refusal::Invalid(errors))
+}
+
 /// 1 to `most` characters, none of them a control character.
 pub fn printable(text: &str, most: usize) -> bool {
     let length = text.chars().take(most + 1).count();
@@ -272,7 +276,12 @@ impl<'a> Fields<'a> {
     }
 
     pub fn finish(self) -> Result<(), Refusal> {
-        if self.errors.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.errors)) }
+        self.finish_with(Some(()))
+    }
+
+    /// Gives back what was required, which is there unless something was wrong with it.
+    pub fn finish_with<T>(self, required: Option<T>) -> Result<T, Refusal> {
+        unless_wrong(self.errors, required)
     }
 }
 
@@ -342,7 +351,7 @@ impl Query {
         self.take(name, allowed, parse)
     }
 
-    pub fn email(&mut self, name: &str) -> Option<Email> {
+    pub fn required_email(&mut self, name: &str) -> Option<Email> {
         self.require(name, "must look like name@example.com", Email::parse)
     }
 
@@ -362,6 +371,11 @@ impl Query {
     }
 
     pub fn finish(self) -> Result<(), Refusal> {
-        if self.errors.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.errors)) }
+        self.finish_with(Some(()))
+    }
+
+    /// Gives back what was required, which is there unless something was wrong with it.
+    pub fn finish_with<T>(self, required: Option<T>) -> Result<T, Refusal> {
+        unless_wrong(self.errors, required)
     }
 }

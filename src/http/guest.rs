@@ -2,6 +2,7 @@
 //! Nothing is charged here; pressing the button twice opens one checkout.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{RawQuery, State as FromState};
@@ -110,7 +111,7 @@ async fn quoted(
     app: &App,
     client: IpAddr,
     typed: &Typed,
-    plan: &Plan,
+    plan: &Arc<Plan>,
 ) -> Result<(Option<Quote>, Option<String>), Refused> {
     if typed.discount.is_empty() {
         return Ok((None, None));
@@ -122,7 +123,7 @@ async fn quoted(
 }
 
 /// The plan that is asked for, as it is sold now.
-fn plan(app: &App, query: &Query) -> Result<Plan, Refusal> {
+fn plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
     catalog::base_plan(app, &query.typed("plan")).ok_or(Refusal::PlanNotFound)
 }
 
@@ -130,14 +131,14 @@ fn wish(mut fields: Query, plan: &Plan, client: IpAddr) -> Result<Wish, Refusal>
     let said = ["once", "plan", "network", "email", "discount"].map(|name| fields.typed(name));
     let named = |text: &str| Network::parse(&text.to_ascii_uppercase()).filter(|n| NETWORKS.contains(n));
     let network = fields.take("network", "must be one of POLYGON, ARBITRUM, TRON", named);
-    let email = fields.email("email");
+    let email = fields.required_email("email");
     let discount_code = fields.text("discount", CODE_CHARS);
     let once = fields.text("once", CODE_CHARS);
-    fields.finish()?;
+    let email = fields.finish_with(email)?;
     Ok(Wish {
         package_code: plan.code.clone(),
         network: network.unwrap_or(NETWORKS[0]),
-        email: email.ok_or_else(|| Refusal::field("email", "is required"))?,
+        email,
         discount_code,
         // Whoever goes back and changes something means another checkout.
         reference: once.map(|_| format!("form {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))),

@@ -27,9 +27,11 @@ pub struct Shelves(HashMap<String, [Shelf; 2]>);
 impl Shelves {
     pub fn prepare(snapshot: &Snapshot) -> Result<Shelves> {
         let mut shelves = HashMap::new();
-        for (list, plans) in &snapshot.lists {
-            let of = |plan_type| Shelf::prepare(plans.iter().filter(move |plan| plan.plan_type == plan_type));
-            shelves.insert(list.clone(), [of(PlanType::Base)?, of(PlanType::Topup)?]);
+        for (list, plans) in snapshot.lists() {
+            let plans = || plans.iter().map(Arc::as_ref);
+            let of =
+                |plan_type| Shelf::prepare(plans().filter(move |plan: &&Plan| plan.plan_type == plan_type));
+            shelves.insert(list.to_string(), [of(PlanType::Base)?, of(PlanType::Topup)?]);
         }
         Ok(Shelves(shelves))
     }

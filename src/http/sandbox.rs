@@ -53,11 +53,10 @@ pub async fn supplier(
 ) -> Result<Response, Refused> {
     let mut fields = Fields::parse(&body)?;
     let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
-    let mood = fields.word("mode", allowed, Mood::parse);
+    let mood = fields.required_word("mode", allowed, Mood::parse);
     let delay_ms = fields.whole("delayMs", 0, 3_600_000).unwrap_or(1_000);
     let count = fields.whole("count", 1, 1_000_000);
-    fields.finish()?;
-    let Some(mood) = mood else { return Err(Refusal::field("mode", "is required").into()) };
+    let mood = fields.finish_with(mood)?;
     sandbox::set_mood(&state.app, mood, delay_ms, count).await?;
     let view =
         serde_json::json!({ "success": true, "mode": mood.as_str(), "delayMs": delay_ms, "count": count });
@@ -144,8 +143,7 @@ pub async fn chain(
         Some(false) => Keep::Nothing,
         None => fields.whole("keep", 0, MANY_BLOCKS).map_or(Keep::Nothing, Keep::Later),
     };
-    fields.finish()?;
-    let network = network.ok_or_else(|| Refusal::field("network", "is required"))?;
+    let network = fields.finish_with(network)?;
     let order = ChainOrder { mood, behind, reorg: depth.map(|depth| (depth, keep)) };
     let now = sandbox::move_chain(&state.app, network, order).await?;
     let view = serde_json::json!({

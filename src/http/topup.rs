@@ -85,11 +85,8 @@ fn means(mut fields: Query) -> Result<Means, Refusal> {
         let (currency, network) = text.split_once(' ')?;
         Some((Currency::parse(currency)?, Network::parse(network)?))
     });
-    fields.finish()?;
-    match (amount, pair) {
-        (Some(amount), Some((currency, network))) => Ok(Means { amount, currency, network }),
-        _ => Err(Refusal::field("amountUsd", "is required")),
-    }
+    let (amount, (currency, network)) = fields.finish_with(amount.zip(pair))?;
+    Ok(Means { amount, currency, network })
 }
 
 fn shown(

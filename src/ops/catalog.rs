@@ -22,24 +22,73 @@ const LANE: i64 = 0;
 /// Everything on sale, by price list. `wholesale` is that list's price. Users pay `retail`, on any list.
 #[derive(Default)]
 pub struct Snapshot {
-    pub lists: HashMap<String, Vec<Plan>>,
+    lists: HashMap<String, PriceList>,
+}
+
+/// The plans of one list, in the orders in which they are looked for. Both hold the same plans, not copies.
+struct PriceList {
+    /// By code.
+    plans: Vec<Arc<Plan>>,
+    /// Only top-ups, by the coverage that they fit.
+    topups: Vec<Arc<Plan>>,
+}
+
+impl PriceList {
+    fn new(mut plans: Vec<Arc<Plan>>) -> PriceList {
+        plans.sort_by(|a, b| a.code.cmp(&b.code));
+        let topup = |plan: &&Arc<Plan>| plan.plan_type == PlanType::Topup;
+        let mut topups: Vec<Arc<Plan>> = plans.iter().filter(topup).cloned().collect();
+        topups.sort_by(|a, b| a.family.cmp(&b.family));
+        PriceList { plans, topups }
+    }
+}
+
+impl Snapshot {
+    pub fn new(lists: HashMap<String, Vec<Arc<Plan>>>) -> Snapshot {
+        Snapshot { lists: lists.into_iter().map(|(name, plans)| (name, PriceList::new(plans))).collect() }
+    }
+
+    pub fn lists(&self) -> impl Iterator<Item = (&str, &[Arc<Plan>])> {
+        self.lists.iter().map(|(name, list)| (name.as_str(), list.plans.as_slice()))
+    }
+
+    /// The plans of a list by their codes; none for a list that nobody has made.
+    pub fn list(&self, name: &str) -> &[Arc<Plan>] {
+        self.lists.get(name).map_or(&[], |list| &list.plans)
+    }
+
+    /// How many plans there are to buy.
+    pub fn size(&self) -> usize {
+        self.lists().map(|(_, plans)| plans.len()).max().unwrap_or(0)
+    }
+
+    fn find(&self, code: &str) -> Option<&Arc<Plan>> {
+        let plans = self.list(DEFAULT_PRICE_LIST);
+        plans.binary_search_by(|plan| plan.code.as_str().cmp(code)).ok().map(|place| &plans[place])
+    }
+
+    fn topups(&self, list: &str, family: &str) -> &[Arc<Plan>] {
+        let Some(PriceList { topups, .. }) = self.lists.get(list) else { return &[] };
+        let start = topups.partition_point(|plan| plan.family.as_str() < family);
+        let end = topups.partition_point(|plan| plan.family.as_str() <= family);
+        &topups[start..end]
+    }
 }
 
 pub async fn load(app: &App) -> Result<()> {
     let lists = app.store.snapshot(catalog::on_sale).await?;
-    app.catalog.send_replace(Arc::new(Snapshot { lists }));
+    app.catalog.send_replace(Arc::new(Snapshot::new(lists)));
     Ok(())
 }
 
 /// A plan for a new eSIM, as it is shown; `retail` is what users and guests pay.
-pub fn base_plan(app: &App, code: &str) -> Option<Plan> {
+pub fn base_plan(app: &App, code: &str) -> Option<Arc<Plan>> {
     find(app, code).filter(|plan| plan.plan_type == PlanType::Base)
 }
 
 /// A plan on sale, by its code. Its price is for showing, as everything in the snapshot is.
-pub fn find(app: &App, code: &str) -> Option<Plan> {
-    let snapshot = app.catalog.borrow().clone();
-    snapshot.lists.get(DEFAULT_PRICE_LIST)?.iter().find(|plan| plan.code == code).cloned()
+pub fn find(app: &App, code: &str) -> Option<Arc<Plan>> {
+    app.catalog.borrow().find(code).cloned()
 }
 
 /// The top-ups that fit a coverage, cheapest first; `wholesale` is what this list's buyer pays.
@@ -48,13 +97,9 @@ pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
     // Users have no list in memory: every plan knows its retail price.
     let retail = price_list == RETAIL_PRICE_LIST;
     let kept = if retail { DEFAULT_PRICE_LIST } else { price_list };
-    let plans = snapshot.lists.get(kept).map(Vec::as_slice).unwrap_or_default();
-    let mut found: Vec<Plan> = plans
-        .iter()
-        .filter(|plan| plan.plan_type == PlanType::Topup && plan.family == family)
-        .cloned()
-        .map(|plan| if retail { Plan { wholesale: plan.retail, ..plan } } else { plan })
-        .collect();
+    let plans = snapshot.topups(kept, family).iter().map(|plan| Plan::clone(plan));
+    let mut found: Vec<Plan> =
+        plans.map(|plan| if retail { Plan { wholesale: plan.retail, ..plan } } else { plan }).collect();
     found.sort_by(|a, b| a.wholesale.cmp(&b.wholesale).then_with(|| a.code.cmp(&b.code)));
     found
 }
@@ -102,4 +147,53 @@ fn readable(plan: Plan) -> Plan {
 
 pub async fn is_empty(app: &App) -> Result<bool> {
     Ok(app.store.read(catalog::count).await? == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::money::Usd;
+
+    fn plan(code: &str, family: &str, plan_type: PlanType) -> Arc<Plan> {
+        Arc::new(Plan {
+            code: code.into(),
+            name: code.into(),
+            plan_type,
+            family: family.into(),
+            countries: vec!["JP".into()],
+            data_mb: 1024,
+            duration_days: 7,
+            operator: "Any".into(),
+            cost: Usd::ZERO,
+            wholesale: Usd::ZERO,
+            retail: Usd::ZERO,
+        })
+    }
+
+    #[test]
+    fn plans_are_found_whatever_order_they_came_in() {
+        let plans = vec![
+            plan("KR-1-TOPUP", "KR", PlanType::Topup),
+            plan("JP-1", "JP", PlanType::Base),
+            plan("JP-2-TOPUP", "JP", PlanType::Topup),
+            plan("ASIA-1", "ASIA", PlanType::Base),
+            plan("JP-1-TOPUP", "JP", PlanType::Topup),
+        ];
+        let snapshot = Snapshot::new(HashMap::from([(DEFAULT_PRICE_LIST.to_string(), plans)]));
+        for code in ["ASIA-1", "JP-1", "JP-1-TOPUP", "JP-2-TOPUP", "KR-1-TOPUP"] {
+            assert_eq!(snapshot.find(code).map(|plan| plan.code.as_str()), Some(code));
+        }
+        for code in ["", "ASIA", "JP-1-", "jp-1", "ZZ"] {
+            assert_eq!(snapshot.find(code), None, "{code}");
+        }
+        let topups = |list: &str, family: &str| -> String {
+            let codes: Vec<&str> =
+                snapshot.topups(list, family).iter().map(|plan| plan.code.as_str()).collect();
+            codes.join(" ")
+        };
+        assert_eq!(topups(DEFAULT_PRICE_LIST, "JP"), "JP-1-TOPUP JP-2-TOPUP");
+        assert_eq!(topups(DEFAULT_PRICE_LIST, "KR"), "KR-1-TOPUP");
+        assert_eq!(topups(DEFAULT_PRICE_LIST, "ASIA") + &topups("other", "JP"), "");
+        assert_eq!((snapshot.size(), Snapshot::default().size(), snapshot.list("other").len()), (5, 0, 0));
+    }
 }

@@ -7,6 +7,7 @@ pub(super) mod guesses;
 pub(super) mod redeem;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use self::guesses::Guess;
 use crate::app::App;
@@ -61,21 +62,21 @@ impl From<Coupon> for Offer {
 }
 
 /// What this account, or a guest, would pay for a plan with this code. Nothing is reserved: the purchase decides.
-pub async fn quote(app: &App, account: Option<AccountNo>, code: &str, plan: &Plan) -> Result<Quote> {
+pub async fn quote(app: &App, account: Option<AccountNo>, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
     look(app, Guess::new(app, code, account, None), plan, |_| true).await
 }
 
 /// The same for a guest whose address is known: then others do not wait for what he guesses.
-pub async fn quote_guest(app: &App, client: IpAddr, code: &str, plan: &Plan) -> Result<Quote> {
+pub async fn quote_guest(app: &App, client: IpAddr, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
     look(app, Guess::new(app, code, None, Some(client)), plan, |_| true).await
 }
 
 /// The same for whoever asks without buying: an affiliate's code is confirmed to nobody.
-pub async fn validate(app: &App, account: AccountNo, code: &str, plan: &Plan) -> Result<Quote> {
+pub async fn validate(app: &App, account: AccountNo, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
     look(app, Guess::new(app, code, Some(account), None), plan, |coupon| !coupon.affiliate).await
 }
 
-async fn look(app: &App, guess: Guess, plan: &Plan, shown: fn(&Coupon) -> bool) -> Result<Quote> {
+async fn look(app: &App, guess: Guess, plan: &Arc<Plan>, shown: fn(&Coupon) -> bool) -> Result<Quote> {
     let (tried, plan) = (guess.clone(), plan.clone());
     let read = move |tx: &mut Tx| {
         tried.refuse_if_too_many(tx)?;

@@ -230,8 +230,7 @@ async fn supplier(app: &App) -> Result<Check> {
 }
 
 fn catalog(app: &App) -> Check {
-    let snapshot = app.catalog.borrow().clone();
-    match snapshot.lists.values().map(Vec::len).max().unwrap_or(0) {
+    match app.catalog.borrow().size() {
         0 => Check::fail("catalog", "nothing is on sale", "run `simgate catalog sync`"),
         plans => Check::ok("catalog", format!("{plans} plans are on sale")),
     }

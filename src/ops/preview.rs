@@ -40,7 +40,8 @@ pub async fn purchase(
         }
         None => (plan.retail, Usd::ZERO),
     };
-    Ok(Preview { package_code: plan.code, plan_name: plan.name, price, discount, balance })
+    let (package_code, plan_name) = (plan.code.clone(), plan.name.clone());
+    Ok(Preview { package_code, plan_name, price, discount, balance })
 }
 
 /// A top-up of this order's eSIM.

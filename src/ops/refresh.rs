@@ -30,5 +30,5 @@ pub async fn refresh(app: &App) -> Result<()> {
 
 /// Whether requests can be served: the database answers, and there is something on sale.
 pub async fn is_ready(app: &App) -> bool {
-    !app.catalog.borrow().lists.is_empty() && app.store.read(meta::versions).await.is_ok()
+    app.catalog.borrow().size() > 0 && app.store.read(meta::versions).await.is_ok()
 }

@@ -56,7 +56,7 @@ struct Offer {
 impl Index {
     pub fn prepare(snapshot: Arc<Snapshot>) -> Index {
         let mut index = Index { snapshot: snapshot.clone(), ..Index::default() };
-        let mut base: Vec<(u32, &Plan)> = (0u32..).zip(list(&snapshot)).collect();
+        let mut base: Vec<(u32, &Arc<Plan>)> = (0u32..).zip(list(&snapshot)).collect();
         base.retain(|(_, plan)| plan.plan_type == PlanType::Base);
         base.sort_by_key(|(_, plan)| search::cheapness(plan));
         let (mut coverages, mut sizes) = (HashMap::new(), HashMap::new());
@@ -186,8 +186,8 @@ fn number_of(rank: u64) -> Number {
 }
 
 /// Everything on sale. Users have no list of their own in a snapshot: every plan carries its retail price.
-fn list(snapshot: &Snapshot) -> &[Plan] {
-    snapshot.lists.get(DEFAULT_PRICE_LIST).map(Vec::as_slice).unwrap_or_default()
+fn list(snapshot: &Snapshot) -> &[Arc<Plan>] {
+    snapshot.list(DEFAULT_PRICE_LIST)
 }
 
 #[cfg(test)]
@@ -225,8 +225,8 @@ mod tests {
             plan("WORLD-5", world, 5, 30, 400),
             plan("FR-5", "FR", 5, 30, 300),
         ];
-        let lists = HashMap::from([(DEFAULT_PRICE_LIST.to_string(), plans)]);
-        Index::prepare(Arc::new(Snapshot { lists }))
+        let plans = plans.into_iter().map(Arc::new).collect();
+        Index::prepare(Arc::new(Snapshot::new(HashMap::from([(DEFAULT_PRICE_LIST.to_string(), plans)]))))
     }
 
     fn codes(index: &Index, found: &Found) -> String {

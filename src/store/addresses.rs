@@ -17,14 +17,16 @@ macro_rules! select_address {
 queries! {
     ADD_KEY = "INSERT INTO address_keys (kind, fingerprint, next_idx) VALUES (?1, ?2, 0) ON CONFLICT (kind, fingerprint) DO NOTHING";
     TAKE = "UPDATE address_keys SET next_idx = next_idx + ?3 WHERE kind = ?1 AND fingerprint = ?2 RETURNING next_idx";
-    /// An account's own address that no open invoice uses.
-    FREE = "SELECT a.address FROM addresses a WHERE a.account = ?1 AND a.kind = ?2 AND a.fingerprint = ?3
-            AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.address = a.address AND i.status IN ('PENDING', 'CONFIRMING'))
+    /// An account's own address that no open invoice uses. Worded so that neither the addresses of others nor their
+    /// open invoices are looked at.
+    FREE = "SELECT a.address FROM addresses a WHERE a.account = ?1 AND a.kind = ?2 AND a.fingerprint || '' = ?3
+            AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.address = a.address AND i.status || '' IN ('PENDING', 'CONFIRMING'))
             ORDER BY a.idx LIMIT 1";
     INSERT = "INSERT INTO addresses (address, kind, fingerprint, idx, account, watch_until, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     WATCH = "UPDATE addresses SET watch_until = ?2 WHERE address = ?1 AND watch_until < ?2";
     WATCHED = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until > ?2";
-    PAGE = "SELECT address, created_at FROM addresses WHERE kind = ?1 AND address > ?2 ORDER BY address LIMIT ?3";
+    /// Worded so that a page is read in the order of the addresses, and not sorted out of all of that kind.
+    PAGE = "SELECT address, created_at FROM addresses WHERE kind || '' = ?1 AND address > ?2 ORDER BY address LIMIT ?3";
     FIND = select_address!("WHERE address = ?1");
     LIST = select_address!("ORDER BY kind, fingerprint, idx");
 }

@@ -1,6 +1,7 @@
 //! Plans and their prices. Requests are served from a snapshot in memory; orders read their price here.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::meta;
 use super::tx::{Row, Tx, params, queries};
@@ -65,15 +66,15 @@ pub fn publish(tx: &mut Tx) -> Result<()> {
 /// Everything on sale, by price list; `wholesale` is that list's price. The users' list is left out: its prices are
 /// each plan's `retail`, and a copy of the whole catalog would only fill memory. It is read in parts for the same
 /// reason: as rows it would be there twice.
-pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Plan>>> {
-    let mut lists: HashMap<String, Vec<Plan>> = HashMap::new();
+pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
+    let mut lists: HashMap<String, Vec<Arc<Plan>>> = HashMap::new();
     let mut last = (String::new(), String::new());
     loop {
         let part = tx.all(ON_SALE, params![&last.0, &last.1], |row| Ok((row.text(11)?, read_plan(row)?)))?;
         let Some((list, plan)) = part.last() else { break };
         last = (list.clone(), plan.code.clone());
         for (list, plan) in part {
-            lists.entry(list).or_default().push(plan);
+            lists.entry(list).or_default().push(Arc::new(plan));
         }
     }
     lists.values_mut().for_each(Vec::shrink_to_fit);

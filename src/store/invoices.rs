@@ -31,7 +31,8 @@ queries! {
     FIRST = "SELECT id FROM invoices WHERE address = ?1 ORDER BY created_at LIMIT 1";
     NEWER = "SELECT 1 FROM invoices WHERE address = ?1 AND created_at > ?2 LIMIT 1";
     RESTATE = "UPDATE invoices SET status = ?2, expired_at = ?3, confirmed_at = ?4 WHERE id = ?1";
-    EXPIRE = "UPDATE invoices SET status = 'EXPIRED', expired_at = ?3 WHERE status = 'PENDING' AND id IN (
+    /// The outer state is worded so that each row is found by its id.
+    EXPIRE = "UPDATE invoices SET status = 'EXPIRED', expired_at = ?3 WHERE status || '' = 'PENDING' AND id IN (
                   SELECT id FROM invoices WHERE network = ?1 AND status = 'PENDING' AND expires_at < ?2 ORDER BY expires_at LIMIT 500)";
     DUE = "SELECT 1 FROM invoices WHERE network = ?1 AND status = 'PENDING' AND expires_at < ?2 LIMIT 1";
     AT_ADDRESS = select_invoice!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::Location;
 use super::postgres::Session;
 use super::sqlite::open_writer;
-use super::tx::{Sql, sqlite_error};
+use super::tx::sqlite_error;
 use crate::error::{Error, Result};
 
 mod lite {
@@ -101,29 +101,4 @@ pub fn mismatch(location: &Location) -> Result<Option<String>> {
         }
         Some(_) => None,
     })
-}
-
-/// For tests: prepares every statement that is meant for this database, and names those that it refuses.
-pub fn unpreparable(location: &Location, all: &[(&'static str, &'static str, Sql)]) -> Result<Vec<String>> {
-    use super::tx::Backend;
-    let mut refused = Vec::new();
-    match location {
-        Location::Sqlite(path) => {
-            let connection = open_writer(path)?;
-            for (noun, name, sql) in all.iter().filter(|(_, _, sql)| sql.only != Some(Backend::Postgres)) {
-                if let Err(error) = connection.prepare(sql.text).map_err(sqlite_error) {
-                    refused.push(format!("{noun}::{name}: {error}"));
-                }
-            }
-        }
-        Location::Postgres(url) => {
-            let mut session = Session::connect(url)?;
-            for (noun, name, sql) in all.iter().filter(|(_, _, sql)| sql.only != Some(Backend::Sqlite)) {
-                if let Err(error) = session.prepare(sql.text) {
-                    refused.push(format!("{noun}::{name}: {error}"));
-                }
-            }
-        }
-    }
-    Ok(refused)
 }

@@ -15,6 +15,7 @@ pub mod claims;
 pub mod coupons;
 pub mod cursors;
 pub mod esims;
+pub mod explain;
 pub mod guests;
 pub mod invoices;
 pub mod keys;

@@ -66,6 +66,6 @@ impl Session {
 }
 
 /// `?1` as PostgreSQL writes it. Our texts hold no question mark inside a literal.
-fn numbered(text: &str) -> String {
+pub(super) fn numbered(text: &str) -> String {
     text.replace('?', "$")
 }

@@ -24,9 +24,10 @@ queries! {
     EXISTS = "SELECT 1 FROM settlements WHERE network = ?1 AND tx_hash = ?2";
     PENDING = "SELECT network, tx_hash, sender, tx_nonce, asset, payer, payment_nonce, account, tip, max_fee, gas, raw, cost, sent_at
                FROM settlements WHERE network = ?1 AND sender = ?2 AND state = 'PENDING' ORDER BY tx_nonce, sent_at";
-    REPLACED = "UPDATE settlements SET cost = 0 WHERE network = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
+    /// Worded so that only the small index over pending ones fits, here and below.
+    REPLACED = "UPDATE settlements SET cost = 0 WHERE network || '' = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
     DONE = "UPDATE settlements SET state = 'DONE', cost = CASE WHEN tx_hash = ?4 THEN ?5 ELSE 0 END
-            WHERE network = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
+            WHERE network || '' = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
     SPENT = "SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM settlements WHERE network = ?1 AND sent_at >= ?2";
     SPENT_ON = "SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM settlements WHERE account = ?1 AND network = ?2 AND sent_at >= ?3";
 }

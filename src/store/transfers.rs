@@ -44,14 +44,16 @@ queries! {
     VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6
               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
     IN_BLOCKS = select_transfer!("WHERE network = ?1 AND block IS NOT NULL AND block >= ?2 AND block <= ?3");
-    OPEN = select_transfer!("WHERE network = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
-                             AND block IS NOT NULL AND block <= ?2 ORDER BY block LIMIT 500");
+    /// Network and block are worded so that only the small index over open transfers fits, here and below.
+    OPEN = select_transfer!("WHERE network || '' = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
+                             AND +block <= ?2 ORDER BY +block LIMIT 500");
     OPEN_AT = select_transfer!("WHERE address = ?1 AND state IN ('SEEN', 'REVERSED') AND block IS NOT NULL");
     /// Not on the chain at present, and not long ago.
     LOST = select_transfer!("WHERE network = ?1 AND state IN ('ORPHANED', 'REVERSED') AND block IS NULL AND updated_at > ?2
                              ORDER BY updated_at LIMIT 20");
+    /// Worded so that only the index over addresses fits.
     RECEIVED_SINCE = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM transfers
-                      WHERE address = ?1 AND network = ?2 AND currency = ?3 AND block IS NOT NULL AND block > ?4";
+                      WHERE address = ?1 AND network || '' = ?2 AND currency = ?3 AND +block > ?4";
     PAID = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT),
                    CAST(COALESCE(SUM(CASE WHEN state = 'CREDITED' THEN amount ELSE 0 END), 0) AS BIGINT), MAX(block_time)
             FROM transfers WHERE invoice = ?1 AND block IS NOT NULL";
@@ -59,11 +61,12 @@ queries! {
     CAME_BY = "SELECT 1 FROM transfers WHERE address = ?1 AND network = ?2 AND sender = ?3 AND amount = ?4 LIMIT 1";
     OF_TRANSACTION = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 ORDER BY position");
     OF_ADDRESS = select_transfer!("WHERE address = ?1 ORDER BY seen_at DESC LIMIT 50");
-    UNMATCHED = select_transfer!("WHERE network = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED' ORDER BY seen_at");
+    UNMATCHED = select_transfer!("WHERE network || '' = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED' ORDER BY seen_at");
     COUNT_UNMATCHED = "SELECT COUNT(*) FROM transfers WHERE state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED'";
     OWED = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE transfer = ?1 AND account = 'receivable'";
     PENDING_SUM = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM transfers
-                   WHERE network = ?1 AND currency = ?2 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED' AND block IS NOT NULL";
+                   WHERE network || '' = ?1 AND currency = ?2 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
+                   AND +block IS NOT NULL";
 }
 
 pub fn by_id(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {

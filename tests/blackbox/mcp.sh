@@ -40,19 +40,16 @@ conformance() {
 
 # Our door with the suite's own tools behind it.
 fixtures_start() {
-  local port since=$SECONDS
+  local port
   port=$(free_port)
   fixtures_url=http://127.0.0.1:$port/api/mcp
   "$(dirname "$bin")/examples/conformance" "127.0.0.1:$port" >"$tmp/logs/fixtures.log" 2>&1 &
   fixtures_pid=$!
-  until curl -sS --max-time 2 -o /dev/null "$fixtures_url"; do
-    if [ $((SECONDS - since)) -ge 30 ] || ! kill -0 $fixtures_pid; then return 1; fi
-    sleep 0.2
-  done
+  until_up $fixtures_pid 30 answers "$fixtures_url"
 }
 
 fixtures_stop() {
-  [ -z "$fixtures_pid" ] || { kill "$fixtures_pid" && wait "$fixtures_pid"; } 2>/dev/null
+  end "$fixtures_pid"
   fixtures_pid=''
 }
 

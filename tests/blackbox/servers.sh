@@ -5,6 +5,22 @@ free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
+# until_up PID SECONDS COMMAND...: waits until the command succeeds; in vain when the time is up or the server has ended.
+until_up() {
+  local pid=$1 seconds=$2 since=$SECONDS
+  shift 2
+  until "$@"; do
+    if [ $((SECONDS - since)) -ge "$seconds" ] || ! kill -0 "$pid"; then return 1; fi
+    sleep 0.2
+  done
+}
+
+# answers [CURL'S OPTIONS...] URL: whatever the answer is, unless -f is among the options.
+answers() { curl -sS --max-time 2 -o /dev/null "$@"; }
+
+# end PID: stops a server, if there is one; how it ends does not matter.
+end() { [ -z "$1" ] || { kill "$1" && wait "$1"; } 2>/dev/null; }
+
 # PostgreSQL refuses to run as root; any other user will do, so root borrows one.
 as_postgres() {
   if [ "$(id -u)" = 0 ]; then (cd "$tmp/pg" && runuser -u "$pg_user" -- "$@"); else "$@"; fi
@@ -33,26 +49,19 @@ postgres_stop() {
 
 # A mail server that keeps what it gets (mailbox.py); it says where it is when it listens.
 mailbox_start() {
-  local since=$SECONDS
   "$tools/venv/bin/python" "$bb/mailbox.py" "$tmp/mailbox" >"$tmp/mailbox.told" 2>"$tmp/logs/mailbox.log" &
   mailbox_pid=$!
-  until grep -q . "$tmp/mailbox.told"; do
-    if [ $((SECONDS - since)) -ge 30 ] || ! kill -0 $mailbox_pid; then
-      tail -n 40 "$tmp/logs/mailbox.log"
-      return 1
-    fi
-    sleep 0.1
-  done
+  until_up $mailbox_pid 30 grep -q . "$tmp/mailbox.told" || { tail -n 40 "$tmp/logs/mailbox.log"; return 1; }
 }
 
 mailbox_stop() {
-  [ -z "$mailbox_pid" ] || { kill "$mailbox_pid" && wait "$mailbox_pid"; } 2>/dev/null
+  end "$mailbox_pid"
   mailbox_pid=''
 }
 
 # gateway_start NAME [SETTING=VALUE...]: a gateway in a folder of its own; sets api_url, api_key and api_secret.
 gateway_start() {
-  local port since=$SECONDS
+  local port
   port=$(free_port)
   gw_dir=$tmp/gateway-$1
   gw_log=$tmp/logs/gateway-$1.log
@@ -62,14 +71,7 @@ gateway_start() {
   (cd "$gw_dir" && exec env "${gw_env[@]}" "$bin" serve) >"$gw_log" 2>&1 &
   gw_pid=$!
   api_url=http://127.0.0.1:$port
-  until curl -fsS --max-time 2 -o /dev/null "$api_url/readyz"; do
-    if [ $((SECONDS - since)) -ge 60 ] || ! kill -0 $gw_pid; then
-      tail -n 40 "$gw_log"
-      gateway_kill
-      return 1
-    fi
-    sleep 0.2
-  done
+  until_up $gw_pid 60 answers -f "$api_url/readyz" || { tail -n 40 "$gw_log"; gateway_kill; return 1; }
   api_key=$(demo_value B2B_KEY) && api_secret=$(demo_value B2B_SECRET)
 }
 
@@ -106,24 +108,18 @@ gateway_kill() {
 
 # An EVM node with Base's chain id and, where USDC is, a token that takes signatures; the payer has some.
 chain_start() {
-  local port since=$SECONDS
+  local port
   port=$(free_port)
   node_url=http://127.0.0.1:$port
   "$anvil" --silent --host 127.0.0.1 --port "$port" --chain-id 8453 --block-time 1 --slots-in-an-epoch 1 \
     --mnemonic-seed-unsafe 3 >"$tmp/logs/anvil.log" 2>&1 &
   node_pid=$!
-  until curl -fsS --max-time 2 -o /dev/null -H 'content-type: application/json' \
-    -d '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}' "$node_url"; do
-    if [ $((SECONDS - since)) -ge 30 ]; then
-      chain_stop
-      return 1
-    fi
-    sleep 0.2
-  done
+  until_up $node_pid 30 answers -f -H 'content-type: application/json' \
+    -d '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}' "$node_url" || { chain_stop; return 1; }
   timeout --foreground 60 node "$bb/chain.mjs" "$node_url" "$tools/usdc.json" "$payer" "$gas_payer"
 }
 
 chain_stop() {
-  [ -z "$node_pid" ] || { kill "$node_pid" && wait "$node_pid"; } 2>/dev/null
+  end "$node_pid"
   node_pid=''
 }

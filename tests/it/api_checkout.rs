@@ -13,6 +13,7 @@ use crate::people::{elsewhere, mails, sign_in, with_token};
 use crate::scan;
 use crate::shapes::money;
 use crate::shop::{self, *};
+use crate::stall::plan;
 
 /// The fields of an object, in the order of their names.
 fn fields(value: &Value) -> Vec<&str> {
@@ -38,7 +39,7 @@ both_databases! {
         assert!(id(&asked).starts_with("inv_"));
         assert!(asked["orderRef"].as_str().unwrap().starts_with("SG"));
         assert_eq!(asked["checkoutUrl"], format!("{}/pay/{}", gateway.base, id(&asked)));
-        let retail = gateway.app.catalog.borrow().lists["default"].iter().find(|plan| plan.code == PLAN).unwrap().retail;
+        let retail = plan(gateway, PLAN).retail;
         let plan = &asked["plan"];
         assert_eq!(fields(plan), ["basePriceUsd", "dataAmountGb", "durationDays", "name", "packageCode"]);
         assert_eq!((&plan["packageCode"], &plan["dataAmountGb"], &plan["durationDays"]), (&json!(PLAN), &json!(1.0), &json!(7)));

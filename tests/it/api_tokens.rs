@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::harness::{Gateway, Reply, both_databases, reply};
 use crate::people::{AUTH, ask, code, elsewhere, link, post_from, sameness, sign_in, with_token};
 use crate::raw;
+use crate::stall::plan;
 
 async fn list(gateway: &Gateway, token: &str) -> Vec<Value> {
     let listed = with_token(gateway, token, "GET", &format!("{AUTH}/tokens")).await.expect(200);
@@ -184,7 +185,7 @@ both_databases! {
         fund(gateway, "ann@example.com", Usd::dollars(100)).await;
         let buyer = tokens::authenticate(&gateway.app, &token).await.unwrap().buyer();
         let wholesale = gateway.price("JP-1GB-7D").await;
-        let retail = gateway.app.catalog.borrow().lists["default"].iter().find(|plan| plan.code == "JP-1GB-7D").unwrap().retail;
+        let retail = plan(gateway, "JP-1GB-7D").retail;
         assert!(retail > wholesale);
         let bought = orders::place(&gateway.app, buyer.clone(), purchase("JP-1GB-7D")).await.unwrap();
         assert_eq!(bought.order.price, retail);
@@ -201,7 +202,7 @@ both_databases! {
         gateway.pass_time(24 * 3_600_000);
         orders::place(&gateway.app, buyer.clone(), purchase("JP-1GB-7D")).await.unwrap();
         // Top-ups are offered at retail too, from a catalog that keeps no list of its own for users.
-        assert!(!gateway.app.catalog.borrow().lists.contains_key("retail"));
+        assert!(gateway.app.catalog.borrow().list("retail").is_empty());
         let iccid = bought.order.esim.as_ref().unwrap().iccid.clone();
         let offered = topups::plans(&gateway.app, buyer.account, &iccid, &buyer.price_list).await.unwrap();
         assert!(!offered.is_empty() && offered.iter().all(|plan| plan.wholesale == plan.retail));

@@ -6,6 +6,7 @@ use simgate::chain::sim::{Keep, Mood};
 use simgate::domain::ids::InvoiceId;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
+use simgate::domain::plan::Plan;
 use simgate::ops::checkout::paid;
 use simgate::ops::{find, ledger};
 use simgate::store::catalog;
@@ -14,6 +15,7 @@ use simgate::store::tx::Tx;
 use crate::harness::{Gateway, both_databases};
 use crate::people::{mails, sign_in, with_token};
 use crate::shop::*;
+use crate::stall::plan;
 
 /// The subjects of the mails to an address about its payments, newest first.
 async fn news(gateway: &Gateway, email: &str) -> Vec<String> {
@@ -145,8 +147,7 @@ both_databases! {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let made = open(gateway, &token).await;
         expire(gateway, &made).await;
-        let dear = gateway.app.catalog.borrow().lists["default"].iter().find(|plan| plan.code == PLAN).unwrap().clone();
-        let dear = simgate::domain::plan::Plan { cost: amount(&made).plus(Usd::from_micros(1)), ..dear };
+        let dear = Plan { cost: amount(&made).plus(Usd::from_micros(1)), ..Plan::clone(&plan(gateway, PLAN)) };
         let write = move |tx: &mut Tx| catalog::put(tx, &dear, "sim", "default");
         gateway.app.store.write(0, write).await.unwrap();
         settle(gateway, &made, "FAILED").await;

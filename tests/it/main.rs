@@ -67,5 +67,6 @@ mod shapes;
 mod shop;
 mod stall;
 mod store_parity;
+mod store_reads;
 mod tidy;
 mod visitors;

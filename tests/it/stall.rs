@@ -1,9 +1,12 @@
 //! Coupons in tests: made by the operator's command or at once, and how often they were used.
 
+use std::sync::Arc;
+
 use serde_json::Value;
-use simgate::domain::coupon::{Applicability, Coupon, Discount};
+use simgate::domain::coupon::{Coupon, Discount};
 use simgate::domain::money::Usd;
 use simgate::domain::plan::Plan;
+use simgate::ops::catalog;
 use simgate::ops::coupons::desk;
 
 use crate::harness::Gateway;
@@ -12,31 +15,13 @@ use crate::shop::usd;
 /// A plan whose price leaves room for discounts.
 pub const DEAR: &str = "JP-10GB-30D";
 
-pub fn plan(gateway: &Gateway, code: &str) -> Plan {
-    let snapshot = gateway.app.catalog.borrow().clone();
-    snapshot.lists["default"].iter().find(|plan| plan.code == code).unwrap().clone()
+pub fn plan(gateway: &Gateway, code: &str) -> Arc<Plan> {
+    catalog::find(&gateway.app, code).unwrap()
 }
 
 /// A coupon for everything, for everybody, as often as they like.
 pub fn plain(gateway: &Gateway, code: &str, percent: i64) -> Coupon {
-    Coupon {
-        code: code.into(),
-        discount: Discount::Percent(percent),
-        affiliate: false,
-        applicability: Applicability::General,
-        package_code: None,
-        country: None,
-        min_price: None,
-        starts_at: None,
-        ends_at: None,
-        uses: None,
-        uses_per_user: None,
-        below_cost: false,
-        description: "for a test".into(),
-        used: 0,
-        created_at: gateway.app.now(),
-        disabled_at: None,
-    }
+    Coupon::new(code.into(), Discount::Percent(percent), gateway.app.now())
 }
 
 pub async fn make(gateway: &Gateway, coupon: Coupon) {

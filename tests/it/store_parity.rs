@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use simgate::config::Mode;
 use simgate::error::{Error, FaultKind};
 use simgate::start::{self, Role};
-use simgate::store::{Location, all_sql, migrate};
+use simgate::store::{Location, all_sql, explain, migrate};
 
 use crate::harness::{Db, Gateway, Place, both_databases};
 use crate::raw;
@@ -102,7 +102,7 @@ both_databases! {
         let location = gateway.app.settings.database.clone();
         let all = all_sql();
         assert!(all.len() > 80);
-        let refused = raw::on_plain_thread(|| migrate::unpreparable(&location, &all)).unwrap();
+        let refused = raw::on_plain_thread(|| explain::unpreparable(&location, &all)).unwrap();
         assert_eq!(refused, Vec::<String>::new());
     }
 

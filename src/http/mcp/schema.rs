@@ -5,12 +5,17 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::failure::FailureView;
+use crate::http::fields::Fields;
 
 /// Keywords that say nothing to a validator, or too much: a float is no good measure of whether a float is a multiple.
 const LEFT_OUT: [&str; 5] = ["example", "examples", "multipleOf", "title", "default"];
 /// Other formats are names of number types, which validators do not know.
 const FORMATS: [&str; 3] = ["date-time", "email", "uri"];
 const REFERENCE: &str = "#/components/schemas/";
+
+const MOST_PAGES: i64 = 1_000_000;
+const MOST_ENTRIES: i64 = 100;
+const USUAL_ENTRIES: i64 = 20;
 
 /// What a type looks like, in one piece.
 pub fn of<T: ToSchema>() -> Value {
@@ -125,11 +130,17 @@ pub fn dry_run() -> (&'static str, Value) {
 }
 
 pub fn page() -> (&'static str, Value) {
-    ("page", number("Which page, counted from 1; the newest entries come first.", 1, 1_000_000, 1))
+    ("page", number("Which page, counted from 1; the newest entries come first.", 1, MOST_PAGES, 1))
 }
 
 pub fn limit() -> (&'static str, Value) {
-    ("limit", number("How many entries a page has.", 1, 100, 20))
+    ("limit", number("How many entries a page has.", 1, MOST_ENTRIES, USUAL_ENTRIES))
+}
+
+/// What the two say: the number of a page, and how many entries it has.
+pub fn read_page(fields: &mut Fields) -> (i64, i64) {
+    let page = fields.whole("page", 1, MOST_PAGES).unwrap_or(1);
+    (page, fields.whole("limit", 1, MOST_ENTRIES).unwrap_or(USUAL_ENTRIES))
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 use crate::app::App;
 use crate::domain::coupon::{self, Coupon};
-use crate::domain::plan::DEFAULT_PRICE_LIST;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::ops::catalog;
 use crate::ops::operator::deed;
 use crate::store::tx::Tx;
 use crate::store::{audit, coupons};
@@ -22,11 +22,7 @@ pub struct Tallied {
 
 pub async fn create(app: &App, actor: &str, coupon: Coupon) -> Result<Coupon> {
     if let Some(package_code) = &coupon.package_code {
-        let snapshot = app.catalog.borrow().clone();
-        let plans = snapshot.lists.get(DEFAULT_PRICE_LIST).map(Vec::as_slice).unwrap_or_default();
-        if !plans.iter().any(|plan| &plan.code == package_code) {
-            return Err(Refusal::PlanNotFound.into());
-        }
+        catalog::find(app, package_code).ok_or(Refusal::PlanNotFound)?;
     }
     let note = deed(app, actor, "coupon create", format!("{}: {}", coupon.code, coupon.discount));
     let made = coupon.clone();

@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 
 use super::{ASKS_OUTSIDE, Hints, Tool};
 use crate::domain::login::{Door, agent_name};
-use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::TokenKind;
 use crate::error::{Error, Result};
@@ -64,8 +63,7 @@ pub fn send_code() -> Tool {
 async fn send(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let email = fields.required_email("email");
-    fields.finish()?;
-    let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
+    let email = fields.finish_with(email)?;
     let ask = Ask { door: Door::Tools, email: email.clone(), client: call.client };
     let asked = login::ask(call.app(), ask).await?;
     let until = login::waits_until(call.app(), &email, Door::Tools).await?;
@@ -121,8 +119,7 @@ async fn verify(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let email = fields.required_email("email");
     let code = fields.required_text("code", CODE_CHARS);
-    fields.finish()?;
-    let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
+    let email = fields.finish_with(email)?;
     let answer = Answer {
         door: Door::Tools,
         email,

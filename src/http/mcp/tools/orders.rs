@@ -7,7 +7,7 @@ use super::{READS, Tool};
 use crate::domain::order::OrderStatus;
 use crate::error::Result;
 use crate::http::mcp::call::{Call, Output};
-use crate::http::mcp::schema::{self, limit, page, token};
+use crate::http::mcp::schema::{self, limit, page, read_page, token};
 use crate::http::wire::{OrderView, order_view};
 use crate::ops::orders::{self, ListQuery};
 
@@ -46,8 +46,7 @@ pub fn list() -> Tool {
 async fn run(call: Call) -> Result<Output> {
     let holder = call.login().await?;
     let mut fields = call.fields()?;
-    let page = fields.whole("page", 1, 1_000_000).unwrap_or(1);
-    let limit = fields.whole("limit", 1, 100).unwrap_or(20);
+    let (page, limit) = read_page(&mut fields);
     let allowed = OrderStatus::ALL.map(OrderStatus::as_str).join(", ");
     let status = fields.word("status", &allowed, OrderStatus::parse);
     fields.finish()?;

@@ -7,7 +7,7 @@ use super::{READS, Tool};
 use crate::domain::text;
 use crate::error::Result;
 use crate::http::mcp::call::{Call, Output};
-use crate::http::mcp::schema::{self, limit, page, token};
+use crate::http::mcp::schema::{self, limit, page, read_page, token};
 use crate::http::wire::{Money, iso};
 use crate::ops::accounts;
 
@@ -103,8 +103,7 @@ pub fn transactions() -> Tool {
 async fn list(call: Call) -> Result<Output> {
     let holder = call.login().await?;
     let mut fields = call.fields()?;
-    let page = fields.whole("page", 1, 1_000_000).unwrap_or(1);
-    let limit = fields.whole("limit", 1, 100).unwrap_or(20);
+    let (page, limit) = read_page(&mut fields);
     fields.finish()?;
     let (lines, total) = accounts::statement_page(call.app(), holder.account, page, limit).await?;
     let transactions = lines.into_iter().map(|line| LineView {
