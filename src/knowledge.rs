@@ -7,6 +7,17 @@ use std::path::{Path, PathBuf};
 /// What an article says where the operator's contact belongs.
 const CONTACT: &str = "{{support_contact}}";
 const NO_CONTACT: &str = "the shop where you bought the eSIM";
+/// What the articles do not answer, a person does; it also says what they are about.
+const LAST_RESORT: &str = "support/contact";
+/// Words that say nothing about what is asked: they are in every question, or in every article.
+const EMPTY_WORDS: &[&str] = &[
+    "about", "am", "an", "and", "are", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does",
+    "doesn", "don", "esim", "esims", "for", "from", "get", "go", "got", "had", "has", "have", "help", "how",
+    "if", "in", "into", "is", "isn", "it", "its", "just", "me", "my", "need", "no", "of", "on", "one", "or",
+    "our", "out", "please", "shall", "should", "sim", "so", "some", "tell", "that", "the", "their", "them",
+    "then", "there", "they", "this", "to", "up", "us", "use", "using", "want", "was", "we", "what", "when",
+    "where", "which", "who", "why", "will", "with", "would", "you", "your",
+];
 
 /// In the order in which they are shown.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -28,6 +39,8 @@ pub struct Article {
     pub title: String,
     /// Markdown, without the title.
     pub text: String,
+    /// Words by which people ask for it, whether it uses them or not.
+    keywords: Vec<String>,
 }
 
 pub struct Library {
@@ -64,11 +77,11 @@ impl Library {
         self.articles.iter().find(|article| article.id == id)
     }
 
-    /// The articles that hold any word of the topic, the best first; all of them when it says nothing.
+    /// The articles that have to do with any word of the topic, the best first; all of them when it says nothing, and
+    /// the way to a person when none does.
     pub fn search(&self, topic: &str) -> Vec<&Article> {
-        let topic = topic.to_lowercase();
-        let words: Vec<&str> =
-            topic.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1).collect();
+        let mut words = words_of(topic);
+        words.retain(|word| !EMPTY_WORDS.contains(&word.as_str()));
         if words.is_empty() {
             return self.articles.iter().collect();
         }
@@ -76,25 +89,55 @@ impl Library {
             self.articles.iter().map(|article| (article.relevance(&words), article)).collect();
         found.retain(|(relevance, _)| *relevance > 0);
         found.sort_by_key(|(relevance, _)| std::cmp::Reverse(*relevance));
+        if found.is_empty() {
+            return self.article(LAST_RESORT).into_iter().collect();
+        }
         found.into_iter().map(|(_, article)| article).collect()
     }
 }
 
 impl Article {
-    /// A word in the name or the title says what an article is about; one in the text may be there by the way.
-    fn relevance(&self, words: &[&str]) -> usize {
-        let (name, text) = (format!("{} {}", self.id, self.title).to_lowercase(), self.text.to_lowercase());
-        let of = |word: &&str| 10 * usize::from(name.contains(*word)) + usize::from(text.contains(*word));
+    /// Keywords, name and title say what an article is about; a word in the text may be there by the way.
+    fn relevance(&self, words: &[String]) -> usize {
+        let name = words_of(&format!("{} {}", self.id, self.title));
+        let text = words_of(&self.text);
+        let of = |word: &String| {
+            let among = |known: &[String]| usize::from(known.iter().any(|known| is_akin(known, word)));
+            20 * among(&self.keywords) + 10 * among(&name) + among(&text)
+        };
         words.iter().map(of).sum()
     }
 }
 
+/// In small letters; single ones and the ends of `don't` and `it's` are no words.
+fn words_of(text: &str) -> Vec<String> {
+    let text = text.to_lowercase();
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1).map(String::from).collect()
+}
+
+/// The same word, or one with another ending: refund and refunds, install and installation; not some and something.
+fn is_akin(one: &str, other: &str) -> bool {
+    let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    short == long || (short.len() >= 4 && long.len() <= 2 * short.len() && long.starts_with(short))
+}
+
+/// What stands before the title: nothing, or keywords between two lines of `---`.
+fn split_front(text: &str) -> (Vec<String>, &str) {
+    let front = text.strip_prefix("---\n").and_then(|inside| inside.split_once("\n---\n"));
+    let Some((front, rest)) = front else { return (Vec::new(), text) };
+    let keywords = front.lines().find_map(|line| line.strip_prefix("keywords:"));
+    (keywords.map(words_of).unwrap_or_default(), rest)
+}
+
 fn read(id: &str, text: &str, contact: &str) -> Result<Article, String> {
-    let (first, rest) = text.trim_start().split_once('\n').unwrap_or((text, ""));
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let (keywords, text) = split_front(text.trim_start());
+    let text = text.trim_start();
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let title = first.strip_prefix("# ").map(str::trim).filter(|title| !title.is_empty());
     let title = title.ok_or_else(|| format!("the article {id:?} does not begin with a title: # Title"))?;
     let text = rest.trim().replace(CONTACT, contact);
-    Ok(Article { id: id.into(), title: title.into(), text })
+    Ok(Article { id: id.into(), title: title.into(), text, keywords })
 }
 
 /// Every Markdown file below a folder, in the order of their names.
@@ -135,11 +178,30 @@ mod tests {
             ("refund policy", "policy/refunds"),
             ("no data roaming", "trouble/no-data"),
             ("compatible devices", "devices/compatibility"),
+            ("roaming", "trouble/no-data"),
+            ("eSIM not installing", "trouble/activation"),
+            ("cannot connect", "trouble/no-data"),
+            ("is my Pixel compatible", "devices/compatibility"),
+            ("how do I get my money back", "policy/refunds"),
+            ("cancel my order", "policy/refunds"),
+            ("apple", "install/ios"),
+            ("Pixel", "install/android"),
+            ("set it up on a Xiaomi", "install/other-makers"),
+            ("hotspot", "devices/compatibility"),
+            ("Can I use it on two phones?", "devices/compatibility"),
+            ("do I keep my number for WhatsApp", "trouble/no-data"),
+            ("slow internet", "trouble/no-data"),
+            ("QR code cannot be scanned", "trouble/activation"),
+            ("when does it expire", "trouble/activation"),
+            ("talk to a human", "support/contact"),
         ] {
             assert_eq!(library.search(topic)[0].id, first, "{topic}");
         }
-        assert_eq!(library.search("  ").len(), BUILT_IN.len());
-        assert_eq!(library.search("zzzz").len(), 0);
+        for nothing in ["  ", "how do I", "eSIM"] {
+            assert_eq!(library.search(nothing).len(), BUILT_IN.len(), "{nothing}");
+        }
+        let unknown: Vec<&str> = library.search("zzzz").iter().map(|article| article.id.as_str()).collect();
+        assert_eq!(unknown, [LAST_RESORT], "an answer is better than none");
         assert!(library.article("support/contact").unwrap().text.contains("help@shop.example"));
         assert!(library.articles().iter().all(|article| !article.text.contains("{{")));
     }
@@ -156,6 +218,11 @@ mod tests {
         let refunds = library.article("policy/refunds").unwrap();
         assert_eq!((refunds.title.as_str(), refunds.text.as_str()), ("Ours", "Ask us."));
         assert_eq!(library.article("vat").unwrap().title, "VAT");
+        fs::write(folder.join("vat.md"), "---\r\nkeywords: tax, Invoice\r\n---\r\n# VAT\r\nNone.").unwrap();
+        let library = Library::load(Some(&folder), None).unwrap();
+        let vat = library.article("vat").unwrap();
+        assert_eq!((vat.title.as_str(), vat.text.as_str()), ("VAT", "None."));
+        assert_eq!(library.search("invoices")[0].id, "vat", "found by what people call it");
         fs::write(folder.join("vat.md"), "None.").unwrap();
         assert!(Library::load(Some(&folder), None).err().unwrap().contains("\"vat\""));
         fs::write(folder.join("vat.md"), "# VAT").unwrap();

@@ -5,6 +5,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use super::output::{Record, Table, cell};
 use super::{Failure, Outcome, args, catalog};
 use crate::app::App;
+use crate::domain::country;
 use crate::domain::coupon::{self, Applicability, Coupon, Discount};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
@@ -41,8 +42,8 @@ pub struct Create {
     /// Take so many percent off
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=100))]
     percent: Option<i64>,
-    /// Take so much off
-    #[arg(long, value_name = "USD", value_parser = args::some_usd, allow_negative_numbers = true)]
+    /// Take so much off, in whole cents
+    #[arg(long, value_name = "USD", value_parser = whole_cents, allow_negative_numbers = true)]
     fixed: Option<Usd>,
     /// An affiliate hands it out: it works, and the gateway tells it to nobody
     #[arg(long)]
@@ -50,11 +51,11 @@ pub struct Create {
     /// Only for the mobile app: it is shown, and refused at every door of this gateway
     #[arg(long)]
     app_only: bool,
-    /// Only for this plan
+    /// Only for this plan, which must be a BASE plan
     #[arg(long, value_name = "CODE")]
     package: Option<String>,
     /// Only for plans that work in this country (two letters)
-    #[arg(long, value_name = "CC", value_parser = catalog::country_code)]
+    #[arg(long, value_name = "CC", value_parser = known_country)]
     country: Option<String>,
     /// Only for plans that cost at least this much
     #[arg(long, value_name = "USD", value_parser = args::usd, allow_negative_numbers = true)]
@@ -82,6 +83,20 @@ pub struct Create {
 fn code(text: &str) -> Result<String, String> {
     let allowed = || format!("must have 1 to {} letters, digits, - or _", coupon::CODE_CHARS);
     coupon::parse_code(text).ok_or_else(allowed)
+}
+
+/// What is taken off is rounded down to the cent, so nobody should be promised parts of one.
+fn whole_cents(text: &str) -> Result<Usd, String> {
+    let amount = args::some_usd(text)?;
+    if amount == amount.whole_cents() { Ok(amount) } else { Err("must be whole cents, like 2.50".into()) }
+}
+
+fn known_country(text: &str) -> Result<String, String> {
+    let code = catalog::country_code(text)?;
+    match country::by_code(&code) {
+        Some(_) => Ok(code),
+        None => Err(format!("no country has the code {code}")),
+    }
 }
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
@@ -122,7 +137,19 @@ async fn create(app: &App, actor: &str, new: Create) -> Result<Record, Failure> 
         description: new.description.unwrap_or_else(|| plain.description.clone()),
         ..plain
     };
-    Ok(details(&desk::create(app, actor, coupon).await?, app.now()))
+    let package = coupon.package_code.clone().unwrap_or_default();
+    let made = desk::create(app, actor, coupon).await.map_err(|error| unfit(error, &package))?;
+    Ok(details(&made, app.now()))
+}
+
+fn unfit(error: Error, package: &str) -> Failure {
+    match error {
+        Error::Refused(refusal @ Refusal::WrongPlanType) => {
+            let message = format!("{package} is a TOPUP plan; coupons are good for BASE plans only");
+            Failure::refused(refusal, message)
+        }
+        other => other.into(),
+    }
 }
 
 fn unknown(error: Error, code: &str) -> Failure {
@@ -152,7 +179,7 @@ fn details(coupon: &Coupon, now: Time) -> Record {
         .with("uses", coupon.uses)
         .with("usesPerUser", coupon.uses_per_user)
         .with("belowCost", coupon.below_cost)
-        .with("description", coupon.description.clone())
+        .with("description", coupon.in_words())
         .with("createdAt", coupon.created_at)
         .with("disabledAt", coupon.disabled_at)
 }
@@ -207,7 +234,7 @@ async fn list(app: &App) -> Result<Record, Failure> {
             cell(coupon.starts_at),
             cell(coupon.ends_at),
             cell(coupon.below_cost),
-            cell(coupon.description.clone()),
+            cell(coupon.in_words()),
         ]
     });
     Ok(Record::new().with("coupons", Table::new(columns, rows)))

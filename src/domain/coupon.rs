@@ -6,11 +6,13 @@ use std::fmt;
 use super::login::Limit;
 use super::money::Usd;
 use super::plan::PlanType;
+use super::text;
 use super::time::Time;
 
 /// No coupon makes a plan cheaper than this.
 pub const LEAST_PRICE: Usd = Usd::from_micros(500_000);
 pub const CODE_CHARS: usize = 64;
+const DESCRIPTION_CHARS: usize = 300;
 /// Official codes that begin like this are told to nobody who does not know them.
 const UNTOLD: &str = "SAVE20";
 
@@ -158,6 +160,12 @@ impl Coupon {
             created_at: now,
             disabled_at: None,
         }
+    }
+
+    /// What people are told it is for: what can be seen of its description, or else what it takes off.
+    pub fn in_words(&self) -> String {
+        let seen = text::visible(&self.description, DESCRIPTION_CHARS);
+        if seen.is_empty() { self.discount.to_string() } else { seen }
     }
 
     pub fn status(&self, now: Time) -> CouponStatus {
@@ -375,6 +383,19 @@ mod tests {
         assert!(!told(|c| c.code = "SAVE20".into()) && !told(|c| c.code = "SAVE20-VIP".into()));
         assert!(!told(|c| c.affiliate = true) && !told(|c| c.disabled_at = Some(at(1))));
         assert!(!told(|c| c.uses = Some(0)) && !told(|c| c.starts_at = Some(at(101))));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_told() {
+        let (long, cut) = ("x".repeat(DESCRIPTION_CHARS + 1), "x".repeat(DESCRIPTION_CHARS));
+        for (written, told) in [
+            ("Half\u{200b} \u{202e}price\u{e0041}", "Half price"),
+            ("\u{2066}\u{feff}", "10% off"),
+            (long.as_str(), cut.as_str()),
+        ] {
+            let made = Coupon { description: written.into(), ..coupon(Discount::Percent(10)) };
+            assert_eq!(made.in_words(), told);
+        }
     }
 
     #[test]

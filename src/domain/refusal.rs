@@ -92,6 +92,10 @@ pub enum Refusal {
     CouponNotFound,
     /// The coupon of an expired checkout was used by others since.
     CouponGone,
+    /// Of codes that are not good: whoever names them may be guessing.
+    TooManyCodes {
+        retry_after_secs: u64,
+    },
     TxNotForInvoice,
     TxFailed,
     TransferAlreadyUsed,
@@ -101,6 +105,8 @@ pub enum Refusal {
     SignatureAlreadyUsed,
     /// The order that a signature is for was paid, or is being paid by another.
     NothingToPay,
+    /// A payment was asked for something else.
+    PaidForAnother,
     /// Nobody can claim anything of this invoice, or somebody has.
     NothingOwed,
     /// A link for topping up is unknown or too old.

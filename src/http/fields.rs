@@ -100,6 +100,11 @@ pub fn printable(text: &str, most: usize) -> bool {
     (1..=most).contains(&length) && !text.chars().any(char::is_control)
 }
 
+/// A name without what people write differently in it.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
 /// A JSON object being read. Ask for each field, then `finish`.
 pub struct Fields<'a> {
     values: HashMap<String, &'a RawValue>,
@@ -138,6 +143,18 @@ impl<'a> Fields<'a> {
                 self.wrong(field, "must be a string");
                 None
             }
+        }
+    }
+
+    /// Whatever has none of these names is a mistake.
+    pub fn allow(&mut self, names: &[&str]) {
+        let mut others: Vec<String> =
+            self.values.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
+        others.sort_unstable();
+        for other in others {
+            let meant = names.iter().find(|name| plain(name) == plain(&other));
+            let hint = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+            self.wrong(&other, format!("is not known here{hint}"));
         }
     }
 

@@ -105,7 +105,10 @@ pub async fn describe(desk: FromState<Desk>, request: Request) -> Response {
     if door::wants_stream(request.headers()) {
         return serve(desk, request).await;
     }
-    discovery::descriptor(desk, request).await
+    match desk.0.0.door.turned_away(&request) {
+        Some(refusal) => refusal,
+        None => discovery::descriptor(desk, request).await,
+    }
 }
 
 /// The tools and how they are listed, made once.
@@ -190,7 +193,7 @@ impl ServerHandler for Gateway {
         let Some(tool) = self.toolbox.tools.get(request.name.as_ref()) else {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None));
         };
-        let call = Call::new(&self.state, request.arguments, &context).map_err(internal)?;
+        let call = Call::new(&self.state, tool, request.arguments, &context).map_err(internal)?;
         Ok(self.answer(tool, call).await?.into())
     }
 

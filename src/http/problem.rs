@@ -147,7 +147,8 @@ fn extra_header(refusal: &Refusal) -> Option<(HeaderName, HeaderValue)> {
         }
         Refusal::RateLimited { retry_after_secs }
         | Refusal::TooManyInvoices { retry_after_secs }
-        | Refusal::TooManyCheckouts { retry_after_secs } => {
+        | Refusal::TooManyCheckouts { retry_after_secs }
+        | Refusal::TooManyCodes { retry_after_secs } => {
             Some((header::RETRY_AFTER, HeaderValue::from(*retry_after_secs)))
         }
         Refusal::Overloaded

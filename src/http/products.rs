@@ -121,9 +121,18 @@ impl Products {
         Answer::with_hash(json, &hash.to_be_bytes())
     }
 
-    /// The same plans as a tool shows them.
-    pub fn list(&self, text: Option<&str>, limit: usize) -> String {
-        self.write("{\"totalCount\":", &self.find(text, limit))
+    /// The same plans as a tool shows them: as many as fit into so many bytes, and one at least.
+    pub fn list(&self, text: Option<&str>, limit: usize, most_bytes: usize) -> String {
+        let mut found = self.find(text, limit);
+        let lengths = found.first.iter().scan(0, |all, number| {
+            *all += self.fragments[*number as usize].json.len()
+                + self.locations[self.index.coverage_of(*number)].len()
+                + 1;
+            Some(*all)
+        });
+        let fitting = lengths.take_while(|length| *length <= most_bytes).count();
+        found.first.truncate(fitting.max(1));
+        self.write("{\"totalCount\":", &found)
     }
 
     fn find(&self, text: Option<&str>, limit: usize) -> Found {
@@ -227,7 +236,8 @@ pub struct ProductView<'a> {
     plan_type: PlanTypeWord,
 }
 
-/// Plans that answer a search. Written from prepared pieces; this type describes the result.
+/// Plans that answer a search.
+// Written from prepared pieces; this type describes the result.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = ProductList)]

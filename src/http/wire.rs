@@ -218,7 +218,7 @@ pub struct PlanView {
     pub data_amount_gb: f64,
     #[schema(example = 30, minimum = 1)]
     pub duration_days: i64,
-    /// The wholesale price.
+    /// What you pay for it.
     pub price_usd: Money,
     pub plan_type: PlanTypeWord,
     /// Carrier names; base plans only.
@@ -243,7 +243,8 @@ impl From<&Plan> for PlanView {
     }
 }
 
-/// Plans on sale. Written from prepared pieces; this type describes the result.
+/// Plans on sale.
+// Written from prepared pieces; this type describes the result.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PlanList)]
 pub struct PlansView {
@@ -290,7 +291,7 @@ pub struct OrderView {
     pub package_code: String,
     #[schema(example = "Japan 5 GB 30 days")]
     pub plan_name: String,
-    /// What was deducted from the wallet.
+    /// What was charged for it.
     pub charged_usd: Money,
     /// An image of the activation code, to be scanned. It says "being prepared" until the eSIM is there.
     #[schema(format = "uri")]

@@ -16,9 +16,10 @@ use crate::domain::order::{CancelReason, Order, OrderEvent, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::store::claims::{self, Claimant};
 use crate::store::ledger::{self, Note};
 use crate::store::tx::Tx;
-use crate::store::{claims, orders as rows, wallet};
+use crate::store::{orders as rows, wallet};
 use crate::supplier::{Answer, Cancel, Cancelled};
 
 pub struct Outcome {
@@ -97,18 +98,12 @@ enum Begun {
     Replay(Order),
 }
 
-/// Cancels have references of their own. No caller can send a line break, so none can be mistaken for a purchase's.
-fn reference(key: &str) -> String {
-    format!("cancel\n{key}")
-}
-
 /// Whether this key has asked for this cancel before.
 fn is_known(tx: &mut Tx, asked: &Asked) -> Result<bool> {
     let Some(key) = &asked.key else { return Ok(false) };
-    match claims::holder(tx, asked.account, &reference(key))? {
-        Some(holder) if holder == asked.id => Ok(true),
+    match claims::holder(tx, asked.account, key)? {
+        Some(Claimant::Cancel(order)) if order == asked.id => Ok(true),
         Some(_) => Err(Refusal::IdempotencyConflict.into()),
-        None if claims::holder(tx, asked.account, key)?.is_some() => Err(Refusal::IdempotencyConflict.into()),
         None => Ok(false),
     }
 }
@@ -143,7 +138,7 @@ fn begin(tx: &mut Tx, asked: &Asked) -> Result<Begun> {
         return Err(Error::fault("an order changed under its lock"));
     }
     if let Some(key) = asked.key.as_ref().filter(|_| !known) {
-        claims::insert(tx, account, &reference(key), id.as_str())?;
+        claims::insert_cancel(tx, account, key, id)?;
     }
     order.updated_at = now;
     order.ask_until = ask_until;

@@ -29,7 +29,8 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::checkouts::{self, Counted, New, Unpaid};
-use crate::store::offers::{self, Asked, Claimant, DailyLimit, Look, Offer};
+use crate::store::claims::Claimant;
+use crate::store::offers::{self, Asked, DailyLimit, Look, Offer};
 use crate::store::tx::Tx;
 use crate::store::{Work, wallet};
 
@@ -199,7 +200,9 @@ impl Draft {
             Some(Claimant::Checkout(id)) => {
                 return self.replay(tx, id).map(|opened| Outcome::Opened(Box::new(opened)));
             }
-            Some(Claimant::Order(_)) => return Err(Refusal::IdempotencyConflict.into()),
+            Some(Claimant::Order(_) | Claimant::Cancel(_)) => {
+                return Err(Refusal::IdempotencyConflict.into());
+            }
             None => {}
         }
         let unpaid = checkouts::unpaid(tx, &self.counts())?;
@@ -258,10 +261,8 @@ impl Draft {
 
     /// Whether one more checkout at this price is within what the token and the account may have.
     fn check_limits(&self, price: Usd, unpaid: Unpaid, limit: Option<&DailyLimit>) -> Result<(), Refusal> {
-        if let Some(limit) = limit
-            && limit.spent_on(self.now.day()).plus(price) > limit.limit
-        {
-            return Err(Refusal::DailyLimit { limit: limit.limit });
+        if let Some(limit) = limit {
+            limit.after(price, self.now.day())?;
         }
         let guest = self.account() == GUESTS;
         if !guest && unpaid.open >= MOST_OPEN {

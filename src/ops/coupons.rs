@@ -49,8 +49,8 @@ pub struct Offer {
 impl From<Coupon> for Offer {
     fn from(coupon: Coupon) -> Offer {
         Offer {
+            description: coupon.in_words(),
             code: coupon.code,
-            description: coupon.description,
             discount: coupon.discount,
             applicability: coupon.applicability,
             package_code: coupon.package_code,
@@ -91,8 +91,8 @@ async fn look(app: &App, guess: Guess, plan: &Arc<Plan>, shown: fn(&Coupon) -> b
         };
         let off = coupon.takes_off(&item, used_by_buyer, tried.now);
         Ok(off.map(|discount| Quote {
+            description: coupon.in_words(),
             code: coupon.code,
-            description: coupon.description,
             list_price: plan.retail,
             discount,
             price: plan.retail.minus(discount),

@@ -21,6 +21,7 @@ use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::order::{Failure, Order, OrderEvent, OrderStatus};
 use crate::domain::refusal::Refusal;
+use crate::domain::text;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
@@ -28,6 +29,9 @@ use crate::store::orders::Sold;
 use crate::store::tx::Tx;
 use crate::store::{Work, checkouts, esims, guests, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
+
+/// What is kept of a supplier's or an operator's words on a failure.
+pub(super) const WHY_CHARS: usize = 500;
 
 /// How an order stands after it was asked about.
 pub enum Standing {
@@ -338,7 +342,7 @@ fn note_late_topup(tx: &mut Tx, waiting: &Order, supplier: &'static str, now: Ti
 
 /// `PROVISIONING → FAILED`, with the money back in the wallet, or owed to a guest.
 pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Result<Standing> {
-    let failure = Failure { code: code.into(), detail: why.into() };
+    let failure = Failure { code: code.into(), detail: text::visible(why, WHY_CHARS) };
     let now = app.now();
     let (mut done, waiting, reason) = (order.clone(), order.clone(), failure.clone());
     let slip = mail::slip(app);

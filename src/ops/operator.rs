@@ -14,6 +14,7 @@ use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::plan::DEFAULT_PRICE_LIST;
 use crate::domain::refusal::Refusal;
+use crate::domain::text;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 pub use crate::store::accounts::Account;
@@ -298,8 +299,9 @@ pub async fn fail_order(app: &App, actor: &str, id: &str, reason: &str) -> Resul
     if order.status != OrderStatus::Provisioning {
         return Err(Refusal::NotFailable.into());
     }
+    let reason = text::visible(reason, deliver::WHY_CHARS);
     record(app, deed(app, actor, "order fail", format!("{id}: {reason}"))).await?;
-    match deliver::fail(app, &order, "FAILED_BY_OPERATOR", reason).await? {
+    match deliver::fail(app, &order, "FAILED_BY_OPERATOR", &reason).await? {
         Standing::Ended { order, .. } if order.status == OrderStatus::Failed => Ok(*order),
         Standing::Ended { .. } | Standing::Open => Err(Refusal::NotFailable.into()),
     }

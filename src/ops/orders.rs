@@ -21,10 +21,11 @@ use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
-use crate::store::offers::{self, Asked, Claimant, Look, Offer};
+use crate::store::claims::{self, Claimant};
+use crate::store::offers::{self, Asked, Look, Offer};
 use crate::store::orders::{self, PageFilter, PageQuery};
 use crate::store::tx::Tx;
-use crate::store::{Work, claims, wallet};
+use crate::store::{Work, wallet};
 
 /// Recovery leaves an order alone for at most this long after its asker must have given up.
 const ASK_MARGIN_MS: i64 = 5_000;
@@ -159,7 +160,9 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     if let Some(claimed_by) = &look.claimed_by {
         let earlier = match claimed_by {
             Claimant::Order(id) => orders::by_id(tx, id)?,
-            Claimant::Checkout(_) => return Err(Refusal::IdempotencyConflict.into()),
+            Claimant::Checkout(_) | Claimant::Cancel(_) => {
+                return Err(Refusal::IdempotencyConflict.into());
+            }
         };
         let earlier = earlier.ok_or_else(|| Error::fault("a claim without its order"))?;
         return if is_same_request(&earlier, draft) {
@@ -182,21 +185,13 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     };
     let price = offer.price.minus(coupon::discount(coupon.as_ref()));
     check_price(price, purchase)?;
+    // Before the money: nobody should pay in for what his key may not buy.
+    let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
+    let spent = limit.map(|limit| limit.after(price, now.day())).transpose()?;
     let short = Refusal::InsufficientBalance { balance: look.balance, required: price };
     if look.balance < price {
         return Err(short.into());
     }
-    let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
-    let spent = match limit {
-        Some(limit) => {
-            let spent = limit.spent_on(now.day()).plus(price);
-            if spent > limit.limit {
-                return Err(Refusal::DailyLimit { limit: limit.limit }.into());
-            }
-            Some(spent)
-        }
-        None => None,
-    };
     let mut order = new_order(draft, offer, filled);
     (order.price, order.coupon) = (price, coupon);
     let entry = Entry::hold(&order.id, order.account, order.price);
@@ -235,7 +230,7 @@ fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
                 known.push((draft, claimed_by, look.balance));
                 continue;
             }
-            Some(Claimant::Checkout(_)) => continue,
+            Some(Claimant::Checkout(_) | Claimant::Cancel(_)) => continue,
             None => {}
         }
         let accepted =

@@ -2,15 +2,17 @@
 //! charged is read when it is charged.
 
 use super::tokens::Holder;
-use super::{accounts, catalog, coupons, orders, topups};
+use super::{accounts, catalog, coupons, orders, topups, usage};
 use crate::app::App;
+use crate::domain::esim::EsimStatus;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::order::{self, CancelReason, Order, OrderStatus};
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::store::offers;
 
 pub struct Preview {
     pub package_code: String,
@@ -40,6 +42,7 @@ pub async fn purchase(
         }
         None => (plan.retail, Usd::ZERO),
     };
+    require_limit(app, holder, price).await?;
     let (package_code, plan_name) = (plan.code.clone(), plan.name.clone());
     Ok(Preview { package_code, plan_name, price, discount, balance })
 }
@@ -54,6 +57,7 @@ pub async fn top_up(app: &App, holder: &Holder, order: &OrderId, package_code: &
         Some(_) => Refusal::WrongPlanType,
         None => Refusal::PlanNotFound,
     })?;
+    require_limit(app, holder, plan.wholesale).await?;
     Ok(Preview {
         package_code: plan.code,
         plan_name: plan.name,
@@ -61,6 +65,17 @@ pub async fn top_up(app: &App, holder: &Holder, order: &OrderId, package_code: &
         discount: Usd::ZERO,
         balance,
     })
+}
+
+/// What the token may spend today must cover it.
+async fn require_limit(app: &App, holder: &Holder, price: Usd) -> Result<()> {
+    let (buyer, today) = (holder.buyer(), app.now().day());
+    if buyer.limited
+        && let Some(limit) = app.store.read(move |tx| offers::daily_limit(tx, &buyer.key_id)).await?
+    {
+        limit.after(price, today)?;
+    }
+    Ok(())
 }
 
 async fn spendable(app: &App, account: AccountNo) -> Result<Usd> {
@@ -82,13 +97,25 @@ pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<Cance
     if order.id.is_topup() {
         return Err(Refusal::OrderNotFound.into());
     }
+    let usage = read_usage(app, &order).await?;
     let listed = orders::with_topups(app, order).await?;
     let topped_up =
         listed.topups.iter().any(|t| matches!(t.status, OrderStatus::Provisioning | OrderStatus::Fulfilled));
     let esim = listed.order.esim.as_ref();
-    let usage = esim.and_then(|esim| esim.last_usage.as_ref()).map(|usage| usage.status);
     let until = esim.and_then(|esim| esim.install_by);
     let refusal = order::refundable(listed.order.status, topped_up, usage, until, app.now()).err();
     let refund = if refusal.is_none() { listed.order.price } else { Usd::ZERO };
     Ok(CancelPreview { refusal, refund, until: until.filter(|_| refusal.is_none()), order: listed.order })
+}
+
+/// How the carrier sees a delivered eSIM now; nothing when it says nothing and never has.
+async fn read_usage(app: &App, order: &Order) -> Result<Option<EsimStatus>> {
+    if order.status != OrderStatus::Fulfilled {
+        return Ok(None);
+    }
+    match usage::read(app, order).await {
+        Ok(report) => Ok(Some(report.usage.status)),
+        Err(Error::Refused(Refusal::CarrierUnavailable)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }

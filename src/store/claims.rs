@@ -1,8 +1,9 @@
-//! Who holds a caller's reference: an order, or a checkout, which keeps it for ever. The primary key is what makes a reference single-use, on any number of
-//! instances; a failed order's claim moves aside, so that its reference is free again and still findable.
+//! Who holds a caller's reference: an order, or a checkout or a cancel, which keep it for ever. The primary key is what
+//! makes a reference single-use, on any number of instances; a failed order's claim moves aside, so that its reference
+//! is free again and still findable.
 
 use super::tx::{Tx, params, queries};
-use crate::domain::ids::{AccountNo, OrderId};
+use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::error::Result;
 
 queries! {
@@ -17,8 +18,37 @@ queries! {
             UNION ALL SELECT account, order_id FROM past_claims WHERE reference = ?1 LIMIT 50";
 }
 
+/// Goes before the order that a cancel is about.
+const CANCEL: &str = "cancel:";
+
+/// Who holds a caller's reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claimant {
+    Order(OrderId),
+    Checkout(InvoiceId),
+    /// A cancel of this order.
+    Cancel(OrderId),
+}
+
+impl Claimant {
+    pub(super) fn from_text(text: String) -> Claimant {
+        if let Some(order) = text.strip_prefix(CANCEL) {
+            Claimant::Cancel(OrderId::from_text(order))
+        } else if text.starts_with(InvoiceId::PREFIX) {
+            Claimant::Checkout(InvoiceId::from_text(text))
+        } else {
+            Claimant::Order(OrderId::from_text(text))
+        }
+    }
+}
+
 pub fn insert(tx: &mut Tx, account: AccountNo, reference: &str, holder: &str) -> Result<()> {
     tx.execute(INSERT, params![account, reference, holder]).map(drop)
+}
+
+/// A cancel of this order was asked for.
+pub fn insert_cancel(tx: &mut Tx, account: AccountNo, reference: &str, order: &OrderId) -> Result<()> {
+    insert(tx, account, reference, &format!("{CANCEL}{order}"))
 }
 
 /// The order failed: the reference may be used again.
@@ -39,7 +69,6 @@ pub fn find(tx: &mut Tx, reference: &str) -> Result<Vec<OrderId>> {
     tx.all(FIND, params![reference], |row| Ok(OrderId::from_text(row.text(1)?)))
 }
 
-/// The live order that holds this reference.
-pub fn holder(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Option<OrderId>> {
-    tx.opt(HOLDER, params![account, reference], |row| Ok(OrderId::from_text(row.text(0)?)))
+pub fn holder(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Option<Claimant>> {
+    tx.opt(HOLDER, params![account, reference], |row| Ok(Claimant::from_text(row.text(0)?)))
 }

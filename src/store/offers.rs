@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 
+use super::claims::Claimant;
 use super::tx::{Param, Row, Tx, params, queries};
-use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
+use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::plan::PlanType;
+use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 
 /// Wallet, claim, plan and price, for the account, reference, code and price list that are given.
@@ -46,23 +48,6 @@ queries! {
     SPEND_LIMIT = "UPDATE api_keys SET spent = ?2, spent_day = ?3 WHERE id = ?1";
 }
 
-/// Who holds a caller's reference.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Claimant {
-    Order(OrderId),
-    Checkout(InvoiceId),
-}
-
-impl Claimant {
-    fn from_text(text: String) -> Claimant {
-        if text.starts_with(InvoiceId::PREFIX) {
-            Claimant::Checkout(InvoiceId::from_text(text))
-        } else {
-            Claimant::Order(OrderId::from_text(text))
-        }
-    }
-}
-
 /// What the deciding read of an order sees: one row, one moment.
 pub struct Look {
     pub balance: Usd,
@@ -80,6 +65,12 @@ pub struct DailyLimit {
 impl DailyLimit {
     pub fn spent_on(&self, day: i64) -> Usd {
         if self.day == day { self.spent } else { Usd::ZERO }
+    }
+
+    /// What will have been spent, if a purchase at this price is within the limit.
+    pub fn after(&self, price: Usd, day: i64) -> Result<Usd, Refusal> {
+        let spent = self.spent_on(day).plus(price);
+        if spent > self.limit { Err(Refusal::DailyLimit { limit: self.limit }) } else { Ok(spent) }
     }
 }
 

@@ -171,6 +171,9 @@ both_databases! {
         assert_eq!(allowed.status, 204);
         assert!(allowed.header("access-control-allow-headers").contains("authorization"));
         refused(&reply(preflight().header("origin", "https://evil.example")).await, 403);
+        // A look at what is here is no exception.
+        refused(&reply(get(gateway, MCP).header("origin", "https://evil.example")).await, 403);
+        reply(get(gateway, MCP).header("origin", "https://agents.example")).await.expect(200);
     }
 
     async fn the_tools_are_those_of_the_specification(gateway) {

@@ -233,6 +233,39 @@ both_databases! {
         assert_eq!(wrong["error"]["errors"].as_array().unwrap().len(), 2, "{wrong}");
     }
 
+    /// What is misspelt would cost money if it were passed over.
+    async fn a_purchase_takes_only_what_it_knows(gateway) {
+        let token = ann(gateway, 100).await;
+        let order = buy(gateway, &token).await["orderId"].clone();
+        let before = balance(gateway, &token).await;
+        for (tool, given, field, said) in [
+            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "dry_run": true }), "dry_run", "did you mean dryRun?"),
+            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotency_key": "k" }), "idempotency_key", "did you mean idempotencyKey?"),
+            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "maxPriceUsd": 1 }), "maxPriceUsd", "is not known here"),
+            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "" }), "idempotencyKey", "must have 1 to 128"),
+            ("purchase_topup", json!({ "orderId": order, "packageCode": PLAN, "discountCode": "X" }), "discountCode", "is not known here"),
+            ("cancel_order", json!({ "orderId": order, "dryrun": true }), "dryrun", "did you mean dryRun?"),
+        ] {
+            let mut arguments = given;
+            assert_eq!(failure(&call(gateway, tool, arguments.clone()).await), "UNAUTHENTICATED", "login comes first");
+            arguments["token"] = json!(token);
+            let refused = call(gateway, tool, arguments).await;
+            assert_eq!((failure(&refused).as_str(), &refused["error"]["errors"][0]["field"]), ("INVALID_REQUEST", &json!(field)));
+            assert!(refused["error"]["message"].as_str().unwrap().contains(said), "{refused}");
+        }
+        assert_eq!(balance(gateway, &token).await, before);
+        // Who only reads may say more than is asked for.
+        fine(call(gateway, "get_wallet_balance", json!({ "token": token, "random": "" })).await);
+    }
+
+    /// A model reads all of a result: one about all the world ends in time.
+    async fn a_result_has_its_length(gateway) with [("sandbox_plans", "5000")] {
+        let found = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "global", "limit": 50 })).await);
+        let shown = found["plans"].as_array().unwrap().len() as u64;
+        assert!(0 < shown && shown < found["totalCount"].as_u64().unwrap().min(50), "{shown}");
+        assert!(found.to_string().len() < 25_000);
+    }
+
     async fn short_of_money_there_is_a_link(gateway) {
         let token = ann(gateway, 1).await;
         let price = plan(gateway, PLAN).retail;
@@ -283,8 +316,17 @@ both_databases! {
         let keyed = fine(call(gateway, "purchase_esim_with_wallet", keyed).await);
         let reused = json!({ "orderId": keyed["orderId"], "token": token, "idempotencyKey": "b1" });
         assert_eq!(failure(&call(gateway, "cancel_order", reused).await), "IDEMPOTENCY_CONFLICT");
-        // Installed, it stays, and the key is free to try again.
+        let bought = json!({ "packageCode": PLAN, "token": token, "idempotencyKey": "c1" });
+        assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", bought).await), "IDEMPOTENCY_CONFLICT");
+        let package = topup_for(gateway, &token, &keyed["orderId"]).await;
+        let filled = json!({ "orderId": keyed["orderId"], "packageCode": package["packageCode"], "token": token, "idempotencyKey": "c1" });
+        assert_eq!(failure(&call(gateway, "purchase_topup", filled).await), "IDEMPOTENCY_CONFLICT");
+        let body = json!({ "packageCode": PLAN });
+        assert_eq!(shop::ask_with_key(gateway, &token, "c1", &body).await.problem(409), "IDEMPOTENCY_CONFLICT");
+        // Installed, it stays, and the key is free to try again. A dry run asks the carrier too.
         gateway.sandbox("usage", json!({ "iccid": other["order"]["iccid"], "status": "INSTALLED" })).await;
+        let dry = fine(call(gateway, "cancel_order", json!({ "orderId": other["orderId"], "token": token, "dryRun": true })).await);
+        assert_eq!((&dry["eligible"], &dry["reason"], usd(&dry["refundableUsd"])), (&json!(false), &json!("DOWNLOADED"), Usd::ZERO));
         let arguments = json!({ "orderId": other["orderId"], "token": token, "idempotencyKey": "c3" });
         for _ in 0..2 {
             assert_eq!(failure(&call(gateway, "cancel_order", arguments.clone()).await), "NOT_CANCELLABLE");
@@ -362,5 +404,11 @@ both_databases! {
         };
         assert_eq!(failure(&refused), "LIMIT_EXCEEDED");
         assert!(Usd::dollars(100).minus(balance(gateway, &token).await) <= Usd::dollars(5));
+        // Nobody is asked to pay in for what his token may not buy, and a dry run says so too.
+        let bob = log_in(gateway, BOB).await;
+        for dry in [true, false] {
+            let dear = json!({ "packageCode": DEAR, "token": bob, "dryRun": dry });
+            assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", dear).await), "LIMIT_EXCEEDED");
+        }
     }
 }

@@ -9,7 +9,9 @@ use crate::raw;
 use crate::shapes::{column, is_time};
 use crate::shop::{ask, fund, settle};
 use crate::stall::{DEAR, limited};
+use crate::visitors::open;
 use simgate::domain::money::Usd;
+use simgate::ops::coupons;
 
 both_databases! {
     async fn coupons_are_made_listed_and_disabled(gateway) {
@@ -45,6 +47,7 @@ both_databases! {
         for (line, exit, code) in [
             ("coupon create --code taken --percent 6", 1, "COUPON_INVALID"),
             ("coupon create --code A --percent 5 --package NO-SUCH", 1, "PLAN_NOT_FOUND"),
+            ("coupon create --code A --percent 5 --package JP-5GB-30D-TOPUP", 1, "WRONG_PLAN_TYPE"),
             ("coupon disable NOTHING", 1, "NOT_FOUND"),
             ("coupon create --code A", 2, "INVALID_REQUEST"),
             ("coupon create --percent 5", 2, "INVALID_REQUEST"),
@@ -54,8 +57,10 @@ both_databases! {
             ("coupon create --code A --percent 12.5", 2, "INVALID_REQUEST"),
             ("coupon create --code A --fixed 0", 2, "INVALID_REQUEST"),
             ("coupon create --code A --fixed -1", 2, "INVALID_REQUEST"),
+            ("coupon create --code A --fixed 0.333333", 2, "INVALID_REQUEST"),
             ("coupon create --code 'two words' --percent 5", 2, "INVALID_REQUEST"),
             ("coupon create --code A --percent 5 --country JPN", 2, "INVALID_REQUEST"),
+            ("coupon create --code A --percent 5 --country XX", 2, "INVALID_REQUEST"),
             ("coupon create --code A --percent 5 --uses 0", 2, "INVALID_REQUEST"),
             ("coupon create --code A --percent 5 --uses-per-user 0", 2, "INVALID_REQUEST"),
             ("coupon create --code A --percent 5 --starts soon", 2, "INVALID_REQUEST"),
@@ -64,7 +69,34 @@ both_databases! {
             let args: Vec<&str> = split(line);
             simgate(gateway, &[args.as_slice(), &["--json"]].concat()).refused(exit, code);
         }
+        for (option, value, said) in [
+            ("--package", "JP-5GB-30D-TOPUP", "JP-5GB-30D-TOPUP is a TOPUP plan"),
+            ("--country", "xx", "no country has the code XX"),
+        ] {
+            let args = ["coupon", "create", "--code", "A", "--percent", "5", option, value];
+            let told = simgate(gateway, &args);
+            assert!(told.exit > 0 && told.stderr.contains(said), "{}", told.stderr);
+        }
+        let told = simgate(gateway, &split("coupon create --code A --fixed 0.333333"));
+        assert!(told.exit == 2 && told.stderr.contains("must be whole cents"), "{}", told.stderr);
         assert_eq!(column(&ok(gateway, "coupon list")["coupons"], "code"), ["TAKEN"]);
+    }
+
+    async fn nothing_hidden_is_told_of_a_coupon(gateway) {
+        let made = ok(gateway, "coupon create --code HALF --percent 50 --description '\u{202e}Half\u{200b} price\u{e0041}'");
+        assert_eq!(made["description"], "Half price");
+        let blank = ok(gateway, "coupon create --code BLANK --percent 5 --description '\u{2066}\u{feff}'");
+        assert_eq!(blank["description"], "5% off", "what nobody can see is no description");
+        // Older rows hold what nobody looked at.
+        let sql = "UPDATE coupons SET description = 'Ha\u{200b}lf \u{202e}off' WHERE code = 'HALF'";
+        raw::execute(&gateway.app.settings.database, sql).unwrap();
+        assert_eq!(column(&ok(gateway, "coupon list")["coupons"], "description"), ["Half off", "5% off"]);
+        let page = open(gateway, &format!("/checkout?plan={DEAR}&discount=half")).await;
+        assert!(page.status == 200 && page.text.contains("Half off"), "{}", page.text);
+        assert!(!page.text.contains(['\u{200b}', '\u{202e}']), "{}", page.text);
+        let told = coupons::available(&gateway.app).await.unwrap();
+        let told: Vec<(&str, &str)> = told.iter().map(|offer| (offer.code.as_str(), offer.description.as_str())).collect();
+        assert_eq!(told, [("BLANK", "5% off"), ("HALF", "Half off")]);
     }
 
     async fn tampering_with_uses_is_found_and_named(gateway) {

@@ -221,7 +221,8 @@ both_databases! {
         let from_wallet = json!({ "packageCode": DEAR, "discountCode": CODE, "payWith": "wallet" });
         let waiting = ask(gateway, &token, &from_wallet).await.expect(202);
         let order = waiting["orderId"].as_str().unwrap();
-        operator::fail_order(&gateway.app, "test", order, "nobody answers").await.unwrap();
+        let failed = operator::fail_order(&gateway.app, "test", order, "nobody\u{202e} answers\u{e0041}").await.unwrap();
+        assert_eq!(failed.failure.unwrap().detail, "nobody answers", "nothing hidden is kept");
         assert_eq!((tally(gateway, CODE).await, balance(gateway, &token).await), ((0, 0), Usd::dollars(100)));
         gateway.supplier("ok").await;
         ask(gateway, &token, &from_wallet).await.expect(200);

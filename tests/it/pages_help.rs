@@ -31,6 +31,17 @@ both_databases! {
         }
     }
 
+    /// Keywords help to find an article; nobody reads them.
+    async fn an_article_says_nothing_of_its_keywords(gateway) {
+        for article in gateway.app.knowledge.articles() {
+            let page = open(gateway, &format!("/help/{}", article.id)).await;
+            assert!(!page.text.contains("keywords:") && !article.text.contains("keywords:"), "{}", article.id);
+        }
+        let found = |topic: &str| gateway.app.knowledge.search(topic)[0].id.clone();
+        assert_eq!(found("how do I get my money back"), "policy/refunds");
+        assert_eq!(found("qwertz uiop"), "support/contact");
+    }
+
     async fn an_operators_own_articles_win(gateway) with [("knowledge_dir", FOLDER), ("support_contact", "help@shop.example")] {
         let refunds = open(gateway, "/help/policy/refunds").await;
         assert!(refunds.text.contains("<h1>Our refunds</h1>") && refunds.text.contains("help@shop.example"), "{}", refunds.text);

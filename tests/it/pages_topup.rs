@@ -9,6 +9,7 @@ use simgate::ops::operator;
 use simgate::store::tx::Tx;
 use simgate::store::{Location, invoices};
 
+use crate::customer::{call, fine};
 use crate::harness::{Gateway, both_databases};
 use crate::people::{sign_in, with_token};
 use crate::raw;
@@ -45,6 +46,8 @@ both_databases! {
         pay(gateway, &invoice).await;
         let paid = Usd::parse("2.5").unwrap();
         gateway.until("the wallet is topped up", async || (balance(gateway, &token).await == paid).then_some(())).await;
+        let lines = fine(call(gateway, "get_wallet_transactions", json!({ "token": token })).await);
+        assert_eq!((&lines["transactions"][0]["type"], &lines["transactions"][0]["invoiceId"]), (&json!("DEPOSIT"), &json!(invoice)));
     }
 
     async fn a_link_asks_for_enough(gateway) {

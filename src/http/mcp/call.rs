@@ -14,6 +14,7 @@ use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::tools::Tool;
 use crate::app::App;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
@@ -37,6 +38,8 @@ pub struct Call {
     /// A payment by signature, as its header would bring it.
     pub payment: Option<String>,
     pub request_id: String,
+    /// Of a tool that spends money: its inputs. A misspelt one must not be passed over.
+    inputs: Option<Vec<&'static str>>,
     arguments: Vec<u8>,
     header_token: Option<String>,
 }
@@ -44,6 +47,7 @@ pub struct Call {
 impl Call {
     pub fn new(
         state: &State,
+        tool: &Tool,
         arguments: Option<JsonObject>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Call> {
@@ -61,6 +65,7 @@ impl Call {
             takes_x402: declared.flat_map(|named| named.into_keys()).any(|name| about_x402(&name))
                 || context.meta.keys().any(about_x402),
             payment: payment.map(|payment| STANDARD.encode(payment.to_string())),
+            inputs: tool.is_deed().then(|| tool.input.names.clone()),
             request_id: parts.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default(),
             arguments: serde_json::to_vec(&arguments.unwrap_or_default()).map_err(Error::fault)?,
             header_token: auth::bearer_token(&parts.headers).map(str::to_string),
@@ -73,12 +78,16 @@ impl Call {
     }
 
     pub fn fields(&self) -> Result<Fields<'_>, Refusal> {
-        Fields::of(&self.arguments)
+        let mut fields = Fields::of(&self.arguments)?;
+        if let Some(inputs) = &self.inputs {
+            fields.allow(inputs);
+        }
+        Ok(fields)
     }
 
     /// The customer, by the argument or else by the header, within the token's limit.
     pub async fn login(&self) -> Result<Arc<Holder>> {
-        let mut fields = self.fields()?;
+        let mut fields = Fields::of(&self.arguments)?;
         let given = fields.filled("token", TOKEN_CHARS);
         fields.finish()?;
         let given = given.as_deref().map(|text| text.strip_prefix("Bearer ").unwrap_or(text).trim());

@@ -126,9 +126,16 @@ impl<S: ServerHandler + Send + 'static, M: SessionManager> Door<S, M> {
         self
     }
 
+    /// The answer to whoever is not let in.
+    pub fn turned_away(&self, request: &Request) -> Option<Response> {
+        let admitted = self.guard.admits(request.headers(), request.uri());
+        let told = || refusal(StatusCode::FORBIDDEN, REFUSED, "This origin or host name is not let in.");
+        (!admitted).then(told)
+    }
+
     pub async fn pass(&self, request: Request) -> Response {
-        if !self.guard.admits(request.headers(), request.uri()) {
-            return refusal(StatusCode::FORBIDDEN, REFUSED, "This origin or host name is not let in.");
+        if let Some(refusal) = self.turned_away(&request) {
+            return refusal;
         }
         let page = request.headers().get(header::ORIGIN).cloned();
         let mut response = match *request.method() {

@@ -99,7 +99,8 @@ fn of_refusal(tool: &str, refusal: &Refusal) -> WhyView {
         retry_after_seconds: match refusal {
             Refusal::RateLimited { retry_after_secs }
             | Refusal::TooManyInvoices { retry_after_secs }
-            | Refusal::TooManyCheckouts { retry_after_secs } => Some(*retry_after_secs),
+            | Refusal::TooManyCheckouts { retry_after_secs }
+            | Refusal::TooManyCodes { retry_after_secs } => Some(*retry_after_secs),
             _ => None,
         },
         errors: match refusal {

@@ -81,11 +81,19 @@ fn or_null(mut fields: Map<String, Value>) -> Value {
     Value::Object(either)
 }
 
-/// What a tool takes: named fields, of which some are required.
-pub fn input(fields: impl IntoIterator<Item = (&'static str, Value)>, required: &[&str]) -> Value {
+/// What a tool takes.
+pub struct Input {
+    pub names: Vec<&'static str>,
+    pub schema: Value,
+}
+
+/// Named fields, of which some are required.
+pub fn input(fields: impl IntoIterator<Item = (&'static str, Value)>, required: &[&str]) -> Input {
+    let fields: Vec<(&'static str, Value)> = fields.into_iter().collect();
+    let names = fields.iter().map(|(name, _)| *name).collect();
     let fields: Map<String, Value> =
         fields.into_iter().map(|(name, schema)| (name.to_string(), schema)).collect();
-    json!({ "type": "object", "properties": fields, "required": required })
+    Input { names, schema: json!({ "type": "object", "properties": fields, "required": required }) }
 }
 
 pub fn text(about: &str, most: usize) -> Value {
@@ -120,7 +128,7 @@ pub fn discount_code() -> (&'static str, Value) {
 pub fn idempotency_key() -> (&'static str, Value) {
     let about = "A new unique text of yours for this one purchase or cancel. If the connection breaks, call again with \
                  the same key and the same arguments: it is done once, and you get the first result with replayed: true.";
-    ("idempotencyKey", text(about, 128))
+    ("idempotencyKey", json!({ "type": "string", "minLength": 1, "maxLength": 128, "description": about }))
 }
 
 pub fn dry_run() -> (&'static str, Value) {

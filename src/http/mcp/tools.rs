@@ -20,6 +20,7 @@ use rmcp::model::{Tool as Listing, ToolAnnotations};
 use serde_json::Value;
 
 use super::call::{Call, Output};
+use super::schema::Input;
 use crate::error::Result;
 
 /// The tool whose results are kept.
@@ -32,7 +33,7 @@ pub struct Tool {
     pub title: &'static str,
     pub description: &'static str,
     pub hints: Hints,
-    pub input: Value,
+    pub input: Input,
     pub output: Value,
     pub run: fn(Call) -> Answering,
 }
@@ -74,11 +75,20 @@ pub fn all() -> Vec<Tool> {
 }
 
 impl Tool {
+    /// Whether it buys or gives back: only those have a rehearsal.
+    pub fn is_deed(&self) -> bool {
+        self.input.names.contains(&"dryRun")
+    }
+
     /// As it is listed to clients.
     pub fn listing(&self) -> Listing {
         let object = |schema: &Value| schema.as_object().cloned().unwrap_or_default();
         let Hints { read_only, destructive, idempotent, open_world } = self.hints;
-        let mut listing = Listing::new(self.name, self.description, object(&self.input));
+        let mut input = object(&self.input.schema);
+        if self.is_deed() {
+            input.insert("additionalProperties".into(), false.into());
+        }
+        let mut listing = Listing::new(self.name, self.description, input);
         listing.title = Some(self.title.into());
         listing.output_schema = Some(object(&self.output).into());
         listing.annotations = Some(

@@ -3,6 +3,7 @@
 
 use crate::app::App;
 use crate::domain::coupon::{self, Coupon};
+use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::ops::catalog;
@@ -22,8 +23,12 @@ pub struct Tallied {
 
 pub async fn create(app: &App, actor: &str, coupon: Coupon) -> Result<Coupon> {
     if let Some(package_code) = &coupon.package_code {
-        catalog::find(app, package_code).ok_or(Refusal::PlanNotFound)?;
+        let plan = catalog::find(app, package_code).ok_or(Refusal::PlanNotFound)?;
+        if plan.plan_type != PlanType::Base {
+            return Err(Refusal::WrongPlanType.into());
+        }
     }
+    let coupon = Coupon { description: coupon.in_words(), ..coupon };
     let note = deed(app, actor, "coupon create", format!("{}: {}", coupon.code, coupon.discount));
     let made = coupon.clone();
     let write = move |tx: &mut Tx| {

@@ -9,9 +9,11 @@ use crate::domain::client;
 use crate::domain::coupon::{self, WRONG_OF_ACCOUNT, WRONG_OF_CLIENT};
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, AttemptId};
+use crate::domain::login::Limit;
+use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
-use crate::error::Result;
-use crate::ops::login::refuse_full;
+use crate::error::{Error, Result};
+use crate::ops::login;
 use crate::store::logins::{self, Attempt, By};
 use crate::store::tx::Tx;
 use crate::store::{coupons, users, wallet};
@@ -44,10 +46,10 @@ impl Guess {
 
     pub fn refuse_if_too_many(&self, tx: &mut Tx) -> Result<()> {
         if let Some(email) = self.email(tx)? {
-            refuse_full(tx, Attempt::Coupon, By::Email(&email), WRONG_OF_ACCOUNT, self.now)?;
+            refuse_full(tx, By::Email(&email), WRONG_OF_ACCOUNT, self.now)?;
         }
         match &self.client {
-            Some(client) => refuse_full(tx, Attempt::Coupon, By::Client(client), WRONG_OF_CLIENT, self.now),
+            Some(client) => refuse_full(tx, By::Client(client), WRONG_OF_CLIENT, self.now),
             None => Ok(()),
         }
     }
@@ -91,4 +93,14 @@ impl Guess {
             None => Ok(None),
         }
     }
+}
+
+/// The limit is one on codes, not on requests: without a code everything goes on, and the refusal says so.
+fn refuse_full(tx: &mut Tx, by: By, limit: Limit, now: Time) -> Result<()> {
+    login::refuse_full(tx, Attempt::Coupon, by, limit, now).map_err(|error| match error {
+        Error::Refused(Refusal::RateLimited { retry_after_secs }) => {
+            Refusal::TooManyCodes { retry_after_secs }.into()
+        }
+        other => other,
+    })
 }

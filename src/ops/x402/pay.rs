@@ -108,7 +108,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
 fn require_same(checkout: &Checkout, tender: &Tender) -> Result<()> {
     let same =
         checkout.package_code == tender.package_code && checkout.esim_order.as_ref() == tender.esim_order;
-    if same { Ok(()) } else { Err(Refusal::IdempotencyConflict.into()) }
+    if same { Ok(()) } else { Err(Refusal::PaidForAnother.into()) }
 }
 
 /// Lets the token pretend to move the money. `None` when it would.

@@ -71,7 +71,7 @@ async fn run(call: Call) -> Result<Output> {
     let holder = call.login().await?;
     let mut fields = call.fields()?;
     let id = fields.required_text("orderId", ID_CHARS);
-    let key = fields.filled("idempotencyKey", REFERENCE_CHARS);
+    let key = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;
     let id = partner::order_id(id)?;

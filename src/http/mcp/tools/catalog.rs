@@ -12,12 +12,15 @@ use crate::http::products::{MOST_CHARS, ProductView};
 /// A model reads every plan, so there are few unless more are asked for.
 const SHOWN: i64 = 10;
 const MOST_SHOWN: i64 = 50;
+/// Plans for all the world name every country: a result ends here, however many were asked for.
+const MOST_BYTES: usize = 24 * 1024;
 
-/// Plans that answer a search. Written from prepared pieces; this type describes the result.
+// Results are put together from prepared pieces; this type describes them.
+/// Plans that answer a search.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct CatalogView {
-    /// How many plans match, shown or not.
+    /// How many plans match, shown or not; long ones are fewer than asked for.
     #[schema(minimum = 0)]
     total_count: usize,
     /// Best first.
@@ -59,5 +62,5 @@ async fn run(call: Call) -> Result<Output> {
     let limit = fields.whole("limit", 1, MOST_SHOWN).unwrap_or(SHOWN);
     fields.finish()?;
     let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    Output::of_text(call.state.products.load().list(text, limit as usize))
+    Output::of_text(call.state.products.load().list(text, limit as usize, MOST_BYTES))
 }

@@ -110,7 +110,7 @@ async fn run(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let package_code = fields.required_text("packageCode", CODE_CHARS);
     let discount = fields.filled("discountCode", CODE_CHARS);
-    let reference = fields.filled("idempotencyKey", REFERENCE_CHARS);
+    let reference = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;
     if dry_run {
@@ -144,7 +144,8 @@ pub async fn bought(call: &Call, receipt: Receipt) -> Result<Output> {
     let Receipt { order, balance, replayed } = receipt;
     let message = match order.status {
         OrderStatus::Provisioning => {
-            "It is paid for and being delivered. Look at get_user_orders with status PROVISIONING in a minute."
+            "It is paid for and being delivered. Look at get_user_orders in a minute: until it is delivered it is listed \
+             with status PROVISIONING only."
         }
         OrderStatus::Fulfilled => {
             "Give the customer installUrl, or the QR code or lpaString. Install it once, with an internet connection."

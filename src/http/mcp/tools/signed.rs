@@ -10,7 +10,7 @@ use super::topup;
 use crate::domain::checkout::{Checkout, Stage};
 use crate::domain::ids::OrderId;
 use crate::domain::refusal::Refusal;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::failure;
 use crate::http::purchase::instructions;
@@ -27,6 +27,9 @@ use crate::x402::wire::{PaymentRequired, SettlementResponse};
 /// What clients are told as long as nothing is wrong.
 const UNSIGNED: &str =
     "Payment required: sign one of accepts and call again with it in _meta[\"x402/payment\"]";
+
+/// Where a payment comes in.
+const FIELD: &str = "_meta[\"x402/payment\"]";
 
 /// A demand for payment (x402 version 2), with the link that fills the wallet beside it.
 #[derive(Serialize, ToSchema)]
@@ -93,7 +96,7 @@ pub async fn or_link(call: &Call, holder: &Holder, wish: Wish<'_>, short: ShortV
 pub async fn pay(call: &Call, holder: &Holder, wish: Wish<'_>, payment: &str) -> Result<Output> {
     if call.app().settler.is_none() {
         let message = "is not taken here: nobody settles payments by signature; nothing was charged";
-        return Err(Refusal::field("_meta[\"x402/payment\"]", message).into());
+        return Err(Refusal::field(FIELD, message).into());
     }
     let tender = Tender {
         account: holder.account,
@@ -101,7 +104,7 @@ pub async fn pay(call: &Call, holder: &Holder, wish: Wish<'_>, payment: &str) ->
         esim_order: wish.esim_order,
         header: payment.as_bytes(),
     };
-    match x402::pay(call.app(), tender).await? {
+    match x402::pay(call.app(), tender).await.map_err(in_tools_words)? {
         Outcome::Taken { progress, receipt } => {
             let output = taken(call, holder, &wish, *progress).await?;
             match receipt {
@@ -123,6 +126,17 @@ pub async fn pay(call: &Call, holder: &Holder, wish: Wish<'_>, payment: &str) ->
             let short = purchase::short(call, holder, price.balance, price.price).await?;
             due(short, offer, receipt)
         }
+    }
+}
+
+/// A payment that cannot be read comes in no header here.
+fn in_tools_words(error: Error) -> Error {
+    match error {
+        Error::Refused(Refusal::Invalid(mut wrong)) => {
+            wrong.iter_mut().for_each(|wrong| wrong.field = FIELD.into());
+            Refusal::Invalid(wrong).into()
+        }
+        other => other,
     }
 }
 

@@ -103,7 +103,7 @@ async fn run(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let id = fields.required_text("orderId", ID_CHARS);
     let package_code = fields.required_text("packageCode", CODE_CHARS);
-    let reference = fields.filled("idempotencyKey", REFERENCE_CHARS);
+    let reference = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;
     let id = partner::order_id(id)?;

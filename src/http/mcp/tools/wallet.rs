@@ -57,7 +57,7 @@ async fn show(call: Call) -> Result<Output> {
 struct LineView {
     /// Its number on the statement, counted from 1.
     id: String,
-    /// ORDER, TOPUP, FAILED, CANCELLED, REFUND, CREDIT, DEBIT, DEPOSIT, REVERSAL, ASSIGNED or PAYOUT.
+    /// ORDER, TOPUP, FAILED, CANCELLED, REFUND, CREDIT, DEBIT, DEPOSIT, REVERSAL, ASSIGNED, CLAIMED or PAYOUT.
     r#type: String,
     /// Positive when money came in.
     amount_usd: Money,
@@ -68,6 +68,10 @@ struct LineView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     order_id: Option<String>,
+    /// Of a payment that came by a chain: the invoice that it was for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    invoice_id: Option<String>,
     #[schema(format = DateTime)]
     created_at: String,
 }
@@ -113,6 +117,7 @@ async fn list(call: Call) -> Result<Output> {
         amount_usd: Money(line.change),
         balance_after_usd: Money(line.balance),
         order_id: line.order,
+        invoice_id: line.invoice.map(|invoice| invoice.to_string()),
         created_at: iso(line.at),
     });
     Output::of(&StatementView { page, limit, total, transactions: transactions.collect() })
@@ -129,6 +134,7 @@ fn describe(kind: &str, note: Option<&str>) -> String {
         "DEBIT" => "Debited by the operator",
         "DEPOSIT" => "Money was paid in",
         "REVERSAL" => "A payment vanished from its chain",
+        "CLAIMED" => "Money that was owed to you",
         "ASSIGNED" => "A payment was found to be yours",
         "PAYOUT" => "Paid out",
         _ => "A movement",
