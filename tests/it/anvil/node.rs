@@ -225,6 +225,18 @@ impl Node {
         self.call(token, "payByHeight(address)", &[address(to)]).await
     }
 
+    /// A payment that is another one in every second block: in this token to `to`, or in `other` to `other_to`.
+    pub async fn pay_in_turn(
+        &self,
+        token: &str,
+        to: &str,
+        (other, other_to): (&str, &str),
+        amount: Usd,
+    ) -> String {
+        let arguments = [address(to), address(other), address(other_to), number(amount)];
+        self.call(token, "payInTurn(address,address,address,uint256)", &arguments).await
+    }
+
     pub async fn pay_and_revert(&self, token: &str, to: &str, amount: Usd) -> String {
         self.call(token, "payThenRevert(address,uint256)", &[address(to), number(amount)]).await
     }
