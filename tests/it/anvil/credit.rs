@@ -6,7 +6,7 @@ use simgate::domain::money::Usd;
 use simgate::domain::network::Network;
 use simgate::domain::transfer::TransferState::{Credited, Orphaned, Reversed, Seen};
 
-use super::desk::{CONFIRMATIONS, Desk, LAG, Setup, by_hand, run};
+use super::desk::{CONFIRMATIONS, Desk, LAG, Setup, by_hand};
 use super::node::{Kind, Node};
 use crate::harness::Db;
 
@@ -345,7 +345,7 @@ by_hand! {
 #[test]
 fn paid_in_the_second_of_its_invoice() {
     let setup = Setup { kind: Kind { seconds_ahead: 0, ..Kind::default() }, ..Setup::default() };
-    run(Db::Sqlite, setup, async |desk| {
+    Desk::run(Db::Sqlite, setup, async |desk| {
         let first = desk.invoice(20).await;
         desk.pay(&first).await;
         desk.mine(CONFIRMATIONS).await;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 
-use crate::harness::{client, until};
+use crate::harness::{self, Db, Place, client, until};
 
 /// Enough for anything that the token does; a transaction that fails must not be refused by an estimate.
 const GAS: &str = "0x493e0";
@@ -64,6 +64,13 @@ pub fn is_there() -> bool {
         eprintln!("skipped: SIMGATE_TEST_ANVIL and SIMGATE_TEST_TOKEN are not set");
     }
     there
+}
+
+/// Runs a test in a place of its own, if there is a node to test against.
+pub fn on_place(db: Db, test: impl AsyncFnOnce(&Place)) {
+    if is_there() {
+        harness::on_place(db, test);
+    }
 }
 
 /// Starts anvil, and starts it again when somebody took the free port first.
