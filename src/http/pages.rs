@@ -105,7 +105,9 @@ pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
     let text = match refusal {
         Refusal::Invalid(fields) => said(fields.iter().map(|wrong| (&*wrong.field, &*wrong.message))),
         Refusal::CouponInvalid => "This discount code is unknown, expired or not valid for this plan.".into(),
-        Refusal::OtpInvalid | Refusal::UnsupportedPair(_) => refusal.problem().detail,
+        Refusal::OtpInvalid | Refusal::TooManyCodes { .. } | Refusal::UnsupportedPair(_) => {
+            refusal.problem().detail
+        }
         _ => return Err(error.into()),
     };
     let status = StatusCode::from_u16(refusal.problem().status).unwrap_or(StatusCode::BAD_REQUEST);

@@ -90,11 +90,13 @@ queries! {
     AT_ADDRESS = select_checkout!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
     AT = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2 AND network = ?3
           AND created_at <= ?4 AND late_until > ?5 ORDER BY created_at DESC LIMIT 1";
+    /// Worded so that only the index over amounts fits.
     NEAR = select_checkout!("WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND created_at <= ?4 AND late_until > ?4
-                             AND status IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 3");
+                             AND status || '' IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 3");
     END = "UPDATE checkouts SET status = ?2, order_id = ?3, updated_at = ?4 WHERE id = ?1 AND status IN ('OPEN', 'EXPIRED')";
     TOUCH = "UPDATE checkouts SET updated_at = ?2 WHERE id = ?1";
-    EXPIRE = "UPDATE checkouts SET status = 'EXPIRED', updated_at = ?3 WHERE status = 'OPEN' AND id IN (
+    /// The outer state is worded so that each row is found by its id.
+    EXPIRE = "UPDATE checkouts SET status = 'EXPIRED', updated_at = ?3 WHERE status || '' = 'OPEN' AND id IN (
                   SELECT c.id FROM checkouts c WHERE c.network = ?1 AND c.status = 'OPEN' AND c.expires_at < ?2
                   AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = c.id AND t.block IS NOT NULL)
                   ORDER BY c.expires_at LIMIT 500) RETURNING id, coupon";

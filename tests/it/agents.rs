@@ -9,7 +9,8 @@ use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::harness::{Reply, until};
-use crate::process::Site;
+use crate::people::code_in;
+use crate::process::{Server, Site};
 
 /// The user that the n-th client acts for.
 pub fn email(client: usize) -> String {
@@ -75,10 +76,8 @@ impl<'a> Agents<'a> {
     async fn sign_in(&self, email: &str) -> String {
         let asked = json!({ "email": email });
         self.ask(None, "POST", "/api/agentic/auth/request-otp", Some(&asked), &[200]).await;
-        let mails = self.ask(None, "GET", &format!("/sandbox/outbox?email={email}"), None, &[200]).await;
-        let text = mails["emails"][0]["text"].as_str().unwrap();
-        let otp = text.lines().next().unwrap().rsplit(' ').next().unwrap();
-        let answer = json!({ "email": email, "otp": otp });
+        let outbox = self.ask(None, "GET", &format!("/sandbox/outbox?email={email}"), None, &[200]).await;
+        let answer = json!({ "email": email, "otp": code_in(&outbox) });
         let made = self.ask(None, "POST", "/api/agentic/auth/verify-otp", Some(&answer), &[200]).await;
         made["token"].as_str().unwrap().to_string()
     }
@@ -99,29 +98,20 @@ impl<'a> Agents<'a> {
     /// Lets so many clients buy, each with its number and token, and kills the gateway so often meanwhile. Afterwards
     /// the books must agree with the chain.
     pub async fn through_kills(&self, clients: usize, kills: usize, buy: impl AsyncFn(usize, &str)) {
-        let mut server = self.site.start().await;
-        *self.base.lock().unwrap() = Some(server.base.clone());
+        let server = self.site.start().await;
+        let tell = |server: &Server| *self.base.lock().unwrap() = Some(server.base.clone());
+        tell(&server);
         let mut tokens = Vec::new();
         for client in 0..clients {
             tokens.push(self.sign_in(&email(client)).await);
         }
         let everyone = join_all(tokens.iter().enumerate().map(|(client, token)| buy(client, token)));
         let killer = async {
-            for _ in 0..kills {
-                let pause = simgate::vault::random() % 1_200;
-                tokio::time::sleep(Duration::from_millis(pause as u64)).await;
-                server.kill();
-                server = self.site.start().await;
-                *self.base.lock().unwrap() = Some(server.base.clone());
-            }
+            let last = self.site.kill_often(server, kills, tell).await;
             self.closing.store(true, Ordering::Relaxed);
+            last
         };
-        join(everyone, killer).await;
-        until("books and chain agree", async || {
-            let verdict = self.site.try_cli(&["ledger", "verify", "--chain"]).await;
-            let quiet = verdict["chain"].as_array()?.iter().all(|line| line["pendingUsd"] == 0);
-            (quiet && verdict["ok"] == true).then_some(())
-        })
-        .await;
+        let (_, _server) = join(everyone, killer).await;
+        self.site.until_booked().await;
     }
 }

@@ -8,23 +8,17 @@ use simgate::domain::ids::OrderId;
 use simgate::domain::money::Usd;
 use simgate::domain::refusal::Refusal;
 use simgate::error::Error;
+use simgate::ops::cancel;
 use simgate::ops::coupons::{self, desk};
-use simgate::ops::{cancel, reports};
 
 use crate::commands::ok;
-use crate::harness::{Gateway, both_databases};
+use crate::harness::{booked, both_databases};
 use crate::people::{sameness, sign_in, with_token};
 use crate::shop::*;
 use crate::stall::{DEAR, limited, make, off, plain, plan, tally};
 
 /// So many wrong codes are answered in an hour.
 const TRIES: usize = 20;
-
-async fn booked(gateway: &Gateway, account: &str) -> Usd {
-    let lines = reports::trial_balance(&gateway.app).await.unwrap();
-    let line = lines.iter().find(|line| line.account == account);
-    line.map_or(Usd::ZERO, |line| line.debit.minus(line.credit))
-}
 
 fn wish(code: &str) -> Value {
     json!({ "packageCode": DEAR, "discountCode": code })
@@ -56,9 +50,9 @@ both_databases! {
         let done = settle(gateway, &asked, "COMPLETED").await;
         assert_eq!((&done["coupon"], &done["plan"]), (&asked["coupon"], &asked["plan"]));
         assert_eq!(tally(gateway, "SUMMER-26").await, (0, 1));
-        assert_eq!(booked(gateway, "discount:coupon").await, discount);
-        assert_eq!(booked(gateway, "discount:spot").await, spot);
-        assert_eq!(booked(gateway, "sales").await.negated(), retail);
+        assert_eq!(booked(&gateway.app, "discount:coupon").await, discount);
+        assert_eq!(booked(&gateway.app, "discount:spot").await, spot);
+        assert_eq!(booked(&gateway.app, "sales").await.negated(), retail);
         let shown = ok(gateway, &format!("order show {}", done["orderId"].as_str().unwrap()));
         assert_eq!((&shown["coupon"], usd(&shown["discountUsd"])), (&json!("SUMMER-26"), discount));
         let margin = ok(gateway, "report margin");
@@ -82,7 +76,7 @@ both_databases! {
         let bought = ask(gateway, &token, &from_wallet("two")).await.expect(200);
         assert_eq!((off(&bought), usd(&bought["balanceUsd"])), (discount, Usd::ZERO));
         assert_eq!((&bought["status"], usd(&bought["plan"]["basePriceUsd"])), (&json!("COMPLETED"), retail));
-        assert_eq!(booked(gateway, "discount:coupon").await, discount);
+        assert_eq!(booked(&gateway.app, "discount:coupon").await, discount);
         assert_eq!(tally(gateway, "TWO").await, (0, 1));
         fund(gateway, "ann@example.com", price).await;
         assert_eq!(ask(gateway, &token, &from_wallet("two")).await.problem(422), "COUPON_INVALID", "it is used up");
@@ -90,7 +84,7 @@ both_databases! {
         let order = OrderId::from_text(bought["orderId"].as_str().unwrap());
         let refunded = cancel::cancel(&gateway.app, account(gateway, "ann@example.com").await, &order).await.unwrap().refunded;
         assert_eq!(refunded, price);
-        assert_eq!(booked(gateway, "discount:coupon").await, Usd::ZERO);
+        assert_eq!(booked(&gateway.app, "discount:coupon").await, Usd::ZERO);
         assert_eq!(tally(gateway, "TWO").await, (0, 0));
         ask(gateway, &token, &from_wallet("TWO")).await.expect(200);
         assert_eq!(balance(gateway, &token).await, price);

@@ -4,47 +4,29 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use simgate::domain::token::TokenKind;
 
 use crate::customer::{MCP, tool_call};
-use crate::harness::{Db, Place, Reply, reply, until};
+use crate::harness::{Db, Place, Reply, each_database, reply, until};
 use crate::people::{AUTH, digit_runs};
+use crate::process::on_site;
 use crate::shapes::ORDERS;
 
 fn check(db: Db) {
-    let Some(place) = Place::new(db) else {
-        eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
-        return;
-    };
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let log = place.dir.join("log");
-    let file = File::create(&log).unwrap();
-    let mut server = Command::new(env!("CARGO_BIN_EXE_simgate"))
-        .env_clear()
-        .current_dir(&place.dir)
-        .args([
-            "serve",
-            "--listen",
-            &address,
-            "--database-url",
-            &place.url,
-            "--log",
-            "simgate=trace,rmcp=trace,info",
-        ])
-        .stdin(Stdio::null())
-        .stdout(file.try_clone().unwrap())
-        .stderr(file)
-        .spawn()
-        .unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let secrets = runtime.block_on(use_it(&place, &format!("http://{address}")));
-    server.kill().unwrap();
-    server.wait().unwrap();
-    let written = std::fs::read_to_string(&log).unwrap();
+    on_site(db, Vec::new(), async |site| {
+        let log = site.place.dir.join("log");
+        let file = File::create(&log).unwrap();
+        let mut server = site.start_talkative("simgate=trace,rmcp=trace,info", file).await;
+        let secrets = use_it(&site.place, &server.base).await;
+        server.kill();
+        let written = std::fs::read_to_string(&log).unwrap();
+        look_for(&written, &secrets);
+    });
+}
+
+fn look_for(written: &str, secrets: &[String]) {
     assert!(written.contains("/api/b2b/v1/orders"), "requests are logged: {written}");
     for noted in
         ["a wrong sign-in code", "a***@example.com", "127.0.0.0/24", "a caller without valid credentials"]
@@ -57,20 +39,14 @@ fn check(db: Db) {
         told.flat_map(|(_, line)| line.split(|c: char| !c.is_alphanumeric())).collect();
     for secret in secrets {
         let is_there =
-            if secret.len() > 6 { written.contains(&secret) } else { words.contains(secret.as_str()) };
+            if secret.len() > 6 { written.contains(secret) } else { words.contains(secret.as_str()) };
         assert!(!is_there, "{secret} is in the log");
     }
-    place.remove();
 }
 
 /// Buys, looks, is refused and fails; answers everything that must not be written down.
 async fn use_it(place: &Place, base: &str) -> Vec<String> {
     let client = crate::harness::client().build().unwrap();
-    let started = Instant::now();
-    while !client.get(format!("{base}/readyz")).send().await.is_ok_and(|ready| ready.status() == 200) {
-        assert!(started.elapsed() < Duration::from_secs(30), "the server does not start");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
     let demo = std::fs::read_to_string(place.dir.join("simgate-demo.env")).unwrap();
     let value = |name: &str| {
         let line = demo.lines().find(|line| line.starts_with(name)).unwrap();
@@ -174,12 +150,4 @@ async fn pay(base: &str, client: &reqwest::Client, post: impl AsyncFn(&str, Valu
     invoice.into()
 }
 
-#[test]
-fn sqlite() {
-    check(Db::Sqlite);
-}
-
-#[test]
-fn postgres() {
-    check(Db::Postgres);
-}
+each_database!(check);

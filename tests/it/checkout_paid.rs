@@ -1,7 +1,7 @@
 //! From a payment to an eSIM: in time, late, too much, too little, twice, by another way, taken back by the chain;
 //! with a supplier that refuses or says nothing, and with the operator's help.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use simgate::chain::sim::{Keep, Mood};
 use simgate::domain::ids::InvoiceId;
 use simgate::domain::money::Usd;
@@ -12,7 +12,7 @@ use simgate::ops::{find, ledger};
 use simgate::store::catalog;
 use simgate::store::tx::Tx;
 
-use crate::harness::{Gateway, both_databases};
+use crate::harness::{Gateway, booked, both_databases};
 use crate::people::{mails, sign_in, with_token};
 use crate::shop::*;
 use crate::stall::plan;
@@ -24,11 +24,6 @@ async fn news(gateway: &Gateway, email: &str) -> Vec<String> {
     subjects.filter(|subject| subject.contains("payment") || subject.contains("eSIM")).collect()
 }
 
-async fn expire(gateway: &Gateway, checkout: &Value) {
-    gateway.pass_time(31 * MINUTE_MS);
-    until_status(gateway, checkout, "EXPIRED").await;
-}
-
 /// The supplier does not sell the usual plan any more.
 async fn withdraw(gateway: &Gateway) {
     let write = |tx: &mut Tx| {
@@ -36,12 +31,6 @@ async fn withdraw(gateway: &Gateway) {
         catalog::publish(tx)
     };
     gateway.app.store.write(0, write).await.unwrap();
-}
-
-async fn booked(gateway: &Gateway, account: &str) -> Usd {
-    let lines = simgate::ops::reports::trial_balance(&gateway.app).await.unwrap();
-    let line = lines.iter().find(|line| line.account == account);
-    line.map_or(Usd::ZERO, |line| line.debit.minus(line.credit))
 }
 
 both_databases! {
@@ -75,9 +64,9 @@ both_databases! {
         assert!(text.contains(esim["installUrl"].as_str().unwrap()) && text.contains(made["orderRef"].as_str().unwrap()));
         assert_eq!((receipts.len(), news(gateway, "ann@example.com").await.len()), (1, 0));
         assert_eq!(gateway.journalled("sold").len(), 1);
-        assert_eq!(booked(gateway, "cash:POLYGON:USDT").await, amount(&made));
-        assert_eq!(booked(gateway, "discount:spot").await, usd(&made["payment"]["spotDiscountOffset"]));
-        assert_eq!(booked(gateway, "sales").await.negated(), usd(&made["plan"]["basePriceUsd"]));
+        assert_eq!(booked(&gateway.app, "cash:POLYGON:USDT").await, amount(&made));
+        assert_eq!(booked(&gateway.app, "discount:spot").await, usd(&made["payment"]["spotDiscountOffset"]));
+        assert_eq!(booked(&gateway.app, "sales").await.negated(), usd(&made["plan"]["basePriceUsd"]));
         let found = find::find(&gateway.app, id(&made)).await.unwrap();
         assert_eq!((found.checkouts.len(), found.transfers.len(), found.orders.len()), (1, 1, 1));
         for text in [made["orderRef"].as_str().unwrap(), done["orderId"].as_str().unwrap(), &hash, esim["iccid"].as_str().unwrap()] {
@@ -302,15 +291,7 @@ both_databases! {
     async fn a_payment_that_vanishes_before_it_counts_is_awaited_again(gateway) {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let made = open(gateway, &token).await;
-        let chain = &gateway.app.sim_chains[&Network::Polygon];
-        pay(gateway, &made).await;
-        gateway.until("the payment is seen", async || {
-            (record(gateway, &made).await["confirmations"].as_i64().unwrap() > 0).then_some(())
-        }).await;
-        chain.reorg(30, Keep::Nothing).await.unwrap();
-        gateway.until("the payment is gone", async || {
-            (record(gateway, &made).await["confirmations"] == 0).then_some(())
-        }).await;
+        pay_and_vanish(gateway, &made).await;
         settle(gateway, &made, "COMPLETED").await;
         assert_eq!(gateway.journalled("sold").len(), 1);
     }
@@ -320,13 +301,12 @@ both_databases! {
         fund(gateway, "ann@example.com", Usd::dollars(1)).await;
         let made = open(gateway, &token).await;
         settle(gateway, &made, "COMPLETED").await;
-        let chain = &gateway.app.sim_chains[&Network::Polygon];
-        chain.reorg(60, Keep::Nothing).await.unwrap();
+        polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
         gateway.until("it is taken back", async || {
             (balance(gateway, &token).await == Usd::ZERO).then_some(())
         }).await;
-        assert_eq!(booked(gateway, "receivable").await, amount(&made).minus(Usd::dollars(1)));
-        assert_eq!(booked(gateway, "cash:POLYGON:USDT").await, Usd::ZERO);
+        assert_eq!(booked(&gateway.app, "receivable").await, amount(&made).minus(Usd::dollars(1)));
+        assert_eq!(booked(&gateway.app, "cash:POLYGON:USDT").await, Usd::ZERO);
         assert_eq!(ask(gateway, &token, &json!({ "packageCode": PLAN })).await.problem(403), "ACCOUNT_SUSPENDED");
         assert_eq!(record(gateway, &made).await["status"], "COMPLETED", "what was delivered is delivered");
     }
@@ -336,16 +316,13 @@ both_databases! {
         fund(gateway, "ann@example.com", Usd::dollars(1)).await;
         let made = open(gateway, &token).await;
         settle(gateway, &made, "COMPLETED").await;
-        let chain = &gateway.app.sim_chains[&Network::Polygon];
-        chain.behave(Mood::Down, 0).await.unwrap();
-        chain.reorg(60, Keep::Later(70)).await.unwrap();
-        chain.behave(Mood::Ok, 0).await.unwrap();
+        move_payments(gateway).await;
         gateway.until("it was taken back, or has come back", async || {
             gateway.pass_time(2_000);
-            let cash = booked(gateway, "cash:POLYGON:USDT").await;
+            let cash = booked(&gateway.app, "cash:POLYGON:USDT").await;
             (cash == amount(&made) && balance(gateway, &token).await == Usd::dollars(1)).then_some(())
         }).await;
-        assert_eq!(booked(gateway, "receivable").await, Usd::ZERO);
+        assert_eq!(booked(&gateway.app, "receivable").await, Usd::ZERO);
         assert_eq!(gateway.journalled("sold").len(), 1);
         assert!(ledger::verify(&gateway.app).await.unwrap().breaches.is_empty());
         assert_eq!(news(gateway, "ann@example.com").await.len(), 0);

@@ -6,7 +6,6 @@ use simgate::chain::sim::Keep;
 use simgate::domain::coupon::Coupon;
 use simgate::domain::ids::InvoiceId;
 use simgate::domain::money::Usd;
-use simgate::domain::network::Network;
 use simgate::ops::checkout::paid;
 use simgate::ops::coupons::desk;
 use simgate::ops::operator;
@@ -28,11 +27,6 @@ async fn asked(gateway: &Gateway, token: &str) -> Value {
 
 async fn refused(gateway: &Gateway, token: &str) {
     assert_eq!(ask(gateway, token, &wish()).await.problem(422), "COUPON_INVALID");
-}
-
-async fn expire(gateway: &Gateway, checkout: &Value) {
-    gateway.pass_time(31 * MINUTE_MS);
-    until_status(gateway, checkout, "EXPIRED").await;
 }
 
 both_databases! {
@@ -169,20 +163,12 @@ both_databases! {
         limited(gateway, CODE, 1).await;
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let made = asked(gateway, &token).await;
-        let chain = &gateway.app.sim_chains[&Network::Polygon];
-        pay(gateway, &made).await;
-        gateway.until("the payment is seen", async || {
-            (record(gateway, &made).await["confirmations"].as_i64().unwrap() > 0).then_some(())
-        }).await;
-        chain.reorg(30, Keep::Nothing).await.unwrap();
-        gateway.until("the payment is gone", async || {
-            (record(gateway, &made).await["confirmations"] == 0).then_some(())
-        }).await;
+        pay_and_vanish(gateway, &made).await;
         assert_eq!(tally(gateway, CODE).await, (1, 0));
         settle(gateway, &made, "COMPLETED").await;
         assert_eq!(tally(gateway, CODE).await, (0, 1));
         // Taken back after the delivery: the eSIM is out, and so is the use.
-        chain.reorg(60, Keep::Nothing).await.unwrap();
+        polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
         let ann = account(gateway, "ann@example.com").await;
         gateway.until("it is owed", async || {
             operator::account_by_no(&gateway.app, ann).await.unwrap().suspended.then_some(())

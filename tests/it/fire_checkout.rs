@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::agents::Agents;
-use crate::harness::{Db, read_journal};
+use crate::harness::{Db, each_database, read_journal};
 use crate::process::on_site;
 use crate::shop::{CHECKOUT, PLAN};
 
@@ -46,12 +46,4 @@ fn check(db: Db) {
     });
 }
 
-#[test]
-fn sqlite() {
-    check(Db::Sqlite);
-}
-
-#[test]
-fn postgres() {
-    check(Db::Postgres);
-}
+each_database!(check);

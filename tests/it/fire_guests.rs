@@ -8,10 +8,11 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::harness::{Db, Reply, read_journal, until};
-use crate::people::elsewhere;
-use crate::process::{Site, on_site};
+use crate::harness::{Db, Reply, each_database, read_journal, until};
+use crate::people::{code_in, elsewhere};
+use crate::process::{Server, Site, on_site};
 use crate::shop::PLAN;
+use crate::visitors::onward;
 
 const KILLS: usize = 5;
 const GUESTS: usize = 3;
@@ -79,8 +80,7 @@ impl Visitors<'_> {
             let (once, email) = (format!("{guest}-{number}"), format!("guest{guest}.{number}@example.com"));
             let wish = [("plan", PLAN), ("once", once.as_str()), ("email", email.as_str())];
             let page = self.ask("/checkout", Some(&wish), &[200]).await;
-            let (_, rest) = page.text.split_once("content=\"0;url=/pay/").expect("the page leads on");
-            let invoice = rest.split('"').next().unwrap().to_string();
+            let invoice = onward(&page);
             self.pay(&invoice).await;
             let record = format!("/api/agentic/order/{invoice}");
             until("the money is owed", async || {
@@ -98,18 +98,13 @@ impl Visitors<'_> {
     }
 
     async fn code(&self, email: &str) -> String {
-        let mails = self.ask(&format!("/sandbox/outbox?email={email}"), None, &[200]).await.json();
-        let mails = mails["emails"].as_array().unwrap().clone();
-        let mail =
-            mails.iter().find(|mail| mail["subject"] == "Your sign-in code").expect("a code was mailed");
-        let first = mail["text"].as_str().unwrap().lines().next().unwrap();
-        first.rsplit(' ').next().unwrap().to_string()
+        code_in(&self.ask(&format!("/sandbox/outbox?email={email}"), None, &[200]).await.json())
     }
 }
 
 fn check(db: Db) {
     on_site(db, SETTINGS.to_vec(), async |site| {
-        let mut server = site.start().await;
+        let server = site.start().await;
         site.supplier(&server, json!({ "mode": "reject" })).await;
         let visitors = Visitors {
             site,
@@ -119,16 +114,12 @@ fn check(db: Db) {
         };
         let everyone = join_all((0..GUESTS).map(|guest| visitors.come(guest)));
         let killer = async {
-            for _ in 0..KILLS {
-                let pause = simgate::vault::random() % 1_200;
-                tokio::time::sleep(Duration::from_millis(pause as u64)).await;
-                server.kill();
-                server = site.start().await;
-                *visitors.base.lock().unwrap() = Some(server.base.clone());
-            }
+            let tell = |server: &Server| *visitors.base.lock().unwrap() = Some(server.base.clone());
+            let last = site.kill_often(server, KILLS, tell).await;
             visitors.closing.store(true, Ordering::Relaxed);
+            last
         };
-        join(everyone, killer).await;
+        let (_, _server) = join(everyone, killer).await;
         let claimed = visitors.claimed.lock().unwrap().clone();
         assert!(claimed.len() >= GUESTS, "everybody came at least once");
         for invoice in &claimed {
@@ -139,12 +130,7 @@ fn check(db: Db) {
             })
             .await;
         }
-        until("books and chain agree", async || {
-            let verdict = site.try_cli(&["ledger", "verify", "--chain"]).await;
-            let quiet = verdict["chain"].as_array()?.iter().all(|line| line["pendingUsd"] == 0);
-            (quiet && verdict["ok"] == true).then_some(())
-        })
-        .await;
+        site.until_booked().await;
         // What came by the chain is in the wallets of who claimed, all of it.
         let sums = site.cli(&["report", "trial-balance"]).await;
         let balance = |account: &str| -> f64 {
@@ -159,12 +145,4 @@ fn check(db: Db) {
     });
 }
 
-#[test]
-fn sqlite() {
-    check(Db::Sqlite);
-}
-
-#[test]
-fn postgres() {
-    check(Db::Postgres);
-}
+each_database!(check);

@@ -14,7 +14,7 @@ use simgate::domain::money::Usd;
 use simgate::domain::refusal::Refusal;
 use simgate::error::Error;
 use simgate::ops::operator::{self, NewPartner};
-use simgate::ops::{keys, ledger, recover, sandbox};
+use simgate::ops::{keys, ledger, recover, reports, sandbox};
 use simgate::start::{self, Role};
 use simgate::supplier::sim::Mood;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,22 @@ pub enum Db {
     Sqlite,
     Postgres,
 }
+
+/// Two tests, one for each database, of a function that takes it.
+macro_rules! each_database {
+    ($check:path) => {
+        #[test]
+        fn sqlite() {
+            $check(crate::harness::Db::Sqlite);
+        }
+
+        #[test]
+        fn postgres() {
+            $check(crate::harness::Db::Postgres);
+        }
+    };
+}
+pub(crate) use each_database;
 
 /// Writes each test twice, once for each database.
 macro_rules! both_databases {
@@ -35,19 +51,10 @@ macro_rules! both_databases {
             $(#[$doc])*
             async fn check($gateway: &crate::harness::Gateway) $body
 
-            fn settings() -> Vec<(&'static str, &'static str)> {
-                vec![$($($settings),*)?]
+            fn check_on(db: crate::harness::Db) {
+                crate::harness::run(db, vec![$($($settings),*)?], async |gateway| check(gateway).await);
             }
-
-            #[test]
-            fn sqlite() {
-                crate::harness::run(crate::harness::Db::Sqlite, settings(), async |gateway| check(gateway).await);
-            }
-
-            #[test]
-            fn postgres() {
-                crate::harness::run(crate::harness::Db::Postgres, settings(), async |gateway| check(gateway).await);
-            }
+            crate::harness::each_database!(check_on);
         }
     )*};
 }
@@ -125,24 +132,31 @@ impl Reply {
 
 /// Runs one test against its own gateway, then checks what must always hold.
 pub fn run(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Gateway)) {
+    on_place(db, async |place| {
+        let (gateway, stop, served) = start_gateway(place, &settings).await;
+        test(&gateway).await;
+        gateway.settle().await;
+        check_books(&gateway.app).await;
+        stop.cancel();
+        served.await.unwrap();
+    });
+}
+
+/// Runs a test in a place of its own; without PostgreSQL its tests are skipped.
+pub fn on_place(db: Db, test: impl AsyncFnOnce(&Place)) {
     let Some(place) = Place::new(db) else {
         eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
         return;
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
-        let (gateway, stop, served) = start_gateway(&place, &settings).await;
-        test(&gateway).await;
-        gateway.settle().await;
-        gateway.check_books().await;
-        stop.cancel();
-        served.await.unwrap();
-    });
-    runtime.shutdown_background();
+    runtime.block_on(test(&place));
+    // What tasks hold ends with them: a node, for one.
+    runtime.shutdown_timeout(Duration::from_secs(10));
     place.remove();
 }
 
 /// Where a test's data lives.
+#[derive(Clone)]
 pub struct Place {
     pub db: Db,
     pub dir: PathBuf,
@@ -341,14 +355,22 @@ impl Gateway {
         })
         .await;
     }
+}
 
-    pub async fn check_books(&self) {
-        let verdict = ledger::verify(&self.app).await.unwrap();
-        for breach in &verdict.breaches {
-            eprintln!("{}: {} is off by {}", breach.law, breach.row, breach.off_by);
-        }
-        assert!(verdict.breaches.is_empty(), "the books are off");
+/// The books must balance.
+pub async fn check_books(app: &App) {
+    let verdict = ledger::verify(app).await.unwrap();
+    for breach in &verdict.breaches {
+        eprintln!("{}: {} is off by {}", breach.law, breach.row, breach.off_by);
     }
+    assert!(verdict.breaches.is_empty(), "the books are off");
+}
+
+/// What the books say of an account of the chart, debits above credits.
+pub async fn booked(app: &App, account: &str) -> Usd {
+    let lines = reports::trial_balance(app).await.unwrap();
+    let line = lines.iter().find(|line| line.account == account);
+    line.map_or(Usd::ZERO, |line| line.debit.minus(line.credit))
 }
 
 /// The simulated supplier's journal in a test's folder; empty before the first sale.

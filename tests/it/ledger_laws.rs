@@ -6,7 +6,7 @@ use simgate::ops::ledger;
 use simgate::store::Location;
 
 use crate::commands::{Told, simgate};
-use crate::harness::{Gateway, both_databases};
+use crate::harness::{Gateway, both_databases, check_books};
 use crate::raw;
 use crate::shapes::ORDERS;
 use crate::shop::{id, settle};
@@ -229,7 +229,7 @@ both_databases! {
         }
         let otp = claim_code(gateway, id(&claimed), "mum@example.com").await;
         assert_eq!(claim(gateway, id(&claimed), "mum@example.com", &otp).await.status, 200);
-        gateway.check_books().await;
+        check_books(&gateway.app).await;
         let location = &gateway.app.settings.database;
         disarm(location);
         let (owed, claimed) = (id(&owed), id(&claimed));

@@ -3,16 +3,15 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use simgate::chain::sim::{Keep, Mood, SimChain};
+use simgate::chain::sim::Keep;
 use simgate::domain::money::Usd;
-use simgate::domain::network::Network;
 use simgate::ops::operator;
 
-use crate::harness::{Gateway, both_databases};
+use crate::harness::{Gateway, booked, both_databases};
 use crate::people::sign_in;
 use crate::shop::*;
 use crate::visitors::{
-    booked, check_out, claim, claim_code, guest, guest_record, open as look, owed, submit, wallet_of,
+    check_out, claim, claim_code, guest, guest_record, open as look, owed, submit, wallet_of,
 };
 
 /// A guest's checkout that was paid for and could not be delivered.
@@ -40,10 +39,6 @@ async fn give_up(gateway: &Gateway, checkout: &Value) {
 
 async fn ask_for_code(gateway: &Gateway, checkout: &Value) -> u16 {
     submit(gateway, &format!("/pay/{}/code", id(checkout)), &[("email", "mum@example.com")]).await.status
-}
-
-fn polygon(gateway: &Gateway) -> &SimChain {
-    &gateway.app.sim_chains[&Network::Polygon]
 }
 
 /// Clients that can be told apart, and may ask as often as a test waits for something.
@@ -119,9 +114,9 @@ both_databases! {
     async fn nothing_is_owed_while_the_order_is_open(gateway) with [SHORT[0], SHORT[1], OPEN[0], OPEN[1]] {
         let made = undelivered(gateway).await;
         assert_eq!((ask_for_code(gateway, &made).await, owed(gateway).await), (409, Usd::ZERO));
-        assert_eq!(booked(gateway, "held").await.negated(), amount(&made));
+        assert_eq!(booked(&gateway.app, "held").await.negated(), amount(&made));
         give_up(gateway, &made).await;
-        assert_eq!((owed(gateway).await, booked(gateway, "held").await), (amount(&made), Usd::ZERO));
+        assert_eq!((owed(gateway).await, booked(&gateway.app, "held").await), (amount(&made), Usd::ZERO));
         let otp = claim_code(gateway, id(&made), "mum@example.com").await;
         assert_eq!(claim(gateway, id(&made), "mum@example.com", &otp).await.status, 200);
     }
@@ -143,20 +138,17 @@ both_databases! {
         let made = failed(gateway).await;
         polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
         gateway.until("it is taken back", async || (owed(gateway).await == Usd::ZERO).then_some(())).await;
-        assert_eq!((booked(gateway, "receivable").await, booked(gateway, "cash:POLYGON:USDT").await), (Usd::ZERO, Usd::ZERO));
+        assert_eq!((booked(&gateway.app, "receivable").await, booked(&gateway.app, "cash:POLYGON:USDT").await), (Usd::ZERO, Usd::ZERO));
         assert_eq!(ask_for_code(gateway, &made).await, 409);
         check_out(gateway, "other@example.com").await;
     }
 
     async fn a_payment_that_comes_back_is_owed_again(gateway) with [OPEN[0], OPEN[1]] {
         let made = failed(gateway).await;
-        let chain = polygon(gateway);
-        chain.behave(Mood::Down, 0).await.unwrap();
-        chain.reorg(60, Keep::Later(70)).await.unwrap();
-        chain.behave(Mood::Ok, 0).await.unwrap();
+        move_payments(gateway).await;
         gateway.until("it was taken back, or has come back", async || {
             gateway.pass_time(2_000);
-            let cash = booked(gateway, "cash:POLYGON:USDT").await;
+            let cash = booked(&gateway.app, "cash:POLYGON:USDT").await;
             (cash == amount(&made) && owed(gateway).await == amount(&made)).then_some(())
         }).await;
         let otp = claim_code(gateway, id(&made), "mum@example.com").await;
@@ -170,7 +162,7 @@ both_databases! {
         polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
         gateway.until("it is taken back", async || (wallet_of(gateway, "mum@example.com").await == Usd::ZERO).then_some(())).await;
         assert!(operator::account(&gateway.app, "mum@example.com").await.unwrap().suspended);
-        assert_eq!((owed(gateway).await, booked(gateway, "receivable").await), (Usd::ZERO, Usd::ZERO));
+        assert_eq!((owed(gateway).await, booked(&gateway.app, "receivable").await), (Usd::ZERO, Usd::ZERO));
         check_out(gateway, "other@example.com").await;
     }
 
@@ -178,7 +170,7 @@ both_databases! {
     async fn what_vanished_before_it_failed_cannot_be_claimed(gateway) with [SHORT[0], SHORT[1], OPEN[0], OPEN[1]] {
         let made = undelivered(gateway).await;
         polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
-        gateway.until("it is missing", async || (booked(gateway, "receivable").await == amount(&made)).then_some(())).await;
+        gateway.until("it is missing", async || (booked(&gateway.app, "receivable").await == amount(&made)).then_some(())).await;
         give_up(gateway, &made).await;
         assert_eq!(owed(gateway).await, amount(&made));
         assert_eq!(guest_record(gateway, id(&made)).await.get("owed"), None);

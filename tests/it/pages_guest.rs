@@ -8,13 +8,12 @@ use simgate::ops::operator;
 use simgate::store::catalog;
 use simgate::store::tx::Tx;
 
-use crate::harness::{both_databases, reply};
+use crate::harness::{booked, both_databases, reply};
 use crate::people::{link, mails, sign_in, with_token};
 use crate::shop::*;
 use crate::stall::{DEAR, limited, make, off, plain, plan, tally};
 use crate::visitors::{
-    booked, check_out, claim, claim_code, form, guest, guest_record, onward, open as look, owed, submit,
-    wallet_of,
+    check_out, claim, claim_code, form, guest, guest_record, onward, open as look, owed, submit, wallet_of,
 };
 
 both_databases! {
@@ -40,8 +39,8 @@ both_databases! {
         assert_eq!(mails(gateway, "kid@example.com").await[0]["subject"], "Your eSIM is ready");
         let receipt = link(gateway, "kid@example.com", "/esim/").await;
         assert_eq!(receipt, esim["installUrl"].as_str().unwrap());
-        assert_eq!((owed(gateway).await, booked(gateway, "held").await), (Usd::ZERO, Usd::ZERO));
-        assert_eq!(booked(gateway, "sales").await.negated(), usd(&made["plan"]["basePriceUsd"]));
+        assert_eq!((owed(gateway).await, booked(&gateway.app, "held").await), (Usd::ZERO, Usd::ZERO));
+        assert_eq!(booked(&gateway.app, "sales").await.negated(), usd(&made["plan"]["basePriceUsd"]));
         let unsent = look(gateway, &format!("/pay/{}/code", id(&made))).await;
         assert_eq!(unsent.status, 405);
         assert!(unsent.text.contains("use the form there") && !unsent.text.contains("header"), "{}", unsent.text);
@@ -105,7 +104,7 @@ both_databases! {
         assert_eq!(usd(&failed["owed"]["amountUsd"]), amount(&made));
         assert_eq!(failed["owed"]["claimUrl"], json!(format!("{}/pay/{}", gateway.base, id(&made))));
         assert_eq!(failed.get("refund"), None);
-        assert_eq!((owed(gateway).await, booked(gateway, "held").await), (amount(&made), Usd::ZERO));
+        assert_eq!((owed(gateway).await, booked(&gateway.app, "held").await), (amount(&made), Usd::ZERO));
         let page = look(gateway, &format!("/pay/{}", id(&made))).await;
         assert!(page.text.contains("owed to you") && page.text.contains(&format!("Claim {} USD", amount(&made))), "{}", page.text);
         assert_eq!(mails(gateway, "kid@example.com").await[0]["subject"], "Your eSIM could not be delivered");
@@ -206,7 +205,7 @@ both_databases! {
         }
         settle(gateway, &made, "COMPLETED").await;
         assert_eq!(tally(gateway, "TRIP10").await, (0, 1));
-        assert_eq!(booked(gateway, "discount:coupon").await, off(&made));
+        assert_eq!(booked(&gateway.app, "discount:coupon").await, off(&made));
 
         let second = guest_record(gateway, &onward(&submit(gateway, "/checkout", &fields).await)).await;
         assert_eq!(submit(gateway, "/checkout", &fields).await.status, 422, "both uses are taken");

@@ -1,11 +1,13 @@
 //! The real binary in a test's own folder: started on a free port, killed or asked to stop, and helped by the
 //! command line. A server that a test leaves behind is killed.
 
+use std::fs::File;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Db, Key, Place, Reply, reply, until};
+use crate::harness::{Db, Key, Place, Reply, on_place, reply, until};
 
 pub struct Site {
     pub place: Place,
@@ -19,17 +21,12 @@ pub struct Server {
     pub address: String,
 }
 
-/// Runs a test on a site of its own; without PostgreSQL its tests are skipped.
+/// Runs a test on a site of its own.
 pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Site)) {
-    let Some(place) = Place::new(db) else {
-        eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
-        return;
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let site = Site { place, settings, client: crate::harness::client().build().unwrap() };
-    runtime.block_on(test(&site));
-    runtime.shutdown_background();
-    site.place.remove();
+    on_place(db, async |place| {
+        let client = crate::harness::client().build().unwrap();
+        test(&Site { place: place.clone(), settings, client }).await;
+    });
 }
 
 /// Below the range from which the system gives ports to clients: nobody takes it between two starts.
@@ -43,29 +40,41 @@ fn free_port() -> u16 {
 }
 
 impl Site {
-    fn command(&self) -> Command {
+    fn command(&self, log: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_simgate"));
         command.env_clear().current_dir(&self.place.dir).stdin(Stdio::null());
-        command.args(["--database-url", &self.place.url, "--log", "error"]);
+        command.args(["--database-url", &self.place.url, "--log", log]);
         command
     }
 
     /// Starts a server and does not wait for it.
     pub fn spawn(&self) -> Server {
+        self.serve("error", Stdio::null(), Stdio::inherit())
+    }
+
+    fn serve(&self, log: &str, out: Stdio, err: Stdio) -> Server {
         let address = format!("127.0.0.1:{}", free_port());
-        let mut command = self.command();
+        let mut command = self.command(log);
         command.args(["serve", "--listen", &address, "--sandbox-journal", "journal"]);
         command.args(["--rate-limit", "0", "--ip-rate-limit", "0"]);
         for (name, value) in &self.settings {
             command.args([&format!("--{}", name.replace('_', "-")), *value]);
         }
-        let child = command.stdout(Stdio::null()).spawn().unwrap();
+        let child = command.stdout(out).stderr(err).spawn().unwrap();
         Server { child, base: format!("http://{address}"), address }
     }
 
     /// Starts a server and waits until it is ready.
     pub async fn start(&self) -> Server {
-        let mut server = self.spawn();
+        self.until_ready(self.spawn()).await
+    }
+
+    /// The same of a server that writes all that it has to say, at this level, into a file.
+    pub async fn start_talkative(&self, log: &str, file: File) -> Server {
+        self.until_ready(self.serve(log, file.try_clone().unwrap().into(), file.into())).await
+    }
+
+    async fn until_ready(&self, mut server: Server) -> Server {
         let ready = format!("{}/readyz", server.base);
         until("the server is ready", async || {
             assert_eq!(server.child.try_wait().unwrap(), None, "the server ended by itself");
@@ -76,8 +85,30 @@ impl Site {
         server
     }
 
+    /// Kills a server so often, at any moment, and starts another; tells where that is.
+    pub async fn kill_often(&self, mut server: Server, times: usize, tell: impl Fn(&Server)) -> Server {
+        for _ in 0..times {
+            let pause = simgate::vault::random() % 1_200;
+            tokio::time::sleep(Duration::from_millis(pause as u64)).await;
+            server.kill();
+            server = self.start().await;
+            tell(&server);
+        }
+        server
+    }
+
+    /// Waits until all that is on the chains is in the books, and the books are right.
+    pub async fn until_booked(&self) {
+        until("books and chain agree", async || {
+            let verdict = self.try_cli(&["ledger", "verify", "--chain"]).await;
+            let quiet = verdict["chain"].as_array()?.iter().all(|line| line["pendingUsd"] == 0);
+            (quiet && verdict["ok"] == true).then_some(())
+        })
+        .await;
+    }
+
     async fn run(&self, args: &[&str]) -> std::process::Output {
-        let mut command = self.command();
+        let mut command = self.command("error");
         command.arg("--json").args(args);
         tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
     }

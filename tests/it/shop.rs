@@ -1,6 +1,7 @@
 //! Agents that buy: checking out, paying on the simulated chain, polling, and the house's side of it.
 
 use serde_json::{Value, json};
+use simgate::chain::sim::{Keep, Mood, SimChain};
 use simgate::domain::checkout;
 use simgate::domain::email::Email;
 use simgate::domain::ids::AccountNo;
@@ -94,6 +95,33 @@ pub async fn settle(gateway: &Gateway, checkout: &Value, status: &str) -> Value 
     pay(gateway, checkout).await;
     gateway.pass_time(UNTIL_FINAL_MS);
     until_status(gateway, checkout, status).await
+}
+
+/// Lets the time to pay pass.
+pub async fn expire(gateway: &Gateway, checkout: &Value) {
+    gateway.pass_time(31 * MINUTE_MS);
+    until_status(gateway, checkout, "EXPIRED").await;
+}
+
+pub fn polygon(gateway: &Gateway) -> &SimChain {
+    &gateway.app.sim_chains[&Network::Polygon]
+}
+
+/// Pays, and the chain forgets the payment as soon as it was seen.
+pub async fn pay_and_vanish(gateway: &Gateway, checkout: &Value) {
+    let confirmations = async || record(gateway, checkout).await["confirmations"].as_i64().unwrap();
+    pay(gateway, checkout).await;
+    gateway.until("the payment is seen", async || (confirmations().await > 0).then_some(())).await;
+    polygon(gateway).reorg(30, Keep::Nothing).await.unwrap();
+    gateway.until("the payment is gone", async || (confirmations().await == 0).then_some(())).await;
+}
+
+/// What was paid vanishes from the chain, and is in a later block, while nobody can look.
+pub async fn move_payments(gateway: &Gateway) {
+    let chain = polygon(gateway);
+    chain.behave(Mood::Down, 0).await.unwrap();
+    chain.reorg(60, Keep::Later(70)).await.unwrap();
+    chain.behave(Mood::Ok, 0).await.unwrap();
 }
 
 pub async fn balance(gateway: &Gateway, token: &str) -> Usd {

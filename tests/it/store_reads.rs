@@ -28,7 +28,7 @@ const COARSE: &str = "currency door fingerprint kind network state status";
 const ON_PURPOSE: &[(&str, &str)] = &[
     (
         "an operator lists, searches or reports",
-        "accounts::ALL_ACCOUNTS accounts::FIND accounts::PARTNERS addresses::LIST checkouts::BY_NUMBER checkouts::NEAR
+        "accounts::ALL_ACCOUNTS accounts::FIND accounts::PARTNERS addresses::LIST checkouts::BY_NUMBER
          claims::FIND coupons::TALLY keys::LIST orders::RECENT reports::MARGIN reports::MARGIN_TOTAL
          reports::TRIAL_BALANCE",
     ),
@@ -37,7 +37,6 @@ const ON_PURPOSE: &[(&str, &str)] = &[
     ("the greatest number is at the end of the index", "accounts::NEXT_NO"),
     ("once a minute, of mailboxes that wanted no mail or were guessed at", "logins::OLD_MAILBOXES"),
     ("asked only when a write may have run before", "settlements::EXISTS"),
-    ("of unpaid checkouts, until PostgreSQL knows how many there are", "checkouts::EXPIRE"),
 ];
 
 fn lists(words: &str, word: &str) -> bool {

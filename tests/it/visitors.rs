@@ -3,7 +3,7 @@
 use serde_json::Value;
 use simgate::domain::money::Usd;
 
-use crate::harness::{Gateway, Reply, reply};
+use crate::harness::{Gateway, Reply, booked, reply};
 use crate::people::{code, elsewhere};
 use crate::shop::PLAN;
 
@@ -65,16 +65,9 @@ pub async fn claim(gateway: &Gateway, invoice: &str, email: &str, code: &str) ->
     submit(gateway, &format!("/pay/{invoice}/claim"), &[("email", email), ("code", code)]).await
 }
 
-/// What the books say of an account: debit less credit.
-pub async fn booked(gateway: &Gateway, account: &str) -> Usd {
-    let lines = simgate::ops::reports::trial_balance(&gateway.app).await.unwrap();
-    let line = lines.iter().find(|line| line.account == account);
-    line.map_or(Usd::ZERO, |line| line.debit.minus(line.credit))
-}
-
 /// What is owed to guests, all together.
 pub async fn owed(gateway: &Gateway) -> Usd {
-    booked(gateway, "owed").await.negated()
+    booked(&gateway.app, "owed").await.negated()
 }
 
 /// What a user's wallet holds.

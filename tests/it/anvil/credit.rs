@@ -6,7 +6,7 @@ use simgate::domain::money::Usd;
 use simgate::domain::network::Network;
 use simgate::domain::transfer::TransferState::{Credited, Orphaned, Reversed, Seen};
 
-use super::desk::{CONFIRMATIONS, Desk, LAG, Setup, by_hand, run};
+use super::desk::{CONFIRMATIONS, Desk, LAG, Setup, by_hand};
 use super::node::{Kind, Node};
 use crate::harness::Db;
 
@@ -219,6 +219,36 @@ by_hand! {
         assert_eq!((desk.entries().await, desk.balance().await), (entries, Usd::dollars(3)), "once");
     }
 
+    /// Entries name their owner and their token: when a contract pays somebody else or in another token the next time,
+    /// the books do not follow, and a person has to.
+    async fn what_was_reversed_does_not_come_back_as_somebody_elses(desk) {
+        let (first, second) = (desk.invoice(25).await, desk.invoice(25).await);
+        let (usdc, usdt) = (desk.node.usdc.clone(), desk.node.usdt.clone());
+        for other in [(&*usdc, &*second.address), (&*usdt, &*first.address)] {
+            if desk.node.head().await % 2 == 0 {
+                desk.mine(1).await;
+            }
+            let hash = desk.node.pay_in_turn(&usdc, &first.address, other, Usd::dollars(25)).await;
+            desk.mine(CONFIRMATIONS).await;
+            assert_eq!((desk.states(&hash).await, desk.balance().await), (vec![Credited], Usd::dollars(25)));
+            let (raw, block, entries) = (desk.node.raw(&hash).await, desk.node.block_of(&hash).await, desk.entries().await);
+
+            desk.node.reorg(desk.node.head().await - block + 1, &[(raw, 1)]).await;
+            assert_eq!(desk.node.block_of(&hash).await, block + 1);
+            desk.mine(2 * CONFIRMATIONS).await;
+            assert_eq!((desk.states(&hash).await, desk.balance().await), (vec![Reversed], Usd::ZERO));
+            assert_eq!(desk.entries().await, entries + 1, "taken back, and nothing since");
+            for invoice in [&first, &second] {
+                assert_eq!(desk.standing(invoice).await, (Pending, Usd::ZERO));
+            }
+        }
+        for (currency, token, address) in [("USDC", &usdc, &second.address), ("USDT", &usdt, &first.address)] {
+            assert_eq!(desk.node.balance_of(token, address).await, Usd::dollars(25));
+            assert_eq!(desk.book(&format!("cash:POLYGON:{currency}")).await, Usd::ZERO);
+        }
+        desk.books_apart_from_chain();
+    }
+
     /// Nobody searches for the address any more when its payment is mined after all: the transaction is asked for.
     async fn what_vanished_is_asked_for_again(desk) {
         const DAY_MS: i64 = 24 * 3_600_000;
@@ -315,7 +345,7 @@ by_hand! {
 #[test]
 fn paid_in_the_second_of_its_invoice() {
     let setup = Setup { kind: Kind { seconds_ahead: 0, ..Kind::default() }, ..Setup::default() };
-    run(Db::Sqlite, setup, async |desk| {
+    Desk::run(Db::Sqlite, setup, async |desk| {
         let first = desk.invoice(20).await;
         desk.pay(&first).await;
         desk.mine(CONFIRMATIONS).await;

@@ -13,9 +13,9 @@ use simgate::domain::refusal::Refusal;
 use simgate::domain::transfer::{Transfer, TransferState};
 use simgate::error::Error;
 use simgate::ops::deposits::{self, Deposit, NewDeposit, Verified};
+use simgate::ops::ledger;
 use simgate::ops::operator::{self, Adjustment, NewPartner};
 use simgate::ops::scan::{Halt, Pace, Scanner};
-use simgate::ops::{ledger, reports};
 use simgate::start::{self, Role};
 use simgate::store::cursors::{self, Cursor};
 use simgate::store::{addresses, transfers, wallet};
@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 
 use super::node::{self, Kind, Node};
 use super::proxy::Proxy;
-use crate::harness::{Db, Place, until};
+use crate::harness::{Db, Place, booked, check_books, until};
 
 /// What a deposit waits for in these tests, its own block included.
 pub const CONFIRMATIONS: i64 = 5;
@@ -53,55 +53,31 @@ pub struct Desk {
 
 /// Runs a test at a desk of its own on each database.
 macro_rules! by_hand {
-    ($($(#[$doc:meta])* async fn $name:ident($desk:ident) $(with { $($field:ident: $value:expr),* $(,)? })? $body:block)*) => {$(
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-
-            $(#[$doc])*
-            async fn check($desk: &mut Desk) $body
-
-            fn setup() -> Setup {
-                Setup { $($($field: $value,)*)? ..Setup::default() }
-            }
-
-            #[test]
-            fn sqlite() {
-                crate::anvil::desk::run(crate::harness::Db::Sqlite, setup(), async |desk| check(desk).await);
-            }
-
-            #[test]
-            fn postgres() {
-                crate::anvil::desk::run(crate::harness::Db::Postgres, setup(), async |desk| check(desk).await);
-            }
-        }
-    )*};
+    ($($tests:tt)*) => {
+        crate::anvil::before_node! { Desk: $($tests)* }
+    };
 }
 pub(crate) use by_hand;
 
-pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Desk)) {
-    if !node::is_there() {
-        return;
-    }
-    let Some(place) = Place::new(db) else {
-        eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
-        return;
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let place = runtime.block_on(async {
-        let mut desk = Desk::open(place, setup).await;
-        test(&mut desk).await;
-        desk.check_books().await;
-        close(&desk.app).await;
-        desk.place
-    });
-    runtime.shutdown_background();
-    place.remove();
+/// Settings with these in the place of others of their names.
+pub fn changed(mut settings: Vec<(String, String)>, own: &[(&str, &str)]) -> Vec<(String, String)> {
+    settings.retain(|(name, _)| own.iter().all(|(other, _)| other != name));
+    settings.extend(own.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+    settings
 }
 
-/// The settings by which a gateway follows this node through these URLs.
-pub fn settings_for(node: &Node, urls: &[&str]) -> Vec<(String, String)> {
+/// As a gateway is started with them.
+pub fn borrowed(settings: &[(String, String)]) -> Vec<(&str, &str)> {
+    settings.iter().map(|(name, value)| (&**name, &**value)).collect()
+}
+
+/// The settings by which a gateway follows this node, through the proxies if there are any.
+pub fn settings_for(node: &Node, proxies: &[Proxy]) -> Vec<(String, String)> {
     let confirmations = CONFIRMATIONS.to_string();
+    let mut urls: Vec<&str> = proxies.iter().map(|proxy| &*proxy.url).collect();
+    if urls.is_empty() {
+        urls.push(&node.url);
+    }
     [
         ("staging", "true"),
         ("evm_xpub", SANDBOX_EVM_XPUB),
@@ -117,8 +93,7 @@ pub fn settings_for(node: &Node, urls: &[&str]) -> Vec<(String, String)> {
 }
 
 async fn open_app(place: &Place, settings: &[(String, String)]) -> App {
-    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let mut settings = place.settings(&settings);
+    let mut settings = place.settings(&borrowed(settings));
     settings.demo_file = place.dir.join("simgate-demo.env");
     simgate::telemetry::init_logs("error", false);
     start::open(settings, Role::Server).await.unwrap()
@@ -130,20 +105,19 @@ async fn close(app: &App) {
 }
 
 impl Desk {
+    pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Desk)) {
+        node::on_place(db, async |place| {
+            let mut desk = Desk::open(place.clone(), setup).await;
+            test(&mut desk).await;
+            desk.check_books().await;
+            close(&desk.app).await;
+        });
+    }
+
     async fn open(place: Place, setup: Setup) -> Desk {
         let node = Node::start(setup.kind).await;
-        let mut proxies = Vec::new();
-        for _ in 0..setup.proxies {
-            proxies.push(Proxy::start(&node.url).await);
-        }
-        let mut urls: Vec<&str> = proxies.iter().map(|proxy| &*proxy.url).collect();
-        if urls.is_empty() {
-            urls.push(&node.url);
-        }
-        let mut settings = settings_for(&node, &urls);
-        settings.retain(|(name, _)| setup.settings.iter().all(|(other, _)| other != name));
-        let own = setup.settings.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        settings.extend(own);
+        let proxies = Proxy::row(&node, setup.proxies).await;
+        let settings = changed(settings_for(&node, &proxies), setup.settings);
         let app = open_app(&place, &settings).await;
         let new = NewPartner { name: "Chain Travel".into(), email: None, credit: Usd::ZERO };
         let partner = operator::create_partner(&app, "test", new).await.unwrap();
@@ -266,9 +240,7 @@ impl Desk {
 
     /// What the books say of an account of the chart, debits above credits.
     pub async fn book(&self, account: &str) -> Usd {
-        let lines = reports::trial_balance(&self.app).await.unwrap();
-        let line = lines.iter().find(|line| line.account == account);
-        line.map_or(Usd::ZERO, |line| line.debit.minus(line.credit))
+        booked(&self.app, account).await
     }
 
     /// How often money was moved into the wallet and out of it for transfers.
@@ -283,11 +255,7 @@ impl Desk {
 
     /// The books balance, and say of our addresses what the node says of them, but for what still waits.
     async fn check_books(&self) {
-        let verdict = ledger::verify(&self.app).await.unwrap();
-        for breach in &verdict.breaches {
-            eprintln!("{}: {} is off by {}", breach.law, breach.row, breach.off_by);
-        }
-        assert!(verdict.breaches.is_empty(), "the books are off");
+        check_books(&self.app).await;
         if self.apart {
             return;
         }

@@ -2,6 +2,26 @@
 //! know exactly what must have happened after which block; `processes.rs` lets real servers run and die. The tests
 //! of checkouts (`till.rs`, `checkouts.rs`, `signed_*.rs`) come through the door, with everything running behind it.
 
+/// Tests that have a node of their own, on each database; `by_hand!` and `at_till!` say what stands before it.
+macro_rules! before_node {
+    ($counter:ident: $($(#[$doc:meta])* async fn $name:ident($it:ident) $(with { $($field:ident: $value:expr),* $(,)? })? $body:block)*) => {$(
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            $(#[$doc])*
+            async fn check($it: &mut $counter) $body
+
+            fn check_on(db: crate::harness::Db) {
+                let setup = Setup { $($($field: $value,)*)? ..Setup::default() };
+                $counter::run(db, setup, async |it| check(it).await);
+            }
+            crate::harness::each_database!(check_on);
+        }
+    )*};
+}
+pub(crate) use before_node;
+
 mod checkouts;
 mod credit;
 mod desk;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 
-use crate::harness::{client, until};
+use crate::harness::{self, Db, Place, client, until};
 
 /// Enough for anything that the token does; a transaction that fails must not be refused by an estimate.
 const GAS: &str = "0x493e0";
@@ -64,6 +64,13 @@ pub fn is_there() -> bool {
         eprintln!("skipped: SIMGATE_TEST_ANVIL and SIMGATE_TEST_TOKEN are not set");
     }
     there
+}
+
+/// Runs a test in a place of its own, if there is a node to test against.
+pub fn on_place(db: Db, test: impl AsyncFnOnce(&Place)) {
+    if is_there() {
+        harness::on_place(db, test);
+    }
 }
 
 /// Starts anvil, and starts it again when somebody took the free port first.
@@ -223,6 +230,18 @@ impl Node {
     /// A payment whose amount is the number of its block, in dollars.
     pub async fn pay_by_height(&self, token: &str, to: &str) -> String {
         self.call(token, "payByHeight(address)", &[address(to)]).await
+    }
+
+    /// A payment that is another one in every second block: in this token to `to`, or in `other` to `other_to`.
+    pub async fn pay_in_turn(
+        &self,
+        token: &str,
+        to: &str,
+        (other, other_to): (&str, &str),
+        amount: Usd,
+    ) -> String {
+        let arguments = [address(to), address(other), address(other_to), number(amount)];
+        self.call(token, "payInTurn(address,address,address,uint256)", &arguments).await
     }
 
     pub async fn pay_and_revert(&self, token: &str, to: &str, amount: Usd) -> String {

@@ -7,7 +7,7 @@ use simgate::domain::refusal::Refusal;
 use simgate::domain::transfer::TransferState::{Credited, Reversed, Seen};
 use simgate::store::cursors;
 
-use super::desk::{CONFIRMATIONS, Desk, LAG, Setup, by_hand, run};
+use super::desk::{CONFIRMATIONS, Desk, LAG, Setup, by_hand};
 use super::node::Kind;
 use super::proxy::Mood;
 use crate::harness::Db;
@@ -177,7 +177,7 @@ async fn is_refused(desk: &Desk, why: &str) {
 #[test]
 fn the_wrong_chain_is_refused() {
     let setup = Setup { kind: Kind { chain_id: 8_453, ..Kind::default() }, ..Setup::default() };
-    run(Db::Sqlite, setup, async |desk| {
+    Desk::run(Db::Sqlite, setup, async |desk| {
         is_refused(desk, "POLYGON: node 1 is on the wrong chain: 8453 instead of 137").await;
         let invoice = desk.invoice(10).await;
         assert_eq!(desk.verify(&invoice.id, None).await.err(), Some(Refusal::ChainUnavailable));
@@ -188,7 +188,7 @@ fn the_wrong_chain_is_refused() {
 #[test]
 fn a_token_with_other_decimals_is_refused() {
     let setup = Setup { kind: Kind { decimals: 18, ..Kind::default() }, ..Setup::default() };
-    run(Db::Sqlite, setup, async |desk| {
+    Desk::run(Db::Sqlite, setup, async |desk| {
         is_refused(desk, "node 1 shows no USDC there: decimals() is not 6").await;
         desk.books_apart_from_chain();
     });
@@ -198,7 +198,7 @@ fn a_token_with_other_decimals_is_refused() {
 #[test]
 fn asking_is_no_way_around_the_check() {
     let setup = Setup { kind: Kind { decimals: 18, ..Kind::default() }, ..Setup::default() };
-    run(Db::Sqlite, setup, async |desk| {
+    Desk::run(Db::Sqlite, setup, async |desk| {
         let invoice = desk.invoice(10).await;
         desk.pay(&invoice).await;
         desk.node.mine(2 * CONFIRMATIONS).await;
@@ -213,7 +213,7 @@ fn asking_is_no_way_around_the_check() {
 #[test]
 fn a_token_that_is_not_there_is_refused() {
     let settings = &[("polygon_usdt", "0xc2132D05D31c914a87C6611C10748AEb04B58e8F")];
-    run(Db::Sqlite, Setup { settings, ..Setup::default() }, async |desk| {
+    Desk::run(Db::Sqlite, Setup { settings, ..Setup::default() }, async |desk| {
         is_refused(desk, "node 1 shows no USDT there").await;
         desk.books_apart_from_chain();
     });

@@ -37,7 +37,7 @@ fn on_node(db: Db, test: impl AsyncFnOnce(&Site, &Node)) {
     }
     on_site(db, vec![], async |site| {
         let node = Node::start(Kind::default()).await;
-        let lines = settings_for(&node, &[&node.url]).into_iter();
+        let lines = settings_for(&node, &[]).into_iter();
         let text: String = lines.map(|(name, value)| format!("{name} = \"{value}\"\n")).collect();
         std::fs::write(site.place.dir.join("simgate.toml"), text).unwrap();
         test(site, &node).await;

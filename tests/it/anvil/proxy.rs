@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::node::quantity;
+use super::node::{Node, quantity};
 use crate::harness::client;
 
 const SEND: &str = "eth_sendRawTransaction";
@@ -62,6 +62,15 @@ impl Proxy {
         let router = Router::new().fallback(answer).with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Proxy { url, shared }
+    }
+
+    /// So many of them before a node.
+    pub async fn row(node: &Node, count: usize) -> Vec<Proxy> {
+        let mut proxies = Vec::new();
+        for _ in 0..count {
+            proxies.push(Proxy::start(&node.url).await);
+        }
+        proxies
     }
 
     pub fn set(&self, mood: Mood) {

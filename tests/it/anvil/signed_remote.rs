@@ -11,10 +11,11 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 
+use super::desk::{borrowed, changed, settings_for};
 use super::node::{self, Node};
 use super::payer::Payer;
-use super::till::{PLAN, PURSE, node_for, receipt, settings};
-use crate::harness::{Db, Gateway, Place, Reply, reply, start_gateway, until};
+use super::till::{PLAN, PURSE, node_for, receipt};
+use crate::harness::{Db, Gateway, Reply, check_books, start_gateway, until};
 use crate::people::sign_in;
 
 /// What a facilitator does with a payment.
@@ -91,16 +92,7 @@ struct Counter {
 
 impl Counter {
     async fn post(&self, signature: Option<&str>) -> Reply {
-        let request = self.gateway.client.post(format!("{}/api/agentic/checkout", self.gateway.base));
-        let request = request.header("authorization", format!("Bearer {}", self.token));
-        let request = request
-            .header("content-type", "application/json")
-            .body(json!({ "packageCode": PLAN }).to_string());
-        reply(match signature {
-            Some(signature) => request.header("payment-signature", signature),
-            None => request,
-        })
-        .await
+        super::till::post(&self.gateway, &self.token, json!({ "packageCode": PLAN }), signature).await
     }
 
     async fn offer(&self) -> Value {
@@ -117,15 +109,7 @@ impl Counter {
 }
 
 fn with_facilitator(db: Db, habit: Habit, test: impl AsyncFnOnce(&Counter)) {
-    if !node::is_there() {
-        return;
-    }
-    let Some(place) = Place::new(db) else {
-        eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
-        return;
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
+    node::on_place(db, async |place| {
         let node = Arc::new(node_for(Some("2"), false).await);
         let desk = Desk { node: node.clone(), habit: Arc::new(Mutex::new(habit)), asked: Arc::default() };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -134,29 +118,22 @@ fn with_facilitator(db: Db, habit: Habit, test: impl AsyncFnOnce(&Counter)) {
             Router::new().route("/x402/supported", get(supported)).route("/x402/settle", post(settle));
         let router = router.with_state(desk.clone());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        let all = settings(&node, &[&node.url]);
-        let mut settings: Vec<(&str, &str)> = all
-            .iter()
-            .map(|(name, value)| (&**name, &**value))
-            .filter(|(name, _)| !["x402_settler", "polygon_gas_key", "answer_within_ms"].contains(name))
-            .collect();
-        settings.extend([
+        let own = [
             ("x402_settler", "remote"),
             ("x402_facilitator_url", &*url),
+            ("trusted_proxies", "127.0.0.1"),
             ("answer_within_ms", "1000"),
-        ]);
-        let (gateway, stop, served) = start_gateway(&place, &settings).await;
+        ];
+        let settings = changed(settings_for(&node, &[]), &own);
+        let (gateway, stop, served) = start_gateway(place, &borrowed(&settings)).await;
         let token = sign_in(&gateway, "ann@example.com", "agent").await;
         let counter = Counter { desk, gateway, token, payer: Payer::new(1) };
         test(&counter).await;
         counter.gateway.settle().await;
-        counter.gateway.check_books().await;
+        check_books(&counter.gateway.app).await;
         stop.cancel();
         served.await.unwrap();
     });
-    // The facilitator's tasks hold the node, which ends with them.
-    runtime.shutdown_timeout(std::time::Duration::from_secs(10));
-    place.remove();
 }
 
 /// However the facilitator answers, the payer is never asked twice and the eSIM comes once the chain shows the money.

@@ -6,17 +6,17 @@ use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 use simgate::domain::network::{AddressKind, Network};
-use simgate::ops::reports;
 use simgate::store::{addresses, settlements};
 use simgate::x402::local::GasKey;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::settings_for;
+use super::desk::{borrowed, changed, settings_for};
 use super::node::{self, Kind, Node};
 use super::payer::{Payer, decoded};
 use super::proxy::Proxy;
-use crate::harness::{Db, Gateway, Place, Reply, reply, start_gateway, until};
+use crate::harness::{Db, Gateway, Reply, booked, check_books, reply, start_gateway, until};
 use crate::people::sign_in;
+use crate::shop;
 
 pub const GAS_KEY: &str = "0909090909090909090909090909090909090909090909090909090909090909";
 pub const CHECKOUT: &str = "/api/agentic/checkout";
@@ -48,34 +48,13 @@ pub struct Till {
     pub gateway: Gateway,
     pub token: String,
     pub payer: Payer,
-    place: Place,
 }
 
 /// Runs a test at a till of its own on each database.
 macro_rules! at_till {
-    ($($(#[$doc:meta])* async fn $name:ident($till:ident) $(with { $($field:ident: $value:expr),* $(,)? })? $body:block)*) => {$(
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-
-            $(#[$doc])*
-            async fn check($till: &mut Till) $body
-
-            fn setup() -> Setup {
-                Setup { $($($field: $value,)*)? ..Setup::default() }
-            }
-
-            #[test]
-            fn sqlite() {
-                crate::anvil::till::run(crate::harness::Db::Sqlite, setup(), async |till| check(till).await);
-            }
-
-            #[test]
-            fn postgres() {
-                crate::anvil::till::run(crate::harness::Db::Postgres, setup(), async |till| check(till).await);
-            }
-        }
-    )*};
+    ($($tests:tt)*) => {
+        crate::anvil::before_node! { Till: $($tests)* }
+    };
 }
 pub(crate) use at_till;
 
@@ -91,57 +70,34 @@ pub async fn node_for(signing: Option<&'static str>, gas: bool) -> Node {
 }
 
 /// The settings of a gateway that settles by itself on this node.
-pub fn settings(node: &Node, urls: &[&str]) -> Vec<(String, String)> {
+pub fn settings(node: &Node, proxies: &[Proxy]) -> Vec<(String, String)> {
     let own = [
         ("x402_settler", "local"),
         ("polygon_gas_key", GAS_KEY),
         ("trusted_proxies", "127.0.0.1"),
         ("answer_within_ms", "20000"),
     ];
-    let own = own.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
-    settings_for(node, urls).into_iter().chain(own).collect()
-}
-
-pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Till)) {
-    if !node::is_there() {
-        return;
-    }
-    let Some(place) = Place::new(db) else {
-        eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
-        return;
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let place = runtime.block_on(async {
-        let node = node_for(setup.signing, setup.gas).await;
-        let mut proxies = Vec::new();
-        for _ in 0..setup.proxies {
-            proxies.push(Proxy::start(&node.url).await);
-        }
-        let mut urls: Vec<&str> = proxies.iter().map(|proxy| &*proxy.url).collect();
-        if urls.is_empty() {
-            urls.push(&node.url);
-        }
-        let all = settings(&node, &urls);
-        let own = |name: &str| setup.settings.iter().any(|(other, _)| *other == name);
-        let mut settings: Vec<(&str, &str)> =
-            all.iter().map(|(name, value)| (&**name, &**value)).filter(|(name, _)| !own(name)).collect();
-        settings.extend(setup.settings);
-        let (gateway, stop, served) = start_gateway(&place, &settings).await;
-        let token = sign_in(&gateway, "ann@example.com", "agent").await;
-        let mut till = Till { node, proxies, gateway, token, payer: Payer::new(1), place };
-        test(&mut till).await;
-        till.gateway.settle().await;
-        till.gateway.check_books().await;
-        till.check_cash().await;
-        stop.cancel();
-        served.await.unwrap();
-        till.place
-    });
-    runtime.shutdown_background();
-    place.remove();
+    changed(settings_for(node, proxies), &own)
 }
 
 impl Till {
+    pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Till)) {
+        node::on_place(db, async |place| {
+            let node = node_for(setup.signing, setup.gas).await;
+            let proxies = Proxy::row(&node, setup.proxies).await;
+            let settings = changed(settings(&node, &proxies), setup.settings);
+            let (gateway, stop, served) = start_gateway(place, &borrowed(&settings)).await;
+            let token = sign_in(&gateway, "ann@example.com", "agent").await;
+            let mut till = Till { node, proxies, gateway, token, payer: Payer::new(1) };
+            test(&mut till).await;
+            till.gateway.settle().await;
+            check_books(&till.gateway.app).await;
+            till.check_cash().await;
+            stop.cancel();
+            served.await.unwrap();
+        });
+    }
+
     /// Asks for a plan: the 402.
     pub async fn ask(&self, token: &str, body: Value) -> Reply {
         self.post(token, body, None).await
@@ -164,14 +120,7 @@ impl Till {
     }
 
     pub async fn post(&self, token: &str, body: Value, signature: Option<&str>) -> Reply {
-        let request = self.gateway.client.post(format!("{}{CHECKOUT}", self.gateway.base));
-        let request = request.header("authorization", format!("Bearer {token}"));
-        let request = request.header("content-type", "application/json").body(body.to_string());
-        reply(match signature {
-            Some(signature) => request.header("payment-signature", signature),
-            None => request,
-        })
-        .await
+        post(&self.gateway, token, body, signature).await
     }
 
     /// The same request again, signed.
@@ -226,9 +175,7 @@ impl Till {
 
     /// What the books say of an account of the chart, debits above credits.
     pub async fn book(&self, account: &str) -> Usd {
-        let lines = reports::trial_balance(&self.gateway.app).await.unwrap();
-        let line = lines.iter().find(|line| line.account == account);
-        line.map_or(Usd::ZERO, |line| line.debit.minus(line.credit))
+        booked(&self.gateway.app, account).await
     }
 
     /// What lies on our addresses is what the books say.
@@ -250,6 +197,16 @@ impl Till {
         })
         .await;
     }
+}
+
+/// Asks for a checkout, signed or not.
+pub async fn post(gateway: &Gateway, token: &str, body: Value, signature: Option<&str>) -> Reply {
+    let request = shop::request(gateway, token, &body);
+    reply(match signature {
+        Some(signature) => request.header("payment-signature", signature),
+        None => request,
+    })
+    .await
 }
 
 /// Lets there be a block now and then until something is done.

@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 use super::{READS, Tool};
 use crate::domain::coupon::{Applicability, Discount};
 use crate::domain::refusal::Refusal;
-use crate::domain::text;
 use crate::error::Result;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, package_code, token};
@@ -14,7 +13,6 @@ use crate::http::wire::{Money, iso};
 use crate::ops::{catalog, coupons};
 
 const CODE_CHARS: usize = 64;
-const DESCRIPTION_CHARS: usize = 300;
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -64,7 +62,7 @@ async fn check(call: Call) -> Result<Output> {
         valid: true,
         code: quote.code,
         package_code,
-        description: text::visible(&quote.description, DESCRIPTION_CHARS),
+        description: quote.description,
         list_price_usd: Money(quote.list_price),
         discount_usd: Money(quote.discount),
         final_price_usd: Money(quote.price),
@@ -122,7 +120,7 @@ async fn show(call: Call) -> Result<Output> {
     let offers = coupons::available(call.app()).await?;
     let view = |offer: coupons::Offer| CouponView {
         code: offer.code,
-        description: text::visible(&offer.description, DESCRIPTION_CHARS),
+        description: offer.description,
         discount: match offer.discount {
             Discount::Percent(percent) => format!("{percent} %"),
             Discount::Fixed(amount) => format!("{amount} USD"),

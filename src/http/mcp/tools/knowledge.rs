@@ -38,7 +38,7 @@ pub fn tool() -> Tool {
         description: "Returns the shop's help articles: how to install an eSIM on iPhone, Android and other devices, which \
             devices work, what to do when there is no data, the refund policy, and how to reach human support. Use it to \
             answer how-to and policy questions from what the shop really says, and quote it rather than general knowledge. \
-            With a topic only the articles that fit come back. Needs no login and changes nothing. It knows no prices, \
+            With a topic only the articles that fit best come back, or how to reach support when none does. Needs no login and changes nothing. It knows no prices, \
             orders or live usage: for those use get_esim_catalog, get_user_orders and refresh_esim_usage.",
         hints: READS,
         input: schema::input([("topic", topic)], &[]),
