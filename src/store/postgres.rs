@@ -23,13 +23,14 @@ impl Session {
             .keepalives_idle(std::time::Duration::from_secs(10));
         let mut client = config.connect(NoTls).map_err(postgres_error)?;
         // Every statement of a request finds its rows by an index, one after another, and is the same for all values:
-        // it is planned once, and not by how empty a table was at that moment.
+        // it is planned once, and not by how empty a table was at that moment. Workers beside it would take longer to
+        // start than it runs.
         client
             .batch_execute(
                 "SET lock_timeout = '10s'; SET statement_timeout = '60s'; \
                  SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = on; \
                  SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
-                 SET plan_cache_mode = force_generic_plan; SET jit = off",
+                 SET plan_cache_mode = force_generic_plan; SET jit = off; SET max_parallel_workers_per_gather = 0",
             )
             .map_err(postgres_error)?;
         Ok(Session { client, statements: HashMap::new() })

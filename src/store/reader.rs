@@ -141,7 +141,7 @@ fn attempt<T>(
         View::Together => session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?,
         View::Snapshot => session.batch(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
-             SET LOCAL enable_seqscan = on; \
+             SET LOCAL enable_seqscan = on; SET LOCAL max_parallel_workers_per_gather = DEFAULT; \
              SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL plan_cache_mode = auto",
         )?,
     }
