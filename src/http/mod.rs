@@ -27,6 +27,7 @@ mod qr;
 mod sandbox;
 pub mod server;
 mod topup;
+mod unread;
 mod wire;
 mod x402;
 

@@ -18,6 +18,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
+use super::unread::{Head, Unread};
+
 pub const PATIENCE: Duration = Duration::from_secs(5);
 const HEAD_BYTES: usize = 32 * 1024;
 const MAX_HEADERS: usize = 64;
@@ -68,9 +70,11 @@ pub async fn serve(router: Router, listener: TcpListener, connections: usize, st
             let heard = asked.clone();
             let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
                 heard.store(true, Ordering::Relaxed);
-                let mut request: Request = request.map(Body::new);
+                let head = Head::of(&request);
+                let mut request: Request = request.map(|body| Body::new(Unread::new(&head, body)));
                 request.extensions_mut().insert(Peer(peer.ip().to_canonical()));
-                router.clone().call(request)
+                let answering = router.clone().call(request);
+                async move { answering.await.map(|response| head.close_if_unread(response)) }
             });
             let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
             tokio::select! {

@@ -140,6 +140,44 @@ fn the_long_winded_are_cut_short() {
 }
 
 #[test]
+fn an_answer_that_comes_before_the_body_is_not_lost() {
+    run(Db::Sqlite, vec![], async |gateway| {
+        let body = "x".repeat(50_000);
+        let stranger = format!("POST {ORDERS} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+        let untyped = head(gateway, "POST", ORDERS, &format!("content-length: {}\r\n\r\n", body.len()));
+        let served = head(gateway, "GET", "/api/b2b/v1/balance", "connection: close\r\n\r\n");
+        for (refused, expected) in [(stranger, "HTTP/1.1 401"), (untyped, "HTTP/1.1 415")] {
+            let mut stream = connect(gateway).await;
+            stream.write_all(refused.as_bytes()).await.unwrap();
+            let mut said = vec![0; 4096];
+            let length = stream.read(&mut said).await.unwrap();
+            assert!(said.starts_with(expected.as_bytes()), "{}", String::from_utf8_lossy(&said[..length]));
+            // The body goes on, and so does the connection.
+            stream.write_all(body.as_bytes()).await.unwrap();
+            stream.write_all(served.as_bytes()).await.unwrap();
+            let (said, _) = listen(&mut stream).await;
+            assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+        }
+        // Who sends everything before it listens hears the answer, too, and that this connection ends.
+        let long = "x".repeat(3_000_000);
+        let json = "content-type: application/json\r\n";
+        let chunked =
+            format!("{json}transfer-encoding: chunked\r\n\r\n{:x}\r\n{long}\r\n0\r\n\r\n", long.len());
+        let declared = format!("{json}content-length: {}\r\n\r\n{long}", long.len());
+        for more in [chunked, declared] {
+            let (said, _) = stall(gateway, &head(gateway, "POST", ORDERS, &more)).await;
+            assert!(said.starts_with("HTTP/1.1 413"), "{said}");
+            assert!(said.contains("connection: close\r\n"), "{said}");
+        }
+        // Who asks first is not told to go on.
+        let asks = format!("{json}content-length: 90000\r\nexpect: 100-continue\r\n\r\n");
+        let (said, _) = stall(gateway, &head(gateway, "POST", ORDERS, &asks)).await;
+        assert!(said.starts_with("HTTP/1.1 413"), "{said}");
+        assert!(said.contains("connection: close\r\n"), "{said}");
+    });
+}
+
+#[test]
 fn connections_are_bounded() {
     run(Db::Sqlite, vec![("max_connections", "8")], async |gateway| {
         // One place is the harness' own: its client keeps a connection open.

@@ -1,0 +1,108 @@
+//! Request bodies that a handler left unread. Most refusals come before the body does. A client that is still sending
+//! when its connection closes may lose the answer, and one that keeps the connection would lose its next request. So
+//! what was left is read and thrown away, within bounds.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Bytes, HttpBody};
+use axum::http::{HeaderValue, StatusCode, Version, header};
+use axum::response::Response;
+use http_body_util::BodyExt;
+use hyper::Request;
+use hyper::body::{Frame, Incoming, SizeHint};
+use tokio::time::{Instant, timeout_at};
+
+use super::server::PATIENCE;
+
+/// More than this is not worth reading for the sake of an answer.
+const MOST: usize = 4 * 1024 * 1024;
+
+/// A body that is read to its end by whoever gets it, or else behind its back.
+pub struct Unread {
+    body: Option<Incoming>,
+    until: Instant,
+    /// The client waits to be told before it sends; if nobody asks for the body, it never comes.
+    held_back: bool,
+}
+
+impl Unread {
+    pub fn new(head: &Head, body: Incoming) -> Unread {
+        Unread {
+            body: (!body.is_end_stream()).then_some(body),
+            until: Instant::now() + PATIENCE,
+            held_back: head.waits,
+        }
+    }
+}
+
+impl HttpBody for Unread {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        self.held_back = false;
+        let Some(body) = self.body.as_mut() else { return Poll::Ready(None) };
+        let polled = Pin::new(body).poll_frame(cx);
+        if let Poll::Ready(None | Some(Err(_))) = polled {
+            self.body = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint)
+    }
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        let left = self.body.take().filter(|body| !body.is_end_stream() && !self.held_back);
+        if let Some(body) = left {
+            tokio::spawn(timeout_at(self.until, discard(body)));
+        }
+    }
+}
+
+async fn discard(mut body: Incoming) {
+    let mut read = 0;
+    while read <= MOST
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        read += frame.data_ref().map_or(0, Bytes::len);
+    }
+}
+
+/// What a request's head says about when its connection must end.
+#[derive(Clone, Copy)]
+pub struct Head {
+    is_http1: bool,
+    waits: bool,
+}
+
+impl Head {
+    pub fn of<B>(request: &Request<B>) -> Head {
+        Head {
+            is_http1: request.version() <= Version::HTTP_11,
+            waits: request.headers().contains_key(header::EXPECT),
+        }
+    }
+
+    /// Says so where the rest of a body may never be read: whoever would use that connection again must not.
+    pub fn close_if_unread(self, mut response: Response) -> Response {
+        let cut_short =
+            matches!(response.status(), StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
+        let never_sent = self.waits && response.status().is_client_error();
+        if self.is_http1 && (cut_short || never_sent) {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
