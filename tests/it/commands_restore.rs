@@ -83,7 +83,7 @@ fn address(invoice: &Value) -> String {
 }
 
 fn an_older_backup_is_taken_over(db: Db) {
-    on_site(db, vec![], async |site| {
+    on_site(db, vec![], async move |site| {
         let location = Location::parse(&site.place.url).unwrap();
         let command = |args: &[&str]| {
             let env = [("SIMGATE_SANDBOX_JOURNAL", "journal")];

@@ -72,7 +72,7 @@ impl Payers<'_> {
 
 /// Kills servers while the payers go on; then everything comes to rest.
 fn check(db: Db, count: usize) {
-    on_site(db, vec![], async |site| {
+    on_site(db, vec![], async move |site| {
         let mut servers = Vec::new();
         for _ in 0..count {
             servers.push(site.start().await);

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderMap;
@@ -130,9 +131,20 @@ impl Reply {
     }
 }
 
+/// A test without its type: else all that surrounds a test would be compiled anew for each, which takes minutes.
+type Erased<T> = Box<dyn for<'a> FnOnce(&'a T) -> Pin<Box<dyn Future<Output = ()> + 'a>>>;
+
+fn erased<T>(test: impl AsyncFnOnce(&T) + 'static) -> Erased<T> {
+    Box::new(|subject| Box::pin(test(subject)))
+}
+
 /// Runs one test against its own gateway, then checks what must always hold.
-pub fn run(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Gateway)) {
-    on_place(db, async |place| {
+pub fn run(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Gateway) + 'static) {
+    run_erased(db, settings, erased(test));
+}
+
+fn run_erased(db: Db, settings: Vec<(&'static str, &'static str)>, test: Erased<Gateway>) {
+    on_place(db, async move |place| {
         let (gateway, stop, served) = start_gateway(place, &settings).await;
         test(&gateway).await;
         gateway.settle().await;
@@ -143,7 +155,11 @@ pub fn run(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl Async
 }
 
 /// Runs a test in a place of its own; without PostgreSQL its tests are skipped.
-pub fn on_place(db: Db, test: impl AsyncFnOnce(&Place)) {
+pub fn on_place(db: Db, test: impl AsyncFnOnce(&Place) + 'static) {
+    on_place_erased(db, erased(test));
+}
+
+fn on_place_erased(db: Db, test: Erased<Place>) {
     let Some(place) = Place::new(db) else {
         eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
         return;

@@ -14,6 +14,7 @@ const MINUTE: i64 = 60_000;
 
 type Settings = Vec<(&'static str, &'static str)>;
 
+#[derive(Clone)]
 struct Server(HashMap<String, String>);
 
 impl Server {
@@ -77,14 +78,15 @@ fn queued(gateway: &Gateway) -> String {
 }
 
 /// Runs a check on both databases, or says that it cannot.
-fn on_both(door: &'static str, more: Settings, check: impl AsyncFn(&Gateway, &Server)) {
+fn on_both(door: &'static str, more: Settings, check: impl AsyncFn(&Gateway, &Server) + Copy + 'static) {
     let Some(server) = Server::told() else {
         eprintln!("skipped: SIMGATE_TEST_SMTP is not set");
         return;
     };
     for db in [Db::Sqlite, Db::Postgres] {
         let settings = [server.settings(door), more.clone()].concat();
-        run(db, settings, async |gateway| check(gateway, &server).await);
+        let server = server.clone();
+        run(db, settings, async move |gateway| check(gateway, &server).await);
     }
 }
 

@@ -22,8 +22,8 @@ pub struct Server {
 }
 
 /// Runs a test on a site of its own.
-pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Site)) {
-    on_place(db, async |place| {
+pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Site) + 'static) {
+    on_place(db, async move |place| {
         let client = crate::harness::client().build().unwrap();
         test(&Site { place: place.clone(), settings, client }).await;
     });

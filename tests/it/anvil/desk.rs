@@ -105,8 +105,8 @@ async fn close(app: &App) {
 }
 
 impl Desk {
-    pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Desk)) {
-        node::on_place(db, async |place| {
+    pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Desk) + 'static) {
+        node::on_place(db, async move |place| {
             let mut desk = Desk::open(place.clone(), setup).await;
             test(&mut desk).await;
             desk.check_books().await;

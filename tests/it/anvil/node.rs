@@ -67,7 +67,7 @@ pub fn is_there() -> bool {
 }
 
 /// Runs a test in a place of its own, if there is a node to test against.
-pub fn on_place(db: Db, test: impl AsyncFnOnce(&Place)) {
+pub fn on_place(db: Db, test: impl AsyncFnOnce(&Place) + 'static) {
     if is_there() {
         harness::on_place(db, test);
     }

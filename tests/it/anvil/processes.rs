@@ -31,11 +31,11 @@ struct Invoice {
 }
 
 /// Runs a test on a site whose servers and commands find the node in a file of settings.
-fn on_node(db: Db, test: impl AsyncFnOnce(&Site, &Node)) {
+fn on_node(db: Db, test: impl AsyncFnOnce(&Site, &Node) + 'static) {
     if !node::is_there() {
         return;
     }
-    on_site(db, vec![], async |site| {
+    on_site(db, vec![], async move |site| {
         let node = Node::start(Kind::default()).await;
         let lines = settings_for(&node, &[]).into_iter();
         let text: String = lines.map(|(name, value)| format!("{name} = \"{value}\"\n")).collect();
@@ -156,7 +156,7 @@ fn three_gateways_credit_once() {
 fn killed_again_and_again(db: Db) {
     let kills =
         std::env::var("SIMGATE_TEST_KILLS").map_or(4, |text| text.parse::<usize>().unwrap().div_ceil(4));
-    on_node(db, async |site, node| {
+    on_node(db, async move |site, node| {
         let mut server = site.start().await;
         let (_, key) = site.partner(&server, "Crash Travel", "0").await;
         let partner = Partner { site, node, key };

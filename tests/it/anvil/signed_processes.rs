@@ -16,11 +16,11 @@ use crate::process::{Server, Site, on_site};
 const PAYERS: u8 = 20;
 
 /// Runs a test on a site whose servers find the node in a file of settings.
-fn on_node(db: Db, test: impl AsyncFnOnce(&Site, &Node)) {
+fn on_node(db: Db, test: impl AsyncFnOnce(&Site, &Node) + 'static) {
     if !node::is_there() {
         return;
     }
-    on_site(db, vec![], async |site| {
+    on_site(db, vec![], async move |site| {
         let node = node_for(Some("2"), true).await;
         let lines = settings(&node, &[]).into_iter();
         let text: String = lines.map(|(name, value)| format!("{name} = \"{value}\"\n")).collect();
@@ -136,7 +136,7 @@ fn two_gateways_with_one_gas_key_settle_200_payments() {
 fn killed_while_settling(db: Db) {
     let kills =
         std::env::var("SIMGATE_TEST_KILLS").map_or(5, |text| text.parse::<u64>().unwrap().div_ceil(4));
-    on_node(db, async |site, node| {
+    on_node(db, async move |site, node| {
         let mut server = site.start().await;
         let token = sign_in(site, &server, "ann@example.com").await;
         let payer = Payer::new(1);

@@ -108,8 +108,8 @@ impl Counter {
     }
 }
 
-fn with_facilitator(db: Db, habit: Habit, test: impl AsyncFnOnce(&Counter)) {
-    node::on_place(db, async |place| {
+fn with_facilitator(db: Db, habit: Habit, test: impl AsyncFnOnce(&Counter) + 'static) {
+    node::on_place(db, async move |place| {
         let node = Arc::new(node_for(Some("2"), false).await);
         let desk = Desk { node: node.clone(), habit: Arc::new(Mutex::new(habit)), asked: Arc::default() };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -81,8 +81,8 @@ pub fn settings(node: &Node, proxies: &[Proxy]) -> Vec<(String, String)> {
 }
 
 impl Till {
-    pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Till)) {
-        node::on_place(db, async |place| {
+    pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Till) + 'static) {
+        node::on_place(db, async move |place| {
             let node = node_for(setup.signing, setup.gas).await;
             let proxies = Proxy::row(&node, setup.proxies).await;
             let settings = changed(settings(&node, &proxies), setup.settings);
