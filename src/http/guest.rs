@@ -8,12 +8,13 @@ use askama::Template;
 use axum::extract::{RawQuery, State as FromState};
 use axum::http::StatusCode;
 use axum::response::Response;
+use form_urlencoded::Serializer;
 
 use super::State;
 use super::auth::{Anyone, Client};
 use super::fields::{Form, Query};
 use super::pages::{onward, page, told};
-use super::problem::Refused;
+use super::problem::{self, Refused};
 use super::wire::gigabytes;
 use crate::app::App;
 use crate::config::Mode;
@@ -29,6 +30,15 @@ use crate::ops::{catalog, checkout};
 use crate::vault;
 
 const CODE_CHARS: usize = 64;
+
+/// Where this page sells a plan.
+pub fn path(package_code: &str, discount: Option<&str>) -> String {
+    let mut query = Serializer::new(String::new());
+    query.append_pair("plan", package_code);
+    query.extend_pairs(discount.map(|code| ("discount", code)));
+    format!("/checkout?{}", query.finish())
+}
+
 /// So many countries are named; a plan for the world has more than anybody reads.
 const NAMED: usize = 12;
 
@@ -94,6 +104,7 @@ pub async fn open(
         Ok(opened) => onward(&opened.checkout.id),
         Err(error) => {
             let unread = matches!(error, Error::Refused(Refusal::Invalid(_)));
+            let extra = problem::extra_header(&error);
             let (status, mut problem) = told(error)?;
             // Nobody has looked at the code yet: what it is worth must not seem lost.
             let (quote, worthless) =
@@ -101,7 +112,10 @@ pub async fn open(
             if let Some(why) = worthless {
                 problem = format!("{problem} {why}");
             }
-            shown(app, status, Shown { plan: &plan, typed: &typed, quote, problem: Some(problem) })
+            let mut page =
+                shown(app, status, Shown { plan: &plan, typed: &typed, quote, problem: Some(problem) })?;
+            page.headers_mut().extend(extra);
+            Ok(page)
         }
     }
 }

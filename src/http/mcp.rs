@@ -142,16 +142,12 @@ impl Gateway {
 
     async fn answer(&self, tool: &Tool, call: Call) -> Result<CallToolResult, ErrorData> {
         let request_id = call.request_id.clone();
-        let (output, outcome) = match self.run(tool, call).await {
-            Ok(output) => (Ok(output), "ok"),
-            Err(error) => {
-                let failure = failure::of(tool.name, &error, &request_id);
-                let code = failure.error.code;
-                (Output::of(&failure).map(Output::failed), code)
-            }
+        let output = match self.run(tool, call).await {
+            Ok(output) => output,
+            Err(error) => failure::of(tool.name, &error, &request_id).map_err(internal)?,
         };
-        counter!("simgate_tool_calls_total", "tool" => tool.name, "outcome" => outcome).increment(1);
-        output.map(CallToolResult::from).map_err(internal)
+        counter!("simgate_tool_calls_total", "tool" => tool.name, "outcome" => output.outcome).increment(1);
+        Ok(output.into())
     }
 }
 

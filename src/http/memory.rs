@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 /// Of what is kept, about so many bytes are one thing.
 const USUAL_BYTES: usize = 1_024;
+/// Parts that several threads use at once. What is larger than a part is not kept, so there are as many on every machine.
+const PARTS: usize = 4;
 /// What the memory itself needs for each thing.
 const OVERHEAD_BYTES: usize = 64;
 
@@ -34,7 +36,18 @@ pub struct Memory<V: Kept + ?Sized>(Cache<String, Arc<V>, ByBytes>);
 
 impl<V: Kept + ?Sized> Memory<V> {
     pub fn new(most_bytes: usize) -> Memory<V> {
-        Memory(Cache::with_weighter(most_bytes / USUAL_BYTES, most_bytes as u64, ByBytes))
+        let options = OptionsBuilder::new()
+            .shards(PARTS)
+            .estimated_items_capacity(most_bytes / USUAL_BYTES)
+            .weight_capacity(most_bytes as u64)
+            .build();
+        let options = options.expect("both capacities are given");
+        Memory(Cache::with_options(
+            options,
+            ByBytes,
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        ))
     }
 
     pub fn get(&self, asked: &str) -> Option<Arc<V>> {
@@ -66,5 +79,12 @@ mod tests {
         let memory: Memory<str> = Memory::new(10_000);
         memory.put("large", "x".repeat(20_000).into());
         assert!(memory.get("large").is_none());
+    }
+
+    #[test]
+    fn a_fifth_of_it_may_be_one_thing() {
+        let memory: Memory<str> = Memory::new(1_000_000);
+        memory.put("large", "x".repeat(200_000).into());
+        assert!(memory.get("large").is_some());
     }
 }

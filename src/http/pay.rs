@@ -11,6 +11,7 @@ use super::auth::Anyone;
 use super::checkout::{payment_due, payment_uri};
 use super::deposits::{PaymentStatus, invoice_id};
 use super::fields::Segment;
+use super::guest;
 use super::pages::{self, EsimShown};
 use super::problem::Refused;
 use super::qr;
@@ -161,7 +162,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         esim,
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
         again_url: (*stage == Stage::Expired && checkout.is_guests())
-            .then(|| format!("/checkout?plan={}", checkout.package_code)),
+            .then(|| guest::path(&checkout.package_code, None)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
         // Nobody can type an address into a page that is loaded anew meanwhile.
         refreshes: !matches!(stage, Stage::Completed | Stage::Failed) && !progress.owed.is_positive(),

@@ -125,9 +125,7 @@ pub fn render(error: &Error, response: Response, request_id: &str, as_page: bool
     let kind = if as_page { "text/html; charset=utf-8" } else { "application/problem+json" };
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     parts.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some((name, value)) = refusal.and_then(extra_header) {
-        parts.headers.insert(name, value);
-    }
+    parts.headers.extend(extra_header(error));
     let text = if as_page {
         super::pages::guard(&mut parts.headers);
         super::pages::error_page(&body)
@@ -137,7 +135,9 @@ pub fn render(error: &Error, response: Response, request_id: &str, as_page: bool
     Response::from_parts(parts, Body::from(text))
 }
 
-fn extra_header(refusal: &Refusal) -> Option<(HeaderName, HeaderValue)> {
+/// What an answer says beside its body.
+pub fn extra_header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
+    let Error::Refused(refusal) = error else { return None };
     match refusal {
         Refusal::Unauthenticated => {
             Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("X-B2B-Key realm=\"partner\"")))
@@ -155,7 +155,6 @@ fn extra_header(refusal: &Refusal) -> Option<(HeaderName, HeaderValue)> {
         | Refusal::SupplierUnavailable { .. }
         | Refusal::CarrierUnavailable
         | Refusal::ChainUnavailable => Some((header::RETRY_AFTER, HeaderValue::from_static("1"))),
-        Refusal::RequestTimeout => Some((header::CONNECTION, HeaderValue::from_static("close"))),
         _ => None,
     }
 }

@@ -125,9 +125,7 @@ impl Products {
     pub fn list(&self, text: Option<&str>, limit: usize, most_bytes: usize) -> String {
         let mut found = self.find(text, limit);
         let lengths = found.first.iter().scan(0, |all, number| {
-            *all += self.fragments[*number as usize].json.len()
-                + self.locations[self.index.coverage_of(*number)].len()
-                + 1;
+            *all += self.length(*number);
             Some(*all)
         });
         let fitting = lengths.take_while(|length| *length <= most_bytes).count();
@@ -142,23 +140,28 @@ impl Products {
         }
     }
 
+    /// A plan as it was written, and its countries.
+    fn parts(&self, number: u32) -> (&Fragment, &str) {
+        (&self.fragments[number as usize], &self.locations[self.index.coverage_of(number)])
+    }
+
+    /// How long a plan is among others.
+    fn length(&self, number: u32) -> usize {
+        let (fragment, locations) = self.parts(number);
+        fragment.json.len() + locations.len() + 1
+    }
+
     fn write(&self, head: &str, found: &Found) -> String {
-        let parts = || {
-            found.first.iter().map(|number| {
-                let locations = &self.locations[self.index.coverage_of(*number)];
-                (&self.fragments[*number as usize], locations)
-            })
-        };
-        let length: usize =
-            parts().map(|(fragment, locations)| fragment.json.len() + locations.len() + 1).sum();
+        let length: usize = found.first.iter().map(|number| self.length(*number)).sum();
         let mut json = String::with_capacity(length + 100);
         json.push_str(head);
         json.push_str(&found.total.to_string());
         json.push_str(",\"plans\":[");
-        for (place, (fragment, locations)) in parts().enumerate() {
+        for (place, number) in found.first.iter().enumerate() {
             if place > 0 {
                 json.push(',');
             }
+            let (fragment, locations) = self.parts(*number);
             let (before, behind) = fragment.json.split_at(fragment.cut);
             [before, locations, behind].iter().for_each(|part| json.push_str(part));
         }

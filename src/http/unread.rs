@@ -3,6 +3,8 @@
 //! what was left is read and thrown away, within bounds.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use axum::body::{Bytes, HttpBody};
@@ -22,8 +24,17 @@ const MOST: usize = 4 * 1024 * 1024;
 pub struct Unread {
     body: Option<Incoming>,
     until: Instant,
-    /// The client waits to be told before it sends; if nobody asks for the body, it never comes.
-    held_back: bool,
+    courtesy: Option<Courtesy>,
+}
+
+/// A client that asks before it sends its body. Reading from the body tells it to go on; else the body never comes.
+#[derive(Clone, Default)]
+struct Courtesy(Arc<AtomicBool>);
+
+impl Courtesy {
+    fn is_answered(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Unread {
@@ -31,7 +42,7 @@ impl Unread {
         Unread {
             body: (!body.is_end_stream()).then_some(body),
             until: Instant::now() + PATIENCE,
-            held_back: head.waits,
+            courtesy: head.courtesy.clone(),
         }
     }
 }
@@ -44,7 +55,9 @@ impl HttpBody for Unread {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
-        self.held_back = false;
+        if let Some(Courtesy(answered)) = &self.courtesy {
+            answered.store(true, Ordering::Relaxed);
+        }
         let Some(body) = self.body.as_mut() else { return Poll::Ready(None) };
         let polled = Pin::new(body).poll_frame(cx);
         if let Poll::Ready(None | Some(Err(_))) = polled {
@@ -64,7 +77,8 @@ impl HttpBody for Unread {
 
 impl Drop for Unread {
     fn drop(&mut self) {
-        let left = self.body.take().filter(|body| !body.is_end_stream() && !self.held_back);
+        let comes = self.courtesy.as_ref().is_none_or(Courtesy::is_answered);
+        let left = self.body.take().filter(|body| comes && !body.is_end_stream());
         if let Some(body) = left {
             tokio::spawn(timeout_at(self.until, discard(body)));
         }
@@ -81,25 +95,24 @@ async fn discard(mut body: Incoming) {
 }
 
 /// What a request's head says about when its connection must end.
-#[derive(Clone, Copy)]
 pub struct Head {
     is_http1: bool,
-    waits: bool,
+    courtesy: Option<Courtesy>,
 }
 
 impl Head {
     pub fn of<B>(request: &Request<B>) -> Head {
         Head {
             is_http1: request.version() <= Version::HTTP_11,
-            waits: request.headers().contains_key(header::EXPECT),
+            courtesy: request.headers().contains_key(header::EXPECT).then(Courtesy::default),
         }
     }
 
     /// Says so where the rest of a body may never be read: whoever would use that connection again must not.
-    pub fn close_if_unread(self, mut response: Response) -> Response {
+    pub fn close_if_unread(&self, mut response: Response) -> Response {
         let cut_short =
             matches!(response.status(), StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
-        let never_sent = self.waits && response.status().is_client_error();
+        let never_sent = self.courtesy.as_ref().is_some_and(|courtesy| !courtesy.is_answered());
         if self.is_http1 && (cut_short || never_sent) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }

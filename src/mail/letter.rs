@@ -78,7 +78,7 @@ impl News {
             }
             News::PaidAgain => "This purchase had been paid for already.",
             News::Failed | News::TopUpFailed => "The supplier refused to deliver it.",
-            News::EsimGone => "The eSIM was given back before the payment was final.",
+            News::EsimGone => "The eSIM was given back, or about to be, when the payment became final.",
             News::Assigned => {
                 "It could not be matched at first and was found by hand. The plan is delivered now."
             }

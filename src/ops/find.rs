@@ -11,8 +11,9 @@ use crate::domain::order::Order;
 use crate::domain::transfer::{Transfer, TransferId, parse_tx_hash};
 use crate::error::Result;
 use crate::store::accounts::{self, Account};
+use crate::store::claims::{self, Claimant};
 use crate::store::tx::Tx;
-use crate::store::{addresses, checkouts, claims, invoices, orders, transfers, users};
+use crate::store::{addresses, checkouts, invoices, orders, transfers, users};
 
 #[derive(Default)]
 pub struct Found {
@@ -23,7 +24,7 @@ pub struct Found {
     pub transfers: Vec<Transfer>,
 }
 
-/// By partner or user id, email, order id, order number, ICCID, a partner's reference, invoice id, transfer id,
+/// By partner or user id, email, order id, order number, ICCID, a caller's reference, invoice id, transfer id,
 /// transaction or address.
 pub async fn find(app: &App, text: &str) -> Result<Found> {
     let text = text.trim().to_string();
@@ -44,7 +45,12 @@ fn find_buying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
         found.checkouts.extend(checkouts::by_number(tx, account, seq)?);
     }
     ids.extend(orders::with_iccid(tx, text, 50)?);
-    ids.extend(claims::find(tx, text)?);
+    for claimant in claims::find(tx, text)? {
+        match claimant {
+            Claimant::Order(id) | Claimant::Cancel(id) => ids.push(id),
+            Claimant::Checkout(id) => found.checkouts.extend(checkouts::by_id(tx, &id)?),
+        }
+    }
     let by_id = accounts::find(tx, text)?;
     // Emails are kept in lower case.
     let by_email = if by_id.is_none() { accounts::find(tx, &text.to_lowercase())? } else { None };

@@ -464,7 +464,13 @@ pub async fn list(app: &App, account: AccountNo, query: ListQuery) -> Result<Lis
 
 fn list_few(tx: &mut Tx, account: AccountNo, query: &ListQuery) -> Result<List> {
     let ids = match (&query.reference, &query.iccid) {
-        (Some(reference), _) => claims::orders_of(tx, account, reference)?,
+        (Some(reference), _) => {
+            let bought = |claimant| match claimant {
+                Claimant::Order(id) => Some(id),
+                Claimant::Checkout(_) | Claimant::Cancel(_) => None,
+            };
+            claims::all_of(tx, account, reference)?.into_iter().filter_map(bought).collect()
+        }
         (None, Some(iccid)) => orders::with_iccid(tx, iccid, MOST_OF_ONE_ICCID)?,
         (None, None) => Vec::new(),
     };

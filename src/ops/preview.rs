@@ -85,7 +85,7 @@ async fn spendable(app: &App, account: AccountNo) -> Result<Usd> {
 
 pub struct CancelPreview {
     pub order: Order,
-    /// Why it would be refused, as far as we know without asking the supplier.
+    /// Why it would be refused, as far as we know: the supplier has the last word.
     pub refusal: Option<CancelReason>,
     pub refund: Usd,
     /// The last moment to cancel, when known.

@@ -14,8 +14,8 @@ queries! {
     ALL_OF = "SELECT order_id FROM claims WHERE account = ?1 AND reference = ?2
               UNION ALL SELECT order_id FROM past_claims WHERE account = ?1 AND reference = ?2
               ORDER BY 1 DESC";
-    FIND = "SELECT account, order_id FROM claims WHERE reference = ?1
-            UNION ALL SELECT account, order_id FROM past_claims WHERE reference = ?1 LIMIT 50";
+    FIND = "SELECT order_id FROM claims WHERE reference = ?1
+            UNION ALL SELECT order_id FROM past_claims WHERE reference = ?1 LIMIT 50";
 }
 
 /// Goes before the order that a cancel is about.
@@ -59,14 +59,14 @@ pub fn release(tx: &mut Tx, account: AccountNo, reference: &str, order: &OrderId
     Ok(())
 }
 
-/// Every order that ever used this reference, newest first.
-pub fn orders_of(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Vec<OrderId>> {
-    tx.all(ALL_OF, params![account, reference], |row| Ok(OrderId::from_text(row.text(0)?)))
+/// Everything that ever used this reference, newest first.
+pub fn all_of(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Vec<Claimant>> {
+    tx.all(ALL_OF, params![account, reference], |row| Ok(Claimant::from_text(row.text(0)?)))
 }
 
-/// For the operator's search: orders of any account with this reference.
-pub fn find(tx: &mut Tx, reference: &str) -> Result<Vec<OrderId>> {
-    tx.all(FIND, params![reference], |row| Ok(OrderId::from_text(row.text(1)?)))
+/// For the operator's search: what used this reference, of any account.
+pub fn find(tx: &mut Tx, reference: &str) -> Result<Vec<Claimant>> {
+    tx.all(FIND, params![reference], |row| Ok(Claimant::from_text(row.text(0)?)))
 }
 
 pub fn holder(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Option<Claimant>> {

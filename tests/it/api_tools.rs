@@ -164,6 +164,7 @@ both_databases! {
         let second = fine(call(gateway, "get_user_orders", json!({ "token": token, "page": 2, "limit": 1 })).await);
         assert_eq!(second["orders"][0]["id"], *order);
         assert_eq!(failure(&call(gateway, "get_user_orders", json!({ "token": token, "limit": 0 })).await), "INVALID_REQUEST");
+        assert_eq!(failure(&call(gateway, "get_user_orders", json!({ "token": token, "limit": 101 })).await), "INVALID_REQUEST");
 
         // Newest first, each with the balance after it.
         let moves = fine(call(gateway, "get_wallet_transactions", json!({ "token": token, "limit": 2 })).await);
@@ -175,6 +176,32 @@ both_databases! {
         assert_eq!((&rest["transactions"][0]["type"], &rest["transactions"][0]["id"]), (&json!("CREDIT"), &json!("1")));
         let beyond = fine(call(gateway, "get_wallet_transactions", json!({ "token": token, "page": 9 })).await);
         assert_eq!(beyond["transactions"], json!([]));
+    }
+
+    async fn a_list_of_orders_fits_into_a_models_view(gateway) with [("token_rate_limit", "0"), ("ip_rate_limit", "0")] {
+        let token = ann(gateway, 200).await;
+        let order = buy(gateway, &token).await["orderId"].clone();
+        let package = topup_for(gateway, &token, &order).await;
+        let mut topups = Vec::new();
+        for _ in 0..6 {
+            let arguments = json!({ "orderId": order, "packageCode": package["packageCode"], "token": token });
+            topups.push(fine(call(gateway, "purchase_topup", arguments).await)["topUpOrder"]["id"].clone());
+        }
+        for _ in 0..26 {
+            buy(gateway, &token).await;
+        }
+        let page = async |number: i64| {
+            let listed = fine(call(gateway, "get_user_orders", json!({ "token": token, "limit": 100, "page": number })).await);
+            assert_eq!((&listed["limit"], &listed["total"]), (&json!(25), &json!(27)));
+            assert!(listed.to_string().len() < 32 * 1024);
+            listed["orders"].as_array().unwrap().clone()
+        };
+        assert_eq!(page(1).await.len(), 25);
+        let last = page(2).await;
+        assert_eq!((last.len(), &last[1]["id"]), (2, &order));
+        let shown: Vec<&Value> = last[1]["topUps"].as_array().unwrap().iter().map(|topup| &topup["id"]).collect();
+        assert_eq!(shown, topups[1..].iter().collect::<Vec<_>>());
+        assert_eq!(page(3).await.len(), 0);
     }
 
     async fn what_is_not_the_customers_is_not_there(gateway) {

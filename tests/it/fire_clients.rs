@@ -174,6 +174,12 @@ fn an_answer_that_comes_before_the_body_is_not_lost() {
         let (said, _) = stall(gateway, &head(gateway, "POST", ORDERS, &asks)).await;
         assert!(said.starts_with("HTTP/1.1 413"), "{said}");
         assert!(said.contains("connection: close\r\n"), "{said}");
+        // Who is told to go on keeps the connection, whatever the answer.
+        let order = r#"{"packageCode":"no such plan"}"#;
+        let asks = format!("{json}content-length: {}\r\nexpect: 100-continue\r\n\r\n{order}", order.len());
+        let (said, _) = stall(gateway, &format!("{}{served}", head(gateway, "POST", ORDERS, &asks))).await;
+        assert!(said.starts_with("HTTP/1.1 100"), "{said}");
+        assert!(said.contains("HTTP/1.1 404") && said.contains("HTTP/1.1 200"), "{said}");
     });
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Db, Key, Place, Reply, on_place, reply, until};
+use crate::harness::{Db, Key, Place, Reply, on_empty_place, reply, until};
 
 pub struct Site {
     pub place: Place,
@@ -23,7 +23,7 @@ pub struct Server {
 
 /// Runs a test on a site of its own.
 pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Site) + 'static) {
-    on_place(db, async move |place| {
+    on_empty_place(db, async move |place| {
         let client = crate::harness::client().build().unwrap();
         test(&Site { place: place.clone(), settings, client }).await;
     });

@@ -258,6 +258,7 @@ fn only_the_clock_reads_the_time_of_day() {
         "store/sqlite.rs",
         "store/reader.rs",
         "http/server.rs",
+        "http/unread.rs",
     ];
     none(
         "the time is read past the clock",

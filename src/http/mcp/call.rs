@@ -38,7 +38,7 @@ pub struct Call {
     /// A payment by signature, as its header would bring it.
     pub payment: Option<String>,
     pub request_id: String,
-    /// Of a tool that spends money: its inputs. A misspelt one must not be passed over.
+    /// All that the tool takes, where anything else is refused.
     inputs: Option<Vec<&'static str>>,
     arguments: Vec<u8>,
     header_token: Option<String>,
@@ -65,7 +65,7 @@ impl Call {
             takes_x402: declared.flat_map(|named| named.into_keys()).any(|name| about_x402(&name))
                 || context.meta.keys().any(about_x402),
             payment: payment.map(|payment| STANDARD.encode(payment.to_string())),
-            inputs: tool.is_deed().then(|| tool.input.names.clone()),
+            inputs: tool.input.nothing_else.then(|| tool.input.names.clone()),
             request_id: parts.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default(),
             arguments: serde_json::to_vec(&arguments.unwrap_or_default()).map_err(Error::fault)?,
             header_token: auth::bearer_token(&parts.headers).map(str::to_string),
@@ -105,11 +105,14 @@ impl Call {
     }
 }
 
+const OK: &str = "ok";
+
 /// What a tool gives back: the same JSON as a value and as text.
 pub struct Output {
     text: String,
     value: Value,
-    is_error: bool,
+    /// `ok`, or the code of what went wrong.
+    pub outcome: &'static str,
     meta: Option<MetaObject>,
 }
 
@@ -121,12 +124,12 @@ impl Output {
     /// From JSON that is already written.
     pub fn of_text(text: String) -> Result<Output> {
         let value = serde_json::from_str(&text).map_err(Error::fault)?;
-        Ok(Output { text, value, is_error: false, meta: None })
+        Ok(Output { text, value, outcome: OK, meta: None })
     }
 
-    pub fn failed(mut self) -> Output {
-        self.is_error = true;
-        self
+    /// A result that is an error with this code.
+    pub fn failed(view: &impl Serialize, code: &'static str) -> Result<Output> {
+        Ok(Output { outcome: code, ..Output::of(view)? })
     }
 
     /// With the receipt of a payment by signature.
@@ -141,7 +144,7 @@ impl From<Output> for CallToolResult {
     fn from(output: Output) -> CallToolResult {
         let mut result = CallToolResult::success(vec![ContentBlock::text(output.text)]);
         result.structured_content = Some(output.value);
-        result.is_error = Some(output.is_error);
+        result.is_error = Some(output.outcome != OK);
         result.meta = output.meta;
         result
     }

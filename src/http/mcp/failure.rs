@@ -4,8 +4,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::call::Output;
 use crate::domain::refusal::{FieldError, Refusal};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::http::problem::FieldProblem;
 use crate::http::wire::{CancelReasonWord, Money};
 
@@ -60,7 +61,7 @@ pub struct NextView {
 }
 
 /// A failure of this tool. A fault is logged here, once; the caller learns only the request id.
-pub fn of(tool: &str, error: &Error, request_id: &str) -> FailureView {
+pub fn of(tool: &str, error: &Error, request_id: &str) -> Result<Output> {
     let why = match error {
         Error::Refused(refusal) => of_refusal(tool, refusal),
         Error::Fault(fault) => {
@@ -68,7 +69,8 @@ pub fn of(tool: &str, error: &Error, request_id: &str) -> FailureView {
             internal(request_id)
         }
     };
-    FailureView { error: why }
+    let code = why.code;
+    Output::failed(&FailureView { error: why }, code)
 }
 
 fn internal(request_id: &str) -> WhyView {

@@ -84,6 +84,8 @@ fn or_null(mut fields: Map<String, Value>) -> Value {
 /// What a tool takes.
 pub struct Input {
     pub names: Vec<&'static str>,
+    /// Whether anything else is refused. Where money is spent, a misspelt input must not be passed over.
+    pub nothing_else: bool,
     pub schema: Value,
 }
 
@@ -93,7 +95,16 @@ pub fn input(fields: impl IntoIterator<Item = (&'static str, Value)>, required: 
     let names = fields.iter().map(|(name, _)| *name).collect();
     let fields: Map<String, Value> =
         fields.into_iter().map(|(name, schema)| (name.to_string(), schema)).collect();
-    Input { names, schema: json!({ "type": "object", "properties": fields, "required": required }) }
+    let schema = json!({ "type": "object", "properties": fields, "required": required });
+    Input { names, nothing_else: false, schema }
+}
+
+/// Of a tool that buys or gives back: these fields, those that make it safe to repeat and to rehearse, and no others.
+pub fn deed(fields: impl IntoIterator<Item = (&'static str, Value)>, required: &[&str]) -> Input {
+    let mut input = input(fields.into_iter().chain([idempotency_key(), dry_run()]), required);
+    input.nothing_else = true;
+    input.schema["additionalProperties"] = false.into();
+    input
 }
 
 pub fn text(about: &str, most: usize) -> Value {
@@ -125,13 +136,13 @@ pub fn discount_code() -> (&'static str, Value) {
     )
 }
 
-pub fn idempotency_key() -> (&'static str, Value) {
+fn idempotency_key() -> (&'static str, Value) {
     let about = "A new unique text of yours for this one purchase or cancel. If the connection breaks, call again with \
                  the same key and the same arguments: it is done once, and you get the first result with replayed: true.";
     ("idempotencyKey", json!({ "type": "string", "minLength": 1, "maxLength": 128, "description": about }))
 }
 
-pub fn dry_run() -> (&'static str, Value) {
+fn dry_run() -> (&'static str, Value) {
     let about =
         "true: only say what would happen and what it would cost; nothing is bought, charged or cancelled.";
     ("dryRun", json!({ "type": "boolean", "default": false, "description": about }))

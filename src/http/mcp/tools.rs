@@ -75,20 +75,11 @@ pub fn all() -> Vec<Tool> {
 }
 
 impl Tool {
-    /// Whether it buys or gives back: only those have a rehearsal.
-    pub fn is_deed(&self) -> bool {
-        self.input.names.contains(&"dryRun")
-    }
-
     /// As it is listed to clients.
     pub fn listing(&self) -> Listing {
         let object = |schema: &Value| schema.as_object().cloned().unwrap_or_default();
         let Hints { read_only, destructive, idempotent, open_world } = self.hints;
-        let mut input = object(&self.input.schema);
-        if self.is_deed() {
-            input.insert("additionalProperties".into(), false.into());
-        }
-        let mut listing = Listing::new(self.name, self.description, input);
+        let mut listing = Listing::new(self.name, self.description, object(&self.input.schema));
         listing.title = Some(self.title.into());
         listing.output_schema = Some(object(&self.output).into());
         listing.annotations = Some(

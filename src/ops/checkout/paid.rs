@@ -122,13 +122,12 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         };
         let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
         let filled = filled_esim(tx, &checkout)?;
-        let is_gone = checkout.esim_order.is_some() && filled.is_none();
         if checkout.status.is_unpaid()
-            && !is_gone
+            && let Ok(esim) = &filled
             && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
             && redeem::is_payable(tx, &checkout, draft.now)?
         {
-            let order = draft.order(&checkout, payment.amount, cost, filled);
+            let order = draft.order(&checkout, payment.amount, cost, esim.clone());
             transfers::hold(tx, &payment, draft.now)?;
             authorizations::settle(tx, &payment, draft.now)?;
             begin(tx, &checkout, &order, &Entry::paid(&order.id, &payment))?;
@@ -146,7 +145,7 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         // One that had counted, vanished and came back is no news.
         if payment.round == 0 {
             let news = match refunded {
-                true if is_gone => News::EsimGone,
+                true if filled.is_err() => News::EsimGone,
                 true => News::TooLate,
                 false => News::PaidAgain,
             };
@@ -170,11 +169,11 @@ fn is_late(checkout: &Checkout, payment: &Transfer) -> bool {
     payment.block.as_ref().is_none_or(|block| block.time >= checkout.expires_at)
 }
 
-/// The eSIM that a paid top-up fills; none once it was given back, or is about to be.
-pub(in crate::ops) fn filled_esim(tx: &mut Tx, checkout: &Checkout) -> Result<Option<Esim>> {
-    let Some(esim_order) = &checkout.esim_order else { return Ok(None) };
+/// The eSIM that a paid top-up fills: refused once that was given back, or is about to be. A new one needs none.
+pub(in crate::ops) fn filled_esim(tx: &mut Tx, checkout: &Checkout) -> Result<Result<Option<Esim>, Refusal>> {
+    let Some(esim_order) = &checkout.esim_order else { return Ok(Ok(None)) };
     let filled = rows::by_id(tx, esim_order)?.filter(|order| order.status == OrderStatus::Fulfilled);
-    Ok(filled.and_then(|order| order.esim))
+    Ok(filled.and_then(|order| order.esim).map(Some).ok_or(Refusal::EsimNotActive))
 }
 
 /// The cost at which the plan is delivered for this payment. In time it always is; late only while it is sold and
@@ -283,10 +282,7 @@ pub async fn assign(
         if !redeem::is_payable(tx, &checkout, draft.now)? {
             return Err(Refusal::CouponGone.into());
         }
-        let filled = filled_esim(tx, &checkout)?;
-        if checkout.esim_order.is_some() && filled.is_none() {
-            return Err(Refusal::EsimNotActive.into());
-        }
+        let filled = filled_esim(tx, &checkout)??;
         let order = draft.order(&checkout, charged, cost, filled);
         let surplus = transfer.amount.minus(charged);
         let payee = guests::payee(tx, checkout.account, Some(&checkout.id))?;

@@ -149,9 +149,7 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<Authorization> {
     if checkout.status != CheckoutStatus::Open || authorizations::live(tx, &new.invoice)?.is_some() {
         return Err(Refusal::NothingToPay.into());
     }
-    if checkout.esim_order.is_some() && paid::filled_esim(tx, &checkout)?.is_none() {
-        return Err(Refusal::EsimNotActive.into());
-    }
+    paid::filled_esim(tx, &checkout)??;
     authorizations::insert(tx, new)?;
     Ok(new.clone())
 }

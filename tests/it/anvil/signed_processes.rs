@@ -132,6 +132,19 @@ fn two_gateways_with_one_gas_key_settle_200_payments() {
     });
 }
 
+/// Lets a request go on for a moment that nobody knows before.
+async fn before_death<T>(request: impl Future<Output = T>) {
+    let moment = Duration::from_millis(simgate::vault::random() as u64 % 400);
+    let _ = tokio::time::timeout(moment, request).await;
+}
+
+/// Kills a server and starts the next.
+async fn restarted(site: &Site, mut server: Server) -> Server {
+    server.kill();
+    end_turns(&site.place);
+    site.start().await
+}
+
 /// Each death comes somewhere between the claim and the eSIM. The payer asks again with the same signature.
 fn killed_while_settling(db: Db) {
     let kills =
@@ -144,21 +157,8 @@ fn killed_while_settling(db: Db) {
         for kill in 0..kills {
             let (invoice, offer) = offer(site, &server, &token).await;
             let signature = payer.pay(&offer, kill);
-            let sending = pay(site, &server, &token, &signature);
-            let dying = async {
-                let moment = simgate::vault::random() as u64 % 400;
-                tokio::time::sleep(Duration::from_millis(moment)).await;
-            };
-            while_mining(node, async {
-                tokio::select! {
-                    _ = sending => {}
-                    () = dying => {}
-                }
-            })
-            .await;
-            server.kill();
-            end_turns(&site.place);
-            server = site.start().await;
+            while_mining(node, before_death(pay(site, &server, &token, &signature))).await;
+            server = restarted(site, server).await;
             let status = until("the signature is taken again", async || {
                 // Until the new server has looked at the chain it takes no payments, and asks for none.
                 let status = while_mining(node, pay(site, &server, &token, &signature)).await.unwrap();
@@ -219,20 +219,8 @@ fn killed_while_topping_up(db: Db) {
             })
             .await;
             let meta = json!({ "x402/payment": decoded(&payer.pay(&due, kill as u64)) });
-            let dying = async {
-                let moment = simgate::vault::random() as u64 % 400;
-                tokio::time::sleep(Duration::from_millis(moment)).await;
-            };
-            while_mining(node, async {
-                tokio::select! {
-                    _ = use_tool(site, &server, "purchase_topup", &wish, &meta) => {}
-                    () = dying => {}
-                }
-            })
-            .await;
-            server.kill();
-            end_turns(&site.place);
-            server = site.start().await;
+            while_mining(node, before_death(use_tool(site, &server, "purchase_topup", &wish, &meta))).await;
+            server = restarted(site, server).await;
             let bought = until("the top-up is there", async || {
                 let answer =
                     while_mining(node, use_tool(site, &server, "purchase_topup", &wish, &meta)).await;

@@ -7,7 +7,7 @@ use super::{Hints, Tool};
 use crate::domain::order::OrderStatus;
 use crate::error::Result;
 use crate::http::mcp::call::{Call, Output};
-use crate::http::mcp::schema::{self, dry_run, idempotency_key, order_id, token};
+use crate::http::mcp::schema::{self, order_id, token};
 use crate::http::partner::{self, REFERENCE_CHARS};
 use crate::http::wire::{CancelReasonWord, Money, OrderStatusWord, iso};
 use crate::ops::{cancel, preview};
@@ -61,7 +61,7 @@ pub fn tool() -> Tool {
             dryRun first to see whether it is eligible. Needs a login. It does not end a subscription or pay out money; for \
             what is left on the wallet use get_wallet_balance.",
         hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: false },
-        input: schema::input([order_id(), token(), idempotency_key(), dry_run()], &["orderId"]),
+        input: schema::deed([order_id(), token()], &["orderId"]),
         output: schema::results([schema::of::<CancelledView>(), schema::of::<CancelPreviewView>()]),
         run: |call| Box::pin(run(call)),
     }

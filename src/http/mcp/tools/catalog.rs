@@ -20,10 +20,10 @@ const MOST_BYTES: usize = 24 * 1024;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct CatalogView {
-    /// How many plans match, shown or not; long ones are fewer than asked for.
+    /// How many plans match, shown or not.
     #[schema(minimum = 0)]
     total_count: usize,
-    /// Best first.
+    /// Best first; fewer than asked for when they are long.
     plans: Vec<ProductView<'static>>,
 }
 

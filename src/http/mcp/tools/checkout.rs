@@ -1,6 +1,5 @@
 //! A link to the page where a person buys a plan.
 
-use form_urlencoded::Serializer;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -8,6 +7,7 @@ use super::{READS, Tool};
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
+use crate::http::guest;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, discount_code, package_code};
 use crate::ops::catalog;
@@ -47,11 +47,7 @@ async fn run(call: Call) -> Result<Output> {
     if plan.plan_type != PlanType::Base {
         return Err(Refusal::WrongPlanType.into());
     }
-    let mut link = Serializer::new(String::new());
-    link.append_pair("plan", &code);
-    if let Some(discount) = &discount {
-        link.append_pair("discount", discount);
-    }
-    let checkout_url = format!("{}/checkout?{}", call.app().settings.checkout_url, link.finish());
+    let path = guest::path(&code, discount.as_deref());
+    let checkout_url = format!("{}{path}", call.app().settings.checkout_url);
     Output::of(&LinkView { checkout_url })
 }

@@ -11,16 +11,21 @@ use crate::http::mcp::schema::{self, limit, page, read_page, token};
 use crate::http::wire::{OrderView, order_view};
 use crate::ops::orders::{self, ListQuery};
 
+/// A result is read by a model, which has room for so many.
+const MOST_ORDERS: i64 = 25;
+const MOST_TOPUPS: usize = 5;
+
 #[derive(Serialize, ToSchema)]
 struct OrdersView {
     #[schema(minimum = 1)]
     page: i64,
-    #[schema(minimum = 1)]
+    /// How many a page has: at most 25, also when more were asked for.
+    #[schema(minimum = 1, maximum = 25)]
     limit: i64,
     /// How many there are, on all pages.
     #[schema(minimum = 0)]
     total: i64,
-    /// Newest first.
+    /// Newest first, each with the last five of its top-ups.
     orders: Vec<OrderView>,
 }
 
@@ -46,13 +51,19 @@ pub fn list() -> Tool {
 async fn run(call: Call) -> Result<Output> {
     let holder = call.login().await?;
     let mut fields = call.fields()?;
-    let (page, limit) = read_page(&mut fields);
+    let (page, asked) = read_page(&mut fields);
+    let limit = asked.min(MOST_ORDERS);
     let allowed = OrderStatus::ALL.map(OrderStatus::as_str).join(", ");
     let status = fields.word("status", &allowed, OrderStatus::parse);
     fields.finish()?;
     let query =
         ListQuery { page, limit, after: None, iccid: None, reference: None, status, from: None, to: None };
     let found = orders::list(call.app(), holder.account, query).await?;
-    let orders: Result<Vec<_>> = found.orders.iter().map(|listed| order_view(call.app(), listed)).collect();
+    let shown = |listed| {
+        let mut order = order_view(call.app(), listed)?;
+        order.top_ups.drain(..order.top_ups.len().saturating_sub(MOST_TOPUPS));
+        Ok(order)
+    };
+    let orders: Result<Vec<_>> = found.orders.iter().map(shown).collect();
     Output::of(&OrdersView { page, limit, total: found.total, orders: orders? })
 }

@@ -11,7 +11,7 @@ use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::http::mcp::call::{Call, Output};
-use crate::http::mcp::schema::{self, discount_code, dry_run, idempotency_key, package_code, token};
+use crate::http::mcp::schema::{self, discount_code, package_code, token};
 use crate::http::partner::REFERENCE_CHARS;
 use crate::http::wire::{Money, OrderView, iso, order_view};
 use crate::ops::magic_link;
@@ -90,10 +90,7 @@ pub fn tool() -> Tool {
             afterwards. For more data on an existing eSIM use purchase_topup; for a customer who wants to pay without \
             logging in use get_checkout_url.",
         hints: BUYS,
-        input: schema::input(
-            [package_code(), token(), discount_code(), idempotency_key(), dry_run()],
-            &["packageCode"],
-        ),
+        input: schema::deed([package_code(), token(), discount_code()], &["packageCode"]),
         output: schema::results([
             schema::of::<BoughtView>(),
             schema::of::<ShortView>(),

@@ -164,12 +164,12 @@ fn due(short: ShortView, offer: PaymentRequired, receipt: Option<SettlementRespo
         accepts: offer.accepts.iter().map(RequirementsView::from).collect(),
         receipt,
     };
-    Ok(Output::of(&view)?.failed())
+    Output::failed(&view, "PAYMENT_REQUIRED")
 }
 
 async fn taken(call: &Call, holder: &Holder, wish: &Wish<'_>, progress: Progress) -> Result<Output> {
     if let Some(refusal) = progress.refusal() {
-        return Ok(Output::of(&failure::of(wish.tool, &refusal.into(), &call.request_id))?.failed());
+        return failure::of(wish.tool, &refusal.into(), &call.request_id);
     }
     let ended = matches!(progress.stage, Stage::Completed | Stage::Failed);
     match progress.order {

@@ -10,7 +10,7 @@ use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::http::mcp::call::{Call, Output};
-use crate::http::mcp::schema::{self, dry_run, idempotency_key, order_id, text, token};
+use crate::http::mcp::schema::{self, order_id, text, token};
 use crate::http::partner::{self, REFERENCE_CHARS};
 use crate::http::wire::{Money, PlanView, TopUpOrderView, topup_view};
 use crate::ops::orders::{self, Receipt};
@@ -83,10 +83,7 @@ pub fn purchase() -> Tool {
             the connection breaks. When the wallet holds too little nothing is charged: purchased is false and magicLink is \
             a page where the customer can pay in. For a first or another eSIM use purchase_esim_with_wallet.",
         hints: BUYS,
-        input: schema::input(
-            [order_id(), ("packageCode", code), token(), idempotency_key(), dry_run()],
-            &["orderId", "packageCode"],
-        ),
+        input: schema::deed([order_id(), ("packageCode", code), token()], &["orderId", "packageCode"]),
         output: schema::results([
             schema::of::<ToppedUpView>(),
             schema::of::<ShortView>(),
