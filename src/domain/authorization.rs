@@ -121,6 +121,8 @@ pub struct Authorization {
     pub id: AuthorizationId,
     pub invoice: InvoiceId,
     pub account: AccountNo,
+    /// The caller's own for this purchase.
+    pub reference: Option<String>,
     pub pay_to: String,
     pub amount: Usd,
     /// It counts in blocks whose time lies between these.

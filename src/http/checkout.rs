@@ -341,6 +341,7 @@ pub async fn open(
         discount_code: fields.discount_code,
         reference,
         client,
+        is_offer: false,
     };
     let Opened { checkout, replayed } = checkout::open(&state.app, new).await?;
     if !replayed {

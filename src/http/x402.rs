@@ -149,7 +149,8 @@ pub async fn pay(
     package_code: &str,
     signature: &HeaderValue,
 ) -> Result<Result<Response, Unpaid>, Refused> {
-    let tender = Tender { account, package_code, esim_order: None, header: signature.as_bytes() };
+    let tender =
+        Tender { account, package_code, esim_order: None, reference: None, header: signature.as_bytes() };
     Ok(match x402::pay(app, tender).await? {
         Outcome::Refused { reason, receipt, checkout } => {
             Err(Unpaid { error: reason.as_str(), receipt, checkout })

@@ -56,6 +56,8 @@ pub struct NewCheckout {
     /// The caller's own reference: the same one with the same request is the same checkout, for ever.
     pub reference: Option<String>,
     pub client: IpAddr,
+    /// Made for somebody who has not asked to pay like this: a coupon's use is taken when a payer signs, not before.
+    pub is_offer: bool,
 }
 
 /// A checkout, and whether it was there before.
@@ -226,7 +228,7 @@ impl Draft {
         };
         let mut checkout = self.checkout(offer, coupon, place);
         checkout.seq = checkouts::insert(tx, &self.as_new(&checkout))?;
-        redeem::reserve(tx, &checkout)?;
+        redeem::open(tx, &checkout, self.new.is_offer)?;
         Ok(Outcome::opened(checkout))
     }
 

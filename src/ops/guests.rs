@@ -50,6 +50,7 @@ pub async fn check_out(app: &App, wish: Wish) -> Result<Opened> {
         discount_code: wish.discount_code,
         reference: wish.reference,
         client: wish.client,
+        is_offer: false,
     };
     checkout::open(app, new).await
 }

@@ -72,17 +72,26 @@ pub async fn place(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Receip
 
 /// The spine, for orders and top-ups alike.
 pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId) -> Result<Receipt> {
-    let now = app.now();
     let account = buyer.account;
-    let on_hold = app.buying_on_hold.load(Ordering::Relaxed);
-    let guess = purchase.discount_code.as_ref().map(|code| Guess::new(app, code, Some(account), None));
-    let draft = Draft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold, guess };
+    let draft = Draft::new(app, buyer, purchase, id);
     let begun = app.store.write_together(account.0, draft).await?;
     match begun {
         Begun::New { order, balance } => deliver::and_wait(app, *order, balance).await,
         Begun::Replay { order, balance } => await_replay(app, *order, balance).await,
         Begun::WrongCoupon => Err(Refusal::CouponInvalid.into()),
     }
+}
+
+/// What this purchase's reference has bought before, if it was the same.
+pub(super) async fn replay(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Receipt> {
+    let draft = Draft::new(app, buyer, purchase, app.new_order_id());
+    let read = move |tx: &mut Tx| {
+        let look = offers::look(tx, &draft.asks())?;
+        let claimed_by = look.claimed_by.ok_or(Refusal::IdempotencyConflict)?;
+        Ok((draft.earlier(tx, &claimed_by)?, look.balance))
+    };
+    let (order, balance) = app.store.read(read).await?;
+    await_replay(app, order, balance).await
 }
 
 /// Until when this process may be asking the supplier about something begun now.
@@ -103,6 +112,24 @@ struct Draft {
 }
 
 impl Draft {
+    fn new(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId) -> Draft {
+        let now = app.now();
+        let account = buyer.account;
+        let on_hold = app.buying_on_hold.load(Ordering::Relaxed);
+        let guess = purchase.discount_code.as_ref().map(|code| Guess::new(app, code, Some(account), None));
+        Draft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold, guess }
+    }
+
+    /// The order that holds this purchase's reference, if it was the same request.
+    fn earlier(&self, tx: &mut Tx, claimed_by: &Claimant) -> Result<Order> {
+        let found = match claimed_by {
+            Claimant::Order(id) => orders::by_id(tx, id)?,
+            Claimant::Checkout(_) | Claimant::Cancel(_) => return Err(Refusal::IdempotencyConflict.into()),
+        };
+        let earlier = found.ok_or_else(|| Error::fault("a claim without its order"))?;
+        if is_same_request(&earlier, self) { Ok(earlier) } else { Err(Refusal::IdempotencyConflict.into()) }
+    }
+
     fn asks(&self) -> Asked<'_> {
         Asked {
             account: self.buyer.account,
@@ -158,18 +185,8 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     }
     let look = offers::look(tx, &draft.asks())?;
     if let Some(claimed_by) = &look.claimed_by {
-        let earlier = match claimed_by {
-            Claimant::Order(id) => orders::by_id(tx, id)?,
-            Claimant::Checkout(_) | Claimant::Cancel(_) => {
-                return Err(Refusal::IdempotencyConflict.into());
-            }
-        };
-        let earlier = earlier.ok_or_else(|| Error::fault("a claim without its order"))?;
-        return if is_same_request(&earlier, draft) {
-            Ok(Begun::Replay { order: Box::new(earlier), balance: look.balance })
-        } else {
-            Err(Refusal::IdempotencyConflict.into())
-        };
+        let order = draft.earlier(tx, claimed_by)?;
+        return Ok(Begun::Replay { order: Box::new(order), balance: look.balance });
     }
     let offer = offer(&look, draft)?;
     let filled = match &purchase.esim_order {

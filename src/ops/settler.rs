@@ -24,7 +24,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::settlements::{self, Turn};
 use crate::store::tx::Tx;
-use crate::store::{authorizations, cursors, transfers};
+use crate::store::{authorizations, claims, cursors, transfers};
 use crate::vault;
 use crate::x402::authorization::{Permission, Seal, state_call};
 use crate::x402::settler::{CURRENCY, Post, Settler, Unfit, Way};
@@ -272,9 +272,14 @@ impl Round<'_> {
     }
 
     async fn bury(&self, authorization: &Authorization, reason: Reason) -> Result<()> {
-        let (id, from, now) = (authorization.id.clone(), authorization.state, self.now);
+        let (dying, from, now) = (authorization.clone(), authorization.state, self.now);
         let write = move |tx: &mut Tx| {
-            authorizations::advance(tx, &id, from, AuthorizationState::Dead, Some(reason), now)
+            let buried =
+                authorizations::advance(tx, &dying.id, from, AuthorizationState::Dead, Some(reason), now)?;
+            if buried && let Some(reference) = &dying.reference {
+                claims::free(tx, dying.account, reference, &dying.invoice)?;
+            }
+            Ok(buried)
         };
         if self.app.store.finish(authorization.account.0, write).await? {
             let (network, reason) = (self.turn.network.as_str(), reason.as_str());

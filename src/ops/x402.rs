@@ -7,7 +7,7 @@ mod pay;
 
 use alloy_primitives::hex;
 
-pub use self::pay::{Outcome, Tender, pay};
+pub use self::pay::{Earlier, Outcome, Tender, earlier, pay};
 use super::checkout;
 use super::settler::MARGIN_MS;
 use crate::app::App;
@@ -153,6 +153,7 @@ fn checked(
         },
         invoice: bill.invoice.clone(),
         account: bill.account,
+        reference: None,
         pay_to: bill.pay_to.clone(),
         amount: bill.amount,
         valid_after,

@@ -13,7 +13,7 @@ macro_rules! select_authorization {
     ($tail:literal) => {
         concat!(
             "SELECT network, asset, payer, nonce, invoice, account, pay_to, amount, valid_after, valid_before, signature,
-                    state, reason, created_at, updated_at FROM authorizations ",
+                    state, reason, created_at, updated_at, reference FROM authorizations ",
             $tail
         )
     };
@@ -21,8 +21,8 @@ macro_rules! select_authorization {
 
 queries! {
     INSERT = "INSERT INTO authorizations (network, asset, payer, nonce, invoice, account, pay_to, amount, valid_after,
-                  valid_before, signature, state, next_try, created_at, updated_at)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13, ?13)";
+                  valid_before, signature, state, next_try, created_at, updated_at, reference)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13, ?13, ?14)";
     BY_ID = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4");
     BY_NONCE = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 ORDER BY created_at LIMIT 1");
     /// SQLite needs no lock: a write transaction has the database to itself.
@@ -52,7 +52,8 @@ pub fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
         new.valid_before,
         &new.signature,
         new.state.as_str(),
-        new.created_at
+        new.created_at,
+        new.reference.as_deref()
     ];
     tx.execute(INSERT, values).map(drop)
 }
@@ -150,5 +151,6 @@ fn read(row: &Row) -> Result<Authorization> {
         },
         created_at: row.time(13)?,
         updated_at: row.time(14)?,
+        reference: row.opt_text(15)?,
     })
 }

@@ -95,13 +95,15 @@ queries! {
                              AND status || '' IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 3");
     END = "UPDATE checkouts SET status = ?2, order_id = ?3, updated_at = ?4 WHERE id = ?1 AND status IN ('OPEN', 'EXPIRED')";
     TOUCH = "UPDATE checkouts SET updated_at = ?2 WHERE id = ?1";
-    /// The outer state is worded so that each row is found by its id.
+    /// Not while a payment was seen or a signature is on its way. Worded so that rows are found by their ids.
     EXPIRE = "UPDATE checkouts SET status = 'EXPIRED', updated_at = ?3 WHERE status || '' = 'OPEN' AND id IN (
                   SELECT c.id FROM checkouts c WHERE c.network = ?1 AND c.status = 'OPEN' AND c.expires_at < ?2
                   AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = c.id AND t.block IS NOT NULL)
+                  AND 0 = (SELECT COUNT(*) FROM authorizations a WHERE a.invoice = c.id AND a.state IN ('CLAIMED', 'SENT', 'SETTLED'))
                   ORDER BY c.expires_at LIMIT 500) RETURNING id, coupon";
     DUE = "SELECT 1 FROM checkouts c WHERE c.network = ?1 AND c.status = 'OPEN' AND c.expires_at < ?2
-           AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = c.id AND t.block IS NOT NULL) LIMIT 1";
+           AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = c.id AND t.block IS NOT NULL)
+           AND 0 = (SELECT COUNT(*) FROM authorizations a WHERE a.invoice = c.id AND a.state IN ('CLAIMED', 'SENT', 'SETTLED')) LIMIT 1";
 }
 
 /// A checkout to be opened; its number is taken then.

@@ -1,13 +1,14 @@
-//! Who holds a caller's reference: an order, or a checkout or a cancel, which keep it for ever. The primary key is what
-//! makes a reference single-use, on any number of instances; a failed order's claim moves aside, so that its reference
-//! is free again and still findable.
+//! Who holds a caller's reference: an order, a checkout or a cancel. The primary key is what makes a reference single-use,
+//! on any number of instances. A failed order's claim moves aside, so that its reference is free again and still
+//! findable; a checkout's goes with the signature that brought it, to the order that it pays for.
 
 use super::tx::{Tx, params, queries};
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 queries! {
     INSERT = "INSERT INTO claims (account, reference, order_id) VALUES (?1, ?2, ?3)";
+    PASS_ON = "UPDATE claims SET order_id = ?4 WHERE account = ?1 AND reference = ?2 AND order_id = ?3";
     RELEASE = "DELETE FROM claims WHERE account = ?1 AND reference = ?2 AND order_id = ?3";
     REMEMBER = "INSERT INTO past_claims (account, reference, order_id) VALUES (?1, ?2, ?3)";
     HOLDER = "SELECT order_id FROM claims WHERE account = ?1 AND reference = ?2";
@@ -57,6 +58,25 @@ pub fn release(tx: &mut Tx, account: AccountNo, reference: &str, order: &OrderId
         tx.execute(REMEMBER, params![account, reference, order])?;
     }
     Ok(())
+}
+
+/// What the checkout was to become exists.
+pub fn pass_on(
+    tx: &mut Tx,
+    account: AccountNo,
+    reference: &str,
+    from: &InvoiceId,
+    to: &OrderId,
+) -> Result<()> {
+    match tx.execute(PASS_ON, params![account, reference, from.as_str(), to])? {
+        1 => Ok(()),
+        _ => Err(Error::fault("a reference left its checkout")),
+    }
+}
+
+/// Nothing came of it: the reference may be used again.
+pub fn free(tx: &mut Tx, account: AccountNo, reference: &str, checkout: &InvoiceId) -> Result<()> {
+    tx.execute(RELEASE, params![account, reference, checkout.as_str()]).map(drop)
 }
 
 /// Everything that ever used this reference, newest first.

@@ -36,6 +36,7 @@ queries! {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
     STATE = "SELECT state FROM coupon_uses WHERE holder = ?1";
     SPEND = "UPDATE coupon_uses SET state = 'SPENT', order_id = ?3, updated_at = ?4 WHERE holder = ?1 AND state = ?2 RETURNING code";
+    RESERVE = "UPDATE coupon_uses SET state = 'RESERVED', updated_at = ?2 WHERE holder = ?1 AND state = 'RETURNED' RETURNING code";
     RELEASE = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2 WHERE holder = ?1 AND state = 'RESERVED' RETURNING code";
     GIVE_BACK = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2
                  WHERE order_id IS NOT NULL AND order_id = ?1 AND state = 'SPENT' RETURNING code";
@@ -106,11 +107,11 @@ pub struct Use<'a> {
     pub now: Time,
 }
 
-/// Takes a use. The caller has locked the coupon and found that it has one.
+/// Takes a use, or writes down for whom one is to be taken. The caller has locked the coupon and found that it has one.
 pub fn take(tx: &mut Tx, taken: &Use) -> Result<()> {
     let Use { holder, code, account, state, order, now } = *taken;
     tx.execute(TAKE, params![holder, code, account, state.as_str(), order, now])?;
-    count(tx, code, 1)
+    if state.is_live() { count(tx, code, 1) } else { Ok(()) }
 }
 
 pub fn state_of(tx: &mut Tx, holder: &str) -> Result<Option<UseState>> {
@@ -124,6 +125,14 @@ pub fn spend(tx: &mut Tx, holder: &str, stood: UseState, order: &OrderId, now: T
     let code = tx.write_opt(SPEND, values, |row| row.text(0))?;
     let code = code.ok_or_else(|| Error::fault("a coupon's use moved under its lock"))?;
     if stood.is_live() { Ok(()) } else { count(tx, &code, 1) }
+}
+
+/// A checkout takes the use that it had given back. The caller has locked the coupon and found that it has one.
+pub fn reserve(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
+    match tx.write_opt(RESERVE, params![holder, now], |row| row.text(0))? {
+        Some(code) => count(tx, &code, 1),
+        None => Err(Error::fault("a coupon's use moved under its lock")),
+    }
 }
 
 /// A checkout does not need its use any more. Nothing happens unless it is reserved.

@@ -93,11 +93,11 @@ queries! {
     COUPON_COUNTS_OFF = "SELECT c.code, CAST(c.used - COALESCE(s.n, 0) AS BIGINT) FROM coupons c
         LEFT JOIN (SELECT code, COUNT(*) AS n FROM coupon_uses WHERE state IN ('RESERVED', 'SPENT') GROUP BY code) s ON s.code = c.code
         WHERE c.used <> COALESCE(s.n, 0) LIMIT 10";
-    /// A use is reserved exactly while its checkout is open, and spent exactly while its order stands.
+    /// A use is reserved only while its checkout is open (an offer has none yet), and spent exactly while its order stands.
     USES_OFF = "SELECT u.holder, CAST(0 AS BIGINT) FROM coupon_uses u LEFT JOIN checkouts c ON c.id = u.holder
         LEFT JOIN orders o ON o.id = u.order_id
         WHERE u.state <> CASE WHEN o.status IN ('PROVISIONING', 'FULFILLED', 'CANCELLING') THEN 'SPENT'
-                              WHEN o.id IS NULL AND c.status = 'OPEN' THEN 'RESERVED' ELSE 'RETURNED' END
+                              WHEN o.id IS NULL AND c.status = 'OPEN' AND u.state = 'RESERVED' THEN 'RESERVED' ELSE 'RETURNED' END
            OR (c.id IS NOT NULL AND (c.account <> u.account OR COALESCE(c.coupon, '') <> u.code))
            OR (o.id IS NOT NULL AND (o.account <> u.account OR COALESCE(o.coupon, '') <> u.code))
            OR (c.id IS NULL AND o.id IS NULL) LIMIT 10";
@@ -258,7 +258,7 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("no coupon is used more often than it allows", Unit::Rows, COUPONS_OVERUSED),
     ("every coupon's count equals its uses", Unit::Rows, COUPON_COUNTS_OFF),
     (
-        "a coupon's use is reserved while its checkout is open, spent while its order stands",
+        "a coupon's use is reserved only while its checkout is open, spent while its order stands",
         Unit::Rows,
         USES_OFF,
     ),

@@ -94,6 +94,7 @@ impl Case<'_> {
             discount_code: coupon.then(|| COUPON.into()),
             reference: None,
             client: elsewhere().parse().unwrap(),
+            is_offer: false,
         };
         // A payment that vanished suspends its account; too many are too many.
         let opened = checkout::open(&self.gateway.app, new).await.ok();

@@ -49,6 +49,7 @@ impl Ann<'_> {
             discount_code: None,
             reference: None,
             client: elsewhere().parse().unwrap(),
+            is_offer: false,
         };
         let opened = checkout::open(&self.gateway.app, new).await?;
         Ok(record(self.gateway, &json!({ "invoiceId": opened.checkout.id.as_str() })).await)

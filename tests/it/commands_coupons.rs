@@ -117,7 +117,7 @@ both_databases! {
             raw::execute(location, &format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}")).unwrap();
         }
         let counts = "every coupon's count equals its uses";
-        let uses = "a coupon's use is reserved while its checkout is open, spent while its order stands";
+        let uses = "a coupon's use is reserved only while its checkout is open, spent while its order stands";
         let (order_use, checkout_use) = ("every discounted order has its coupon's use", "every discounted checkout has its coupon's use");
         let booked = "what a coupon took off a delivered order's price is booked, and nothing else is";
         for (damage, law, row) in [
@@ -126,7 +126,7 @@ both_databases! {
             (format!("DELETE FROM coupon_uses WHERE holder = '{bought}'"), counts, "TEN"),
             (format!("DELETE FROM coupon_uses WHERE holder = '{bought}'"), order_use, bought.as_str()),
             (format!("DELETE FROM coupon_uses WHERE holder = '{open}'"), checkout_use, open.as_str()),
-            (format!("UPDATE coupon_uses SET state = 'RETURNED' WHERE holder = '{open}'"), uses, open.as_str()),
+            (format!("UPDATE coupon_uses SET state = 'RETURNED' WHERE holder = '{open}'"), counts, "TEN"),
             (format!("UPDATE coupon_uses SET state = 'SPENT' WHERE holder = '{open}'"), uses, open.as_str()),
             (format!("UPDATE coupon_uses SET state = 'RETURNED' WHERE holder = '{bought}'"), uses, bought.as_str()),
             (format!("UPDATE coupon_uses SET account = account + 1 WHERE holder = '{asked}'"), uses, asked.as_str()),

@@ -125,6 +125,7 @@ both_databases! {
                 discount_code: Some(CODE.into()),
                 reference: None,
                 client: elsewhere().parse().unwrap(),
+                is_offer: false,
             };
             checkout::open(app, new).await
         })).await;

@@ -23,7 +23,9 @@ use crate::ops::{deliver, orders};
 use crate::store::ledger::{self, Note};
 use crate::store::offers::{self, Asked};
 use crate::store::tx::Tx;
-use crate::store::{audit, authorizations, checkouts, guests, orders as rows, transfers, users, wallet};
+use crate::store::{
+    audit, authorizations, checkouts, claims, guests, orders as rows, transfers, users, wallet,
+};
 
 /// Whether an invoice is a checkout and not a deposit.
 pub async fn is_checkout(app: &App, id: &InvoiceId) -> Result<bool> {
@@ -60,7 +62,14 @@ impl Draft {
 
     /// Charged is what was paid for this plan; what is missing of its price after the coupon makes the amount unique,
     /// or was forgiven by the operator.
-    fn order(&self, checkout: &Checkout, charged: Usd, cost: Usd, filled: Option<Esim>) -> Order {
+    fn order(
+        &self,
+        checkout: &Checkout,
+        charged: Usd,
+        cost: Usd,
+        filled: Option<Esim>,
+        reference: Option<String>,
+    ) -> Order {
         let (id, seq) = match checkout.esim_order {
             Some(_) => (&self.topup, None),
             None => (&self.order, Some(checkout.seq)),
@@ -70,7 +79,7 @@ impl Draft {
             account: checkout.account,
             seq,
             esim_order: checkout.esim_order.clone(),
-            reference: None,
+            reference,
             package_code: checkout.package_code.clone(),
             plan_name: checkout.plan_name.clone(),
             family: checkout.family.clone(),
@@ -122,12 +131,13 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         };
         let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
         let filled = filled_esim(tx, &checkout)?;
+        let reference = reference(tx, &checkout)?;
         if checkout.status.is_unpaid()
             && let Ok(esim) = &filled
             && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
             && redeem::is_payable(tx, &checkout, draft.now)?
         {
-            let order = draft.order(&checkout, payment.amount, cost, esim.clone());
+            let order = draft.order(&checkout, payment.amount, cost, esim.clone(), reference);
             transfers::hold(tx, &payment, draft.now)?;
             authorizations::settle(tx, &payment, draft.now)?;
             begin(tx, &checkout, &order, &Entry::paid(&order.id, &payment))?;
@@ -141,6 +151,9 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         let refunded = checkouts::end(tx, &invoice, CheckoutStatus::Refunded, None, draft.now)?;
         if refunded {
             redeem::release(tx, &checkout, draft.now)?;
+            if let Some(reference) = reference {
+                claims::free(tx, checkout.account, &reference, &checkout.id)?;
+            }
         }
         // One that had counted, vanished and came back is no news.
         if payment.round == 0 {
@@ -176,6 +189,11 @@ pub(in crate::ops) fn filled_esim(tx: &mut Tx, checkout: &Checkout) -> Result<Re
     Ok(filled.and_then(|order| order.esim).map(Some).ok_or(Refusal::EsimNotActive))
 }
 
+/// The caller's own for this purchase, if it came with a signature that counts.
+fn reference(tx: &mut Tx, checkout: &Checkout) -> Result<Option<String>> {
+    Ok(authorizations::live(tx, &checkout.id)?.and_then(|live| live.reference))
+}
+
 /// The cost at which the plan is delivered for this payment. In time it always is; late only while it is sold and
 /// costs us no more than what was paid.
 fn deliverable_at(tx: &mut Tx, checkout: &Checkout, payment: &Transfer) -> Result<Option<Usd>> {
@@ -201,6 +219,9 @@ fn cost_now(tx: &mut Tx, checkout: &Checkout) -> Result<Option<Usd>> {
 /// The order exists, and counts as spent by the token that asked for it, with its coupon. Called under the wallet's lock.
 fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Result<()> {
     rows::begin_paid(tx, order, entry)?;
+    if let Some(reference) = &order.reference {
+        claims::pass_on(tx, order.account, reference, &checkout.id, &order.id)?;
+    }
     redeem::spend(tx, checkout, order)?;
     let day = order.created_at.day();
     if let Some(limit) = offers::daily_limit(tx, &checkout.token)? {
@@ -283,7 +304,7 @@ pub async fn assign(
             return Err(Refusal::CouponGone.into());
         }
         let filled = filled_esim(tx, &checkout)??;
-        let order = draft.order(&checkout, charged, cost, filled);
+        let order = draft.order(&checkout, charged, cost, filled, reference(tx, &checkout)?);
         let surplus = transfer.amount.minus(charged);
         let payee = guests::payee(tx, checkout.account, Some(&checkout.id))?;
         let ended = transfers::assign(tx, &transfer, &checkout, draft.now)?;

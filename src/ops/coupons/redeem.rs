@@ -1,5 +1,5 @@
-//! A coupon on a purchase, inside the purchase's own writes: a checkout reserves a use and its payment spends it; a
-//! purchase from the wallet spends one at once. What comes to nothing gives it back. Every function here is called
+//! A coupon on a purchase, inside the purchase's own writes: a checkout reserves a use and its payment spends it; an offer
+//! reserves one when somebody signs; a purchase from the wallet spends one at once. What comes to nothing gives it back. Every function here is called
 //! under the wallet's lock or on a row that the caller has just moved, so each use moves once.
 
 use super::guesses::Guess;
@@ -37,14 +37,14 @@ pub fn accept(tx: &mut Tx, guess: &Guess, package_code: &str, offer: &Offer) -> 
     Ok(accepted)
 }
 
-/// A new checkout reserves the use that was accepted for it.
-pub fn reserve(tx: &mut Tx, checkout: &Checkout) -> Result<()> {
+/// A new checkout reserves the use that was accepted for it; one that is only an offer leaves it to others.
+pub fn open(tx: &mut Tx, checkout: &Checkout, is_offer: bool) -> Result<()> {
     let Some(coupon) = &checkout.coupon else { return Ok(()) };
     let taken = Use {
         holder: checkout.id.as_str(),
         code: &coupon.code,
         account: checkout.account,
-        state: UseState::Reserved,
+        state: if is_offer { UseState::Returned } else { UseState::Reserved },
         order: None,
         now: checkout.created_at,
     };
@@ -78,6 +78,21 @@ pub fn is_payable(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
             Ok(coupon.has_use_for(Some(used_by_buyer), now))
         }
     }
+}
+
+/// A payer has signed for this checkout: its use is reserved, if it is not yet. False when the coupon has none left.
+pub fn sign(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
+    if checkout.coupon.is_none() {
+        return Ok(true);
+    }
+    if !is_payable(tx, checkout, now)? {
+        return Ok(false);
+    }
+    let stood = stood(tx, checkout)?;
+    if stood.after(UseEvent::Signed) != Some(stood) {
+        coupons::reserve(tx, checkout.id.as_str(), now)?;
+    }
+    Ok(true)
 }
 
 /// The payment of a checkout became this order. `is_payable` was asked in the same write.

@@ -13,14 +13,18 @@ use crate::chain::evm::Called;
 use crate::chain::{Trouble, Witness};
 use crate::domain::authorization::{Authorization, AuthorizationState, Reason};
 use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::coupon;
 use crate::domain::ids::{AccountNo, OrderId, parse_order_no};
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::ops::checkout::paid;
 use crate::ops::checkout::progress::{self, Progress};
+use crate::ops::coupons::redeem;
 use crate::ops::deposits;
+use crate::ops::orders::{self, Buyer, Purchase, Receipt};
 use crate::ops::settler::reason_of;
+use crate::store::claims::{self, Claimant};
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, wallet};
 use crate::x402::settler::{CURRENCY, Post};
@@ -32,6 +36,8 @@ pub struct Tender<'a> {
     pub package_code: &'a str,
     /// A top-up: the order whose eSIM it fills.
     pub esim_order: Option<&'a OrderId>,
+    /// The caller's own reference for this purchase.
+    pub reference: Option<&'a str>,
     /// The `PAYMENT-SIGNATURE` header.
     pub header: &'a [u8],
 }
@@ -100,8 +106,38 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         Some(Reason::Used) => AuthorizationState::Sent,
         Some(reason) => return Ok(refused(reason, Some(checkout))),
     };
-    let claimed = claim(app, Authorization { state, ..authorization }).await?;
+    let reference = tender.reference.map(str::to_string);
+    let claimed = claim(app, Authorization { state, reference, ..authorization }).await?;
     outcome(app, claimed).await
+}
+
+/// What a purchase's reference stands for already.
+pub enum Earlier {
+    Bought(Box<Receipt>),
+    /// A signature that came with it is on its way, or its order is.
+    Underway(Box<Progress>),
+}
+
+/// Whoever lost an answer asks again with the same reference, signed or not: nobody is asked to pay twice.
+pub async fn earlier(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Earlier> {
+    let (account, reference) = (buyer.account, purchase.reference.clone().unwrap_or_default());
+    let holder = app.store.read(move |tx| claims::holder(tx, account, &reference)).await?;
+    let Some(Claimant::Checkout(id)) = holder else {
+        let receipt = orders::replay(app, buyer, purchase).await?;
+        return Ok(Earlier::Bought(Box::new(receipt)));
+    };
+    let progress = progress::show(app, &id, Some(account)).await?;
+    let checkout = &progress.checkout;
+    let code = purchase.discount_code.as_deref().map(coupon::normal);
+    let same = checkout.package_code == purchase.package_code
+        && checkout.esim_order == purchase.esim_order
+        && checkout.coupon.as_ref().map(|applied| &applied.code) == code.as_ref();
+    // One that nobody signed for was opened at another door, which knows it by this reference for ever.
+    if same && progress.signed {
+        Ok(Earlier::Underway(Box::new(progress)))
+    } else {
+        Err(Refusal::IdempotencyConflict.into())
+    }
 }
 
 /// A payment buys what it was asked for, and nothing else.
@@ -149,7 +185,22 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<Authorization> {
     if checkout.status != CheckoutStatus::Open || authorizations::live(tx, &new.invoice)?.is_some() {
         return Err(Refusal::NothingToPay.into());
     }
-    paid::filled_esim(tx, &checkout)??;
+    let deliverable = match paid::filled_esim(tx, &checkout)? {
+        Ok(_) if redeem::sign(tx, &checkout, new.created_at)? => Ok(()),
+        Ok(_) => Err(Refusal::CouponInvalid),
+        Err(refusal) => Err(refusal),
+    };
+    // Money that is on the chain already is ours to account for, whatever it can still buy.
+    if new.state == AuthorizationState::Claimed {
+        deliverable?;
+    }
+    if let Some(reference) = &new.reference {
+        match claims::holder(tx, new.account, reference)? {
+            None => claims::insert(tx, new.account, reference, new.invoice.as_str())?,
+            Some(Claimant::Checkout(holder)) if holder == new.invoice => {}
+            Some(_) => return Err(Refusal::IdempotencyConflict.into()),
+        }
+    }
     authorizations::insert(tx, new)?;
     Ok(new.clone())
 }

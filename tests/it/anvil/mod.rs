@@ -31,6 +31,7 @@ mod payer;
 mod processes;
 mod proxy;
 mod signed_doubts;
+mod signed_keys;
 mod signed_payments;
 mod signed_processes;
 mod signed_remote;

@@ -10,9 +10,9 @@ use super::proxy::Mood;
 use super::till::{PLAN, PURSE, Setup, Till, at_till, receipt};
 use crate::harness::until;
 
-const HASTY: &[(&str, &str)] = &[("answer_within_ms", "50")];
+pub const HASTY: &[(&str, &str)] = &[("answer_within_ms", "50")];
 /// Longer than any signature counts, and than a transaction may stall.
-const LATER_MS: i64 = 400_000;
+pub const LATER_MS: i64 = 400_000;
 const STALLED_MS: i64 = 20_000;
 
 /// The call that brings a header's authorization onto the chain, which anybody may send.

@@ -11,11 +11,11 @@ use crate::customer::{call, failure, fine, request, result, told, tool_call};
 use crate::harness::{Reply, reply};
 use crate::shop;
 
-const BUY: &str = "purchase_esim_with_wallet";
-const TOP_UP: &str = "purchase_topup";
+pub const BUY: &str = "purchase_esim_with_wallet";
+pub const TOP_UP: &str = "purchase_topup";
 
 /// A call of a tool with this in its `_meta`.
-async fn paying(till: &Till, tool: &str, mut arguments: Value, meta: Value) -> Reply {
+pub async fn paying(till: &Till, tool: &str, mut arguments: Value, meta: Value) -> Reply {
     arguments["token"] = json!(till.token);
     let mut message = tool_call(tool, arguments);
     message["params"]["_meta"] = meta;
@@ -27,7 +27,7 @@ async fn purchase(till: &Till, meta: Value) -> Reply {
 }
 
 /// What a signer must pay, once payments are taken.
-async fn demanded(till: &Till, tool: &str, arguments: &Value) -> Value {
+pub async fn demanded(till: &Till, tool: &str, arguments: &Value) -> Value {
     till.gateway
         .until("payments by signature are taken", async || {
             let meta = json!({ "x402/client": { "version": 2 } });
@@ -43,7 +43,7 @@ async fn demand(till: &Till) -> Value {
 }
 
 /// An eSIM that was paid by signature, and what fills it: the arguments of a top-up.
-async fn filled(till: &Till) -> Value {
+pub async fn filled(till: &Till) -> Value {
     let payment = decoded(&till.payer.pay(&demand(till).await["accepts"][0], 1));
     let paid = while_mining(&till.node, purchase(till, json!({ "x402/payment": payment }))).await;
     let order = fine(told(&till.gateway, BUY, &paid).await)["orderId"].clone();
@@ -64,7 +64,7 @@ async fn empty_wallet(till: &Till, amount: Usd) {
     operator::debit_wallet(&till.gateway.app, "test", all).await.unwrap();
 }
 
-fn price(due: &Value) -> Usd {
+pub fn price(due: &Value) -> Usd {
     Usd::from_micros(due["accepts"][0]["amount"].as_str().unwrap().parse().unwrap())
 }
 

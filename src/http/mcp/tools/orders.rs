@@ -7,7 +7,7 @@ use super::{READS, Tool};
 use crate::domain::order::OrderStatus;
 use crate::error::Result;
 use crate::http::mcp::call::{Call, Output};
-use crate::http::mcp::schema::{self, limit, page, read_page, token};
+use crate::http::mcp::schema::{self, page, read_page, token};
 use crate::http::wire::{OrderView, order_view};
 use crate::ops::orders::{self, ListQuery};
 
@@ -33,6 +33,8 @@ pub fn list() -> Tool {
     let words = OrderStatus::ALL.map(OrderStatus::as_str);
     let status = serde_json::json!({ "type": "string", "enum": words,
         "description": "Only orders in this state. Without it: those that were delivered or cancelled." });
+    let about = "How many orders a page has. More than 25 are given as 25, and the result's limit says so.";
+    let limit = schema::number(about, 1, 100, 20);
     Tool {
         name: "get_user_orders",
         title: "List the customer's orders",
@@ -42,7 +44,7 @@ pub fn list() -> Tool {
             status PROVISIONING to see what is still being delivered. Needs a login and changes nothing. For live data \
             usage use refresh_esim_usage; for money movements use get_wallet_transactions.",
         hints: READS,
-        input: schema::input([token(), page(), limit(), ("status", status)], &[]),
+        input: schema::input([token(), page(), ("limit", limit), ("status", status)], &[]),
         output: schema::results([schema::of::<OrdersView>()]),
         run: |call| Box::pin(run(call)),
     }

@@ -15,7 +15,7 @@ use crate::http::mcp::schema::{self, discount_code, package_code, token};
 use crate::http::partner::REFERENCE_CHARS;
 use crate::http::wire::{Money, OrderView, iso, order_view};
 use crate::ops::magic_link;
-use crate::ops::orders::{self, Listed, Purchase, Receipt};
+use crate::ops::orders::{self, Listed, Receipt};
 use crate::ops::preview::{self, Preview};
 use crate::ops::tokens::Holder;
 
@@ -107,27 +107,25 @@ async fn run(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let package_code = fields.required_text("packageCode", CODE_CHARS);
     let discount = fields.filled("discountCode", CODE_CHARS);
-    let reference = fields.text("idempotencyKey", REFERENCE_CHARS);
+    let key = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;
     if dry_run {
         return previewed(preview::purchase(call.app(), &holder, &package_code, discount.as_deref()).await?);
     }
-    let wish =
-        Wish { tool: NAME, package_code: &package_code, esim_order: None, discount: discount.as_deref() };
+    let wish = Wish {
+        tool: NAME,
+        package_code: &package_code,
+        esim_order: None,
+        discount: discount.as_deref(),
+        key: key.as_deref(),
+    };
     if let Some(payment) = &call.payment {
         return signed::pay(&call, &holder, wish, payment).await;
     }
-    let purchase = Purchase {
-        package_code: package_code.clone(),
-        reference,
-        max_price: None,
-        esim_order: None,
-        customer_email: None,
-        discount_code: discount.clone(),
-    };
-    match orders::place(call.app(), holder.buyer(), purchase).await {
+    match orders::place(call.app(), holder.buyer(), wish.purchase()).await {
         Ok(receipt) => bought(&call, receipt).await,
+        Err(Error::Refused(Refusal::IdempotencyConflict)) => signed::earlier(&call, &holder, wish).await,
         Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
             let short = short(&call, &holder, balance, required).await?;
             signed::or_link(&call, &holder, wish, short).await

@@ -16,12 +16,12 @@ use crate::http::mcp::failure;
 use crate::http::purchase::instructions;
 use crate::http::wire::StageWord;
 use crate::http::x402::{RequirementsView, ResourceView};
+use crate::ops::accounts;
 use crate::ops::checkout::progress::Progress;
 use crate::ops::checkout::{self, NewCheckout};
-use crate::ops::orders::Receipt;
+use crate::ops::orders::{Purchase, Receipt};
 use crate::ops::tokens::Holder;
-use crate::ops::x402::{self, Outcome, Tender};
-use crate::ops::{accounts, preview};
+use crate::ops::x402::{self, Earlier, Outcome, Tender};
 use crate::x402::wire::{PaymentRequired, SettlementResponse};
 
 /// What clients are told as long as nothing is wrong.
@@ -71,9 +71,23 @@ pub struct Wish<'a> {
     /// A top-up: the order whose eSIM it fills.
     pub esim_order: Option<&'a OrderId>,
     pub discount: Option<&'a str>,
+    /// The caller's own reference for this purchase.
+    pub key: Option<&'a str>,
 }
 
 impl Wish<'_> {
+    /// The same from the wallet.
+    pub fn purchase(&self) -> Purchase {
+        Purchase {
+            package_code: self.package_code.into(),
+            reference: self.key.map(str::to_string),
+            max_price: None,
+            esim_order: self.esim_order.cloned(),
+            customer_email: None,
+            discount_code: self.discount.map(str::to_string),
+        }
+    }
+
     /// As the x402 transport for tools names what is paid for.
     fn url(&self) -> String {
         format!("mcp://tool/{}", self.tool)
@@ -85,10 +99,23 @@ pub async fn or_link(call: &Call, holder: &Holder, wish: Wish<'_>, short: ShortV
     if !call.takes_x402 || call.app().settler.is_none() {
         return Output::of(&short);
     }
-    let checkout = open(call, holder, &wish).await?;
+    let checkout = match open(call, holder, &wish).await {
+        Ok(checkout) => checkout,
+        // The link is there for everybody, also for whoever asked too often.
+        Err(Error::Refused(Refusal::TooManyCheckouts { .. })) => return Output::of(&short),
+        Err(error) => return Err(error),
+    };
     match x402::offer(call.app(), &checkout, wish.url(), UNSIGNED).await? {
         Some(offer) => due(short, offer, None),
         None => Output::of(&short),
+    }
+}
+
+/// What was bought, or is being bought, with the reference of a purchase.
+pub async fn earlier(call: &Call, holder: &Holder, wish: Wish<'_>) -> Result<Output> {
+    match x402::earlier(call.app(), holder.buyer(), wish.purchase()).await? {
+        Earlier::Bought(receipt) => bought(call, &wish, *receipt).await,
+        Earlier::Underway(progress) => taken(call, holder, &wish, *progress).await,
     }
 }
 
@@ -102,9 +129,14 @@ pub async fn pay(call: &Call, holder: &Holder, wish: Wish<'_>, payment: &str) ->
         account: holder.account,
         package_code: wish.package_code,
         esim_order: wish.esim_order,
+        reference: wish.key,
         header: payment.as_bytes(),
     };
-    match x402::pay(call.app(), tender).await.map_err(in_tools_words)? {
+    let outcome = match x402::pay(call.app(), tender).await {
+        Err(Error::Refused(Refusal::IdempotencyConflict)) => return earlier(call, holder, wish).await,
+        outcome => outcome.map_err(in_tools_words)?,
+    };
+    match outcome {
         Outcome::Taken { progress, receipt } => {
             let output = taken(call, holder, &wish, *progress).await?;
             match receipt {
@@ -113,17 +145,14 @@ pub async fn pay(call: &Call, holder: &Holder, wish: Wish<'_>, payment: &str) ->
             }
         }
         Outcome::Refused { reason, receipt, checkout } => {
-            let price = match wish.esim_order {
-                Some(order) => preview::top_up(call.app(), holder, order, wish.package_code).await?,
-                None => preview::purchase(call.app(), holder, wish.package_code, wish.discount).await?,
-            };
             let checkout = match checkout {
                 Some(checkout) => *checkout,
                 None => open(call, holder, &wish).await?,
             };
             let offer = x402::offer(call.app(), &checkout, wish.url(), reason.as_str()).await?;
             let offer = offer.ok_or(Refusal::ChainUnavailable)?;
-            let short = purchase::short(call, holder, price.balance, price.price).await?;
+            let balance = accounts::balance(call.app(), holder.account).await?.available;
+            let short = purchase::short(call, holder, balance, checkout.price()).await?;
             due(short, offer, receipt)
         }
     }
@@ -150,6 +179,7 @@ async fn open(call: &Call, holder: &Holder, wish: &Wish<'_>) -> Result<Checkout>
         customer_email: None,
         reference: None,
         client: call.client,
+        is_offer: true,
         discount_code: wish.discount.map(str::to_string),
     };
     Ok(checkout::open(call.app(), new).await?.checkout)
@@ -167,6 +197,13 @@ fn due(short: ShortView, offer: PaymentRequired, receipt: Option<SettlementRespo
     Output::failed(&view, "PAYMENT_REQUIRED")
 }
 
+async fn bought(call: &Call, wish: &Wish<'_>, receipt: Receipt) -> Result<Output> {
+    match wish.esim_order {
+        Some(_) => topup::topped_up(&receipt),
+        None => purchase::bought(call, receipt).await,
+    }
+}
+
 async fn taken(call: &Call, holder: &Holder, wish: &Wish<'_>, progress: Progress) -> Result<Output> {
     if let Some(refusal) = progress.refusal() {
         return failure::of(wish.tool, &refusal.into(), &call.request_id);
@@ -175,11 +212,7 @@ async fn taken(call: &Call, holder: &Holder, wish: &Wish<'_>, progress: Progress
     match progress.order {
         Some(order) if ended => {
             let balance = accounts::balance(call.app(), holder.account).await?.available;
-            let receipt = Receipt { order, balance, replayed: false };
-            match wish.esim_order {
-                Some(_) => topup::topped_up(&receipt),
-                None => purchase::bought(call, receipt).await,
-            }
+            bought(call, wish, Receipt { order, balance, replayed: false }).await
         }
         _ => Output::of(&UnderwayView {
             purchased: false,

@@ -100,21 +100,28 @@ async fn run(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let id = fields.required_text("orderId", ID_CHARS);
     let package_code = fields.required_text("packageCode", CODE_CHARS);
-    let reference = fields.text("idempotencyKey", REFERENCE_CHARS);
+    let key = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;
     let id = partner::order_id(id)?;
     if dry_run {
         return purchase::previewed(preview::top_up(call.app(), &holder, &id, &package_code).await?);
     }
-    let wish = Wish { tool: PURCHASE, package_code: &package_code, esim_order: Some(&id), discount: None };
+    let wish = Wish {
+        tool: PURCHASE,
+        package_code: &package_code,
+        esim_order: Some(&id),
+        discount: None,
+        key: key.as_deref(),
+    };
     if let Some(payment) = &call.payment {
         return signed::pay(&call, &holder, wish, payment).await;
     }
     let iccid = orders::iccid_of(call.app(), holder.account, &id).await?;
-    let new = NewTopUp { iccid, package_code: package_code.clone(), reference, max_price: None };
+    let new = NewTopUp { iccid, package_code: package_code.clone(), reference: key.clone(), max_price: None };
     match topups::place(call.app(), holder.buyer(), new).await {
         Ok(receipt) => topped_up(&receipt),
+        Err(Error::Refused(Refusal::IdempotencyConflict)) => signed::earlier(&call, &holder, wish).await,
         Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
             let short = purchase::short(&call, &holder, balance, required).await?;
             signed::or_link(&call, &holder, wish, short).await
