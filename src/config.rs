@@ -60,6 +60,7 @@ const GENERAL: &[Spec] = &[
     spec("support_contact", "", "how customers reach you, for the help pages: an email address or a URL"),
     spec("max_connections", "4096", "open connections at most"),
     spec("write_queue", "4096", "writes that may wait for the database before callers get 503"),
+    spec("sqlite_log_mb", "64", "how long SQLite's log is made at the start, so that it need not grow; 0 to let it grow"),
     spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
     spec("log_format", "text", "text or json"),
 ];
@@ -115,6 +116,7 @@ pub struct Settings {
     pub support_contact: Option<String>,
     pub max_connections: usize,
     pub write_queue: usize,
+    pub sqlite_log_mb: u64,
     pub log: String,
     pub log_json: bool,
     pub logins: Logins,
@@ -325,6 +327,11 @@ impl Settings {
             )?,
             max_connections: raw.require("max_connections", count, whole(1, 1_000_000))? as usize,
             write_queue: raw.require("write_queue", count, whole(1, 1_000_000))? as usize,
+            sqlite_log_mb: raw.require(
+                "sqlite_log_mb",
+                "must be a whole number, at most 1024",
+                whole(0, 1_024),
+            )? as u64,
             log: raw.text("log").to_string(),
             log_json: raw.require("log_format", "must be text or json", |text| match text {
                 "text" => Some(false),

@@ -79,10 +79,13 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
 async fn assemble(settings: Settings, location: Location, role: Role) -> Result<App> {
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
     let capacity = match role {
-        Role::Server => {
-            Capacity { lanes: cores, readers: cores * 2, queue: settings.write_queue, serves: true }
-        }
-        Role::Command => Capacity { lanes: 1, readers: 1, queue: settings.write_queue, serves: false },
+        Role::Server => Capacity {
+            lanes: cores,
+            readers: cores * 2,
+            queue: settings.write_queue,
+            log_mb: Some(settings.sqlite_log_mb),
+        },
+        Role::Command => Capacity { lanes: 1, readers: 1, queue: settings.write_queue, log_mb: None },
     };
     let store = Arc::new(Store::open(location, &capacity)?);
     let vault = stamp(&settings, &store, role).await?;

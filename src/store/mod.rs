@@ -83,8 +83,8 @@ pub struct Capacity {
     pub readers: usize,
     /// How many ordinary writes may wait in a lane before callers are told to come back.
     pub queue: usize,
-    /// A server keeps SQLite's log in shape; a command does not.
-    pub serves: bool,
+    /// A server keeps SQLite's log in shape, and makes it so long at the start; a command does neither.
+    pub log_mb: Option<u64>,
 }
 
 impl Store {
@@ -93,7 +93,7 @@ impl Store {
         let (reader, targets) = match &location {
             Location::Sqlite(path) => (
                 Reader::sqlite(path.clone()),
-                vec![Target::Sqlite { path: path.clone(), serves: capacity.serves }],
+                vec![Target::Sqlite { path: path.clone(), log_mb: capacity.log_mb }],
             ),
             Location::Postgres(url) => (
                 Reader::postgres(url, capacity.readers)?,

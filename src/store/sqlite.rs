@@ -43,9 +43,12 @@ fn settle(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// As a server has it unless it is told otherwise.
+const USUAL_LOG_MB: u64 = 64;
+
 /// A connection as the writer has it, for the benchmark's reference.
 pub fn writer_connection(path: &Path) -> Result<Connection> {
-    grow_wal(path)?;
+    grow_wal(path, USUAL_LOG_MB)?;
     open_writer(path)
 }
 
@@ -63,15 +66,18 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
 /// Writes the write-ahead log to its working size once, so that commits overwrite blocks instead of adding them:
 /// growing a file at every commit makes the file system's journal the bottleneck. On a connection of its own with
 /// a small cache, or the filler would stay in memory.
-pub fn grow_wal(path: &Path) -> Result<()> {
+pub fn grow_wal(path: &Path, mb: u64) -> Result<()> {
+    if mb == 0 {
+        return Ok(());
+    }
     let connection = open_writer(path)?;
     connection
-        .execute_batch(
+        .execute_batch(&format!(
             "PRAGMA cache_size = -1024; BEGIN IMMEDIATE; CREATE TABLE wal_growth (filler BLOB);
-             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 256)
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {mb} * 4)
              INSERT INTO wal_growth SELECT zeroblob(262144) FROM n;
              DROP TABLE wal_growth; COMMIT;",
-        )
+        ))
         .map_err(sqlite_error)?;
     checkpoint(&connection).map(drop)
 }

@@ -140,10 +140,10 @@ struct Queued {
 
 /// Where a lane writes to.
 pub enum Target {
-    /// A server keeps the log in shape; a command does not.
+    /// A server keeps the log in shape, so long at the start; a command does not.
     Sqlite {
         path: PathBuf,
-        serves: bool,
+        log_mb: Option<u64>,
     },
     Postgres {
         url: String,
@@ -237,8 +237,8 @@ impl Writer {
             let (sender, receiver) = unbounded();
             let depth = Arc::new(AtomicUsize::new(0));
             let (mut connection, group) = match target {
-                Target::Sqlite { path, serves } => {
-                    let checkpoints = if serves { Some(Checkpoints::start(path.clone())?) } else { None };
+                Target::Sqlite { path, log_mb } => {
+                    let checkpoints = log_mb.map(|mb| Checkpoints::start(path.clone(), mb)).transpose()?;
                     let connection = sqlite::open_writer(&path)?;
                     (Connection::Sqlite { connection, checkpoints }, SQLITE_GROUP)
                 }
@@ -291,11 +291,11 @@ struct Checkpoints {
 }
 
 impl Checkpoints {
-    fn start(path: PathBuf) -> Result<Arc<Checkpoints>> {
+    fn start(path: PathBuf, log_mb: u64) -> Result<Arc<Checkpoints>> {
         let checkpoints = Arc::new(Checkpoints { nearly_done: AtomicBool::new(false) });
         let writer = Arc::downgrade(&checkpoints);
         let work = move || {
-            if let Err(error) = Checkpoints::keep(&path, &writer) {
+            if let Err(error) = Checkpoints::keep(&path, log_mb, &writer) {
                 tracing::warn!(%error, "the log is not checkpointed beside the writer any more; the writer does it");
             }
         };
@@ -303,8 +303,8 @@ impl Checkpoints {
         Ok(checkpoints)
     }
 
-    fn keep(path: &Path, writer: &Weak<Checkpoints>) -> Result<()> {
-        sqlite::grow_wal(path)?;
+    fn keep(path: &Path, log_mb: u64, writer: &Weak<Checkpoints>) -> Result<()> {
+        sqlite::grow_wal(path, log_mb)?;
         let log = sqlite::Log::open(path)?;
         while let Some(checkpoints) = writer.upgrade() {
             if log.checkpoint()? >= LONG_LOG {

@@ -218,12 +218,16 @@ impl Place {
     }
 
     pub fn settings(&self, extra: &[(&str, &str)]) -> Settings {
-        let mut flags: BTreeMap<String, String> =
-            [("database_url", self.url.as_str()), ("listen", "127.0.0.1:0"), ("log", "warn")]
-                .into_iter()
-                .chain(extra.iter().copied())
-                .map(|(name, value)| (name.to_string(), value.to_string()))
-                .collect();
+        let mut flags: BTreeMap<String, String> = [
+            ("database_url", self.url.as_str()),
+            ("listen", "127.0.0.1:0"),
+            ("log", "warn"),
+            ("sqlite_log_mb", "0"),
+        ]
+        .into_iter()
+        .chain(extra.iter().copied())
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
         let journal = self.dir.join("journal");
         flags.entry("sandbox_journal".into()).or_insert(journal.display().to_string());
         Settings::check(&Raw::collect(&flags, std::iter::empty(), None).unwrap()).unwrap()
