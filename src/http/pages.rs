@@ -104,7 +104,12 @@ pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
     let Error::Refused(refusal) = &error else { return Err(error.into()) };
     let text = match refusal {
         Refusal::Invalid(fields) => said(fields.iter().map(|wrong| (&*wrong.field, &*wrong.message))),
-        Refusal::CouponInvalid => "This discount code is unknown, expired or not valid for this plan.".into(),
+        // One sentence for every reason: which one it is tells a guesser that a code exists.
+        Refusal::CouponInvalid => {
+            "This discount code is unknown, expired, not valid for this plan, or only for customers \
+                                   who are signed in."
+                .into()
+        }
         Refusal::OtpInvalid | Refusal::TooManyCodes { .. } | Refusal::UnsupportedPair(_) => {
             refusal.problem().detail
         }

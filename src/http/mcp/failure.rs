@@ -141,6 +141,11 @@ fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
         Refusal::EsimNotFound => {
             "This order has no eSIM yet, or its eSIM is not the customer's any more.".into()
         }
+        Refusal::CouponInvalid if tool == "validate_coupon" => {
+            "This code is unknown, expired, used up, not valid for this plan, or only for the shop's app (MOBILE_APP). One \
+             that a partner gave the customer can be good all the same: try it with purchase_esim_with_wallet and dryRun."
+                .into()
+        }
         Refusal::OrderNotFound => "The customer has no order with this orderId.".into(),
         Refusal::DailyLimit { limit } => format!(
             "This token may spend {limit} USD a day (UTC), and this purchase would exceed it. Nothing was charged."

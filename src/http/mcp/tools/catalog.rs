@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{READS, SEARCH, Tool};
+use super::{MOST_BYTES, READS, SEARCH, Tool};
 use crate::error::Result;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, number, text};
@@ -12,8 +12,6 @@ use crate::http::products::{MOST_CHARS, ProductView};
 /// A model reads every plan, so there are few unless more are asked for.
 const SHOWN: i64 = 10;
 const MOST_SHOWN: i64 = 50;
-/// Plans for all the world name every country: a result ends here, however many were asked for.
-const MOST_BYTES: usize = 24 * 1024;
 
 // Results are put together from prepared pieces; this type describes them.
 /// Plans that answer a search.
