@@ -21,7 +21,7 @@ struct CatalogView {
     /// How many plans match, shown or not.
     #[schema(minimum = 0)]
     total_count: usize,
-    /// Best first; fewer than asked for when they are long.
+    /// Best first, as the tool says; fewer than asked for when they are long.
     plans: Vec<ProductView<'static>>,
 }
 
@@ -29,11 +29,12 @@ pub fn search() -> Tool {
     Tool {
         name: SEARCH,
         title: "Search eSIM plans",
-        description: "Finds travel eSIM data plans on sale for a destination, best match first, with retail prices in USD. \
+        description: "Finds travel eSIM data plans on sale for a destination, with retail prices in USD. \
             Use it to answer what is available or what it costs, and to get the packageCode that get_checkout_url and \
             purchase_esim_with_wallet need. Understands country names, ISO codes, regions, several places at once, \
             data amounts, days and price limits, also misspelt, for example \"Japan and Korea 5GB 30 days under $20\". \
-            An empty list means that no place was recognised or nothing is that cheap. Needs no login and changes \
+            Plans for just that destination come first, then wider ones; among these the nearest size and time, then the \
+            cheapest gigabyte, or the lowest price if you write \"cheapest\". Fewer than limit come when they are long. An empty list means that no place was recognised or nothing is that cheap. Needs no login and changes \
             nothing. For more data on an eSIM the customer already has, use get_topup_packages instead.",
         hints: READS,
         input: schema::input(
