@@ -148,6 +148,9 @@ both_databases! {
         let added = fine(call(gateway, "purchase_topup", arguments).await);
         assert_eq!((&added["purchased"], &added["topUpOrder"]["status"]), (&json!(true), &json!("FULFILLED")));
         assert_eq!(added["topUpOrder"]["chargedUsd"], package["priceUsd"]);
+        let topup = json!({ "orderId": added["topUpOrder"]["id"], "token": token });
+        let refused = call(gateway, "refresh_esim_usage", topup).await;
+        assert!(refused["error"]["message"].as_str().unwrap().contains("ord_"), "{refused}");
         let wrong = json!({ "orderId": order, "packageCode": PLAN, "token": token });
         let wrong = call(gateway, "purchase_topup", wrong).await;
         assert_eq!((failure(&wrong).as_str(), &wrong["error"]["next"]["tool"]), ("WRONG_PLAN_TYPE", &json!("get_topup_packages")));
@@ -271,6 +274,9 @@ both_databases! {
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotency_key": "k" }), "idempotency_key", "did you mean idempotencyKey?"),
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "maxPriceUsd": 1 }), "maxPriceUsd", "is not known here"),
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "" }), "idempotencyKey", "must have 1 to 128"),
+            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "a\u{200d}b" }), "idempotencyKey", "printable"),
+            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "a\u{e0041}b" }), "idempotencyKey", "printable"),
+            ("cancel_order", json!({ "orderId": order, "idempotencyKey": "\u{2066}a" }), "idempotencyKey", "printable"),
             ("purchase_topup", json!({ "orderId": order, "packageCode": PLAN, "discountCode": "X" }), "discountCode", "is not known here"),
             ("cancel_order", json!({ "orderId": order, "dryrun": true }), "dryrun", "did you mean dryRun?"),
         ] {
@@ -334,6 +340,8 @@ both_databases! {
         for key in [None, Some("c2")] {
             let refused = call(gateway, "cancel_order", json!({ "orderId": order, "token": token, "idempotencyKey": key })).await;
             assert_eq!((failure(&refused).as_str(), &refused["error"]["reason"]), ("NOT_CANCELLABLE", &json!("ALREADY_CANCELLED")));
+            assert_eq!(refused["error"]["retryable"], false);
+            assert!(refused["error"]["message"].as_str().unwrap().contains("was cancelled"), "{refused}");
         }
         assert_eq!(fine(call(gateway, "cancel_order", dry).await)["eligible"], false);
         // A key is for one thing.
