@@ -180,3 +180,17 @@ fn next(tool: &str, refusal: &Refusal) -> Option<NextView> {
     };
     Some(NextView { tool, requires })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_not_to_cancel_is_explained() {
+        for reason in CancelReason::ALL {
+            let why = of_refusal("cancel_order", &Refusal::NotCancellable(reason));
+            assert!(why.message.contains(reason.in_words()), "{}", why.message);
+            assert_eq!(why.retryable, reason == CancelReason::Provisioning, "{}", why.message);
+        }
+    }
+}

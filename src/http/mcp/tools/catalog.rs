@@ -34,8 +34,9 @@ pub fn search() -> Tool {
             purchase_esim_with_wallet need. Understands country names, ISO codes, regions, several places at once, \
             data amounts, days and price limits, also misspelt, for example \"Japan and Korea 5GB 30 days under $20\". \
             Plans for just that destination come first, then wider ones; among these the nearest size and time, then the \
-            cheapest gigabyte, or the lowest price if you write \"cheapest\". Fewer than limit come when they are long. An empty list means that no place was recognised or nothing is that cheap. Needs no login and changes \
-            nothing. For more data on an eSIM the customer already has, use get_topup_packages instead.",
+            cheapest gigabyte, or the lowest price if you write \"cheapest\". Fewer than limit come when they are long. An \
+            empty list means that no place was recognised or nothing is that cheap. Needs no login and changes nothing. For \
+            more data on an eSIM the customer already has, use get_topup_packages instead.",
         hints: READS,
         input: schema::input(
             [
