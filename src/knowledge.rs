@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// What an article says where the operator's contact belongs.
 const CONTACT: &str = "{{support_contact}}";
-const NO_CONTACT: &str = "the shop where you bought the eSIM";
+const NO_CONTACT: &str = "none is published here. Reply to the mail of your order, or ask whoever gave you the link to this \
+                          service.";
 /// What the articles do not answer, a person does; it also says what they are about.
 const LAST_RESORT: &str = "support/contact";
 /// Words that say nothing about what is asked: they are in every question, or in every article.

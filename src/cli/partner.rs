@@ -5,6 +5,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use super::output::{Cell, Record, Table, cell};
 use super::{Failure, Outcome, args, key};
 use crate::app::App;
+use crate::domain::account::AccountKind;
 use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
@@ -123,6 +124,14 @@ async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
         low_balance: set.low_balance,
     };
     Ok(details(&operator::change_partner(app, actor, account.id.as_str(), change).await?))
+}
+
+/// What the id of an account is called.
+pub fn id_name(account: &Account) -> &'static str {
+    match account.kind {
+        AccountKind::Partner => "partnerId",
+        AccountKind::User | AccountKind::Guest => "userId",
+    }
 }
 
 /// The account with this id or email. An email that two accounts share names neither: money could go astray.

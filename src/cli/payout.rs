@@ -56,12 +56,12 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         }
         _ => (Purse::Bank, None),
     };
-    let partner = account.id.to_string();
+    let (id_name, id) = (partner::id_name(&account), account.id.to_string());
     let payout =
         Payout { account, amount: paid.amount, from, tx_hash: tx_hash.clone(), reason: paid.reason.clone() };
     let balance = record_payout(app, actor, payout).await.map_err(twice_or_too_much)?;
     let record = Record::new()
-        .with("partnerId", partner)
+        .with(id_name, id)
         .with("amountUsd", paid.amount)
         .with("from", if tx_hash.is_some() { "cash" } else { "bank" })
         .with("network", paid.network.map(Network::as_str))

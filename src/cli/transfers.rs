@@ -93,7 +93,9 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
             let id = transfer.id()?;
             let ended = transfers::assign(app, actor, &id, &account, reason.as_deref()).await?;
             let balance = partner::named(app, account.id.as_str()).await?.balance;
-            details(&ended).with("partnerId", account.id.to_string()).with("balanceUsd", balance)
+            details(&ended)
+                .with(partner::id_name(&account), account.id.to_string())
+                .with("balanceUsd", balance)
         }
         Command::Returned { transfer, tx, reason } => {
             let id = transfer.id()?;

@@ -11,7 +11,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::Error;
 use crate::ops::accounts;
-use crate::ops::operator::{self, Adjustment};
+use crate::ops::operator::{self, Account, Adjustment};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -69,15 +69,15 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::Credit(movement) => {
             let kind = movement.kind.unwrap_or(CreditKind::Bank);
-            let (id, credit) = adjustment(app, movement, kind).await?;
+            let (account, credit) = adjustment(app, movement, kind).await?;
             let balance = operator::credit_wallet(app, actor, credit.clone()).await?;
-            moved(id, &credit, credit.amount, balance)
+            moved(&account, &credit, credit.amount, balance)
         }
         Command::Debit(movement) => {
             let kind = movement.kind.unwrap_or(CreditKind::Correction);
-            let (id, debit) = adjustment(app, movement, kind).await?;
+            let (account, debit) = adjustment(app, movement, kind).await?;
             let balance = operator::debit_wallet(app, actor, debit.clone()).await.map_err(too_much)?;
-            moved(id, &debit, debit.amount.negated(), balance)
+            moved(&account, &debit, debit.amount.negated(), balance)
         }
         Command::Statement(statement) => lines(app, statement).await?,
     };
@@ -99,15 +99,15 @@ async fn adjustment(
     app: &App,
     movement: Movement,
     kind: CreditKind,
-) -> Result<(String, Adjustment), Failure> {
+) -> Result<(Account, Adjustment), Failure> {
     let account = partner::named(app, &movement.account).await?;
     let what = Adjustment { account: account.no, amount: movement.amount, kind, reason: movement.reason };
-    Ok((account.id.to_string(), what))
+    Ok((account, what))
 }
 
-fn moved(partner: String, what: &Adjustment, change: Usd, balance: Usd) -> Record {
+fn moved(account: &Account, what: &Adjustment, change: Usd, balance: Usd) -> Record {
     Record::new()
-        .with("partnerId", partner)
+        .with(partner::id_name(account), account.id.to_string())
         .with("amountUsd", change)
         .with("kind", what.kind.as_str())
         .with("reason", what.reason.clone())
@@ -131,7 +131,7 @@ async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
         ]
     });
     let record = Record::new()
-        .with("partnerId", account.id.to_string())
+        .with(partner::id_name(&account), account.id.to_string())
         .with("name", account.name)
         .with("balanceUsd", account.balance)
         .with("transactions", Table::new(columns, rows))

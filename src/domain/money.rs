@@ -70,6 +70,16 @@ impl Usd {
         Usd(self.0.div_euclid(CENT) * CENT)
     }
 
+    /// As people write prices: with two decimals, and more where there are more.
+    pub fn priced(self) -> String {
+        let text = self.to_string();
+        match text.split_once('.').map(|(_, decimals)| decimals.len()) {
+            None => format!("{text}.00"),
+            Some(1) => format!("{text}0"),
+            Some(_) => text,
+        }
+    }
+
     /// Reads a JSON number as text: `10`, `10.00` and `1e1` are all ten dollars, and nothing is rounded.
     pub fn parse(text: &str) -> Result<Usd, MoneyError> {
         let (negative, digits) = match text.strip_prefix('-') {
@@ -131,6 +141,15 @@ impl fmt::Display for Usd {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn prices_have_two_decimals_at_least() {
+        for (micros, shown) in
+            [(5_400_000, "5.40"), (12_000_000, "12.00"), (4_490_000, "4.49"), (4_481_200, "4.4812")]
+        {
+            assert_eq!(Usd(micros).priced(), shown);
+        }
+    }
 
     #[test]
     fn reads_every_spelling_of_a_number() {

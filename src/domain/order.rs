@@ -154,6 +154,21 @@ impl CancelReason {
             CancelReason::SupplierCannotCancel => "SUPPLIER_CANNOT_CANCEL",
         }
     }
+
+    /// The rest of a sentence on why.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            CancelReason::Provisioning => "it is still being delivered; try again when it is FULFILLED",
+            CancelReason::Downloaded => "its eSIM was downloaded to a device",
+            CancelReason::Used => "its eSIM has been used",
+            CancelReason::ToppedUp => "a top-up was bought for its eSIM",
+            CancelReason::Expired => "its eSIM has expired, or could only be given back before",
+            CancelReason::AlreadyCancelled => {
+                "it failed, was cancelled or is being cancelled, which gives its price back by itself"
+            }
+            CancelReason::SupplierCannotCancel => "the supplier does not take it back",
+        }
+    }
 }
 
 /// Whether an order can be given back, as far as we know without asking the supplier, whose answer decides.

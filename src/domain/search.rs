@@ -13,6 +13,7 @@ pub use self::amounts::UNLIMITED_MB;
 pub use self::places::Place;
 pub use self::rank::{Coverage, Fit, Wanted, cheapness, nearness};
 
+use self::amounts::Amounts;
 use super::money::Usd;
 
 /// What a text asks for.
@@ -24,6 +25,8 @@ pub struct Asked {
     pub days: Option<i64>,
     /// The highest price that will do.
     pub most: Option<Usd>,
+    /// The lowest price first, not the cheapest gigabyte.
+    pub cheapest: bool,
 }
 
 /// Destinations that many travellers have, for who does not say where to. The most wanted first.
@@ -41,7 +44,8 @@ pub fn read(text: &str) -> Asked {
     let mut used = vec![false; tokens.len()];
     let amounts = amounts::read(&tokens, &mut used);
     let places = places::read(&tokens, &mut used);
-    Asked { places, data_mb: amounts.data_mb, days: amounts.days, most: amounts.most }
+    let Amounts { data_mb, days, most, cheapest } = amounts;
+    Asked { places, data_mb, days, most, cheapest }
 }
 
 #[cfg(test)]
@@ -250,7 +254,28 @@ mod tests {
     fn amounts_stand_beside_places() {
         let asked = read("esim for Spain & Portugal, 10GB for 2 weeks, under $20");
         assert_eq!((asked.places.len(), asked.data_mb, asked.days), (2, Some(10_240), Some(14)));
-        assert_eq!(asked.most, Some(Usd::from_micros(19_999_999)));
+        assert_eq!((asked.most, asked.cheapest), (Some(Usd::from_micros(19_999_999)), false));
+    }
+
+    #[test]
+    fn a_low_price_may_be_wished_for() {
+        for (text, cheapest) in [
+            ("cheap esim for my trip to Germny", true),
+            ("cheapest Japan", true),
+            ("Japan cheap", true),
+            ("lowest price in Japan", true),
+            ("Japan, low cost", true),
+            ("least expensive plan for Japan", true),
+            ("budget esim Japan", true),
+            ("Japan on a budget of $20", false),
+            ("Japan budget 20 usd", false),
+            ("Japan cheaper than $5", false),
+            ("Japan 10GB", false),
+            ("low season in Japan", false),
+        ] {
+            let asked = read(text);
+            assert_eq!((asked.places.len(), asked.cheapest), (1, cheapest), "{text}");
+        }
     }
 
     proptest! {

@@ -9,7 +9,7 @@ pub fn visible(text: &str, most: usize) -> String {
 }
 
 /// Control, bidi, zero-width, line and paragraph separators, variation selectors, tags, and what is no character.
-fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

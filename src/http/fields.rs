@@ -17,6 +17,7 @@ use super::server::PATIENCE;
 use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::domain::refusal::{FieldError, Refusal};
+use crate::domain::text::is_hidden;
 use crate::domain::time::Time;
 use crate::error::Result;
 
@@ -94,10 +95,15 @@ fn unless_wrong<T>(errors: Vec<FieldError>, required: Option<T>) -> Result<T, Re
     required.filter(|_| errors.is_empty()).ok_or(Refusal::Invalid(errors))
 }
 
-/// 1 to `most` characters, none of them a control character.
+/// 1 to `most` characters that can be seen.
 pub fn printable(text: &str, most: usize) -> bool {
     let length = text.chars().take(most + 1).count();
-    (1..=most).contains(&length) && !text.chars().any(char::is_control)
+    (1..=most).contains(&length) && !text.chars().any(is_unprintable)
+}
+
+/// What hides among the characters that every program's patterns can name: the descriptions of the APIs say the same.
+pub fn is_unprintable(c: char) -> bool {
+    c <= '\u{ffff}' && is_hidden(c)
 }
 
 /// A name without what people write differently in it.
@@ -109,6 +115,8 @@ fn plain(name: &str) -> String {
 pub struct Fields<'a> {
     values: HashMap<String, &'a RawValue>,
     errors: Vec<FieldError>,
+    /// A language model reads what is echoed: nothing that hides is taken, tags among it.
+    for_models: bool,
 }
 
 impl<'a> Fields<'a> {
@@ -119,7 +127,12 @@ impl<'a> Fields<'a> {
     pub fn of(json: &'a [u8]) -> Result<Fields<'a>, Refusal> {
         let values = serde_json::from_slice(json)
             .map_err(|error| Refusal::Malformed(format!("The body must be a JSON object: {error}.")))?;
-        Ok(Fields { values, errors: Vec::new() })
+        Ok(Fields { values, errors: Vec::new(), for_models: false })
+    }
+
+    pub fn for_models(mut self) -> Fields<'a> {
+        self.for_models = true;
+        self
     }
 
     fn wrong(&mut self, field: &str, message: impl Into<String>) {
@@ -134,7 +147,9 @@ impl<'a> Fields<'a> {
     pub fn text(&mut self, field: &str, most: usize) -> Option<String> {
         let raw = self.raw(field)?;
         match serde_json::from_str::<String>(raw) {
-            Ok(text) if printable(&text, most) => Some(text),
+            Ok(text) if printable(&text, most) && !(self.for_models && text.chars().any(is_hidden)) => {
+                Some(text)
+            }
             Ok(_) => {
                 self.wrong(field, format!("must have 1 to {most} printable characters"));
                 None

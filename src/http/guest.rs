@@ -101,7 +101,9 @@ pub async fn open(
         Err(refusal) => Err(refusal.into()),
     };
     match opened {
-        Ok(opened) => onward(&opened.checkout.id),
+        Ok(opened) => {
+            onward(&opened.checkout.id, "Keep the address of that page: it is the key to what you buy.")
+        }
         Err(error) => {
             let unread = matches!(error, Error::Refused(Refusal::Invalid(_)));
             let extra = problem::extra_header(&error);

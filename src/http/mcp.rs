@@ -232,6 +232,11 @@ impl ServerHandler for Gateway {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         match request.method.as_str() {
+            "initialize" => Err(ErrorData::invalid_params(
+                "The params of initialize are not as they should be: protocolVersion (a string), capabilities (an object) and \
+                 clientInfo (an object with name and version) are needed",
+                None,
+            )),
             known @ ("tools/call" | "prompts/get" | "resources/read") => Err(ErrorData::invalid_params(
                 format!("The params of {known} are not as they should be"),
                 None,

@@ -5,16 +5,17 @@ mod agentic;
 
 use std::collections::BTreeMap;
 
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, Parameter};
 use utoipa::{PartialSchema, ToSchema};
 
 pub use self::agentic::AGENTIC;
+use super::fields::is_unprintable;
 use super::problem::Problem;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
     ContactBuilder, Content, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi,
-    OpenApiBuilder, Ref, RefOr, ResponseBuilder, SecurityRequirement, ServerBuilder, Type,
+    OpenApiBuilder, Ref, RefOr, ResponseBuilder, Schema, SecurityRequirement, ServerBuilder, Type,
 };
 
 const INTRODUCTION: &str = "Buy eSIM data plans at wholesale prices from a prepaid wallet, which is funded with stablecoins.\n\n\
@@ -123,13 +124,45 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
         components.security_schemes.insert(name.into(), RefOr::T(scheme));
         together = together.add(name, Vec::<String>::new());
     }
+    let printable = format!("[^{}]", unprintable());
+    components.schemas.values_mut().for_each(|schema| spell_out(schema, &printable));
     api.security = Some(vec![together]);
     for item in api.paths.paths.values_mut() {
         for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
+            for parameter in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(Parameter { schema: Some(schema), .. }) = parameter {
+                    spell_out(schema, &printable);
+                }
+            }
             add_errors(surface, operation);
         }
     }
     api
+}
+
+/// How the patterns of handlers begin that take what is printable; all that is not would be too long to write each time.
+const NO_CONTROLS: &str = r"[^\x00-\x1F\x7F-\x9F]";
+
+fn spell_out(schema: &mut RefOr<Schema>, printable: &str) {
+    let RefOr::T(Schema::Object(object)) = schema else { return };
+    object.pattern = object.pattern.take().map(|pattern| pattern.replace(NO_CONTROLS, printable));
+    object.properties.values_mut().for_each(|property| spell_out(property, printable));
+}
+
+/// What `fields::printable` does not take, as the inside of a class in a pattern.
+fn unprintable() -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for code in ('\0'..='\u{ffff}').filter(|c| is_unprintable(*c)).map(u32::from) {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == code => *last = code,
+            _ => ranges.push((code, code)),
+        }
+    }
+    let written = |(first, last): (u32, u32)| match first == last {
+        true => format!("\\u{first:04X}"),
+        false => format!("\\u{first:04X}-\\u{last:04X}"),
+    };
+    ranges.into_iter().map(written).collect()
 }
 
 fn add_errors(surface: &Surface, operation: &mut Operation) {

@@ -91,11 +91,12 @@ struct PreparingPage<'a> {
 #[template(path = "onward.html")]
 struct OnwardPage {
     path: String,
+    hint: &'static str,
 }
 
 /// On to the page of an invoice. Its id is a key, so the way there stands in the body and not in a header.
-pub fn onward(invoice: &InvoiceId) -> Result<Response, Refused> {
-    page(StatusCode::OK, &OnwardPage { path: format!("/pay/{invoice}") })
+pub fn onward(invoice: &InvoiceId, hint: &'static str) -> Result<Response, Refused> {
+    page(StatusCode::OK, &OnwardPage { path: format!("/pay/{invoice}"), hint })
 }
 
 /// What to say above a form that has to be filled in again, and with which status. Everything else is no answer to a
@@ -104,7 +105,15 @@ pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
     let Error::Refused(refusal) = &error else { return Err(error.into()) };
     let text = match refusal {
         Refusal::Invalid(fields) => said(fields.iter().map(|wrong| (&*wrong.field, &*wrong.message))),
-        Refusal::CouponInvalid => "This discount code is unknown, expired or not valid for this plan.".into(),
+        // One sentence for every reason: which one it is tells a guesser that a code exists.
+        Refusal::CouponInvalid => {
+            "This discount code is unknown, expired, not valid for this plan, or only for customers \
+                                   who are signed in."
+                .into()
+        }
+        Refusal::TooManyInvoices { .. } => {
+            "Five payments are open on this network already. Pay one of these, or come back when one has expired.".into()
+        }
         Refusal::OtpInvalid | Refusal::TooManyCodes { .. } | Refusal::UnsupportedPair(_) => {
             refusal.problem().detail
         }
@@ -147,6 +156,11 @@ pub fn error_page(problem: &Problem) -> String {
 /// A problem names fields and headers for whoever wrote the program; who looks at a page wants to know what to do.
 fn for_people(problem: &Problem) -> (&'static str, String) {
     match (problem.status, problem.code) {
+        (403, "ACCOUNT_SUSPENDED") => (
+            "This account is suspended",
+            "Until that is settled, nothing can be paid into its wallet or bought from it. Ask support."
+                .into(),
+        ),
         (404, "PLAN_NOT_FOUND") => {
             ("This plan is not on sale", "Perhaps the link is old, or a part of it is missing.".into())
         }

@@ -202,13 +202,14 @@ fn standing(app: &App, deposit: &Deposit) -> Standing {
                 format!(
                     "{} USD are on the chain. Large amounts also wait until the network calls their block \
                      final.{still_due}",
-                    paid.received
+                    paid.received.priced()
                 ),
             )
         }
-        InvoiceStatus::Confirmed => {
-            ("Payment confirmed".to_string(), format!("{} USD were credited.{still_due}", paid.credited))
-        }
+        InvoiceStatus::Confirmed => (
+            "Payment confirmed".to_string(),
+            format!("{} USD were credited.{still_due}", paid.credited.priced()),
+        ),
         InvoiceStatus::Expired => (
             "This invoice has expired".to_string(),
             format!(

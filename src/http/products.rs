@@ -252,7 +252,8 @@ pub struct ProductsView {
     /// How many plans match, shown or not.
     #[schema(minimum = 0)]
     total_count: usize,
-    /// Best first.
+    /// Best first: plans for exactly that destination, then wider ones; among these the size and time that were asked for,
+    /// then the cheaper gigabyte, or the lower price when the text asks for something cheap.
     plans: Vec<ProductView<'static>>,
 }
 

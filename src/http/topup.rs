@@ -10,13 +10,15 @@ use super::State;
 use super::auth::Anyone;
 use super::fields::{Form, Query, Segment};
 use super::pages::{onward, page, told};
-use super::problem::Refused;
+use super::problem::{self, Refused};
 use super::wire::readable;
 use crate::app::App;
 use crate::config::Mode;
+use crate::domain::invoice::Invoice;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
+use crate::error::Error;
 use crate::ops::deposits;
 use crate::ops::magic_link::{self, Means, Offer};
 
@@ -31,6 +33,14 @@ struct TopupPage<'a> {
     choices: Vec<Choice>,
     typed: Typed,
     problem: Option<String>,
+    /// Payments that wait already, where there are too many for another.
+    open: Vec<Invoice>,
+}
+
+/// Why the form is shown again.
+struct Trouble {
+    problem: String,
+    open: Vec<Invoice>,
 }
 
 /// A token on a network.
@@ -63,16 +73,26 @@ pub async fn pay_in(
 ) -> Result<Response, Refused> {
     let app = &state.app;
     let typed = Typed { amount: fields.typed("amountUsd"), means: fields.typed("means") };
-    let opened = match means(fields) {
-        Ok(means) => magic_link::pay_in(app, &token, means).await,
-        Err(refusal) => Err(refusal.into()),
+    let wish = means(fields);
+    let opened = match &wish {
+        Ok(means) => magic_link::pay_in(app, &token, *means).await,
+        Err(refusal) => Err(refusal.clone().into()),
     };
     match opened {
-        Ok(deposit) => onward(&deposit.invoice.id),
+        Ok(deposit) => onward(&deposit.invoice.id, "That page shows how the payment stands."),
         Err(error) => {
+            let extra = problem::extra_header(&error);
+            let open = match (&error, &wish) {
+                (Error::Refused(Refusal::TooManyInvoices { .. }), Ok(means)) => {
+                    magic_link::unpaid(app, &token, means.network).await?
+                }
+                _ => Vec::new(),
+            };
             let (status, problem) = told(error)?;
             let offer = magic_link::open(app, &token).await?;
-            shown(app, status, &token, offer, typed, Some(problem))
+            let mut page = shown(app, status, &token, offer, typed, Some(Trouble { problem, open }))?;
+            page.headers_mut().extend(extra);
+            Ok(page)
         }
     }
 }
@@ -95,8 +115,12 @@ fn shown(
     token: &str,
     offer: Offer,
     typed: Typed,
-    problem: Option<String>,
+    trouble: Option<Trouble>,
 ) -> Result<Response, Refused> {
+    let (problem, open) = trouble.map(|Trouble { problem, open }| (problem, open)).unzip();
+    // What is first is chosen most: the dollar whose issuer stands behind it on nearly every network.
+    let mut pairs = deposits::pairs(app);
+    pairs.sort_by_key(|(currency, _)| *currency != Currency::Usdc);
     let choice = |(currency, network): (Currency, Network)| Choice {
         value: format!("{} {}", currency.as_str(), network.as_str()),
         name: format!("{} on {}", currency.as_str(), network.name()),
@@ -107,9 +131,10 @@ fn shown(
         owner: offer.email.map(|email| email.masked()),
         minimum: offer.minimum,
         until: readable(offer.expires_at),
-        choices: deposits::pairs(app).into_iter().map(choice).collect(),
+        choices: pairs.into_iter().map(choice).collect(),
         typed,
         problem,
+        open: open.unwrap_or_default(),
     };
     page(status, &template)
 }

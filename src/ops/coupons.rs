@@ -44,6 +44,14 @@ pub struct Offer {
     pub country: Option<String>,
     pub min_price: Option<Usd>,
     pub ends_at: Option<Time>,
+    /// Its uses are counted by customer, so it is not for guests.
+    pub login_required: bool,
+}
+
+/// Some of the coupons that may be told to anybody, and how many there are.
+pub struct Offers {
+    pub newest: Vec<Offer>,
+    pub total: i64,
 }
 
 impl From<Coupon> for Offer {
@@ -57,6 +65,7 @@ impl From<Coupon> for Offer {
             country: coupon.country,
             min_price: coupon.min_price,
             ends_at: coupon.ends_at,
+            login_required: coupon.uses_per_user.is_some(),
         }
     }
 }
@@ -108,9 +117,9 @@ async fn look(app: &App, guess: Guess, plan: &Arc<Plan>, shown: fn(&Coupon) -> b
     }
 }
 
-/// The coupons that may be told to anybody, the newest first.
-pub async fn available(app: &App) -> Result<Vec<Offer>> {
+/// The coupons that may be told to anybody, the newest first, and at most so many.
+pub async fn available(app: &App, most: i64) -> Result<Offers> {
     let now = app.now();
-    let found = app.store.read(coupons::official).await?;
-    Ok(found.into_iter().filter(|coupon| coupon.is_told(now)).map(Offer::from).collect())
+    let (newest, total) = app.store.read(move |tx| coupons::official(tx, most, now)).await?;
+    Ok(Offers { newest: newest.into_iter().map(Offer::from).collect(), total })
 }

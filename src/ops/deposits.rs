@@ -147,9 +147,9 @@ impl Draft {
         if wallet::read(tx, new.account)?.suspended {
             return Err(Refusal::AccountSuspended.into());
         }
-        let open = invoices::open_until(tx, new.account, new.network)?;
+        let open = invoices::open(tx, new.account, new.network)?;
         if let (Some(first), true) = (open.first(), open.len() >= MAX_OPEN) {
-            let wait = (first.micros() - now.micros()).max(1_000_000) / 1_000_000;
+            let wait = (first.expires_at.micros() - now.micros()).max(1_000_000) / 1_000_000;
             return Err(Refusal::TooManyInvoices { retry_after_secs: wait.unsigned_abs() }.into());
         }
         let (kind, watch_until) = (new.network.kind(), now.plus_days(WATCH_DAYS));

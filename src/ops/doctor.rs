@@ -80,7 +80,19 @@ pub async fn examine(app: &App) -> Result<Vec<Check>> {
         }
     }
     checks.push(unmatched(app).await?);
+    checks.push(support(app));
     Ok(checks)
+}
+
+fn support(app: &App) -> Check {
+    match &app.settings.support_contact {
+        Some(contact) => Check::ok("support", format!("the help articles name {contact}")),
+        None => Check::warn(
+            "support",
+            "support_contact is not set, so the help articles name nobody to write to",
+            "set SIMGATE_SUPPORT_CONTACT to an email address or a URL",
+        ),
+    }
 }
 
 /// Whoever holds the spending key can tell by a look whether the money goes where they can reach it.

@@ -58,8 +58,21 @@ pub async fn open(app: &App, token: &str) -> Result<Offer> {
     let (hash, now) = (vault::hash_secret(token), app.now());
     let read = move |tx: &mut Tx| {
         let link = magic_links::find(tx, &hash, now)?.ok_or(Refusal::MagicLinkEnded)?;
+        if wallet::read(tx, link.account)?.suspended {
+            return Err(Refusal::AccountSuspended.into());
+        }
         let email = users::email(tx, link.account)?;
         Ok(Offer { email, minimum: link.minimum, expires_at: link.expires_at })
+    };
+    app.store.read(read).await
+}
+
+/// The wallet's payments that wait on a network, which are all that a link may open there.
+pub async fn unpaid(app: &App, token: &str, network: Network) -> Result<Vec<Invoice>> {
+    let (hash, now) = (vault::hash_secret(token), app.now());
+    let read = move |tx: &mut Tx| {
+        let link = magic_links::find(tx, &hash, now)?.ok_or(Refusal::MagicLinkEnded)?;
+        invoices::open(tx, link.account, network)
     };
     app.store.read(read).await
 }

@@ -31,6 +31,8 @@ pub struct Index {
     coverages: Vec<Covered>,
     /// Every size that is sold: megabytes and days.
     sizes: Vec<(i64, i64)>,
+    /// All numbers again, by price.
+    by_price: Vec<Number>,
     featured: Vec<Number>,
 }
 
@@ -49,6 +51,8 @@ struct Covered {
 /// As much of a plan as decides its rank, beside its neighbours in memory: a search looks at hundreds.
 struct Offer {
     number: Number,
+    /// Its place in `by_price`.
+    price_rank: u32,
     size: u32,
     retail: Usd,
 }
@@ -69,11 +73,23 @@ impl Index {
                 index.sizes.push(*size);
                 index.sizes.len() - 1
             });
-            index.coverages[coverage].offers.push(Offer { number, size: size as u32, retail: plan.retail });
+            let offer = Offer { number, price_rank: 0, size: size as u32, retail: plan.retail };
+            index.coverages[coverage].offers.push(offer);
             index.plans.push(Entry { place, coverage: coverage as u32 });
         }
+        index.rank_prices();
         index.featured = index.choose_featured();
         index
+    }
+
+    fn rank_prices(&mut self) {
+        let mut offers: Vec<&mut Offer> =
+            self.coverages.iter_mut().flat_map(|covered| &mut covered.offers).collect();
+        offers.sort_unstable_by_key(|offer| (offer.retail, offer.number));
+        for (rank, offer) in (0u32..).zip(offers) {
+            offer.price_rank = rank;
+            self.by_price.push(offer.number);
+        }
     }
 
     /// Every plan, by its number.
@@ -121,7 +137,7 @@ impl Index {
                 ranked.truncate(missing);
             }
             ranked.sort_unstable();
-            found.first.extend(ranked.into_iter().map(number_of));
+            found.first.extend(ranked.into_iter().map(|rank| self.number_of(asked, rank)));
         }
         found
     }
@@ -150,6 +166,12 @@ impl Index {
         fits
     }
 
+    /// The plan of a rank.
+    fn number_of(&self, asked: &Asked, rank: u64) -> Number {
+        let place = rank as u32;
+        if asked.cheapest { self.by_price[place as usize] } else { place }
+    }
+
     /// A plan of each usual size for every popular destination: first one size of all, then the next.
     fn choose_featured(&self) -> Vec<Number> {
         let mut chosen = Vec::new();
@@ -159,7 +181,7 @@ impl Index {
                 let asked = Asked { data_mb: Some(data_mb), days: Some(days), ..search::read(destination) };
                 let best = self.by_fit(&asked).remove(&Fit::Exact).unwrap_or_default();
                 let best = rank(&asked, &self.nearness(&asked), &best).into_iter().min();
-                chosen.extend(best.map(number_of));
+                chosen.extend(best.map(|rank| self.number_of(&asked, rank)));
             }
         }
         chosen.retain(|number| known.insert(*number));
@@ -174,15 +196,11 @@ fn affordable<'a>(asked: &Asked, coverages: &'a [&Covered]) -> impl Iterator<Ite
     offers.filter(move |offer| most.is_none_or(|most| offer.retail <= most))
 }
 
-/// Their ranks, each in one number that sorts fast: the nearness of its size, then its own number.
+/// Their ranks, each in one number that sorts fast: the nearness of its size, then its own number, or its place by price.
 fn rank(asked: &Asked, nearness: &[u32], coverages: &[&Covered]) -> Vec<u64> {
-    let rank = |offer: &Offer| u64::from(nearness[offer.size as usize]) << 32 | u64::from(offer.number);
+    let place = |offer: &Offer| if asked.cheapest { offer.price_rank } else { offer.number };
+    let rank = |offer: &Offer| u64::from(nearness[offer.size as usize]) << 32 | u64::from(place(offer));
     affordable(asked, coverages).map(rank).collect()
-}
-
-/// The number in a rank.
-fn number_of(rank: u64) -> Number {
-    rank as Number
 }
 
 /// Everything on sale. Users have no list of their own in a snapshot: every plan carries its retail price.
@@ -245,6 +263,8 @@ mod tests {
             ("japan", 3, "6: JP-5 JP-1 ASIA-50"),
             ("japan 1gb 7 days", 2, "6: JP-1 JP-5"),
             ("japan under $5", 50, "2: JP-1 WORLD-5"),
+            ("cheapest japan", 50, "6: JP-1 JP-5 JPKR-5 ASIA-5 ASIA-50 WORLD-5"),
+            ("cheap japan 5gb", 3, "6: JP-5 JP-1 JPKR-5"),
             ("japan and korea", 50, "7: JPKR-5 ASIA-50 ASIA-5 WORLD-5 JP-5 KR-5 JP-1"),
             ("world", 50, "1: WORLD-5"),
             ("east asia", 50, "4: ASIA-50 ASIA-5 WORLD-5 JPKR-5"),
@@ -278,7 +298,7 @@ mod tests {
         /// Fewer plans are the beginning of more plans, and never more than match.
         #[test]
         fn a_shorter_answer_is_the_start_of_a_longer_one(
-            text in "(japan|korea|asia|world|france|5gb|7 days|under \\$5|and| ){0,8}",
+            text in "(japan|korea|asia|world|france|5gb|7 days|under \\$5|cheap|and| ){0,8}",
             limit in 1usize..10,
         ) {
             let (index, asked) = (index(), search::read(&text));

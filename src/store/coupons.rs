@@ -5,19 +5,27 @@
 use std::collections::HashMap;
 
 use super::tx::{Row, Tx, params, queries};
-use crate::domain::coupon::{Applicability, Applied, Coupon, Discount, UseState};
+use crate::domain::coupon::{Applicability, Applied, Coupon, Discount, UNTOLD, UseState};
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 
 macro_rules! select_coupon {
-    ($tail:literal) => {
+    ($($tail:expr),+) => {
         concat!(
             "SELECT code, percent, fixed, affiliate, applicability, package_code, country, min_price, starts_at, ends_at,
                     uses, uses_per_user, below_cost, description, used, created_at, disabled_at FROM coupons ",
-            $tail
+            $($tail),+
         )
+    };
+}
+
+/// Those that may be told to anybody.
+macro_rules! official {
+    () => {
+        "WHERE affiliate = 0 AND disabled_at IS NULL AND (starts_at IS NULL OR starts_at <= ?1)
+             AND (ends_at IS NULL OR ends_at > ?1) AND (uses IS NULL OR used < uses) AND code NOT LIKE ?2 "
     };
 }
 
@@ -29,7 +37,8 @@ queries! {
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = select_coupon!("WHERE code = ?1 FOR UPDATE");
     ALL_COUPONS = select_coupon!("ORDER BY created_at, code");
-    OFFICIAL = select_coupon!("WHERE affiliate = 0 AND disabled_at IS NULL ORDER BY created_at DESC, code LIMIT 500");
+    OFFICIAL = select_coupon!(official!(), "ORDER BY created_at DESC, code LIMIT ?3");
+    COUNT_OFFICIAL = concat!("SELECT COUNT(*) FROM coupons ", official!());
     DISABLE = "UPDATE coupons SET disabled_at = ?2 WHERE code = ?1 AND disabled_at IS NULL";
     COUNT = "UPDATE coupons SET used = used + ?2 WHERE code = ?1";
     TAKE = "INSERT INTO coupon_uses (holder, code, account, state, order_id, created_at, updated_at)
@@ -86,9 +95,12 @@ pub fn list(tx: &mut Tx) -> Result<Vec<Coupon>> {
     tx.all(ALL_COUPONS, &[], read)
 }
 
-/// Ours, and not disabled, the newest first.
-pub fn official(tx: &mut Tx) -> Result<Vec<Coupon>> {
-    tx.all(OFFICIAL, &[], read)
+/// Ours, active, and not of those that are told to nobody: the newest so many, and how many there are.
+pub fn official(tx: &mut Tx, most: i64, now: Time) -> Result<(Vec<Coupon>, i64)> {
+    let untold = format!("{UNTOLD}%");
+    let shown = tx.all(OFFICIAL, params![now, &untold, most], read)?;
+    let count = tx.one(COUNT_OFFICIAL, params![now, &untold], |row| row.int(0))?;
+    Ok((shown, count))
 }
 
 /// False when it was disabled before.

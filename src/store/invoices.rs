@@ -26,7 +26,7 @@ queries! {
     BY_ID = select_invoice!("WHERE id = ?1");
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = select_invoice!("WHERE id = ?1 FOR UPDATE");
-    OPEN = "SELECT expires_at FROM invoices WHERE account = ?1 AND network = ?2 AND status IN ('PENDING', 'CONFIRMING') ORDER BY expires_at";
+    OPEN = select_invoice!("WHERE account = ?1 AND network = ?2 AND status IN ('PENDING', 'CONFIRMING') ORDER BY expires_at");
     AT = "SELECT id FROM invoices WHERE address = ?1 AND created_at <= ?2 ORDER BY created_at DESC LIMIT 1";
     FIRST = "SELECT id FROM invoices WHERE address = ?1 ORDER BY created_at LIMIT 1";
     NEWER = "SELECT 1 FROM invoices WHERE address = ?1 AND created_at > ?2 LIMIT 1";
@@ -56,9 +56,9 @@ pub fn by_id(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Invoice>> {
     tx.opt(BY_ID, params![id.as_str()], read)
 }
 
-/// When each open invoice of an account on a network expires, the first one first.
-pub fn open_until(tx: &mut Tx, account: AccountNo, network: Network) -> Result<Vec<Time>> {
-    tx.all(OPEN, params![account, network.as_str()], |row| row.time(0))
+/// The open invoices of an account on a network, the first to expire first.
+pub fn open(tx: &mut Tx, account: AccountNo, network: Network) -> Result<Vec<Invoice>> {
+    tx.all(OPEN, params![account, network.as_str()], read)
 }
 
 /// The invoice that a transfer to this address counts for: the one open at its block time, else the newest

@@ -163,6 +163,11 @@ async function walletPages() {
   await page.locator("form").evaluate((form) => (form.noValidate = true));
   await send({ amountUsd: "0.5" }, "The amount must be at least");
   await send({ amountUsd: "5", means: "USDC on Polygon" }, "Waiting for your payment");
+  for (const amountUsd of ["6", "7", "8", "9"]) {
+    await fetch(magicLink, { method: "POST", body: new URLSearchParams({ amountUsd, means: "USDC POLYGON" }) });
+  }
+  await visit(magicLink, "Top up a wallet");
+  await send({ amountUsd: "10", means: "USDC on Polygon" }, "Five payments are open");
   await visit("/topup/nonsense", "Link has ended");
 }
 

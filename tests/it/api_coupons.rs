@@ -229,7 +229,9 @@ both_databases! {
         ] {
             ok(gateway, line);
         }
-        let told = coupons::available(&gateway.app).await.unwrap();
+        limited(gateway, "TAKEN", 1).await;
+        ask(gateway, &sign_in(gateway, "bob@example.com", "agent").await, &wish("taken")).await.expect(402);
+        let told = coupons::available(&gateway.app, 10).await.unwrap().newest;
         let told: Vec<(&str, String, &str, &str)> = told
             .iter()
             .map(|offer| (offer.code.as_str(), offer.discount.to_string(), offer.applicability.as_str(), offer.description.as_str()))

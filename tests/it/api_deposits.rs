@@ -555,7 +555,7 @@ both_databases! {
         until_status(gateway, &invoice, "CONFIRMED").await;
         let under = page(gateway, &invoice).await;
         let shown = text_of(&under.text);
-        for part in ["Payment confirmed", "24 USD were credited", "Still due: 1 USDC", address] {
+        for part in ["Payment confirmed", "24.00 USD were credited", "Still due: 1 USDC", address] {
             assert!(shown.contains(part), "{part} is not in {shown}");
         }
         assert_eq!(under.header("refresh"), "");

@@ -154,6 +154,14 @@ fn broken_bodies() -> Vec<Case> {
         ("a C1 control character", br#"{"packageCode":"JP\u0085"}"#.to_vec()),
         ("a NUL in the reference", br#"{"packageCode":"JP-1GB-7D","partnerRefId":"a\u0000b"}"#.to_vec()),
         ("a newline in the reference", br#"{"packageCode":"JP-1GB-7D","partnerRefId":"a\nb"}"#.to_vec()),
+        (
+            "a hidden character in the reference",
+            "{\"packageCode\":\"JP-1GB-7D\",\"partnerRefId\":\"a\u{200b}b\"}".into(),
+        ),
+        (
+            "a reference that runs backwards",
+            "{\"packageCode\":\"JP-1GB-7D\",\"partnerRefId\":\"\u{202e}ab\"}".into(),
+        ),
         ("an empty reference", br#"{"packageCode":"JP-1GB-7D","partnerRefId":""}"#.to_vec()),
         ("an empty code", br#"{"packageCode":""}"#.to_vec()),
         ("a null code", br#"{"packageCode":null}"#.to_vec()),
@@ -337,6 +345,7 @@ fn broken_queries() -> Vec<Case> {
                 "after=%22",
                 "from=1700000000",
                 "partnerRefId=%00",
+                "partnerRefId=a%EF%BB%BF",
                 "partnerRefId=%FF",
                 "limit=1&limit=1",
                 "from=2026-02-30",

@@ -129,12 +129,30 @@ both_databases! {
             let url = format!("{}{MCP}", gateway.base);
             gateway.client.post(url).header("content-type", "application/json").body(body.to_string())
         };
-        for broken in ["{", "", "{\"jsonrpc\": \"2.0\", ", "\u{0}"] {
+        for broken in ["{", "", "{\"jsonrpc\": \"2.0\", ", "\u{0}", r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":"\ud800"}}"#] {
             assert_eq!(refused(&reply(post(broken)).await, 400), -32700, "{broken:?}");
         }
+        let no_text = [br#"{"jsonrpc":"2.0","id":1,"method":"tools/"#.as_slice(), b"\xff\xfe", br#""}"#].concat();
+        assert_eq!(refused(&reply(post("").body(no_text)).await, 400), -32700);
         let one = tool_call("get_esim_catalog", json!({})).to_string();
         for wrong in [format!("[{one},{one}]"), "[]".into(), "{}".into(), "3".into(), "{\"method\": \"tools/list\"}".into()] {
-            assert_eq!(refused(&reply(post(&wrong)).await, 400), -32600, "{wrong}");
+            let told = reply(post(&wrong)).await;
+            assert_eq!(refused(&told, 400), -32600, "{wrong}");
+            assert_eq!(told.text.contains("batches"), wrong.starts_with('['), "{wrong}: {}", told.text);
+        }
+        // An id that can be read is named, and so is what is wrong.
+        for (wrong, id, said) in [
+            (json!({ "jsonrpc": "2.0", "id": 1, "result": {} }), json!(1), "this is a response"),
+            (json!({ "jsonrpc": "2.0", "id": "a", "error": { "code": 1, "message": "x" } }), json!("a"), "this is a response"),
+            (json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": [] }), json!(2), "params must be an object"),
+            (json!({ "jsonrpc": "2.0", "id": 1.5, "method": "tools/list" }), json!(1.5), "id must be a string or a whole number"),
+            (json!({ "jsonrpc": "2.0", "id": {}, "method": "tools/list" }), Value::Null, "id must be a string or a whole number"),
+            (json!({ "jsonrpc": "1.0", "id": 3, "method": "tools/list" }), json!(3), "jsonrpc must be"),
+            (json!({ "jsonrpc": "2.0", "id": 4, "method": 5 }), json!(4), "method must be a string"),
+        ] {
+            let told = reply(post(&wrong.to_string())).await.expect(400);
+            assert_eq!((&told["id"], &told["error"]["code"], told.as_object().unwrap().len()), (&id, &json!(-32600), 3), "{wrong}: {told}");
+            assert!(told["error"]["message"].as_str().unwrap().contains(said), "{wrong}: {told}");
         }
         let untyped = gateway.client.post(format!("{}{MCP}", gateway.base)).body(one.clone());
         refused(&reply(untyped).await, 415);
@@ -149,6 +167,18 @@ both_databases! {
         assert_eq!(error(rpc(gateway, &tool_call("buy_everything", json!({}))).await), -32602);
         assert_eq!(error(rpc(gateway, &message("tools/call", json!({ "arguments": {} }))).await), -32602);
         assert_eq!(error(rpc(gateway, &message("tools/call", json!({ "name": "get_esim_catalog", "arguments": [] }))).await), -32602);
+        let (version, client) = ("2025-06-18", json!({ "name": "test", "version": "1" }));
+        for params in [
+            json!({}),
+            json!({ "protocolVersion": version, "capabilities": {} }),
+            json!({ "protocolVersion": null, "capabilities": {}, "clientInfo": client }),
+            json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "test" } }),
+        ] {
+            let told = rpc(gateway, &message("initialize", params)).await;
+            assert!(told.text.contains("clientInfo") && told.text.contains("protocolVersion"), "{}", told.text);
+            assert_eq!(error(told), -32602);
+        }
+        assert_eq!(error(rpc(gateway, &json!({ "jsonrpc": "2.0", "id": 7, "method": "initialize" })).await), -32602);
         assert_eq!(error(rpc(gateway, &message("tools/uncall", json!({}))).await), -32601);
         assert_eq!(error(rpc(gateway, &message("prompts/get", json!({ "name": "nothing" }))).await), -32602);
         let unknown = rpc(gateway, &message("resources/read", json!({ "uri": "kb://nothing" }))).await;
@@ -239,6 +269,8 @@ both_databases! {
         assert!(resources.iter().any(|resource| resource["uri"] == "kb://install/ios"));
         let told = fine(call(gateway, "get_knowledge_base", json!({})).await);
         assert_eq!(told["articles"].as_array().unwrap().len(), resources.len());
+        let blank = fine(call(gateway, "get_knowledge_base", json!({ "topic": "   " })).await);
+        assert_eq!(blank, told, "nothing was asked for");
         for article in told["articles"].as_array().unwrap() {
             let uri = format!("kb://{}", article["id"].as_str().unwrap());
             let read = result(&rpc(gateway, &message("resources/read", json!({ "uri": uri }))).await);

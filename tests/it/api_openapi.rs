@@ -135,6 +135,11 @@ both_databases! {
             let iccid = &api["paths"][format!("{API}/orders/{{iccid}}/{door}")][method]["parameters"][0];
             assert_eq!((&iccid["name"], &iccid["schema"]["pattern"]), (&json!("iccid"), &json!("^[0-9]{19,20}$")), "{door}");
         }
+        let reference = &schemas["OrderRequest"]["properties"]["partnerRefId"]["pattern"];
+        assert_eq!(*reference, orders["partnerRefId"]["pattern"]);
+        let reference = reference.as_str().unwrap();
+        assert!(reference.starts_with(r"^[^\u0000-\u001F\u007F-\u009F\u00AD") && reference.ends_with("]{1,128}$"), "{reference}");
+        assert!(reference.contains(r"\u200B-\u200F") && reference.contains(r"\uFEFF"), "{reference}");
         let request = &schemas["DepositRequest"];
         assert_eq!(request["required"], json!(["amountUsd", "currency"]));
         let amount = &request["properties"]["amountUsd"];

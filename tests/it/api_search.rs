@@ -99,6 +99,14 @@ both_databases! {
         assert!(plans(&japan)[own..global].is_sorted_by_key(gigabyte_price));
         assert!(plans(&japan)[global..].iter().all(|plan| countries(plan) > 55), "regional plans come before global ones");
 
+        for text in ["cheapest Japan", "Japan, lowest price"] {
+            let cheap = search(gateway, text).await;
+            assert_eq!(cheap["totalCount"], japan["totalCount"], "a wish and no limit");
+            let price = |plan: &Value| plan["retailPrice"].as_f64().unwrap();
+            assert!(plans(&cheap)[..own].is_sorted_by_key(price) && plans(&cheap)[..own].iter().all(|plan| countries(plan) == 1));
+            assert!(plans(&cheap)[own..global].is_sorted_by_key(price), "wider ones come after them");
+        }
+
         for (text, first) in [
             ("Spain 10GB 30 days", "ES-10GB-30D"),
             ("spain 10 gb one month", "ES-10GB-30D"),

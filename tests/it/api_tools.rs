@@ -8,8 +8,9 @@ use crate::commands::ok;
 use crate::customer::{buy, call, failure, fine, log_in, request, told, tool_call};
 use crate::harness::{Gateway, both_databases, reply};
 use crate::people::{ask, code, sign_in};
+use crate::raw;
 use crate::shop::{self, PLAN, fund, usd};
-use crate::stall::{DEAR, plan};
+use crate::stall::{self, DEAR, make, plan};
 
 const ANN: &str = "ann@example.com";
 const BOB: &str = "bob@example.com";
@@ -147,6 +148,9 @@ both_databases! {
         let added = fine(call(gateway, "purchase_topup", arguments).await);
         assert_eq!((&added["purchased"], &added["topUpOrder"]["status"]), (&json!(true), &json!("FULFILLED")));
         assert_eq!(added["topUpOrder"]["chargedUsd"], package["priceUsd"]);
+        let topup = json!({ "orderId": added["topUpOrder"]["id"], "token": token });
+        let refused = call(gateway, "refresh_esim_usage", topup).await;
+        assert!(refused["error"]["message"].as_str().unwrap().contains("ord_"), "{refused}");
         let wrong = json!({ "orderId": order, "packageCode": PLAN, "token": token });
         let wrong = call(gateway, "purchase_topup", wrong).await;
         assert_eq!((failure(&wrong).as_str(), &wrong["error"]["next"]["tool"]), ("WRONG_PLAN_TYPE", &json!("get_topup_packages")));
@@ -270,6 +274,9 @@ both_databases! {
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotency_key": "k" }), "idempotency_key", "did you mean idempotencyKey?"),
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "maxPriceUsd": 1 }), "maxPriceUsd", "is not known here"),
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "" }), "idempotencyKey", "must have 1 to 128"),
+            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "a\u{200d}b" }), "idempotencyKey", "printable"),
+            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "a\u{e0041}b" }), "idempotencyKey", "printable"),
+            ("cancel_order", json!({ "orderId": order, "idempotencyKey": "\u{2066}a" }), "idempotencyKey", "printable"),
             ("purchase_topup", json!({ "orderId": order, "packageCode": PLAN, "discountCode": "X" }), "discountCode", "is not known here"),
             ("cancel_order", json!({ "orderId": order, "dryrun": true }), "dryrun", "did you mean dryRun?"),
         ] {
@@ -333,6 +340,8 @@ both_databases! {
         for key in [None, Some("c2")] {
             let refused = call(gateway, "cancel_order", json!({ "orderId": order, "token": token, "idempotencyKey": key })).await;
             assert_eq!((failure(&refused).as_str(), &refused["error"]["reason"]), ("NOT_CANCELLABLE", &json!("ALREADY_CANCELLED")));
+            assert_eq!(refused["error"]["retryable"], false);
+            assert!(refused["error"]["message"].as_str().unwrap().contains("was cancelled"), "{refused}");
         }
         assert_eq!(fine(call(gateway, "cancel_order", dry).await)["eligible"], false);
         // A key is for one thing.
@@ -396,16 +405,24 @@ both_databases! {
         coupons.sort_unstable();
         assert_eq!(coupons, [("APPONLY", "MOBILE_APP", "10 %"), ("HALF", "GENERAL", "50 %")]);
         assert!(told.to_string().contains("Half price"), "nothing hidden is told");
+        for coupon in told["coupons"].as_array().unwrap() {
+            let counted = (coupon["code"] == "HALF").then_some(&Value::Bool(true));
+            assert_eq!(coupon.get("loginRequired"), counted, "what counts by customer is not for guests: {coupon}");
+        }
 
         let price = plan(gateway, DEAR).retail;
         let arguments = json!({ "code": "half", "packageCode": DEAR, "token": token });
         let valid = fine(call(gateway, "validate_coupon", arguments).await);
         assert_eq!((&valid["valid"], &valid["code"]), (&json!(true), &json!("HALF")));
         assert_eq!(usd(&valid["discountUsd"]).plus(usd(&valid["finalPriceUsd"])), price);
+        let mut answers = Vec::new();
         for code in ["APPONLY", "PARTNER7", "NOTHING"] {
             let refused = call(gateway, "validate_coupon", json!({ "code": code, "packageCode": DEAR, "token": token })).await;
             assert_eq!((failure(&refused).as_str(), &refused["error"]["next"]["tool"]), ("COUPON_INVALID", &json!("get_available_coupons")));
+            answers.push(refused["error"].clone());
         }
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "one answer to all of them");
+        assert!(answers[0]["message"].as_str().unwrap().contains("dryRun"), "how a partner's is tried: {}", answers[0]);
         let buy = |dry: bool| json!({ "packageCode": DEAR, "token": token, "discountCode": "Half", "dryRun": dry });
         let preview = fine(call(gateway, "purchase_esim_with_wallet", buy(true)).await);
         assert_eq!((&preview["priceUsd"], &preview["discountUsd"]), (&valid["finalPriceUsd"], &valid["discountUsd"]));
@@ -416,6 +433,23 @@ both_databases! {
         fine(call(gateway, "cancel_order", json!({ "orderId": bought["orderId"], "token": token })).await);
         assert_eq!(balance(gateway, &token).await, Usd::dollars(100));
         fine(call(gateway, "purchase_esim_with_wallet", buy(false)).await);
+    }
+
+    /// Whatever else there is: ended ones do not hide it, and many fit into a model's view.
+    async fn every_active_coupon_is_told_as_far_as_it_fits(gateway) {
+        let now = gateway.app.now();
+        make(gateway, stall::plain(gateway, "FIRST", 5)).await;
+        let sql = "INSERT INTO coupons (code, percent, affiliate, applicability, ends_at, below_cost, description, used, created_at) SELECT";
+        let ended = format!("{sql} 'OLD' || code, 5, 0, 'GENERAL', {}, 0, 'x', 0, {} FROM plans LIMIT 600", now.micros(), now.plus_days(1).micros());
+        raw::execute(&gateway.app.settings.database, &ended).unwrap();
+        let told = fine(call(gateway, "get_available_coupons", json!({})).await);
+        assert_eq!((&told["totalCount"], &told["coupons"][0]["code"]), (&json!(1), &json!("FIRST")));
+        let many = format!("{sql} 'NEW' || code, 5, 0, 'GENERAL', NULL, 0, '{}', 0, {} FROM plans LIMIT 600", "y".repeat(200), now.micros() - 1);
+        raw::execute(&gateway.app.settings.database, &many).unwrap();
+        let told = fine(call(gateway, "get_available_coupons", json!({})).await);
+        assert_eq!((&told["totalCount"], &told["coupons"][0]["code"]), (&json!(601), &json!("FIRST")), "the newest first");
+        let shown = told["coupons"].as_array().unwrap().len();
+        assert!((50..300).contains(&shown) && told.to_string().len() < 25 * 1024, "{shown}");
     }
 
     async fn a_token_spends_no_more_than_it_may(gateway) with [("token_daily_limit_usd", "5")] {

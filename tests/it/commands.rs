@@ -374,6 +374,8 @@ both_databases! {
         assert_eq!(health["ok"], true);
         let checks = column(&health["checks"], "check");
         assert!(["settings", "database", "supplier"].iter().all(|check| checks.contains(check)), "{checks:?}");
+        let support = health["checks"].as_array().unwrap().iter().find(|check| check["check"] == "support").unwrap();
+        assert!(support["health"] == "warn" && support["advice"].as_str().unwrap().contains("SIMGATE_SUPPORT_CONTACT"), "{support}");
         let told = run("sqlite:nothing-here.db", &gateway.dir, &[], &["doctor", "--json"]);
         let health = told.document(1);
         assert_eq!(health["ok"], false);

@@ -22,7 +22,8 @@ both_databases! {
         assert_eq!((&shown["email"], &shown["suspended"], &shown["balanceUsd"]), (&json!("ann@example.com"), &json!(false), &json!(0)));
         assert_eq!((&shown["tokens"][0]["agentName"], &shown["tokens"][0]["prefix"]), (&json!("Trip planner"), &json!(token[..8])));
         assert!(!shown.to_string().contains(&token[8..]));
-        ok(gateway, "wallet credit ann@example.com 20 --reason gift --kind promo");
+        let credited = ok(gateway, "wallet credit ann@example.com 20 --reason gift --kind promo");
+        assert!(credited["userId"].as_str().unwrap().starts_with("usr_") && credited.get("partnerId").is_none(), "{credited}");
         assert_eq!(ok(gateway, &format!("user show {id}"))["balanceUsd"], 20);
         let found = ok(gateway, "find ann@example.com");
         assert_eq!((&found["users"][0]["userId"], &found["partners"]), (&json!(id), &json!([])));

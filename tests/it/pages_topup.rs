@@ -105,8 +105,30 @@ both_databases! {
         gateway.until("eight dollars arrive", async || (wallet_of(gateway, EMAIL).await == Usd::dollars(8)).then_some(())).await;
         assert_ne!(onward(&submit(gateway, &path, &[("amountUsd", "8"), MEANS]).await), other, "a paid one is not asked for again");
         let no = account(gateway, EMAIL).await;
-        let count = move |tx: &mut Tx| invoices::open_until(tx, no, simgate::domain::network::Network::Base);
+        let count = move |tx: &mut Tx| invoices::open(tx, no, simgate::domain::network::Network::Base);
         assert_eq!(gateway.app.store.read(count).await.unwrap().len(), 2);
+    }
+
+    async fn with_five_payments_open_the_page_leads_to_them(gateway) {
+        sign_in(gateway, EMAIL, "agent").await;
+        let path = link(gateway, Usd::dollars(5)).await;
+        let first = open(gateway, &path).await;
+        assert!(first.text.contains("<strong>5.00 USD</strong>"), "{}", first.text);
+        assert!(first.text.find("USDC on") < first.text.find("USDT on"), "USDC is offered first: {}", first.text);
+        let mut waiting = Vec::new();
+        for amount in ["5", "6", "7", "8", "9"] {
+            let sent = submit(gateway, &path, &[("amountUsd", amount), MEANS]).await;
+            assert!(sent.text.contains("how the payment stands") && !sent.text.contains("what you buy"), "{}", sent.text);
+            waiting.push(onward(&sent));
+        }
+        let full = submit(gateway, &path, &[("amountUsd", "10"), MEANS]).await;
+        assert!(full.status == 429 && full.text.contains("Five payments are open"), "{}", full.text);
+        assert!(!full.header("retry-after").is_empty());
+        for invoice in waiting {
+            assert!(full.text.contains(&format!("href=\"/pay/{invoice}\"")), "{invoice}: {}", full.text);
+        }
+        // Another network has room.
+        onward(&submit(gateway, &path, &[("amountUsd", "10"), ("means", "USDT TRON")]).await);
     }
 
     /// It is no token, it is nowhere in the database, and a suspended account cannot be topped up.
@@ -130,6 +152,8 @@ both_databases! {
         let user = operator::set_suspended(&gateway.app, "test", EMAIL, true).await.unwrap();
         assert!(user.suspended);
         assert_eq!(submit(gateway, &path, &[("amountUsd", "5"), MEANS]).await.status, 403);
+        let shown = open(gateway, &path).await;
+        assert!(shown.status == 403 && shown.text.contains("This account is suspended"), "{}", shown.text);
         assert_eq!(balance(gateway, &token).await, Usd::ZERO);
     }
 }

@@ -14,6 +14,8 @@ pub struct Amounts {
     pub days: Option<i64>,
     /// The highest price that will do.
     pub most: Option<Usd>,
+    /// No price is named, but a low one is wished for.
+    pub cheapest: bool,
 }
 
 /// What a word after a number counts.
@@ -85,6 +87,7 @@ pub fn read(tokens: &[Token], used: &mut [bool]) -> Amounts {
     while at < tokens.len() {
         at += reader.amount(at).max(1);
     }
+    reader.wish();
     // "1 GB a day for 7 days" is 7 GB.
     if let Some(daily) = reader.daily_mb {
         reader.found.data_mb = Some(daily.saturating_mul(reader.found.days.unwrap_or(1)));
@@ -111,6 +114,26 @@ impl Reader<'_> {
     fn mark(&mut self, from: usize, to: usize) {
         let last = self.used.len().min(to);
         self.used[from..last].fill(true);
+    }
+
+    /// Words for a low price that belong to no amount: the `budget` of `a budget of $20` is a limit.
+    fn wish(&mut self) {
+        for at in 0..self.tokens.len() {
+            let words = match (self.word(at), self.word(at + 1)) {
+                _ if self.used[at] => 0,
+                ("low" | "lowest" | "best", "price" | "prices" | "cost") | ("least", "expensive") => 2,
+                (
+                    "cheap" | "cheaper" | "cheapest" | "budget" | "affordable" | "inexpensive" | "barato"
+                    | "barata" | "billig" | "gunstig",
+                    _,
+                ) => 1,
+                _ => 0,
+            };
+            if words > 0 {
+                self.found.cheapest = true;
+                self.mark(at, at + words);
+            }
+        }
     }
 
     /// Reads the amount that begins here, if one does, and tells how many tokens it had.

@@ -1,6 +1,6 @@
 //! Which plans answer a search, and which of them first: plans for exactly the places that were asked for, then
 //! regional ones, then global ones, then those for a part; among equals the nearest in size and time, then the
-//! cheapest gigabyte. Two searches with the same text have the same order.
+//! cheapest gigabyte, or the lowest price for who wishes for that. Two searches with the same text have the same order.
 
 use super::groups::CountrySet;
 use super::places::Place;

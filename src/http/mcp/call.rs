@@ -78,7 +78,7 @@ impl Call {
     }
 
     pub fn fields(&self) -> Result<Fields<'_>, Refusal> {
-        let mut fields = Fields::of(&self.arguments)?;
+        let mut fields = Fields::of(&self.arguments)?.for_models();
         if let Some(inputs) = &self.inputs {
             fields.allow(inputs);
         }

@@ -14,7 +14,7 @@ use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{
     SessionManager, StreamableHttpServerConfig, StreamableHttpService,
 };
-use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use super::kept::Asked;
 use crate::config::{Settings, origin};
@@ -169,8 +169,13 @@ impl<S: ServerHandler + Send + 'static, M: SessionManager> Door<S, M> {
         parts.headers.insert(header::CONTENT_TYPE, JSON);
         let request = axum::http::Request::from_parts(parts, Full::new(body.clone()));
         let response = self.service.handle(request).await;
-        if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            return unreadable(&body);
+        let told = match response.status() {
+            StatusCode::BAD_REQUEST => unreadable(&body),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => unreadable(&body).or_else(|| Some(no_message())),
+            _ => None,
+        };
+        if let Some(told) = told {
+            return told;
         }
         let response = spoken(response.map(Body::new)).await;
         match asked {
@@ -203,15 +208,53 @@ fn preflight() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// A body that is no message: no JSON at all, or JSON of another kind. Batches were in one revision and left again.
-fn unreadable(body: &Bytes) -> Response {
-    match serde_json::from_slice::<IgnoredAny>(body) {
-        Err(error) => refusal(StatusCode::BAD_REQUEST, PARSE_ERROR, &format!("Parse error: {error}")),
-        Ok(_) => refusal(
-            StatusCode::BAD_REQUEST,
-            INVALID_REQUEST,
-            "Invalid request: the body must be one JSON-RPC 2.0 message; batches are not taken.",
-        ),
+/// The answer to a body that is no message to this server: no JSON at all, or JSON of another kind.
+fn unreadable(body: &Bytes) -> Option<Response> {
+    let message = match serde_json::from_slice::<Value>(body) {
+        Ok(message) => message,
+        Err(error) => {
+            let why = format!("Parse error: {error}");
+            return Some(refusal(StatusCode::BAD_REQUEST, PARSE_ERROR, &why));
+        }
+    };
+    let why = format!("Invalid request: {}", wrong_with(&message)?);
+    let id = message.get("id").filter(|id| id.is_string() || id.is_number());
+    Some(refusal_of(id, StatusCode::BAD_REQUEST, INVALID_REQUEST, &why))
+}
+
+/// The library reads a little more strictly than we do.
+fn no_message() -> Response {
+    let why = "Invalid request: the body is not one JSON-RPC 2.0 message.";
+    refusal(StatusCode::BAD_REQUEST, INVALID_REQUEST, why)
+}
+
+/// Why this is no message to a server, if it is none.
+fn wrong_with(message: &Value) -> Option<&'static str> {
+    let Value::Object(members) = message else {
+        // They were in one revision of the protocol and left again.
+        let why =
+            if message.is_array() { "batches are not taken." } else { "a message must be a JSON object." };
+        return Some(why);
+    };
+    let member = |name: &str| members.get(name);
+    if member("jsonrpc") != Some(&Value::from("2.0")) {
+        return Some("jsonrpc must be \"2.0\".");
+    }
+    match member("method") {
+        None if member("result").is_some() || member("error").is_some() => {
+            return Some("this is a response, and nothing was asked.");
+        }
+        Some(Value::String(_)) => {}
+        _ => return Some("method must be a string."),
+    }
+    match member("id") {
+        None | Some(Value::String(_)) => {}
+        Some(Value::Number(number)) if number.is_i64() => {}
+        _ => return Some("id must be a string or a whole number."),
+    }
+    match member("params") {
+        None | Some(Value::Object(_)) => None,
+        _ => Some("params must be an object."),
     }
 }
 
@@ -250,7 +293,11 @@ pub fn fault(what: &str) -> Response {
 }
 
 fn refusal(status: StatusCode, code: i32, message: &str) -> Response {
-    let body =
-        serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
+    refusal_of(None, status, code, message)
+}
+
+/// The same of a message whose id could be read.
+fn refusal_of(id: Option<&Value>, status: StatusCode, code: i32, message: &str) -> Response {
+    let body = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
     (status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response()
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::call::Output;
+use crate::domain::order::CancelReason;
 use crate::domain::refusal::{FieldError, Refusal};
 use crate::error::{Error, Result};
 use crate::http::problem::FieldProblem;
@@ -96,7 +97,8 @@ fn of_refusal(tool: &str, refusal: &Refusal) -> WhyView {
         code: problem.code,
         http_status: problem.status,
         message: sentence(tool, refusal).unwrap_or(problem.detail),
-        retryable: matches!(problem.status, 401 | 408 | 429 | 500 | 503),
+        retryable: matches!(problem.status, 401 | 408 | 429 | 500 | 503)
+            || *refusal == Refusal::NotCancellable(CancelReason::Provisioning),
         next: next(tool, refusal),
         retry_after_seconds: match refusal {
             Refusal::RateLimited { retry_after_secs }
@@ -134,12 +136,19 @@ fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
                 .into()
         }
         Refusal::IdempotencyConflict => {
-            "This idempotencyKey belongs to another request: another package, eSIM or \
+            "This idempotencyKey belongs to another request: another package, coupon, eSIM or \
                                          operation. Nothing was done. Use a new key for something new."
                 .into()
         }
         Refusal::EsimNotFound => {
-            "This order has no eSIM yet, or its eSIM is not the customer's any more.".into()
+            "This order has no eSIM yet, or its eSIM is not the customer's any more. A top-up (top_…) has none of its own: \
+             pass the id of the order that it was bought for (ord_…)."
+                .into()
+        }
+        Refusal::CouponInvalid if tool == "validate_coupon" => {
+            "This code is unknown, expired, used up, not valid for this plan, or only for the shop's app (MOBILE_APP). One \
+             that a partner gave the customer can be good all the same: try it with purchase_esim_with_wallet and dryRun."
+                .into()
         }
         Refusal::OrderNotFound => "The customer has no order with this orderId.".into(),
         Refusal::DailyLimit { limit } => format!(
@@ -170,4 +179,18 @@ fn next(tool: &str, refusal: &Refusal) -> Option<NextView> {
         _ => return None,
     };
     Some(NextView { tool, requires })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_not_to_cancel_is_explained() {
+        for reason in CancelReason::ALL {
+            let why = of_refusal("cancel_order", &Refusal::NotCancellable(reason));
+            assert!(why.message.contains(reason.in_words()), "{}", why.message);
+            assert_eq!(why.retryable, reason == CancelReason::Provisioning, "{}", why.message);
+        }
+    }
 }

@@ -79,10 +79,10 @@ fn diagnose(order: Option<&str>) -> String {
     format!(
         "{which} Find out why and tell me what to do, one step at a time.\n\n\
          1. Look at refresh_esim_usage: NEW means that it is not installed, INSTALLED that it has not met a network yet, \
-         DEPLETED that its data is used up, EXPIRED that its time is over.\n\
-         2. DEPLETED: show me get_topup_packages. EXPIRED: help me choose a new one with get_esim_catalog.\n\
+         DEPLETED that its data is used up, EXPIRED that its time is over, CANCELLED that it was given back.\n\
+         2. DEPLETED: show me get_topup_packages. EXPIRED or CANCELLED: help me choose a new one with get_esim_catalog.\n\
          3. Otherwise go through the troubleshooting article of get_knowledge_base with me: the right line for data, \
-         data roaming on, the network chosen automatically, the APN, a restart.\n\
+         data roaming on, a restart, another network chosen by hand, the APN.\n\
          4. If it still does not work, tell me how to reach support, and what to tell them."
     )
 }

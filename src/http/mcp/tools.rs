@@ -26,6 +26,9 @@ use crate::error::Result;
 /// The tool whose results are kept.
 pub const SEARCH: &str = "get_esim_catalog";
 
+/// A model reads all of a result, so a list ends here, however much there is.
+const MOST_BYTES: usize = 24 * 1024;
+
 pub type Answering = Pin<Box<dyn Future<Output = Result<Output>> + Send>>;
 
 pub struct Tool {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{READS, SEARCH, Tool};
+use super::{MOST_BYTES, READS, SEARCH, Tool};
 use crate::error::Result;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, number, text};
@@ -12,8 +12,6 @@ use crate::http::products::{MOST_CHARS, ProductView};
 /// A model reads every plan, so there are few unless more are asked for.
 const SHOWN: i64 = 10;
 const MOST_SHOWN: i64 = 50;
-/// Plans for all the world name every country: a result ends here, however many were asked for.
-const MOST_BYTES: usize = 24 * 1024;
 
 // Results are put together from prepared pieces; this type describes them.
 /// Plans that answer a search.
@@ -23,7 +21,7 @@ struct CatalogView {
     /// How many plans match, shown or not.
     #[schema(minimum = 0)]
     total_count: usize,
-    /// Best first; fewer than asked for when they are long.
+    /// Best first, as the tool says; fewer than asked for when they are long.
     plans: Vec<ProductView<'static>>,
 }
 
@@ -31,12 +29,14 @@ pub fn search() -> Tool {
     Tool {
         name: SEARCH,
         title: "Search eSIM plans",
-        description: "Finds travel eSIM data plans on sale for a destination, best match first, with retail prices in USD. \
+        description: "Finds travel eSIM data plans on sale for a destination, with retail prices in USD. \
             Use it to answer what is available or what it costs, and to get the packageCode that get_checkout_url and \
             purchase_esim_with_wallet need. Understands country names, ISO codes, regions, several places at once, \
             data amounts, days and price limits, also misspelt, for example \"Japan and Korea 5GB 30 days under $20\". \
-            An empty list means that no place was recognised or nothing is that cheap. Needs no login and changes \
-            nothing. For more data on an eSIM the customer already has, use get_topup_packages instead.",
+            Plans for just that destination come first, then wider ones; among these the nearest size and time, then the \
+            cheapest gigabyte, or the lowest price if you write \"cheapest\". Fewer than limit come when they are long. An \
+            empty list means that no place was recognised or nothing is that cheap. Needs no login and changes nothing. For \
+            more data on an eSIM the customer already has, use get_topup_packages instead.",
         hints: READS,
         input: schema::input(
             [

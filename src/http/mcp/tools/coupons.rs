@@ -3,16 +3,18 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{READS, Tool};
+use super::{MOST_BYTES, READS, Tool};
 use crate::domain::coupon::{Applicability, Discount};
 use crate::domain::refusal::Refusal;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, package_code, token};
 use crate::http::wire::{Money, iso};
 use crate::ops::{catalog, coupons};
 
 const CODE_CHARS: usize = 64;
+/// More would not fit, however short they are.
+const MOST_COUPONS: i64 = 300;
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -38,11 +40,12 @@ pub fn validate() -> Tool {
         name: "validate_coupon",
         title: "Check a coupon",
         description: "Checks whether a coupon code is good for one plan and this customer, and what the plan then costs. Use \
-            it when the customer brings a code, before telling them a price. It reserves and uses nothing: pass the code as \
+            it when the customer brings a code, before naming a price. It reserves nothing: pass the code as \
             discountCode to purchase_esim_with_wallet or get_checkout_url to apply it. Login is mandatory: without one the \
-            result is HTTP 401 and the customer must log in via send_agent_otp first. Do not try codes you were not given; \
-            guessing is limited, and an unknown, expired or unfitting code always gives COUPON_INVALID. To find public \
-            codes use get_available_coupons.",
+            result is HTTP 401 and the customer must log in via send_agent_otp first. A code that is unknown, expired or unfitting, \
+            or a partner's, gives COUPON_INVALID: one that a partner gave the customer may be good all the same, so try it with \
+            purchase_esim_with_wallet and dryRun. Codes with a number of uses per customer do not work behind get_checkout_url. Do \
+            not try codes you were not given; guessing is limited. get_available_coupons lists the public ones.",
         hints: READS,
         input: schema::input([("code", code), package_code(), token()], &["code", "packageCode"]),
         output: schema::results([schema::of::<ValidView>()]),
@@ -94,10 +97,20 @@ struct CouponView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = DateTime)]
     ends_at: Option<String>,
+    /// It counts by customer, so it is for those who are logged in: good for purchase_esim_with_wallet, and not behind
+    /// get_checkout_url. Absent when it is for everybody.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    login_required: bool,
 }
 
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 struct CouponsView {
+    /// How many are active, shown or not.
+    #[schema(minimum = 0)]
+    total_count: i64,
+    /// The newest first; not all of them when they are many.
     coupons: Vec<CouponView>,
 }
 
@@ -106,9 +119,10 @@ pub fn list() -> Tool {
         name: "get_available_coupons",
         title: "List public coupons",
         description: "Lists the official promotional coupons that are active now, with what each takes off and what it is \
-            good for: GENERAL coupons work here, MOBILE_APP ones only in the shop's app. Use it when the customer asks for a \
-            discount. These are all the codes that may be named: never invent others. Needs no login and changes nothing. To \
-            learn what one makes of a plan's price, use validate_coupon.",
+            good for: GENERAL coupons work here, MOBILE_APP ones only in the shop's app, and those with loginRequired only in \
+            purchases of a customer who is logged in. Use it when the customer asks for a discount. Never name a code that neither \
+            this tool nor the customer has named. The newest come first; totalCount says how many there are. Needs no login and \
+            changes nothing. To learn what one makes of a plan's price, use validate_coupon.",
         hints: READS,
         input: schema::input([], &[]),
         output: schema::results([schema::of::<CouponsView>()]),
@@ -117,7 +131,7 @@ pub fn list() -> Tool {
 }
 
 async fn show(call: Call) -> Result<Output> {
-    let offers = coupons::available(call.app()).await?;
+    let coupons::Offers { newest, total } = coupons::available(call.app(), MOST_COUPONS).await?;
     let view = |offer: coupons::Offer| CouponView {
         code: offer.code,
         description: offer.description,
@@ -133,6 +147,16 @@ async fn show(call: Call) -> Result<Output> {
         country: offer.country,
         min_price_usd: offer.min_price.map(Money),
         ends_at: offer.ends_at.map(iso),
+        login_required: offer.login_required,
     };
-    Output::of(&CouponsView { coupons: offers.into_iter().map(view).collect() })
+    let mut shown = Vec::new();
+    let mut bytes = 0;
+    for coupon in newest.into_iter().map(view) {
+        bytes += serde_json::to_string(&coupon).map_err(Error::fault)?.len() + 1;
+        if bytes > MOST_BYTES {
+            break;
+        }
+        shown.push(coupon);
+    }
+    Output::of(&CouponsView { total_count: total, coupons: shown })
 }

@@ -49,7 +49,7 @@ pub fn tool() -> Tool {
 
 async fn run(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
-    let topic = fields.filled("topic", TOPIC_CHARS);
+    let topic = fields.filled("topic", TOPIC_CHARS).filter(|topic| !topic.trim().is_empty());
     fields.finish()?;
     let knowledge = &call.app().knowledge;
     let found: Vec<&Article> = match &topic {

@@ -82,13 +82,13 @@ async fn send(call: Call) -> Result<Output> {
             expires_in_seconds: left(until),
             message: "A code was mailed less than a minute ago and is still good. Ask the customer for it.",
         },
-        // The last code was used, or was asked for at another door and opens only that.
+        // The last code was used or guessed at, or was asked for at another door and opens only that.
         (Asked::TooSoon { .. }, None) => SentView {
             sent: false,
             already_sent: true,
             expires_in_seconds: 0,
-            message: "A code was mailed less than a minute ago, and is used or was for another purpose. Wait a minute, then \
-                      call again for a new one.",
+            message: "A code was mailed less than a minute ago, and is used, was tried too often or was for another purpose. \
+                      Wait a minute, then call again for a new one.",
         },
     };
     Output::of(&view)
