@@ -16,12 +16,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State as FromState};
+use axum::http::request::Parts;
 use axum::response::Response;
 use metrics::counter;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
     ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
     ReadResourceResponse, ServerCapabilities, ServerConfig, Tool as Listing,
 };
 use rmcp::service::RequestContext;
@@ -151,6 +152,13 @@ impl Gateway {
     }
 }
 
+/// Whether the revision of a request begins with `initialize`. Those before it say which one they are only afterwards.
+fn initializes(context: &RequestContext<RoleServer>) -> bool {
+    let headers = context.extensions.get::<Parts>().map(|parts| &parts.headers);
+    let version = headers.and_then(|headers| headers.get(kept::VERSION)?.to_str().ok());
+    version.is_none_or(|version| version < ProtocolVersion::NO_INITIALIZE.as_str())
+}
+
 fn internal(error: Error) -> ErrorData {
     tracing::error!(%error, "a tool's result cannot be written");
     ErrorData::internal_error("Internal error", None)
@@ -229,10 +237,10 @@ impl ServerHandler for Gateway {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         match request.method.as_str() {
-            "initialize" => Err(ErrorData::invalid_params(
+            "initialize" if initializes(&context) => Err(ErrorData::invalid_params(
                 "The params of initialize are not as they should be: protocolVersion (a string), capabilities (an object) and \
                  clientInfo (an object with name and version) are needed",
                 None,

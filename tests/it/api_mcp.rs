@@ -179,6 +179,9 @@ both_databases! {
             assert_eq!(error(told), -32602);
         }
         assert_eq!(error(rpc(gateway, &json!({ "jsonrpc": "2.0", "id": 7, "method": "initialize" })).await), -32602);
+        // The newest revision has no such method.
+        let gone = reply(modern(gateway, "initialize", json!({}), None)).await;
+        assert_eq!((gone.status, error(gone)), (404, -32601));
         assert_eq!(error(rpc(gateway, &message("tools/uncall", json!({}))).await), -32601);
         assert_eq!(error(rpc(gateway, &message("prompts/get", json!({ "name": "nothing" }))).await), -32602);
         let unknown = rpc(gateway, &message("resources/read", json!({ "uri": "kb://nothing" }))).await;

@@ -16,7 +16,7 @@ use crate::http::products::Products;
 
 const KEY_BYTES: usize = 400;
 const ID_BYTES: usize = 15;
-const VERSION: &str = "mcp-protocol-version";
+pub const VERSION: &str = "mcp-protocol-version";
 /// Clients of the newest revision say in headers what they ask for, which the library has to compare with the body.
 const METHOD: &str = "mcp-method";
 
