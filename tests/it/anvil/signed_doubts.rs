@@ -10,7 +10,7 @@ use super::proxy::Mood;
 use super::till::{PLAN, PURSE, Setup, Till, at_till, receipt};
 use crate::harness::until;
 
-pub const HASTY: &[(&str, &str)] = &[("answer_within_ms", "50")];
+const HASTY: &[(&str, &str)] = &[("answer_within_ms", "50")];
 /// Longer than any signature counts, and than a transaction may stall.
 pub const LATER_MS: i64 = 400_000;
 const STALLED_MS: i64 = 20_000;

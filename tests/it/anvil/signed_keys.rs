@@ -7,7 +7,7 @@ use simgate::domain::money::Usd;
 
 use super::payer::decoded;
 use super::proxy::Mood;
-use super::signed_doubts::{HASTY, LATER_MS};
+use super::signed_doubts::LATER_MS;
 use super::signed_tools::{BUY, TOP_UP, demanded, filled, paying, price};
 use super::till::{OTHER_PLAN, PLAN, Setup, Till, at_till, while_mining};
 use crate::customer::{call, failure, fine, told};
@@ -16,6 +16,9 @@ use crate::shop;
 use crate::stall::{self, limited, tally};
 
 const ANN: &str = "ann@example.com";
+/// Answers come at once, and may be asked for as often as a quick machine can.
+const POLLING: &[(&str, &str)] =
+    &[("answer_within_ms", "50"), ("token_rate_limit", "0"), ("ip_rate_limit", "0")];
 
 impl Till {
     /// What a tool answers to a caller that can sign, with a payment or without.
@@ -40,7 +43,7 @@ impl Till {
 }
 
 at_till! {
-    async fn a_key_is_paid_once(till) with { settings: HASTY } {
+    async fn a_key_is_paid_once(till) with { settings: POLLING } {
         let wish = json!({ "packageCode": PLAN, "idempotencyKey": "trip" });
         let (first, second) = (demanded(till, BUY, &wish).await, demanded(till, BUY, &wish).await);
         let signature = till.payer.pay(&first["accepts"][0], 1);
@@ -88,7 +91,7 @@ at_till! {
     }
 
     /// A signature that died and an order that failed leave their key free.
-    async fn a_key_that_bought_nothing_is_free(till) with { proxies: 1, settings: &[("answer_within_ms", "50"), ("token_rate_limit", "0"), ("ip_rate_limit", "0")] } {
+    async fn a_key_that_bought_nothing_is_free(till) with { proxies: 1, settings: POLLING } {
         let wish = json!({ "packageCode": PLAN, "idempotencyKey": "trip" });
         let due = demanded(till, BUY, &wish).await;
         till.proxies[0].set(Mood::Swallows);
@@ -121,7 +124,7 @@ at_till! {
     }
 
     /// A use of a coupon is taken by whoever pays, or signs: an offer leaves it where it is.
-    async fn an_offer_does_not_use_up_a_coupon(till) with { settings: HASTY } {
+    async fn an_offer_does_not_use_up_a_coupon(till) with { settings: POLLING } {
         limited(&till.gateway, "ONCE", 1).await;
         let wish = json!({ "packageCode": PLAN, "discountCode": "once" });
         let due = demanded(till, BUY, &wish).await;
@@ -160,7 +163,7 @@ at_till! {
     }
 
     /// The time to pay passes while a signature is on its way: nobody is told to begin anew.
-    async fn what_was_signed_for_does_not_expire(till) with { proxies: 1, settings: HASTY } {
+    async fn what_was_signed_for_does_not_expire(till) with { proxies: 1, settings: POLLING } {
         let offer = till.offer().await;
         let other = till.ask(&till.token, json!({ "packageCode": PLAN })).await.expect(402);
         till.proxies[0].set(Mood::Swallows);
