@@ -146,6 +146,11 @@ pub struct Checkout {
 }
 
 impl Checkout {
+    /// Whether it sells this plan, and for a top-up onto the eSIM of this order.
+    pub fn is_for(&self, package_code: &str, esim_order: Option<&OrderId>) -> bool {
+        self.package_code == package_code && self.esim_order.as_ref() == esim_order
+    }
+
     /// The retail price after the coupon.
     pub fn price(&self) -> Usd {
         self.list_price.minus(coupon::discount(self.coupon.as_ref()))

@@ -107,8 +107,7 @@ pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
         Refusal::Invalid(fields) => said(fields.iter().map(|wrong| (&*wrong.field, &*wrong.message))),
         // One sentence for every reason: which one it is tells a guesser that a code exists.
         Refusal::CouponInvalid => {
-            "This discount code is unknown, expired, not valid for this plan, or only for customers \
-                                   who are signed in."
+            "This discount code is unknown, expired, not valid for this plan, or only for customers who are signed in."
                 .into()
         }
         Refusal::TooManyInvoices { .. } => {

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -71,7 +70,7 @@ pub async fn serve(router: Router, listener: TcpListener, connections: usize, st
             let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
                 heard.store(true, Ordering::Relaxed);
                 let head = Head::of(&request);
-                let mut request: Request = request.map(|body| Body::new(Unread::new(&head, body)));
+                let mut request: Request = request.map(|body| Unread::watch(&head, body));
                 request.extensions_mut().insert(Peer(peer.ip().to_canonical()));
                 let answering = router.clone().call(request);
                 async move { answering.await.map(|response| head.close_if_unread(response)) }

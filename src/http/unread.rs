@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use axum::body::{Bytes, HttpBody};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderValue, StatusCode, Version, header};
 use axum::response::Response;
 use http_body_util::BodyExt;
@@ -38,12 +38,13 @@ impl Courtesy {
 }
 
 impl Unread {
-    pub fn new(head: &Head, body: Incoming) -> Unread {
-        Unread {
-            body: (!body.is_end_stream()).then_some(body),
-            until: Instant::now() + PATIENCE,
-            courtesy: head.courtesy.clone(),
+    /// A request's body as its handler gets it. Most have none.
+    pub fn watch(head: &Head, body: Incoming) -> Body {
+        if body.is_end_stream() {
+            return Body::empty();
         }
+        let (until, courtesy) = (Instant::now() + PATIENCE, head.courtesy.clone());
+        Body::new(Unread { body: Some(body), until, courtesy })
     }
 }
 

@@ -237,8 +237,7 @@ impl Draft {
         let checkout =
             checkouts::by_id(tx, id)?.ok_or_else(|| Error::fault("a claim without its checkout"))?;
         let new = &self.new;
-        let same = checkout.package_code == new.package_code
-            && checkout.esim_order == new.esim_order
+        let same = checkout.is_for(&new.package_code, new.esim_order.as_ref())
             && checkout.network == new.network
             && checkout.customer_email == new.customer_email
             && checkout.coupon.as_ref().map(|coupon| &coupon.code)

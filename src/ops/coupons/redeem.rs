@@ -1,6 +1,7 @@
 //! A coupon on a purchase, inside the purchase's own writes: a checkout reserves a use and its payment spends it; an offer
-//! reserves one when somebody signs; a purchase from the wallet spends one at once. What comes to nothing gives it back. Every function here is called
-//! under the wallet's lock or on a row that the caller has just moved, so each use moves once.
+//! reserves one when somebody signs; a purchase from the wallet spends one at once. What comes to nothing gives it back.
+//! Every function here is called under the wallet's lock or on a row that the caller has just moved, so each use moves
+//! once.
 
 use super::guesses::Guess;
 use crate::domain::checkout::Checkout;

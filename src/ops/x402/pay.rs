@@ -129,8 +129,7 @@ pub async fn earlier(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Earl
     let progress = progress::show(app, &id, Some(account)).await?;
     let checkout = &progress.checkout;
     let code = purchase.discount_code.as_deref().map(coupon::normal);
-    let same = checkout.package_code == purchase.package_code
-        && checkout.esim_order == purchase.esim_order
+    let same = checkout.is_for(&purchase.package_code, purchase.esim_order.as_ref())
         && checkout.coupon.as_ref().map(|applied| &applied.code) == code.as_ref();
     // One that nobody signed for was opened at another door, which knows it by this reference for ever.
     if same && progress.signed {
@@ -142,8 +141,7 @@ pub async fn earlier(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Earl
 
 /// A payment buys what it was asked for, and nothing else.
 fn require_same(checkout: &Checkout, tender: &Tender) -> Result<()> {
-    let same =
-        checkout.package_code == tender.package_code && checkout.esim_order.as_ref() == tender.esim_order;
+    let same = checkout.is_for(tender.package_code, tender.esim_order);
     if same { Ok(()) } else { Err(Refusal::PaidForAnother.into()) }
 }
 
