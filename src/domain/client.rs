@@ -18,6 +18,90 @@ pub fn logged(address: IpAddr) -> String {
     }
 }
 
+/// How much of an address counts as one: a client, whose addresses cost nothing, or the networks of whoever has many
+/// of them. An IPv4 address counts by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// An IPv4 address, or an IPv6 /64.
+    Client,
+    /// An IPv6 /56.
+    Site,
+    /// An IPv6 /48.
+    Area,
+}
+
+/// How many of something each width may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    pub client: i64,
+    pub site: i64,
+    pub area: i64,
+}
+
+impl Shares {
+    pub fn of(&self, width: Width) -> i64 {
+        match width {
+            Width::Client => self.client,
+            Width::Site => self.site,
+            Width::Area => self.area,
+        }
+    }
+}
+
+/// The networks that an address counts in, the widest first.
+pub fn networks(address: IpAddr) -> Vec<(Width, IpAddr)> {
+    match address.to_canonical() {
+        IpAddr::V4(address) => vec![(Width::Client, address.into())],
+        IpAddr::V6(address) => [(Width::Area, 80), (Width::Site, 72), (Width::Client, 64)]
+            .map(|(width, rest)| (width, Ipv6Addr::from(u128::from(address) >> rest << rest).into()))
+            .into(),
+    }
+}
+
+/// A client as rows name it: a word for each of its networks, the widest first, each with a slash behind it. So the
+/// rows of a wider network stand together in an index.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin(String);
+
+impl Origin {
+    /// `word` hides an address, and is the same for the same one.
+    pub fn new(address: IpAddr, word: impl Fn(Width, IpAddr) -> String) -> Origin {
+        let word = |(width, network)| format!("{}/", word(width, network));
+        Origin(networks(address).into_iter().map(word).collect())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The networks that it counts in, the widest first.
+    pub fn networks(&self) -> Vec<(Width, Rows<'_>)> {
+        let ends: Vec<usize> = self.0.match_indices('/').map(|(at, _)| at).collect();
+        let widths: &[Width] =
+            if ends.len() == 1 { &[Width::Client] } else { &[Width::Area, Width::Site, Width::Client] };
+        widths.iter().zip(ends).map(|(width, end)| (*width, Rows(&self.0[..end]))).collect()
+    }
+}
+
+/// Which rows are a network's: those from `from` on and before `before`, in the order of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rows<'a>(&'a str);
+
+impl Rows<'_> {
+    pub fn from(self) -> String {
+        format!("{}/", self.0)
+    }
+
+    /// The sign behind the slash is the nought.
+    pub fn before(self) -> String {
+        format!("{}0", self.0)
+    }
+
+    pub fn hold(self, origin: &Origin) -> bool {
+        origin.0.strip_prefix(self.0).is_some_and(|rest| rest.starts_with('/'))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,6 +115,37 @@ mod tests {
         ] {
             let address = address.parse().unwrap();
             assert_eq!((counted(address), logged(address)), (one_client.into(), in_logs.into()));
+        }
+    }
+    #[test]
+    fn rows_of_a_wider_network_stand_together() {
+        let origin = |address: &str| {
+            let word = |width, network: IpAddr| format!("{width:?}-{network}");
+            Origin::new(address.parse().unwrap(), word)
+        };
+        let shares = Shares { client: 1, site: 2, area: 4 };
+        for (one, other, shared) in [
+            ("192.0.2.77", "::ffff:192.0.2.77", vec![1]),
+            ("192.0.2.77", "192.0.2.78", vec![]),
+            ("2001:db8:1:2:3::4", "2001:db8:1:2::", vec![4, 2, 1]),
+            ("2001:db8:1:2::1", "2001:db8:1:ff::1", vec![4, 2]),
+            ("2001:db8:1:2::1", "2001:db8:1:102::1", vec![4]),
+            ("2001:db8:1:2::1", "2001:db8:2:2::1", vec![]),
+            ("2001:db8:1:2::1", "192.0.2.77", vec![]),
+        ] {
+            let (one, other) = (origin(one), origin(other));
+            let together: Vec<i64> = one
+                .networks()
+                .into_iter()
+                .filter(|(_, rows)| {
+                    let between =
+                        rows.from().as_str() <= other.as_str() && other.as_str() < rows.before().as_str();
+                    assert_eq!(rows.hold(&other), between);
+                    between
+                })
+                .map(|(width, _)| shares.of(width))
+                .collect();
+            assert_eq!(together, shared, "{one:?} {other:?}");
         }
     }
 }

@@ -1,10 +1,13 @@
 //! What is mailed: one-time codes and links that act. Both follow from the server secret, so that no table holds
 //! them; a copy of the database opens no mailbox's door.
 
+use std::net::IpAddr;
+
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 
 use super::{NONCE, derive, keyed};
+use crate::domain::client::{Origin, Width};
 use crate::domain::ids::LoginId;
 
 const SHORT_DIGITS: usize = 6;
@@ -41,6 +44,19 @@ impl Codes {
     /// Tells clients apart without keeping their addresses.
     pub fn client(&self, network: &str) -> String {
         super::hex(&keyed(&self.key, &[b"client ", network.as_bytes()])[..12])
+    }
+
+    /// Tells clients and their networks apart without keeping an address.
+    pub fn origin(&self, address: IpAddr) -> Origin {
+        let word = |width, network: IpAddr| {
+            let purpose: &[u8] = match width {
+                Width::Client => b"client ",
+                Width::Site => b"site ",
+                Width::Area => b"area ",
+            };
+            super::hex(&keyed(&self.key, &[purpose, network.to_string().as_bytes()])[..8])
+        };
+        Origin::new(address, word)
     }
 }
 
