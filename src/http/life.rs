@@ -26,6 +26,9 @@ pub const NEVER: Millis = u64::MAX / 2;
 /// under way until its last piece is on its way.
 const PIECE: usize = 16 * 1024;
 
+/// A new connection is about to ask. Newcomers must not push each other out before they could.
+const GREETING: Millis = 1_000;
+
 const STAYS: u8 = 0;
 const LEAVES: u8 = 1;
 const LEAVES_AT_ONCE: u8 = 2;
@@ -80,6 +83,11 @@ impl Life {
     /// When its last request ended, or it began; nothing while one is being served.
     pub fn idle_since(&self) -> Option<Millis> {
         (!self.is_served()).then(|| self.idle_since.load(Relaxed))
+    }
+
+    /// The same where the connection may be closed to make room.
+    pub fn dispensable_since(&self) -> Option<Millis> {
+        self.idle_since().filter(|_| self.has_asked() || self.born + GREETING <= self.now())
     }
 
     /// An answer counts until the socket has taken it.
@@ -316,6 +324,15 @@ impl Life {
     pub fn idle(since: Millis) -> Arc<Life> {
         let life = Life::new(Instant::now());
         life.idle_since.store(since, Relaxed);
+        life.asked.store(true, Relaxed);
+        Arc::new(life)
+    }
+
+    /// One that began so long ago and has not asked yet.
+    pub fn silent(age: Millis) -> Arc<Life> {
+        let start = Instant::now().checked_sub(std::time::Duration::from_millis(age));
+        let mut life = Life::new(start.expect("the machine has been up for longer"));
+        life.born = 0;
         Arc::new(life)
     }
 }

@@ -141,7 +141,7 @@ impl Crowd {
         };
         let candidates = self.open.iter().filter(|(_, guest)| guest.is_placed && inside(guest));
         let idle = candidates.filter_map(|(number, guest)| {
-            guest.life.idle_since().map(|since| (guest.load(), Reverse((since, *number))))
+            guest.life.dispensable_since().map(|since| (guest.load(), Reverse((since, *number))))
         });
         let Some((_, Reverse((_, number)))) = idle.max() else { return false };
         let at_once = self.open.len() - self.placed >= MOST_LEAVING;
@@ -282,6 +282,18 @@ mod tests {
         let _request = UnderWay::begin(&newcomer, Version::HTTP_11);
         assert!(matches!(enter(&places, "192.0.2.1", &idle), Err(Full::Share)));
         assert!(!other.is_leaving());
+    }
+
+    #[test]
+    fn newcomers_are_given_time_to_ask() {
+        let places = places(2, 2, "");
+        let (new, silent, newcomer) = (Life::silent(100), Life::silent(5_000), Life::silent(0));
+        let _held = [("192.0.2.1", &silent), ("192.0.2.2", &new)]
+            .map(|(address, life)| enter(&places, address, life).unwrap());
+        let _entered = enter(&places, "192.0.2.3", &newcomer).unwrap();
+        assert!(silent.is_leaving());
+        assert!(matches!(enter(&places, "192.0.2.3", &newcomer), Err(Full::House)));
+        assert!(!new.is_leaving() && !newcomer.is_leaving());
     }
 
     #[test]

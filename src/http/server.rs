@@ -64,9 +64,8 @@ pub async fn serve(router: Router, listener: TcpListener, limits: Connections, s
                 continue;
             }
         };
-        let life = Arc::new(Life::new(start));
-        let entered = stop.run_until_cancelled(room(&places, peer, &life, &mut tally)).await;
-        if let Some(Some(place)) = entered {
+        let entered = stop.run_until_cancelled(room(&places, peer, start, &mut tally)).await;
+        if let Some(Some((place, life))) = entered {
             let house = house.clone();
             guests.spawn(async move {
                 let _place = place;
@@ -80,16 +79,22 @@ pub async fn serve(router: Router, listener: TcpListener, limits: Connections, s
     guests.wait().await;
 }
 
-/// A place for a newcomer; it waits for one while everybody is being served.
-async fn room(places: &Arc<Places>, peer: IpAddr, life: &Arc<Life>, tally: &mut Tally) -> Option<Place> {
+/// A place for a newcomer; it waits for one while everybody is being served. Its life begins with it.
+async fn room(
+    places: &Arc<Places>,
+    peer: IpAddr,
+    start: Instant,
+    tally: &mut Tally,
+) -> Option<(Place, Arc<Life>)> {
     let mut waits = false;
     loop {
-        match places.enter(peer, life) {
+        let life = Arc::new(Life::new(start));
+        match places.enter(peer, &life) {
             Ok(place) => {
                 if place.was_taken {
                     tally.crowded_out();
                 }
-                return Some(place);
+                return Some((place, life));
             }
             Err(Full::Share) => {
                 tally.refused();

