@@ -1,6 +1,7 @@
 //! Every setting: its name, its default, its check. Flags win over `SIMGATE_*` variables, those over
 //! `simgate.toml`. A setting that is unknown or wrong stops the start and is named, with where it came from.
 
+mod connections;
 mod mail;
 mod mcp;
 mod networks;
@@ -18,6 +19,7 @@ use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::store::Location;
 
+pub use self::connections::Connections;
 pub use self::mail::Logins;
 pub use self::mcp::{Mcp, origin};
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
@@ -60,7 +62,6 @@ const GENERAL: &[Spec] = &[
     spec("knowledge_dir", "", "folder of Markdown articles that replace or add to the built-in help"),
     spec("support_contact", "", "how customers reach you, for the help pages: an email address or a URL"),
     spec("security_contact", "", "whom to tell about a hole, for security.txt: an email address or an https URL"),
-    spec("max_connections", "4096", "open connections at most"),
     spec("write_queue", "4096", "writes that may wait for the database before callers get 503"),
     spec("sqlite_log_mb", "64", "how long SQLite's log is made at the start, so that it need not grow; 0 to let it grow"),
     spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
@@ -69,7 +70,13 @@ const GENERAL: &[Spec] = &[
 
 /// Every setting there is.
 pub fn specs() -> impl Iterator<Item = &'static Spec> {
-    GENERAL.iter().chain(mail::SPECS).chain(mcp::SPECS).chain(networks::SPECS).chain(x402::SPECS)
+    GENERAL
+        .iter()
+        .chain(connections::SPECS)
+        .chain(mail::SPECS)
+        .chain(mcp::SPECS)
+        .chain(networks::SPECS)
+        .chain(x402::SPECS)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +125,7 @@ pub struct Settings {
     pub support_contact: Option<String>,
     /// A `mailto:` or `https:` address.
     pub security_contact: Option<String>,
-    pub max_connections: usize,
+    pub connections: Connections,
     pub write_queue: usize,
     pub sqlite_log_mb: u64,
     pub log: String,
@@ -305,6 +312,10 @@ impl Settings {
         let millis = "must be milliseconds from 1 to 600000";
         let count = "must be a whole number from 1 to 1000000";
         let settlement = Settlement::check(raw, mode)?;
+        let must_be_networks = "must be networks like 10.0.0.0/8, separated by commas";
+        let trusted_proxies =
+            raw.parse("trusted_proxies", must_be_networks, parse_networks)?.unwrap_or_default();
+        let connections = Connections::check(raw, mode, &trusted_proxies)?;
         let settings = Settings {
             mode,
             database: raw.require("database_url", "must be sqlite:PATH or postgres://…", Location::parse)?,
@@ -315,13 +326,7 @@ impl Settings {
             secret: raw.parse("secret", "must have at least 32 characters", |text| {
                 (text.len() >= 32).then(|| SecretString::from(text))
             })?,
-            trusted_proxies: raw
-                .parse(
-                    "trusted_proxies",
-                    "must be networks like 10.0.0.0/8, separated by commas",
-                    parse_networks,
-                )?
-                .unwrap_or_default(),
+            trusted_proxies,
             metrics_listen: raw.parse("metrics_listen", "must be ADDRESS:PORT", |t| t.parse().ok())?,
             key_limit: rate(raw, "rate_limit", "rate_burst")?,
             ip_limit: rate(raw, "ip_rate_limit", "ip_rate_burst")?,
@@ -344,7 +349,7 @@ impl Settings {
                 "must be an email address or an https URL",
                 security_contact,
             )?,
-            max_connections: raw.require("max_connections", count, whole(1, 1_000_000))? as usize,
+            connections,
             write_queue: raw.require("write_queue", count, whole(1, 1_000_000))? as usize,
             sqlite_log_mb: raw.require(
                 "sqlite_log_mb",

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::config::{Mode, Settings};
+use crate::config::{Connections, Mode, Settings};
 use crate::domain::ids::secret_text;
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
@@ -26,6 +26,8 @@ use crate::{http, jobs, telemetry};
 const DEMO_CREDIT: Usd = Usd::dollars(1_000);
 /// What is running may take this long after a signal; then the process ends all the same, and recovery finishes.
 const DRAIN: Duration = Duration::from_secs(8);
+/// Connections to the second address, which serves metrics.
+const SCRAPERS: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -220,8 +222,9 @@ fn write_demo_file(app: &App, key: &str, secret: &str) -> Result<()> {
 }
 
 /// Runs the gateway until SIGTERM or SIGINT; returns when everything has drained.
-pub async fn serve(settings: Settings) -> Result<()> {
+pub async fn serve(mut settings: Settings) -> Result<()> {
     telemetry::metrics();
+    settings.connections.most = http::descriptors::affordable(settings.connections.most);
     let listener = TcpListener::bind(settings.listen)
         .await
         .map_err(|error| Error::settings(format!("listen is {}: {error}", settings.listen)))?;
@@ -251,7 +254,9 @@ pub async fn serve(settings: Settings) -> Result<()> {
 pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>, stop: CancellationToken) {
     jobs::start(app, &stop);
     if let Some(metrics) = metrics {
-        app.tasks.spawn(http::server::serve(http::metrics_router(), metrics, 64, stop.clone()));
+        let limits =
+            Connections { per_client: Some(SCRAPERS), most: SCRAPERS, ..app.settings.connections.clone() };
+        app.tasks.spawn(http::server::serve(http::metrics_router(), metrics, limits, stop.clone()));
     }
     let router = http::router(app.clone());
     let deadline = async {
@@ -259,7 +264,7 @@ pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>,
         tokio::time::sleep(DRAIN).await;
     };
     let work = async {
-        http::server::serve(router, listener, app.settings.max_connections, stop.clone()).await;
+        http::server::serve(router, listener, app.settings.connections.clone(), stop.clone()).await;
         app.tasks.close();
         app.tasks.wait().await;
     };
