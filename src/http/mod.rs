@@ -8,6 +8,7 @@ mod deposits;
 mod docs;
 mod doorway;
 mod fields;
+mod forwarded;
 mod guest;
 mod help;
 mod limits;

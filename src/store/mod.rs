@@ -16,6 +16,7 @@ pub mod coupons;
 pub mod cursors;
 pub mod esims;
 pub mod explain;
+pub mod guesses;
 pub mod guests;
 pub mod invoices;
 pub mod keys;
@@ -187,6 +188,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("coupons", coupons::ALL),
         ("cursors", cursors::ALL),
         ("esims", esims::ALL),
+        ("guesses", guesses::ALL),
         ("guests", guests::ALL),
         ("invoices", invoices::ALL),
         ("keys", keys::ALL),
