@@ -213,7 +213,7 @@ async fn keep_limits(shared: std::sync::Weak<Shared>) {
     loop {
         tokio::time::sleep(Duration::from_secs(60)).await;
         match shared.upgrade() {
-            Some(shared) => shared.limits.forget_quiet(),
+            Some(shared) => shared.limits.forget_quiet(shared.app.now()),
             None => return,
         }
     }

@@ -182,7 +182,7 @@ impl Draft {
 
     fn counts(&self) -> Counted<'_> {
         let account = Some(self.account()).filter(|account| *account != GUESTS);
-        Counted { account, origin: &self.origin, since: self.now.plus_days(-1) }
+        Counted { account, origin: self.origin.as_str(), since: self.now.plus_days(-1) }
     }
 
     fn open(&self, tx: &mut Tx) -> Result<Outcome> {
@@ -280,7 +280,7 @@ impl Draft {
     }
 
     fn as_new<'a>(&'a self, checkout: &'a Checkout) -> New<'a> {
-        New { checkout, reference: self.new.reference.as_deref(), origin: &self.origin }
+        New { checkout, reference: self.new.reference.as_deref(), origin: self.origin.as_str() }
     }
 
     /// Its number is taken when it is stored.

@@ -134,7 +134,8 @@ pub struct New<'a> {
     pub checkout: &'a Checkout,
     /// The caller's own reference, which is single-use.
     pub reference: Option<&'a str>,
-    pub origin: &'a Origin,
+    /// Where the caller is, as far as limits tell callers apart.
+    pub origin: &'a str,
 }
 
 /// Stores a checkout and answers its number. The caller has locked the wallet and reserved the amount.
@@ -181,7 +182,7 @@ fn facts<'a>(new: &New<'a>) -> Vec<Param<'a>> {
         Param::from(checkout.network.as_str()),
         Param::from(&checkout.address),
         Param::from(checkout.customer_email.as_ref().map(Email::as_str)),
-        Param::from(new.origin.as_str()),
+        Param::from(new.origin),
         Param::from(checkout.created_at),
         Param::from(checkout.expires_at),
         Param::from(checkout.late_until),
@@ -195,7 +196,7 @@ fn facts<'a>(new: &New<'a>) -> Vec<Param<'a>> {
 pub struct Counted<'a> {
     /// Guests have nothing in common that could be counted.
     pub account: Option<AccountNo>,
-    pub origin: &'a Origin,
+    pub origin: &'a str,
     /// Expired ones count if they were made after this.
     pub since: Time,
 }
@@ -209,13 +210,13 @@ pub struct Unpaid {
 }
 
 pub fn unpaid(tx: &mut Tx, counted: &Counted) -> Result<Unpaid> {
-    tx.one(ROOM, params![counted.account, counted.origin.as_str(), counted.since], read_unpaid)
+    tx.one(ROOM, params![counted.account, counted.origin, counted.since], read_unpaid)
 }
 
 /// `unpaid` for each of them, in one statement. PostgreSQL only.
 pub fn unpaid_all(tx: &mut Tx, group: &[Counted]) -> Result<Vec<Unpaid>> {
     let rows: Vec<Vec<Param>> =
-        group.iter().map(|one| params![one.account, one.origin.as_str(), one.since].to_vec()).collect();
+        group.iter().map(|one| params![one.account, one.origin, one.since].to_vec()).collect();
     tx.for_each(ROOM_ALL, &rows, read_unpaid)
 }
 
