@@ -23,7 +23,7 @@ use crate::mail::Mailer;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
 use crate::ops::keys::KeyRing;
-use crate::ops::refresh::Versions;
+use crate::ops::refresh::{Rounds, Versions};
 use crate::ops::tokens::Seen;
 use crate::store::Store;
 use crate::supplier::Supplier;
@@ -66,6 +66,7 @@ pub struct Parts {
     pub buying_on_hold: AtomicBool,
     /// Up to which change catalog, keys and simulator are loaded.
     pub seen: Mutex<Versions>,
+    pub rounds: Rounds,
     /// Work that outlives the request that began it; a shutdown waits for it.
     pub tasks: TaskTracker,
 }
@@ -128,6 +129,7 @@ impl App {
             mail_now: Notify::new(),
             buying_on_hold: AtomicBool::new(false),
             seen: Mutex::default(),
+            rounds: Rounds::default(),
             tasks: TaskTracker::new(),
         })))
     }

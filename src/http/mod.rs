@@ -10,6 +10,7 @@ pub mod descriptors;
 mod docs;
 mod doorway;
 mod fields;
+mod forwarded;
 mod guest;
 mod help;
 mod life;
@@ -219,7 +220,7 @@ async fn keep_limits(shared: std::sync::Weak<Shared>) {
     loop {
         tokio::time::sleep(Duration::from_secs(60)).await;
         match shared.upgrade() {
-            Some(shared) => shared.limits.forget_quiet(),
+            Some(shared) => shared.limits.forget_quiet(shared.app.now()),
             None => return,
         }
     }

@@ -19,10 +19,10 @@ use crate::error::{Error, Result};
 pub use crate::mail::{Letter, News};
 use crate::mail::{Note, Trouble, Written};
 use crate::store::logins;
-use crate::store::magic_links;
 use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tokens;
 use crate::store::tx::Tx;
+use crate::store::{guesses, magic_links};
 use crate::vault;
 
 /// Mails have no wallet; they share one lane.
@@ -174,7 +174,7 @@ async fn remove(app: &App, id: MailId) -> Result<()> {
     app.store.finish(LANE, move |tx| mails::remove(tx, &id)).await
 }
 
-/// Forgets logins, attempts, session tokens, magic links and mails a day after they ended.
+/// Forgets logins, attempts, guessed coupons, session tokens, magic links and mails a day after they ended.
 pub async fn forget_old(app: &App) -> Result<()> {
     let now = app.now();
     let before = now.plus_millis(-DAY_MS);
@@ -186,7 +186,8 @@ pub async fn forget_old(app: &App) -> Result<()> {
                 let logins = logins::forget(tx, before, now, FORGET_AT_ONCE)?;
                 let sessions = tokens::forget_sessions(tx, before, FORGET_AT_ONCE)?;
                 let links = magic_links::forget(tx, before, FORGET_AT_ONCE)?;
-                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins || sessions || links)
+                let guesses = guesses::forget(tx, before, FORGET_AT_ONCE)?;
+                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins || sessions || links || guesses)
             })
             .await?;
     }

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use super::tx::{Param, Row, Tx, params, queries};
 use super::{claims, coupons, wallet};
+use crate::domain::account::GUESTS;
 use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::client::{Origin, Shares};
 use crate::domain::coupon;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
@@ -25,6 +27,26 @@ macro_rules! select_checkout {
     };
 }
 
+/// How many checkouts are from an origin, and from the site and the area around it. Those of an area are found by the
+/// first word of their origins, and since that time only: what is older costs nothing.
+macro_rules! count_from {
+    ($origin:literal, $since:literal, $tail:literal) => {
+        concat!(
+            "SELECT CAST(COALESCE(SUM(CASE WHEN origin = ",
+            $origin,
+            " THEN 1 ELSE 0 END), 0) AS BIGINT) AS client,
+                    CAST(COALESCE(SUM(CASE WHEN substr(origin, 1, 34) = substr(",
+            $origin,
+            ", 1, 34) THEN 1 ELSE 0 END), 0) AS BIGINT) AS site, COUNT(*) AS area FROM checkouts
+             WHERE origin IS NOT NULL AND substr(origin, 1, 17) = substr(",
+            $origin,
+            ", 1, 17) AND status IN ('OPEN', 'EXPIRED') AND created_at > ",
+            $since,
+            $tail
+        )
+    };
+}
+
 /// How many checkouts are unpaid, of the account and from the origin that are given.
 macro_rules! select_room {
     ($from:literal, $account:literal, $origin:literal, $since:literal, $tail:literal) => {
@@ -36,13 +58,11 @@ macro_rules! select_room {
             $account,
             " AND status IN ('OPEN', 'EXPIRED') AND status = 'EXPIRED' AND created_at > ",
             $since,
-            "),
-                    (SELECT COUNT(*) FROM checkouts WHERE origin = ",
-            $origin,
-            " AND status IN ('OPEN', 'EXPIRED') AND created_at > ",
-            $since,
-            ")",
+            "), near.client, near.site, near.area FROM ",
             $from,
+            " (",
+            count_from!($origin, $since, ""),
+            ") AS near",
             $tail
         )
     };
@@ -77,10 +97,13 @@ queries! {
                 supplier, cost, list_price, amount, network, address, customer_email, 'OPEN', 0, origin,
                 created_at, expires_at, late_until, created_at, coupon, discount, esim_order
             FROM asked a JOIN w ON w.account = a.account RETURNING id, seq";
-    ROOM = select_room!("", "?1", "?2", "?3", "");
+    ROOM = select_room!("", "?1", "CAST(?2 AS TEXT)", "?3", "");
     ROOM_ALL (Postgres) = select_room!(
-        " FROM unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS BIGINT[])) WITH ORDINALITY AS a (who, place, since, n)",
+        "unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS BIGINT[])) WITH ORDINALITY AS a (who, place, since, n)
+             CROSS JOIN LATERAL",
         "a.who", "a.place", "a.since", " ORDER BY a.n");
+    /// Worded so that only the index over areas fits.
+    HELD_FROM = count_from!("CAST(?1 AS TEXT)", "?2", " AND status || '' = 'OPEN' AND account + 0 = ?3 AND coupon = ?4");
     BY_ID = select_checkout!("WHERE id = ?1");
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = select_checkout!("WHERE id = ?1 FOR UPDATE");
@@ -173,7 +196,8 @@ fn facts<'a>(new: &New<'a>) -> Vec<Param<'a>> {
 
 /// Whose checkouts are counted.
 pub struct Counted<'a> {
-    pub account: AccountNo,
+    /// Guests have nothing in common that could be counted.
+    pub account: Option<AccountNo>,
     pub origin: &'a str,
     /// Expired ones count if they were made after this.
     pub since: Time,
@@ -184,7 +208,7 @@ pub struct Counted<'a> {
 pub struct Unpaid {
     pub open: i64,
     pub of_account: i64,
-    pub from_origin: i64,
+    pub from: Shares,
 }
 
 pub fn unpaid(tx: &mut Tx, counted: &Counted) -> Result<Unpaid> {
@@ -200,7 +224,16 @@ pub fn unpaid_all(tx: &mut Tx, group: &[Counted]) -> Result<Vec<Unpaid>> {
 
 fn read_unpaid(row: &Row) -> Result<Unpaid> {
     let open = row.int(0)?;
-    Ok(Unpaid { open, of_account: open + row.int(1)?, from_origin: row.int(2)? })
+    Ok(Unpaid { open, of_account: open + row.int(1)?, from: read_shares(row, 2)? })
+}
+
+/// How many uses of a coupon guests have reserved, by the networks around this origin.
+pub fn held_from(tx: &mut Tx, origin: &Origin, code: &str, since: Time) -> Result<Shares> {
+    tx.one(HELD_FROM, params![origin.as_str(), since, GUESTS, code], |row| read_shares(row, 0))
+}
+
+fn read_shares(row: &Row, column: usize) -> Result<Shares> {
+    Ok(Shares { client: row.int(column)?, site: row.int(column + 1)?, area: row.int(column + 2)? })
 }
 
 pub fn by_id(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Checkout>> {

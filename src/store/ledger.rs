@@ -93,8 +93,9 @@ queries! {
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.discount ELSE 0 END LIMIT 10";
     COUPONS_OVERUSED = "SELECT code, used - uses FROM coupons WHERE uses IS NOT NULL AND used > uses LIMIT 10";
     COUPON_COUNTS_OFF = "SELECT c.code, CAST(c.used - COALESCE(s.n, 0) AS BIGINT) FROM coupons c
-        LEFT JOIN (SELECT code, COUNT(*) AS n FROM coupon_uses WHERE state IN ('RESERVED', 'SPENT') GROUP BY code) s ON s.code = c.code
-        WHERE c.used <> COALESCE(s.n, 0) LIMIT 10";
+        LEFT JOIN (SELECT code, COUNT(*) AS n, SUM(CASE WHEN state = 'RESERVED' AND account = 0 THEN 1 ELSE 0 END) AS guests
+                   FROM coupon_uses WHERE state IN ('RESERVED', 'SPENT') GROUP BY code) s ON s.code = c.code
+        WHERE c.used <> COALESCE(s.n, 0) OR c.held_by_guests <> COALESCE(s.guests, 0) LIMIT 10";
     /// A use is reserved only while its checkout is open (an offer has none yet), and spent exactly while its order stands.
     USES_OFF = "SELECT u.holder, CAST(0 AS BIGINT) FROM coupon_uses u LEFT JOIN checkouts c ON c.id = u.holder
         LEFT JOIN orders o ON o.id = u.order_id
