@@ -92,7 +92,7 @@ impl Refusal {
             InsufficientBalance { balance, required } => (402, "INSUFFICIENT_BALANCE", "Insufficient balance",
                 format!("The wallet holds {balance} USD and this costs {required} USD.")),
             AccountSuspended => (403, "ACCOUNT_SUSPENDED", "Account suspended", "This account is suspended: reading still works, buying does not.".into()),
-            DailyLimit { limit } => (403, "LIMIT_EXCEEDED", "Limit exceeded", format!("This key may spend {limit} USD a day (UTC), and this purchase would exceed it.")),
+            DailyLimit { limit } => (403, "LIMIT_EXCEEDED", "Limit exceeded", format!("This key may spend {limit} USD a day (UTC), and with its open checkouts this purchase would exceed it.")),
             ReadOnlyKey => (403, "LIMIT_EXCEEDED", "Limit exceeded", "This key is read-only.".into()),
             AddressNotAllowed => (403, "LIMIT_EXCEEDED", "Limit exceeded", "This key may not be used from your address.".into()),
             PlanNotFound => (404, "PLAN_NOT_FOUND", "Plan not found", "No plan with this packageCode is on sale.".into()),

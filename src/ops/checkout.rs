@@ -339,7 +339,7 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
     let counted: Vec<Counted> = drafts.iter().map(|draft| draft.counts()).collect();
     let unpaid = checkouts::unpaid_all(tx, &counted)?;
     let keys: Vec<&str> = drafts.iter().map(|draft| draft.new.buyer.key_id.as_str()).collect();
-    let limits = offers::daily_limits(tx, &keys)?;
+    let mut limits = offers::daily_limits(tx, &keys)?;
     let mut accepted: Vec<(&Draft, &Offer)> = Vec::with_capacity(drafts.len());
     for ((draft, look), mut unpaid) in drafts.into_iter().zip(&looks).zip(unpaid) {
         // Those that go before it in this group count too.
@@ -349,10 +349,13 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
             unpaid.of_account += i64::from(mine);
             unpaid.from_origin += i64::from(from_here);
         }
-        let limit = limits.get(&draft.new.buyer.key_id);
+        let mut limit = limits.get_mut(&draft.new.buyer.key_id);
         if let (None, Ok(offer)) = (&look.claimed_by, draft.offer(look))
-            && draft.check_limits(offer.price, unpaid, limit).is_ok()
+            && draft.check_limits(offer.price, unpaid, limit.as_deref()).is_ok()
         {
+            if let Some(limit) = &mut limit {
+                limit.reserved = limit.reserved.plus(offer.price);
+            }
             accepted.push((draft, offer));
         }
     }

@@ -69,4 +69,5 @@ mod stall;
 mod store_parity;
 mod store_reads;
 mod tidy;
+mod token_limits;
 mod visitors;
