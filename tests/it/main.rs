@@ -33,6 +33,7 @@ mod commands_coupons;
 mod commands_restore;
 mod commands_settlement;
 mod commands_users;
+mod confirmations;
 mod coupon_uses;
 mod customer;
 mod fire_cancel;
