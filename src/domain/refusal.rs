@@ -32,6 +32,7 @@ pub enum Refusal {
     },
     ReadOnlyKey,
     AddressNotAllowed,
+    HostNotAllowed,
     PlanNotFound,
     EsimNotFound,
     OrderNotFound,

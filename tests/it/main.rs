@@ -50,6 +50,7 @@ mod fire_shutdown;
 mod fire_supplier;
 mod fire_tools;
 mod harness;
+mod hosts;
 mod json_schema;
 mod ledger_laws;
 mod mail_smtp;
