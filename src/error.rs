@@ -96,6 +96,8 @@ impl Refusal {
             ReadOnlyKey => (403, "LIMIT_EXCEEDED", "Limit exceeded", "This key is read-only.".into()),
             AddressNotAllowed => (403, "LIMIT_EXCEEDED", "Limit exceeded", "This key may not be used from your address.".into()),
             HostNotAllowed => (403, "LIMIT_EXCEEDED", "Host not allowed", "This address is for callers on this machine, by a loopback name or a name of the gateway's own URLs.".into()),
+            NoNumbersLeft => (403, "LIMIT_EXCEEDED", "No order numbers left", "This account has used up its order numbers and can begin no more orders; ask the operator for another account. Nothing was charged.".into()),
+            NoMoreAccounts => (403, "LIMIT_EXCEEDED", "No more accounts", "This gateway is full and takes no new accounts; those that exist are served.".into()),
             PlanNotFound => (404, "PLAN_NOT_FOUND", "Plan not found", "No plan with this packageCode is on sale.".into()),
             EsimNotFound => (404, "ESIM_NOT_FOUND", "eSIM not found", "No eSIM of this account has this ICCID.".into()),
             OrderNotFound => (404, "ORDER_NOT_FOUND", "Order not found", "No order of this account has this id.".into()),

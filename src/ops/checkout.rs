@@ -24,6 +24,7 @@ use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
+use crate::domain::number::Series;
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
@@ -254,6 +255,7 @@ impl Draft {
             return Err(Refusal::BuyingOnHold);
         }
         let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
+        orders::require_numbers(Series::Checkouts, self.account(), look.opened)?;
         match offer.plan_type {
             PlanType::Topup if self.new.esim_order.is_none() => Err(Refusal::WrongPlanType),
             PlanType::Base | PlanType::Topup => Ok(offer),
@@ -292,6 +294,7 @@ impl Draft {
             account: self.account(),
             token: self.new.buyer.key_id.clone(),
             seq: 0,
+            keyed: true,
             esim_order: self.new.esim_order.clone(),
             package_code: self.new.package_code.clone(),
             plan_name: offer.name.clone(),

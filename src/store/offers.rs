@@ -16,7 +16,7 @@ macro_rules! select_look {
     ($from:literal, $account:literal, $reference:literal, $code:literal, $price_list:literal, $tail:literal) => {
         concat!(
             "SELECT w.balance, w.suspended, c.order_id,
-                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price
+                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price, w.numbers, w.opened
              FROM ",
             $from,
             "
@@ -67,6 +67,9 @@ pub struct Look {
     pub suspended: bool,
     pub claimed_by: Option<Claimant>,
     pub plan: Option<Offer>,
+    /// How many numbers the account has drawn, for orders and for checkouts.
+    pub numbers: i64,
+    pub opened: i64,
 }
 
 pub struct DailyLimit {
@@ -146,6 +149,8 @@ fn read_look(row: &Row) -> Result<Look> {
         suspended: row.flag(1)?,
         claimed_by: row.opt_text(2)?.map(Claimant::from_text),
         plan,
+        numbers: row.int(11)?,
+        opened: row.int(12)?,
     })
 }
 

@@ -55,6 +55,7 @@ mod json_schema;
 mod ledger_laws;
 mod mail_smtp;
 mod mock_node;
+mod order_numbers;
 mod pages_claims;
 mod pages_guest;
 mod pages_help;

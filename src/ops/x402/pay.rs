@@ -14,7 +14,7 @@ use crate::chain::{Trouble, Witness};
 use crate::domain::authorization::{Authorization, AuthorizationState, Reason};
 use crate::domain::checkout::{Checkout, CheckoutStatus};
 use crate::domain::coupon;
-use crate::domain::ids::{AccountNo, OrderId, parse_order_no};
+use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
@@ -64,8 +64,8 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         Err(Flaw::Unreadable(what)) => return Err(Refusal::field("PAYMENT-SIGNATURE", what).into()),
     };
     let Some(network) = payment.network() else { return Ok(refused(Reason::Network, None)) };
-    let (owner, seq) = parse_order_no(&payment.accepted.extra.order_ref).ok_or(Refusal::InvoiceNotFound)?;
-    if owner != tender.account {
+    let number = app.numbers.parse(&payment.accepted.extra.order_ref).ok_or(Refusal::InvoiceNotFound)?;
+    if number.account != tender.account {
         return Err(Refusal::InvoiceNotFound.into());
     }
     let (payer, nonce) = (payer_of(&payment), nonce_of(&payment));
@@ -74,14 +74,15 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         let claimed = authorizations::by_nonce(tx, network, &payer, &nonce)?;
         let checkout = match &claimed {
             Some(claimed) => checkouts::by_id(tx, &claimed.invoice)?,
-            None => checkouts::unpaid_by_number(tx, owner, seq, since)?,
+            None => checkouts::by_number(tx, number)?
+                .filter(|checkout| checkout.status.is_unpaid() && since < checkout.created_at),
         };
         Ok((claimed, checkout))
     };
     let (claimed, checkout) = app.store.read(read).await?;
     if let Some(claimed) = claimed {
         let same = claimed.signature == payment.seal.text();
-        let checkout = checkout.filter(|checkout| same && (checkout.account, checkout.seq) == (owner, seq));
+        let checkout = checkout.filter(|checkout| same && checkout.number() == number);
         require_same(&checkout.ok_or(Refusal::SignatureAlreadyUsed)?, &tender)?;
         return outcome(app, claimed).await;
     }
