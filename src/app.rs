@@ -28,7 +28,7 @@ use crate::ops::tokens::Seen;
 use crate::store::Store;
 use crate::supplier::Supplier;
 use crate::supplier::sim::Sim;
-use crate::vault::{self, Vault};
+use crate::vault::{self, Numbers, Vault};
 use crate::x402::remote::Facilitator;
 use crate::x402::settler::{CURRENCY, Post, Settler, Way};
 
@@ -40,6 +40,8 @@ pub struct Parts {
     pub store: Arc<Store>,
     pub clock: Arc<Clock>,
     pub vault: Vault,
+    /// Order numbers, by this database's own key.
+    pub numbers: Numbers,
     /// The simulated supplier, in sandbox mode.
     pub sim: Arc<Sim>,
     /// The networks that money can come by; those without nodes of their own are simulated.
@@ -80,7 +82,7 @@ impl Deref for App {
 }
 
 impl App {
-    pub fn new(settings: Settings, store: Arc<Store>, vault: Vault) -> Result<App> {
+    pub fn new(settings: Settings, store: Arc<Store>, vault: Vault, numbers: Numbers) -> Result<App> {
         let sim = Sim::new(store.clone(), settings.sandbox_plans, settings.sandbox_journal.as_deref())?;
         let clock = Arc::new(Clock::default());
         let mut chains: BTreeMap<Network, Arc<dyn Chain>> = BTreeMap::new();
@@ -114,6 +116,7 @@ impl App {
             store,
             clock,
             vault,
+            numbers,
             sim: Arc::new(sim),
             chains,
             sim_chains,

@@ -2,6 +2,7 @@
 //! `simgate.toml`. A setting that is unknown or wrong stops the start and is named, with where it came from.
 
 mod connections;
+mod host;
 mod mail;
 mod mcp;
 mod networks;
@@ -20,6 +21,7 @@ use crate::domain::money::Usd;
 use crate::store::Location;
 
 pub use self::connections::Connections;
+pub use self::host::Host;
 pub use self::mail::Logins;
 pub use self::mcp::{Mcp, origin};
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
@@ -378,9 +380,11 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether `/metrics` may be served beside the API.
+    /// Whether `/metrics` may be served beside the API: not where a proxy on this machine brings the world to loopback.
     pub fn metrics_on_main(&self) -> bool {
-        self.listen.ip().is_loopback()
+        let is_private = |url: &&String| Host::of_url(url).is_some_and(|host| host.is_loopback());
+        let urls = [&self.base_url, &self.agent_url, &self.checkout_url];
+        self.listen.ip().is_loopback() && self.trusted_proxies.is_empty() && urls.iter().all(is_private)
     }
 
     pub fn secret_text(&self) -> Option<&str> {
@@ -447,6 +451,26 @@ mod tests {
         }
         let error = load(&[("listen", "0.0.0.0:80")], &[], None).err().expect("a public sandbox is refused");
         assert!(error.0.contains("--public-sandbox"));
+    }
+
+    #[test]
+    fn metrics_are_not_for_the_world() {
+        for (flags, beside) in [
+            (vec![], true),
+            (vec![("listen", "[::1]:80")], true),
+            (vec![("base_url", "http://localhost:8402")], true),
+            (vec![("trusted_proxies", "127.0.0.1")], false),
+            (vec![("base_url", "https://api.shop.example")], false),
+            (vec![("agent_url", "https://agents.shop.example")], false),
+            (vec![("checkout_url", "http://192.0.2.7")], false),
+            (vec![("base_url", "https://localhost.shop.example")], false),
+            (
+                vec![("listen", "0.0.0.0:80"), ("public_sandbox", "true"), ("base_url", "http://localhost")],
+                false,
+            ),
+        ] {
+            assert_eq!(load(&flags, &[], None).unwrap().metrics_on_main(), beside, "{flags:?}");
+        }
     }
 
     #[test]

@@ -13,14 +13,15 @@ use crate::config::{Connections, Mode, Settings};
 use crate::domain::ids::secret_text;
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
+use crate::domain::number;
 use crate::error::{Error, Result};
 use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::refresh;
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
-use crate::store::{Capacity, Location, Store, addresses, meta};
-use crate::vault::{self, Vault};
+use crate::store::{Capacity, Location, Store, accounts, addresses, meta};
+use crate::vault::{self, Numbers, Vault};
 use crate::{http, jobs, telemetry};
 
 const DEMO_CREDIT: Usd = Usd::dollars(1_000);
@@ -94,7 +95,8 @@ async fn assemble(settings: Settings, location: Location, role: Role) -> Result<
     if role == Role::Server {
         stamp_keys(&settings, &store).await?;
     }
-    let app = App::new(settings, store, vault)?;
+    let numbers = number_key(&store, &vault, role).await?;
+    let app = App::new(settings, store, vault, numbers)?;
     if role == Role::Server {
         refresh(&app).await?;
         seed(&app).await?;
@@ -178,6 +180,30 @@ async fn stamp_keys(settings: &Settings, store: &Store) -> Result<()> {
             .await?;
     }
     Ok(())
+}
+
+/// The key that order numbers are scrambled with. The first start makes it, and nothing ever changes it.
+async fn number_key(store: &Store, vault: &Vault, role: Role) -> Result<Numbers> {
+    const NAME: &str = "order_numbers";
+    let kept = match store.read(|tx| meta::get(tx, NAME)).await? {
+        Some(kept) => kept,
+        None if role == Role::Command => {
+            return Err(Error::settings("the database is not set up yet: run `simgate migrate`"));
+        }
+        None => {
+            // Numbers from before could be spelled like new ones otherwise.
+            if store.read(accounts::last).await?.0 >= number::FIRST_ACCOUNTS {
+                return Err(Error::settings("this database has too many accounts for keyed order numbers"));
+            }
+            let made = Numbers::make(vault)?;
+            let keep = move |tx: &mut Tx| match meta::get(tx, NAME)? {
+                Some(kept) => Ok(kept),
+                None => meta::set(tx, NAME, &made).map(|()| made.clone()),
+            };
+            store.write(0, keep).await?
+        }
+    };
+    Numbers::open(vault, &kept)
 }
 
 /// A sandbox makes its own secret and keeps it in the database.

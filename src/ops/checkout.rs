@@ -24,6 +24,7 @@ use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
+use crate::domain::number::Series;
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
@@ -255,6 +256,7 @@ impl Draft {
             return Err(Refusal::BuyingOnHold);
         }
         let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
+        orders::require_numbers(Series::Checkouts, self.account(), look.opened)?;
         match offer.plan_type {
             PlanType::Topup if self.new.esim_order.is_none() => Err(Refusal::WrongPlanType),
             PlanType::Base | PlanType::Topup => Ok(offer),
@@ -291,6 +293,7 @@ impl Draft {
             account: self.account(),
             token: self.new.buyer.key_id.clone(),
             seq: 0,
+            keyed: true,
             esim_order: self.new.esim_order.clone(),
             package_code: self.new.package_code.clone(),
             plan_name: offer.name.clone(),
@@ -338,7 +341,7 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
     let counted: Vec<Counted> = drafts.iter().map(|draft| draft.counts()).collect();
     let unpaid = checkouts::unpaid_all(tx, &counted)?;
     let keys: Vec<&str> = drafts.iter().map(|draft| draft.new.buyer.key_id.as_str()).collect();
-    let limits = offers::daily_limits(tx, &keys)?;
+    let mut limits = offers::daily_limits(tx, &keys)?;
     let mut accepted: Vec<(&Draft, &Offer)> = Vec::with_capacity(drafts.len());
     for ((draft, look), mut unpaid) in drafts.into_iter().zip(&looks).zip(unpaid) {
         // Those that go before it in this group count too.
@@ -352,10 +355,13 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
                 }
             }
         }
-        let limit = limits.get(&draft.new.buyer.key_id);
+        let mut limit = limits.get_mut(&draft.new.buyer.key_id);
         if let (None, Ok(offer)) = (&look.claimed_by, draft.offer(look))
-            && draft.check_limits(offer.price, unpaid, limit).is_ok()
+            && draft.check_limits(offer.price, unpaid, limit.as_deref()).is_ok()
         {
+            if let Some(limit) = &mut limit {
+                limit.reserved = limit.reserved.plus(offer.price);
+            }
             accepted.push((draft, offer));
         }
     }

@@ -23,7 +23,7 @@ use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tokens;
 use crate::store::tx::Tx;
 use crate::store::{guesses, magic_links};
-use crate::vault;
+use crate::vault::{self, Numbers};
 
 /// Mails have no wallet; they share one lane.
 const LANE: i64 = 0;
@@ -40,16 +40,18 @@ const SHOWN: i64 = 100;
 pub const NOT_ME: &str = "not-me";
 pub const REVOKE: &str = "revoke-token";
 
-/// A mail's name and time, made before the write that queues it: a job makes up neither.
+/// A mail's name and time, made before the write that queues it: a job makes up neither. With it goes what writes order
+/// numbers.
 #[derive(Clone)]
 pub struct Slip {
     id: MailId,
     at: Time,
+    pub numbers: Numbers,
 }
 
 pub fn slip(app: &App) -> Slip {
     let at = app.now();
-    Slip { id: MailId::new(at, vault::random()), at }
+    Slip { id: MailId::new(at, vault::random()), at, numbers: app.numbers.clone() }
 }
 
 /// Queues a mail in the write it tells of. It is of no use after `until`, and after a day in any case. Call `wake`
