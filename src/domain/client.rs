@@ -70,6 +70,11 @@ impl Origin {
         Origin(networks(address).into_iter().map(word).collect())
     }
 
+    /// As a row names it.
+    pub fn from_text(text: String) -> Origin {
+        Origin(text)
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::tx::{Param, Row, Tx, params, queries};
 use super::{claims, coupons, wallet};
-use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::checkout::{self, Checkout, CheckoutStatus};
 use crate::domain::coupon;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
@@ -19,7 +19,7 @@ macro_rules! select_checkout {
         concat!(
             "SELECT id, account, token, seq, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                     list_price, amount, network, address, customer_email, status, order_id, created_at, expires_at,
-                    late_until, updated_at, coupon, discount, claimed_by, esim_order FROM checkouts ",
+                    late_until, updated_at, coupon, discount, claimed_by, esim_order, wide, sign_to FROM checkouts ",
             $tail
         )
     };
@@ -51,9 +51,9 @@ macro_rules! select_room {
 queries! {
     INSERT = "INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                   supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                  created_at, expires_at, late_until, updated_at, coupon, discount, esim_order)
+                  created_at, expires_at, late_until, updated_at, coupon, discount, esim_order, wide, sign_to)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 'OPEN', 0, ?17, ?18, ?19, ?20, ?18,
-                  ?21, ?22, ?23)";
+                  ?21, ?22, ?23, ?24, ?25)";
     /// Their wallets are locked already.
     INSERT_ALL (Postgres) = "WITH asked AS MATERIALIZED (
             SELECT a.*, ROW_NUMBER() OVER (PARTITION BY account ORDER BY n) AS nth
@@ -61,10 +61,10 @@ queries! {
                 CAST(?6 AS TEXT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]), CAST(?9 AS TEXT[]), CAST(?10 AS BIGINT[]),
                 CAST(?11 AS BIGINT[]), CAST(?12 AS BIGINT[]), CAST(?13 AS TEXT[]), CAST(?14 AS TEXT[]), CAST(?15 AS TEXT[]),
                 CAST(?16 AS TEXT[]), CAST(?17 AS BIGINT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS BIGINT[]), CAST(?20 AS TEXT[]),
-                CAST(?21 AS BIGINT[]), CAST(?22 AS TEXT[]), CAST(?23 AS TEXT[]))
+                CAST(?21 AS BIGINT[]), CAST(?22 AS TEXT[]), CAST(?23 AS BIGINT[]), CAST(?24 AS TEXT[]), CAST(?25 AS TEXT[]))
             WITH ORDINALITY AS a (id, account, token, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                 list_price, amount, network, address, customer_email, origin, created_at, expires_at, late_until,
-                coupon, discount, esim_order, reference, n)),
+                coupon, discount, esim_order, wide, sign_to, reference, n)),
         w AS (UPDATE wallets SET numbers = numbers + due.checkouts
             FROM (SELECT account, COUNT(*) AS checkouts FROM asked GROUP BY account) due WHERE wallets.account = due.account
             RETURNING wallets.account, numbers - due.checkouts AS numbers),
@@ -72,10 +72,10 @@ queries! {
             SELECT account, reference, id FROM asked WHERE reference IS NOT NULL)
         INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                created_at, expires_at, late_until, updated_at, coupon, discount, esim_order)
+                created_at, expires_at, late_until, updated_at, coupon, discount, esim_order, wide, sign_to)
             SELECT id, a.account, token, w.numbers + a.nth, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, 'OPEN', 0, origin,
-                created_at, expires_at, late_until, created_at, coupon, discount, esim_order
+                created_at, expires_at, late_until, created_at, coupon, discount, esim_order, wide, sign_to
             FROM asked a JOIN w ON w.account = a.account RETURNING id, seq";
     ROOM = select_room!("", "?1", "?2", "?3", "");
     ROOM_ALL (Postgres) = select_room!(
@@ -92,7 +92,7 @@ queries! {
           AND created_at <= ?4 AND late_until > ?5 ORDER BY created_at DESC LIMIT 1";
     /// Worded so that only the index over amounts fits.
     NEAR = select_checkout!("WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND created_at <= ?4 AND late_until > ?4
-                             AND status || '' IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 3");
+                             AND status || '' IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 100");
     END = "UPDATE checkouts SET status = ?2, order_id = ?3, updated_at = ?4 WHERE id = ?1 AND status IN ('OPEN', 'EXPIRED')";
     TOUCH = "UPDATE checkouts SET updated_at = ?2 WHERE id = ?1";
     /// Not while a payment was seen or a signature is on its way. Worded so that rows are found by their ids.
@@ -166,6 +166,8 @@ fn facts<'a>(new: &New<'a>) -> Vec<Param<'a>> {
         Param::from(checkout.coupon.as_ref().map(|coupon| coupon.code.as_str())),
         Param::from(coupon::discount(checkout.coupon.as_ref())),
         Param::from(checkout.esim_order.as_ref()),
+        Param::from(checkout.wide),
+        Param::from(checkout.sign_to.as_deref()),
     ]
 }
 
@@ -238,8 +240,7 @@ pub fn at(
     amount: Usd,
     block_time: Time,
 ) -> Result<Option<(InvoiceId, AccountNo)>> {
-    // Chains tell whole seconds: a block may be up to one younger than it says.
-    let youngest = block_time.plus_millis(999);
+    let youngest = checkout::youngest(block_time);
     tx.opt(AT, params![address, amount, network.as_str(), youngest, block_time], |row| {
         Ok((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?)))
     })
@@ -317,5 +318,7 @@ fn read(row: &Row) -> Result<Checkout> {
         coupon: coupons::applied(row, 22)?,
         claimed_by: row.opt_int(24)?.map(AccountNo),
         esim_order: row.opt_text(25)?.map(OrderId::from_text),
+        wide: row.flag(26)?,
+        sign_to: row.opt_text(27)?,
     })
 }

@@ -16,7 +16,8 @@ macro_rules! select_look {
     ($from:literal, $account:literal, $reference:literal, $code:literal, $price_list:literal, $tail:literal) => {
         concat!(
             "SELECT w.balance, w.suspended, c.order_id,
-                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price
+                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price,
+                    CAST(CASE WHEN w.placed > w.failed THEN 1 ELSE 0 END AS BIGINT)
              FROM ",
             $from,
             "
@@ -52,6 +53,8 @@ queries! {
 pub struct Look {
     pub balance: Usd,
     pub suspended: bool,
+    /// The account has bought something before.
+    pub has_paid: bool,
     pub claimed_by: Option<Claimant>,
     pub plan: Option<Offer>,
 }
@@ -128,6 +131,7 @@ fn read_look(row: &Row) -> Result<Look> {
     Ok(Look {
         balance: row.usd(0)?,
         suspended: row.flag(1)?,
+        has_paid: row.flag(11)?,
         claimed_by: row.opt_text(2)?.map(Claimant::from_text),
         plan,
     })

@@ -4,7 +4,7 @@
 use super::ledger::{self, Note};
 use super::meta::{self, Version};
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{addresses, authorizations, checkouts, guests, invoices, wallet};
+use super::{addresses, authorizations, checkouts, guests, invoices, slots, wallet};
 use crate::domain::authorization::Authorization;
 use crate::domain::checkout::{self, Checkout};
 use crate::domain::ids::{AccountNo, InvoiceId};
@@ -58,6 +58,9 @@ queries! {
                    CAST(COALESCE(SUM(CASE WHEN state = 'CREDITED' THEN amount ELSE 0 END), 0) AS BIGINT), MAX(block_time)
             FROM transfers WHERE invoice = ?1 AND block IS NOT NULL";
     OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at, tx_hash, position");
+    /// What counts for no invoice has an index of its own.
+    NEARLY = "SELECT 1 FROM transfers WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND invoice IS NULL AND account IS NULL
+              AND state || '' IN ('SEEN', 'UNMATCHED') AND block_time > ?4 AND block_time < ?5 LIMIT 1";
     CAME_BY = "SELECT 1 FROM transfers WHERE address = ?1 AND network = ?2 AND sender = ?3 AND amount = ?4 LIMIT 1";
     OF_TRANSACTION = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 ORDER BY position");
     OF_ADDRESS = select_transfer!("WHERE address = ?1 ORDER BY seen_at DESC LIMIT 50");
@@ -82,15 +85,32 @@ pub enum Noted {
     Known,
     /// Not one of our addresses.
     Foreign,
+    /// Nobody's, and too little to be kept.
+    Dust,
     /// What was booked and taken back is something else now, to somebody else: only a person can put that right.
     Contradicts,
 }
 
+/// What the operator has set about what is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// A deposit of less confirms no invoice.
+    pub dust: Usd,
+    /// What is nobody's and less than this is not kept.
+    pub least_kept: Usd,
+    /// What an exchange may take out of an amount.
+    pub exchange_fee: Usd,
+}
+
 /// Writes down that a transfer is in a block now. Its first sighting decides its owner and its invoice, unless the
 /// chain puts something else in its place before it counted.
-pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted> {
+pub fn note(tx: &mut Tx, seen: &Sighting, terms: &Terms, now: Time) -> Result<Noted> {
+    let dust = terms.dust;
     let Some(known) = by_id(tx, &seen.id)? else {
-        let Some(owner) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+        let Some(owner) = owner(tx, seen, terms)? else { return Ok(Noted::Foreign) };
+        if owner.account.is_none() && seen.amount < terms.least_kept {
+            return Ok(Noted::Dust);
+        }
         let mut values = facts(seen, &owner);
         values.push(Param::from(now));
         tx.execute(INSERT, &values)?;
@@ -109,7 +129,7 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
     }
     match known.state {
         TransferState::Seen | TransferState::Orphaned if signed || !shows(seen, &known) => {
-            let Some(owner) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+            let Some(owner) = owner(tx, seen, terms)? else { return Ok(Noted::Foreign) };
             rewrite(tx, seen, &known, &owner, TransferState::Seen, now)?;
             restate(tx, known.invoice.as_ref(), dust, now)?;
             restate(tx, owner.invoice.as_ref(), dust, now)?;
@@ -180,7 +200,7 @@ struct Owner {
 }
 
 /// `None` when the address is not ours.
-fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<Owner>> {
+fn owner(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Option<Owner>> {
     let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
     // What a claimed signature moved pays what it was claimed for, whatever else it might look like.
     if let Some(nonce) = &seen.payment_nonce
@@ -194,7 +214,7 @@ fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<Owner>> {
             let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
             Owner { account: Some(owner), invoice, payment_nonce: None }
         }
-        None => payer_of(tx, seen)?,
+        None => payer_of(tx, seen, terms)?,
     }))
 }
 
@@ -216,12 +236,17 @@ fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
     ]
 }
 
-/// A payment to the house is known by its exact amount: whose checkout asked for it at that time.
-fn payer_of(tx: &mut Tx, seen: &Sighting) -> Result<Owner> {
+/// A payment to the house is known by its exact amount: whose checkout asked for it at that time. If nobody's did, it is
+/// known by being near a price, unless somebody signed for it: a signature is never for another amount.
+fn payer_of(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Owner> {
     if seen.currency != checkout::CURRENCY {
         return Ok(Owner::default());
     }
-    let found = checkouts::at(tx, seen.id.network, &seen.recipient, seen.amount, seen.block.time)?;
+    let exact = checkouts::at(tx, seen.id.network, &seen.recipient, seen.amount, seen.block.time)?;
+    let found = match exact {
+        None if seen.payment_nonce.is_none() => slots::meant(tx, seen, terms.exchange_fee)?,
+        exact => exact,
+    };
     Ok(found.map_or(Owner::default(), |(invoice, account)| Owner {
         account: Some(account),
         invoice: Some(invoice),
@@ -495,6 +520,15 @@ pub fn paid(tx: &mut Tx, invoice: &Invoice) -> Result<Paid> {
 /// In the order in which they were seen.
 pub fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Vec<Transfer>> {
     tx.all(OF_INVOICE, params![invoice.as_str()], read)
+}
+
+/// Whether something came to the address of this checkout, in its time, that is nobody's and nearly what it asks for.
+pub fn any_nearly(tx: &mut Tx, checkout: &Checkout) -> Result<bool> {
+    let (from, to) = checkout::nearly(checkout.amount);
+    // A block's time is told in whole seconds.
+    let since = checkout.created_at.plus_millis(-1_000);
+    let values = params![&checkout.address, from, to, since, checkout.late_until];
+    Ok(tx.opt(NEARLY, values, |_| Ok(()))?.is_some())
 }
 
 /// Whether anything was seen that this authorization may have moved.
