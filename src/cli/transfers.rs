@@ -21,7 +21,8 @@ pub enum Command {
     Unmatched,
     /// Give an unmatched transfer to a checkout, whose plan is then delivered, or to an account's wallet
     #[command(
-        after_help = "Example: simgate transfers assign POLYGON:0x…:3 ops@acme.example --reason \"asked by mail\""
+        after_help = "Example: simgate transfers assign POLYGON:0x…:3 ops@acme.example --reason \"asked by mail\"\n\
+                      When more than one unpaid checkout fits the transfer, they are listed, and --proof is needed."
     )]
     Assign {
         #[command(flatten)]
@@ -32,6 +33,9 @@ pub enum Command {
         /// Why, for the statement and the audit log
         #[arg(long, value_name = "TEXT", value_parser = args::name)]
         reason: Option<String>,
+        /// What proves whose it is, for the audit log: a signature of the sender, a second transfer, a receipt
+        #[arg(long, value_name = "TEXT", value_parser = args::name)]
+        proof: Option<String>,
     },
     /// Write down that you have sent an unmatched transfer back
     #[command(
@@ -78,9 +82,10 @@ impl Named {
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::Unmatched => waiting(app).await?,
-        Command::Assign { transfer, to, reason } if to.starts_with(InvoiceId::PREFIX) => {
-            let invoice = InvoiceId::from_text(to);
-            let assigned = paid::assign(app, actor, &transfer.id()?, &invoice, reason.as_deref()).await?;
+        Command::Assign { transfer, to, reason, proof } if to.starts_with(InvoiceId::PREFIX) => {
+            let (invoice, id) = (InvoiceId::from_text(to), transfer.id()?);
+            let reason = transfers::grounds(app, &id, reason, proof).await?;
+            let assigned = paid::assign(app, actor, &id, &invoice, reason.as_deref()).await?;
             details(&assigned.transfer)
                 .with("invoiceId", invoice.to_string())
                 .with("orderId", assigned.order.id.to_string())
@@ -88,9 +93,10 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
                 .with("chargedUsd", assigned.order.price)
                 .with("surplusUsd", assigned.surplus)
         }
-        Command::Assign { transfer, to, reason } => {
+        Command::Assign { transfer, to, reason, proof } => {
             let account = partner::named(app, &to).await?;
             let id = transfer.id()?;
+            let reason = transfers::grounds(app, &id, reason, proof).await?;
             let ended = transfers::assign(app, actor, &id, &account, reason.as_deref()).await?;
             let balance = partner::named(app, account.id.as_str()).await?.balance;
             details(&ended)

@@ -8,6 +8,7 @@ use crate::chain::Token;
 use crate::chain::address::{self, SANDBOX_EVM_XPUB, SANDBOX_TRON_XPUB, Xpub};
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
+use crate::store::transfers::Terms;
 
 /// The contract of a token that is not taken.
 const OFF: &str = "off";
@@ -29,6 +30,10 @@ macro_rules! networks {
             secret("tron_api_key", "sent to TRON nodes as TRON-PRO-API-KEY"),
             spec("invoice_minutes", "60", "how long a deposit invoice is open"),
             spec("dust_usd", "1", "a deposit of less is credited, but confirms no invoice"),
+            spec("wide_addresses_evm", "200", "how many addresses on EVM networks hold checkouts that may be paid rounded; 0 for none"),
+            spec("wide_addresses_tron", "5", "how many addresses on TRON hold checkouts that may be paid rounded; 0 for none"),
+            spec("exchange_fee_usd", "3", "what exchanges take out of an amount at most: so far apart are checkouts that may be paid rounded"),
+            spec("least_kept_usd", "0.10", "what comes to a checkout address, is less than this and nobody's is counted, and not kept"),
             spec("scan_addresses", "500", "how many addresses to ask a node for at once"),
             $(
                 secret(concat!($name, "_rpc"), "URLs of this network's nodes, separated by commas; two or more are better"),
@@ -94,6 +99,10 @@ pub struct Settlement {
     pub tron_api_key: Option<String>,
     pub invoice_minutes: i64,
     pub dust: Usd,
+    pub wide_addresses_evm: i64,
+    pub wide_addresses_tron: i64,
+    pub exchange_fee: Usd,
+    pub least_kept: Usd,
     pub scan_addresses: usize,
 }
 
@@ -103,6 +112,24 @@ impl Settlement {
             AddressKind::Evm => &self.evm_xpub,
             AddressKind::Tron => &self.tron_xpub,
         }
+    }
+
+    /// How many addresses may hold wide slots.
+    pub fn wide_addresses(&self, kind: AddressKind) -> i64 {
+        match kind {
+            AddressKind::Evm => self.wide_addresses_evm,
+            AddressKind::Tron => self.wide_addresses_tron,
+        }
+    }
+
+    /// What decides about a transfer when it is seen.
+    pub fn terms(&self) -> Terms {
+        Terms { dust: self.dust, least_kept: self.least_kept, exchange_fee: self.exchange_fee }
+    }
+
+    /// The networks that the addresses of this one are on, as far as they are scanned.
+    pub fn scanned_with(&self, network: Network) -> Vec<Network> {
+        self.networks.keys().filter(|other| other.kind() == network.kind()).copied().collect()
     }
 
     pub fn check(raw: &Raw, mode: Mode) -> Result<Settlement, ConfigError> {
@@ -152,6 +179,22 @@ impl Settlement {
             tron_api_key: raw.parse("tron_api_key", "must be a key", |text| Some(text.to_string()))?,
             invoice_minutes: raw.require("invoice_minutes", "must be from 1 to 10080", whole(1, 10_080))?,
             dust: raw.require("dust_usd", usd, positive_usd)?,
+            wide_addresses_evm: raw.require(
+                "wide_addresses_evm",
+                "must be from 0 to 1000",
+                whole(0, 1_000),
+            )?,
+            wide_addresses_tron: raw.require(
+                "wide_addresses_tron",
+                "must be from 0 to 1000",
+                whole(0, 1_000),
+            )?,
+            exchange_fee: raw.require("exchange_fee_usd", "must be from 0 to 100 USD", |text| {
+                Usd::parse(text).ok().filter(|fee| (Usd::ZERO..=Usd::dollars(100)).contains(fee))
+            })?,
+            least_kept: raw.require("least_kept_usd", "must be from 0 to less than 0.40 USD", |text| {
+                Usd::parse(text).ok().filter(|least| (Usd::ZERO..Usd::from_micros(400_000)).contains(least))
+            })?,
             scan_addresses: raw.require("scan_addresses", "must be from 1 to 1000", whole(1, 1_000))?
                 as usize,
         })

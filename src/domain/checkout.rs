@@ -8,9 +8,10 @@ use super::coupon::{self, Applied};
 use super::email::Email;
 use super::ids::{AccountNo, InvoiceId, OrderId};
 use super::money::Usd;
-use super::network::{Currency, Network};
+use super::network::{AddressKind, Currency, Network};
 use super::number::{Number, Series};
 use super::order::OrderStatus;
+use super::slot::Band;
 use super::time::Time;
 use super::transfer::Transfer;
 
@@ -139,6 +140,10 @@ pub struct Checkout {
     pub amount: Usd,
     pub network: Network,
     pub address: String,
+    /// It has a slot on its address: amounts near its price pay it too.
+    pub wide: bool,
+    /// Where a signature for it pays to, if payers cannot sign for its address.
+    pub sign_to: Option<String>,
     pub customer_email: Option<Email>,
     pub status: CheckoutStatus,
     pub order: Option<OrderId>,
@@ -161,18 +166,32 @@ impl Checkout {
         self.list_price.minus(coupon::discount(self.coupon.as_ref()))
     }
 
-    /// Whether a transfer is what was asked for: the exact amount, in the token and on the network that were named, or
-    /// moved by a payer's signature for it. Nothing else buys anything, whatever led us to this checkout.
+    /// Whether a transfer is what was asked for: in the token and on the network that were named, the exact amount or,
+    /// for one with a slot, near the price; or moved by a payer's signature for the exact amount. Nothing else buys
+    /// anything, whatever led us to this checkout.
     pub fn is_paid_by(&self, payment: &Transfer) -> bool {
-        let as_asked = match payment.payment_nonce {
-            Some(_) => payment.currency == authorization::CURRENCY,
+        match payment.payment_nonce {
+            Some(_) => payment.currency == authorization::CURRENCY && payment.amount == self.amount,
             None => {
                 payment.currency == CURRENCY
                     && payment.id.network == self.network
                     && payment.address == self.address
+                    && self.band().holds(payment.amount)
             }
-        };
-        as_asked && payment.amount == self.amount
+        }
+    }
+
+    /// What a transfer may be to pay for it: the exact amount, or near the price.
+    pub fn band(&self) -> Band {
+        if self.wide { Band::around(self.price()) } else { Band { least: self.amount, most: self.amount } }
+    }
+
+    /// Where a signature for it pays to; a checkout from before there was such a place has none.
+    pub fn signed_to(&self) -> Option<&str> {
+        match self.network.kind() {
+            AddressKind::Evm => Some(&self.address),
+            AddressKind::Tron => self.sign_to.as_deref(),
+        }
     }
 
     /// The discount that makes the amount unique.
@@ -214,6 +233,17 @@ pub fn rests_until(late_until: Time, updated_at: Time) -> Time {
     late_until.max(updated_at.plus_millis(LATE_HOURS * 3_600_000))
 }
 
+/// What may have been sent for this amount by somebody who paid another one: within a tenth of it.
+pub fn nearly(amount: Usd) -> (Usd, Usd) {
+    let margin = Usd::from_micros(amount.micros() / 10);
+    (amount.minus(margin), amount.plus(margin))
+}
+
+/// Chains tell whole seconds: a block may be up to one younger than it says.
+pub fn youngest(block_time: Time) -> Time {
+    block_time.plus_millis(999)
+}
+
 /// What is taken off the price at a place of the ring, in micro-dollars. Every place of the ring has its own, in an
 /// order that only the seed tells, so amounts show nobody how much is sold.
 pub fn offset(seed: u64, place: i64) -> Usd {
@@ -225,6 +255,11 @@ pub fn offset(seed: u64, place: i64) -> Usd {
             return Usd::from_micros(value as i64 + 1);
         }
     }
+}
+
+/// What is taken off the price where every amount is free, by chance.
+pub fn any_offset(chance: u64) -> Usd {
+    Usd::from_micros((chance % OFFSETS as u64) as i64 + 1)
 }
 
 /// A Feistel network over 14 bits.
@@ -284,6 +319,8 @@ mod tests {
                 amount: Usd::from_micros(2_999_999),
                 network: Network::Polygon,
                 address: "0x".into(),
+                wide: false,
+                sign_to: None,
                 customer_email: None,
                 status,
                 order: None,

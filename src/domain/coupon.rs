@@ -11,6 +11,8 @@ use super::time::Time;
 
 /// No coupon makes a plan cheaper than this.
 pub const LEAST_PRICE: Usd = Usd::from_micros(500_000);
+/// So much less than the price may be paid for it.
+const SPARE: Usd = Usd::from_micros(10_000);
 pub const CODE_CHARS: usize = 64;
 const DESCRIPTION_CHARS: usize = 300;
 /// Official codes that begin like this are told to nobody who does not know them.
@@ -215,7 +217,9 @@ impl Coupon {
         if !self.has_use_for(used_by_buyer, now) || !self.fits(item) {
             return None;
         }
-        let least = if self.below_cost { LEAST_PRICE } else { LEAST_PRICE.max(item.cost) };
+        // What is paid may be a cent less than the price: rounded, or to make an amount unique.
+        let covered = item.cost.plus(SPARE);
+        let least = if self.below_cost { LEAST_PRICE } else { LEAST_PRICE.max(covered) };
         let most = item.price.minus(least);
         let off = self.discount.of(item.price).min(most).whole_cents();
         off.is_positive().then_some(off)
@@ -338,8 +342,8 @@ mod tests {
             (Discount::Percent(10), false, cents(449), cents(200), Some(cents(44))),
             (Discount::Percent(33), false, cents(1000), cents(200), Some(cents(330))),
             (Discount::Fixed(Usd::from_micros(1_239_999)), false, cents(449), cents(200), Some(cents(123))),
-            (Discount::Percent(100), false, cents(449), cents(200), Some(cents(249))),
-            (Discount::Percent(100), false, cents(449), Usd::from_micros(2_001_000), Some(cents(248))),
+            (Discount::Percent(100), false, cents(449), cents(200), Some(cents(248))),
+            (Discount::Percent(100), false, cents(449), Usd::from_micros(2_001_000), Some(cents(247))),
             (Discount::Percent(100), false, cents(449), cents(20), Some(cents(399))),
             (Discount::Percent(100), true, cents(449), cents(200), Some(cents(399))),
             (Discount::Fixed(cents(9_999)), true, cents(449), cents(449), Some(cents(399))),
@@ -463,7 +467,7 @@ mod tests {
                 let left = price.minus(off);
                 prop_assert!(off.is_positive() && off.micros() % 10_000 == 0);
                 prop_assert!(off <= discount.of(price));
-                prop_assert!(left >= LEAST_PRICE && (below_cost || left >= cost));
+                prop_assert!(left >= LEAST_PRICE && (below_cost || left >= cost.plus(SPARE)));
             }
         }
 

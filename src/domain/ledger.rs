@@ -25,6 +25,8 @@ pub enum Account {
     LossOrphan,
     /// What was taken off prices to make amounts unique.
     DiscountSpot,
+    /// What was paid above prices by those who round.
+    Rounding,
     /// What coupons took off prices.
     DiscountCoupon,
     /// What we owe to a guest's invoice, until somebody claims it.
@@ -57,6 +59,7 @@ impl Account {
             Account::Correction => "correction".into(),
             Account::LossOrphan => "loss:orphan".into(),
             Account::DiscountSpot => "discount:spot".into(),
+            Account::Rounding => "rounding".into(),
             Account::DiscountCoupon => "discount:coupon".into(),
             Account::Owed(_) => "owed".into(),
             Account::Cash(network, currency) => format!("cash:{}:{}", network.as_str(), currency.as_str()),
@@ -229,7 +232,8 @@ impl EntryKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     pub price: Usd,
-    /// To make the amount of a checkout unique.
+    /// What was paid less than the price after the coupon: to make the amount of a checkout unique, rounded, or forgiven.
+    /// Below zero: what was paid more.
     pub spot: Usd,
     pub coupon: Usd,
 }
@@ -237,6 +241,11 @@ pub struct Charge {
 impl Charge {
     pub fn list_price(self) -> Usd {
         self.price.plus(self.spot).plus(self.coupon)
+    }
+
+    /// What was paid less than the price, as a debit, and what was paid more, as a credit.
+    fn difference(self) -> (Usd, Usd) {
+        (self.spot.max(Usd::ZERO), self.spot.min(Usd::ZERO))
     }
 }
 
@@ -305,9 +314,11 @@ impl Entry {
     /// The supplier sold: the held money becomes a sale at list price, and what it cost us becomes a debt to the
     /// supplier.
     pub fn fulfilled(order: &OrderId, charge: Charge, supplier: &'static str, cost: Usd) -> Entry {
+        let (less, more) = charge.difference();
         let legs = [
             (Account::Held, charge.price),
-            (Account::DiscountSpot, charge.spot),
+            (Account::DiscountSpot, less),
+            (Account::Rounding, more),
             (Account::DiscountCoupon, charge.coupon),
             (Account::Sales, charge.list_price().negated()),
             (Account::Cost(supplier), cost),
@@ -345,10 +356,12 @@ impl Entry {
         returned: Usd,
     ) -> Entry {
         let given = charge.price.minus(back.amount);
+        let (less, more) = charge.difference();
         let from = [
             (Account::Sales, charge.list_price()),
             (Account::Goodwill, given.negated()),
-            (Account::DiscountSpot, charge.spot.negated()),
+            (Account::DiscountSpot, less.negated()),
+            (Account::Rounding, more.negated()),
             (Account::DiscountCoupon, charge.coupon.negated()),
             (Account::Supplier(supplier), returned),
             (Account::Cost(supplier), returned.negated()),

@@ -20,6 +20,7 @@ pub mod order;
 pub mod plan;
 pub mod refusal;
 pub mod search;
+pub mod slot;
 pub mod text;
 pub mod time;
 pub mod token;

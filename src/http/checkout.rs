@@ -25,6 +25,7 @@ use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::refusal::Refusal;
+use crate::domain::slot::Band;
 use crate::error::Result;
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::checkout::{self, NewCheckout, Opened};
@@ -92,8 +93,14 @@ pub struct PaymentDueView {
     pub decimals: u8,
     #[schema(example = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94")]
     pub receiving_address: String,
-    /// Pay exactly this: the amount is what tells your payment from others.
+    /// Pay exactly this, unless `wide` is true: the amount is what tells your payment from others.
     pub expected_amount: Money,
+    /// Whether a rounded amount is known as your payment too, as things stand: anything from `minAmount` to `maxAmount`.
+    pub wide: bool,
+    /// The least that is taken as this payment; `expectedAmount` unless `wide` is true.
+    pub min_amount: Money,
+    /// The most that is taken as this payment; `expectedAmount` unless `wide` is true.
+    pub max_amount: Money,
     /// The same in the token's base units.
     #[schema(example = "4485112", pattern = "^[0-9]+$")]
     pub expected_amount_units: String,
@@ -172,27 +179,25 @@ pub struct ChallengeView {
 }
 
 /// The 402: everything there is to say about how a checkout can be paid, and why a signature did not pay for it.
-async fn challenge(app: &App, checkout: &Checkout, unpaid: Option<&Unpaid>) -> Answer {
-    let offer = x402::offer(app, checkout, unpaid).await?;
-    let view = challenge_view(app, checkout, offer.as_ref())?;
+fn challenge(app: &App, asked: Asked, unpaid: Option<&Unpaid>) -> Answer {
+    let offer = x402::offer(app, asked.checkout, unpaid);
+    let view = challenge_view(app, asked, offer.as_ref())?;
     let mut response = uncached(json(StatusCode::PAYMENT_REQUIRED, &view)?)?;
     x402::add_headers(&mut response, offer.as_ref(), unpaid)?;
     Ok(response)
 }
 
-fn challenge_view(app: &App, checkout: &Checkout, offer: Option<&PaymentRequired>) -> Result<ChallengeView> {
-    let payment = payment_due(app, checkout)?;
-    let (amount, network) = (checkout.amount, checkout.network.name());
+fn challenge_view(app: &App, asked: Asked, offer: Option<&PaymentRequired>) -> Result<ChallengeView> {
+    let (payment, checkout) = (payment_due(app, asked)?, asked.checkout);
+    let (amount, network) = (asked.amount(), checkout.network.name());
     Ok(ChallengeView {
         success: false,
         code: "PAYMENT_REQUIRED",
         error: match offer {
             Some(offer) => offer.error.clone(),
             None => format!(
-                "Pay exactly {amount} {} on {network} to {} before {}, then poll pollingUrl.",
-                CURRENCY.as_str(),
-                checkout.address,
-                payment.expires_at_iso
+                "Pay {amount} on {network} to {} before {}, then poll pollingUrl.",
+                checkout.address, payment.expires_at_iso
             ),
         },
         status: StageWord(Stage::PendingPayment),
@@ -215,7 +220,39 @@ fn challenge_view(app: &App, checkout: &Checkout, offer: Option<&PaymentRequired
     })
 }
 
-pub fn payment_due(app: &App, checkout: &Checkout) -> Result<PaymentDueView> {
+/// A checkout, and whether a rounded amount pays it too.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub checkout: &'a Checkout,
+    pub rounds: bool,
+}
+
+impl<'a> From<&'a Progress> for Asked<'a> {
+    fn from(progress: &'a Progress) -> Asked<'a> {
+        Asked { checkout: &progress.checkout, rounds: progress.rounds }
+    }
+}
+
+impl Asked<'_> {
+    /// What pays it.
+    pub fn band(self) -> Band {
+        let Checkout { amount, .. } = *self.checkout;
+        if self.rounds { self.checkout.band() } else { Band { least: amount, most: amount } }
+    }
+
+    /// What to send, in words.
+    pub fn amount(self) -> String {
+        let (amount, token, Band { least, most }) = (self.checkout.amount, CURRENCY.as_str(), self.band());
+        if self.rounds {
+            format!("{amount} {token} (a rounded amount will do: from {least} to {most})")
+        } else {
+            format!("exactly {amount} {token}")
+        }
+    }
+}
+
+pub fn payment_due(app: &App, asked: Asked) -> Result<PaymentDueView> {
+    let (checkout, Band { least, most }) = (asked.checkout, asked.band());
     let network = checkout.network;
     let terms = app.settings.settlement.networks.get(&network);
     let token = terms.and_then(|terms| terms.tokens.iter().find(|token| token.currency == CURRENCY));
@@ -232,6 +269,9 @@ pub fn payment_due(app: &App, checkout: &Checkout) -> Result<PaymentDueView> {
         decimals: 6,
         receiving_address: checkout.address.clone(),
         expected_amount: Money(checkout.amount),
+        wide: asked.rounds,
+        min_amount: Money(least),
+        max_amount: Money(most),
         expected_amount_units: checkout.amount.micros().to_string(),
         spot_discount_offset: Money(checkout.spot()),
         payment_uri,
@@ -289,7 +329,8 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 
 /// Check out a plan
 ///
-/// Answers 402 with the exact amount of USDT to send, and where. Send it within 30 minutes and poll `pollingUrl`: when
+/// Answers 402 with the amount of USDT to send, and where. While `payment.wide` is true a rounded amount will do, from
+/// `payment.minAmount` to `payment.maxAmount`; otherwise only the exact one is known as your payment. Send it within 30 minutes and poll `pollingUrl`: when
 /// the payment is final the eSIM is there. With an `Idempotency-Key` the same request again is the same checkout, for
 /// ever: 402 while it waits for its payment, afterwards the order as it stands. `payWith: "wallet"` buys from the
 /// wallet instead. `discountCode` names a coupon: the checkout reserves one of its uses and gives it back when it
@@ -330,7 +371,8 @@ pub async fn open(
         None => None,
     };
     if let Some(checkout) = unpaid.as_ref().and_then(|unpaid| unpaid.checkout.as_ref()) {
-        return challenge(&state.app, checkout, unpaid.as_ref()).await;
+        let rounds = progress::rounds_now(&state.app, checkout).await?;
+        return challenge(&state.app, Asked { checkout, rounds }, unpaid.as_ref());
     }
     let new = NewCheckout {
         buyer: bearer.buyer(),
@@ -343,14 +385,14 @@ pub async fn open(
         client,
         is_offer: false,
     };
-    let Opened { checkout, replayed } = checkout::open(&state.app, new).await?;
+    let Opened { checkout, replayed, rounds } = checkout::open(&state.app, new).await?;
     if !replayed {
-        return challenge(&state.app, &checkout, unpaid.as_ref()).await;
+        return challenge(&state.app, Asked { checkout: &checkout, rounds }, unpaid.as_ref());
     }
     let progress = progress::show(&state.app, &checkout.id, None).await?;
     let waits = progress.stage == Stage::PendingPayment && progress.confirmations() == 0 && !progress.signed;
     let mut response = match waits {
-        true => challenge(&state.app, &progress.checkout, unpaid.as_ref()).await?,
+        true => challenge(&state.app, Asked::from(&progress), unpaid.as_ref())?,
         false => uncached(record(&state.app, &progress)?)?,
     };
     response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));

@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use super::State;
 use super::auth::Anyone;
-use super::checkout::{payment_due, payment_uri};
+use super::checkout::{Asked, payment_due, payment_uri};
 use super::deposits::{PaymentStatus, invoice_id};
 use super::fields::Segment;
 use super::guest;
@@ -49,6 +49,8 @@ struct PayPage {
     install_url: Option<String>,
     /// Where a guest who came too late begins anew.
     again_url: Option<String>,
+    /// The reference to tell when a payment that nearly fits was seen.
+    nearly_paid: Option<String>,
     /// Of a guest's: what can be claimed.
     owed: Option<Usd>,
     refreshes: bool,
@@ -74,6 +76,8 @@ struct Due {
     amount: String,
     /// The amount is how the payment is known.
     exact: bool,
+    /// What else is known as this payment, for people who round.
+    rounded: Option<String>,
     address: Vec<String>,
     qr: String,
     /// A link that a wallet on this device understands.
@@ -124,6 +128,7 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
         esim: None,
         install_url: None,
         again_url: None,
+        nearly_paid: None,
         owed: None,
         refreshes: invoice.status != InvoiceStatus::Confirmed,
     })
@@ -132,15 +137,19 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
 fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
     let Progress { checkout, stage, order, .. } = progress;
     let (token, network) = (checkout::CURRENCY.as_str(), checkout.network.name());
-    let asked = payment_due(app, checkout)?;
+    let asked = Asked::from(progress);
+    let band = asked.band();
+    let rounded = asked.rounds.then(|| format!("from {} to {} {token}", band.least, band.most));
+    let taken = rounded.clone().unwrap_or_else(|| format!("exactly {} {token}", checkout.amount));
     let waiting = *stage == Stage::PendingPayment && progress.confirmations() == 0;
     let due = Due {
         amount: format!("{} {token}", checkout.amount),
-        exact: true,
+        exact: !asked.rounds,
+        rounded,
         address: groups_of_four(&checkout.address),
         qr: qr::svg(&qr::encode(&checkout.address)?),
-        uri: (checkout.network.kind() == AddressKind::Evm).then_some(asked.payment_uri),
-        accepted: vec![format!("exactly {} {token} on {network}", checkout.amount)],
+        uri: (checkout.network.kind() == AddressKind::Evm).then_some(payment_due(app, asked)?.payment_uri),
+        accepted: vec![format!("{taken} on {network}")],
     };
     let rows = progress.payments.iter().map(row);
     // A top-up has nothing to install.
@@ -162,6 +171,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
         again_url: (*stage == Stage::Expired && checkout.is_guests())
             .then(|| guest::path(&checkout.package_code, None)),
+        nearly_paid: progress.nearly_paid.then(|| app.numbers.of_checkout(checkout)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
         // Nobody can type an address into a page that is loaded anew meanwhile.
         refreshes: !matches!(stage, Stage::Completed | Stage::Failed) && !progress.owed.is_positive(),
@@ -224,7 +234,7 @@ fn standing(app: &App, deposit: &Deposit) -> Standing {
 
 fn standing_of_checkout(app: &App, progress: &Progress) -> Standing {
     let Progress { checkout, stage, required_confirmations, .. } = progress;
-    let asked = format!("{} {}", checkout.amount, checkout::CURRENCY.as_str());
+    let asked = Asked::from(progress).amount();
     let (headline, detail) = match (stage, progress.confirmations()) {
         (Stage::PendingPayment, 0) if progress.signed => {
             ("Your payment is on its way to the chain".to_string(), "Do not pay again.".into())
@@ -233,7 +243,7 @@ fn standing_of_checkout(app: &App, progress: &Progress) -> Standing {
         (Stage::PendingPayment, 0) => (
             "Waiting for your payment".to_string(),
             format!(
-                "Send exactly {asked} within {}: the price holds until {}.",
+                "Send {asked} within {}: the price holds until {}.",
                 left(checkout.expires_at, app.now()),
                 readable(checkout.expires_at)
             ),
@@ -269,7 +279,7 @@ fn standing_of_checkout(app: &App, progress: &Progress) -> Standing {
         (Stage::Expired, _) => (
             "The time to pay is over".to_string(),
             format!(
-                "If you have sent exactly {asked} already, wait: until {} it still counts. If not, check out again.",
+                "If you have sent {asked} already, wait: until {} it still counts. If not, check out again.",
                 readable(checkout.late_until)
             ),
         ),
@@ -308,6 +318,7 @@ fn due(app: &App, deposit: &Deposit) -> Result<Option<Due>, Refused> {
     Ok(Some(Due {
         amount: format!("{amount} {}", invoice.currency.as_str()),
         exact: false,
+        rounded: None,
         address: groups_of_four(&invoice.address),
         qr: qr::svg(&qr::encode(&invoice.address)?),
         uri: wallet_uri(app, deposit, amount),

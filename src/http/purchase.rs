@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::State;
 use super::auth::{Bearer, MaybeBearer};
-use super::checkout::{PaymentDueView, payment_due, uncached};
+use super::checkout::{Asked, PaymentDueView, payment_due, uncached};
 use super::deposits::invoice_id;
 use super::fields::Segment;
 use super::partner::{self, Answer, OrdersQuery, json, order_id};
@@ -216,14 +216,14 @@ pub fn of_checkout(app: &App, progress: &Progress) -> Result<OrderRecordView> {
         esim_order_id: checkout.esim_order.as_ref().map(ToString::to_string),
         plan: PlanView::asked_by(checkout),
         coupon: checkout.coupon.as_ref().map(CouponView::from),
-        payment: Some(payment_due(app, checkout)?),
+        payment: Some(payment_due(app, Asked::from(progress))?),
         esim: order
             .as_ref()
             .filter(|order| !order.id.is_topup())
             .map_or(Ok(None), |order| esim(app, order))?,
         refund: refund.map(|amount| RefundView { amount_usd: Money(amount), to: "WALLET" }),
         owed,
-        instructions: instructions(progress),
+        instructions: instructions(app, progress),
         confirmations: progress.confirmations(),
         required_confirmations: *required_confirmations,
         tx_hash: paid_by.map(|payment| payment.transfer.id.tx_hash.clone()),
@@ -278,24 +278,33 @@ fn esim(app: &App, order: &Order) -> Result<Option<EsimView>> {
 }
 
 /// What to do next.
-pub fn instructions(progress: &Progress) -> String {
+pub fn instructions(app: &App, progress: &Progress) -> String {
     let Progress { checkout, stage, required_confirmations, .. } = progress;
-    let (amount, network, late) = (checkout.amount, checkout.network.name(), iso(checkout.late_until));
+    let (amount, network) = (Asked::from(progress).amount(), checkout.network.name());
+    let late = iso(checkout.late_until);
+    if progress.nearly_paid {
+        return format!(
+            "A payment that nearly fits was seen at {}, and nobody can be sure whose it is; the operator decides. If it \
+             is yours, tell support {} and what proves that you sent it. If it is not: send {amount} on {network} before \
+             {}; what comes later counts until {late}.",
+            checkout.address,
+            app.numbers.of_checkout(checkout),
+            iso(checkout.expires_at)
+        );
+    }
     match (stage, progress.confirmations()) {
         (Stage::PendingPayment, 0) if progress.signed => {
             "A payment by signature is on its way to the chain. Do not pay again; poll in a few seconds."
                 .into()
         }
-        (Stage::PendingPayment, 0) => format!(
-            "Send exactly {amount} USDT on {network} to {} before {}.",
-            checkout.address,
-            iso(checkout.expires_at)
-        ),
+        (Stage::PendingPayment, 0) => {
+            format!("Send {amount} on {network} to {} before {}.", checkout.address, iso(checkout.expires_at))
+        }
         (Stage::PendingPayment, seen) => format!(
             "The payment was seen and waits for confirmations: {seen} of {required_confirmations}. Do not pay again."
         ),
         (Stage::Expired, _) => format!(
-            "The time to pay is over: check out again. If exactly {amount} USDT were sent already, wait: until {late} \
+            "The time to pay is over: check out again. If you have sent {amount} already, wait: until {late} \
              it still counts."
         ),
         (Stage::Failed, _) if progress.owed.is_positive() => {

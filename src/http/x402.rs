@@ -111,13 +111,9 @@ pub struct Unpaid {
 }
 
 /// The offer that goes with a 402, if there is one.
-pub async fn offer(
-    app: &App,
-    checkout: &Checkout,
-    unpaid: Option<&Unpaid>,
-) -> Result<Option<PaymentRequired>> {
+pub fn offer(app: &App, checkout: &Checkout, unpaid: Option<&Unpaid>) -> Option<PaymentRequired> {
     let url = format!("{}/api/agentic/checkout", app.settings.agent_url);
-    x402::offer(app, checkout, url, unpaid.map_or(UNSIGNED, |unpaid| unpaid.error)).await
+    x402::offer(app, checkout, url, unpaid.map_or(UNSIGNED, |unpaid| unpaid.error))
 }
 
 /// The headers of a 402.

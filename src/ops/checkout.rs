@@ -4,6 +4,7 @@
 pub mod paid;
 pub mod progress;
 mod reserve;
+mod wide;
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -12,6 +13,7 @@ use std::sync::atomic::Ordering;
 use metrics::counter;
 
 use self::reserve::{Place, Wanted};
+use self::wide::Asker;
 use super::coupons::{guesses::Guess, redeem};
 use super::orders::{self, Buyer};
 use crate::app::App;
@@ -34,6 +36,7 @@ use crate::store::claims::Claimant;
 use crate::store::offers::{self, Asked, DailyLimit, Look, Offer};
 use crate::store::tx::Tx;
 use crate::store::{Work, wallet};
+use crate::vault;
 
 const MOST_OPEN: i64 = 50;
 const MOST_UNPAID: i64 = 200;
@@ -64,6 +67,8 @@ pub struct NewCheckout {
 pub struct Opened {
     pub checkout: Checkout,
     pub replayed: bool,
+    /// A rounded amount pays it too, as things stand.
+    pub rounds: bool,
 }
 
 /// The networks that checkouts can be paid on here.
@@ -85,7 +90,17 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         id: app.new_invoice_id(),
         now: app.now(),
         seed: app.vault.amount_seed(),
+        chance: vault::random() as u64,
         xpub: app.settings.settlement.xpub(new.network.kind()).clone(),
+        twin_xpub: (app.settler.is_some() && new.network.kind() == AddressKind::Tron)
+            .then(|| app.settings.settlement.evm_xpub.clone()),
+        // Whoever signs is not known by the amount, and rounds nothing.
+        wide_addresses: if new.is_offer {
+            0
+        } else {
+            app.settings.settlement.wide_addresses(new.network.kind())
+        },
+        fee: app.settings.settlement.exchange_fee,
         on_hold: app.buying_on_hold.load(Ordering::Relaxed),
         origin: app.vault.codes.origin(new.client),
         guess: guess(app, &new),
@@ -115,23 +130,16 @@ fn guess(app: &App, new: &NewCheckout) -> Option<Guess> {
     })
 }
 
-/// An address of the house, for payments that are not known by their amount.
-pub async fn house_address(app: &App, kind: AddressKind) -> Result<String> {
-    let (xpub, now) = (app.settings.settlement.xpub(kind).clone(), app.now());
-    let known = xpub.clone();
-    let found = app.store.read(move |tx| reserve::watched_address(tx, &known, now)).await?;
-    match found {
-        Some(address) => Ok(address),
-        None => app.store.write(0, move |tx| reserve::serving_address(tx, &xpub, 1, now)).await,
-    }
-}
-
 struct Draft {
     new: NewCheckout,
     id: InvoiceId,
     now: Time,
     seed: u64,
+    chance: u64,
     xpub: Xpub,
+    twin_xpub: Option<Xpub>,
+    wide_addresses: i64,
+    fee: Usd,
     on_hold: bool,
     origin: Origin,
     /// Its coupon, which may turn out to be no good.
@@ -147,8 +155,8 @@ enum Outcome {
 }
 
 impl Outcome {
-    fn opened(checkout: Checkout) -> Outcome {
-        Outcome::Opened(Box::new(Opened { checkout, replayed: false }))
+    fn opened(checkout: Checkout, rounds: bool) -> Outcome {
+        Outcome::Opened(Box::new(Opened { checkout, replayed: false, rounds }))
     }
 }
 
@@ -190,7 +198,8 @@ impl Draft {
         if tx.is_rerun()
             && let Some(checkout) = checkouts::by_id(tx, &self.id)?
         {
-            return Ok(Outcome::opened(checkout));
+            let rounds = self.rounds(tx, &checkout)?;
+            return Ok(Outcome::opened(checkout, rounds));
         }
         if let Some(guess) = &self.guess
             && guess.is_recorded(tx)?
@@ -225,13 +234,20 @@ impl Draft {
         };
         let price = offer.price.minus(coupon::discount(coupon.as_ref()));
         self.check_limits(price, unpaid, limit.as_ref())?;
-        let Some(place) = reserve::amounts(tx, &[self.wants(price)], self.now)?.pop().flatten() else {
+        let Some(place) =
+            reserve::amounts(tx, &[self.wants(price, look.has_paid)], self.now)?.pop().flatten()
+        else {
             return Ok(Outcome::NoAmount);
         };
+        let rounds = place.rounds;
         let mut checkout = self.checkout(offer, coupon, place);
         checkout.seq = checkouts::insert(tx, &self.as_new(&checkout))?;
         redeem::open(tx, &checkout, self.new.is_offer)?;
-        Ok(Outcome::opened(checkout))
+        Ok(Outcome::opened(checkout, rounds))
+    }
+
+    fn rounds(&self, tx: &mut Tx, checkout: &Checkout) -> Result<bool> {
+        progress::rounds(tx, checkout, self.fee, self.now)
     }
 
     /// The checkout that this reference opened, if this is the same request.
@@ -244,7 +260,11 @@ impl Draft {
             && checkout.customer_email == new.customer_email
             && checkout.coupon.as_ref().map(|coupon| &coupon.code)
                 == self.guess.as_ref().map(|guess| &guess.code);
-        if same { Ok(Opened { checkout, replayed: true }) } else { Err(Refusal::IdempotencyConflict.into()) }
+        if !same {
+            return Err(Refusal::IdempotencyConflict.into());
+        }
+        let rounds = self.rounds(tx, &checkout)?;
+        Ok(Opened { checkout, replayed: true, rounds })
     }
 
     /// The plan, if this account can buy it now.
@@ -277,8 +297,24 @@ impl Draft {
         Ok(())
     }
 
-    fn wants(&self, price: Usd) -> Wanted<'_> {
-        Wanted { network: self.new.network, price, seed: self.seed, xpub: &self.xpub }
+    fn wants(&self, price: Usd, has_paid: bool) -> Wanted<'_> {
+        Wanted {
+            id: &self.id,
+            network: self.new.network,
+            price,
+            seed: self.seed,
+            xpub: &self.xpub,
+            twin_xpub: self.twin_xpub.as_ref(),
+            asker: Asker {
+                account: self.account(),
+                origin: &self.origin,
+                // Guests share one account, which says nothing about any of them.
+                has_paid: has_paid && self.account() != GUESTS,
+                addresses: self.wide_addresses,
+                fee: self.fee,
+                chance: self.chance,
+            },
+        }
     }
 
     fn as_new<'a>(&'a self, checkout: &'a Checkout) -> New<'a> {
@@ -307,6 +343,8 @@ impl Draft {
             amount: place.amount,
             network: self.new.network,
             address: place.address,
+            wide: place.wide,
+            sign_to: place.sign_to,
             customer_email: self.new.customer_email.clone(),
             status: CheckoutStatus::Open,
             order: None,
@@ -342,10 +380,10 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
     let unpaid = checkouts::unpaid_all(tx, &counted)?;
     let keys: Vec<&str> = drafts.iter().map(|draft| draft.new.buyer.key_id.as_str()).collect();
     let mut limits = offers::daily_limits(tx, &keys)?;
-    let mut accepted: Vec<(&Draft, &Offer)> = Vec::with_capacity(drafts.len());
+    let mut accepted: Vec<(&Draft, &Offer, bool)> = Vec::with_capacity(drafts.len());
     for ((draft, look), mut unpaid) in drafts.into_iter().zip(&looks).zip(unpaid) {
         // Those that go before it in this group count too.
-        for (other, _) in &accepted {
+        for (other, ..) in &accepted {
             let mine = i64::from(other.account() == draft.account() && draft.account() != GUESTS);
             unpaid.open += mine;
             unpaid.of_account += mine;
@@ -362,25 +400,29 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
             if let Some(limit) = &mut limit {
                 limit.reserved = limit.reserved.plus(offer.price);
             }
-            accepted.push((draft, offer));
+            accepted.push((draft, offer, look.has_paid));
         }
     }
-    let wanted: Vec<Wanted> = accepted.iter().map(|(draft, offer)| draft.wants(offer.price)).collect();
-    let Some(now) = accepted.first().map(|(draft, _)| draft.now) else {
+    let wanted: Vec<Wanted> =
+        accepted.iter().map(|(draft, offer, has_paid)| draft.wants(offer.price, *has_paid)).collect();
+    let Some(now) = accepted.first().map(|(draft, ..)| draft.now) else {
         return Ok(group.iter().map(|_| None).collect());
     };
     let places = reserve::amounts(tx, &wanted, now)?;
-    let opened: Vec<(&Draft, Checkout)> = accepted
+    let opened: Vec<(&Draft, Checkout, bool)> = accepted
         .iter()
         .zip(places)
-        .filter_map(|((draft, offer), place)| Some((*draft, draft.checkout(offer, None, place?))))
+        .filter_map(|((draft, offer, _), place)| {
+            let rounds = place.as_ref()?.rounds;
+            Some((*draft, draft.checkout(offer, None, place?), rounds))
+        })
         .collect();
-    let new: Vec<New> = opened.iter().map(|(draft, checkout)| draft.as_new(checkout)).collect();
+    let new: Vec<New> = opened.iter().map(|(draft, checkout, _)| draft.as_new(checkout)).collect();
     let numbers = if new.is_empty() { HashMap::new() } else { checkouts::insert_all(tx, &new)? };
     let mut answers: HashMap<InvoiceId, Opened> = HashMap::with_capacity(opened.len());
-    for (_, mut checkout) in opened {
+    for (_, mut checkout, rounds) in opened {
         checkout.seq = *numbers.get(&checkout.id).ok_or_else(|| Error::fault("a checkout was not stored"))?;
-        answers.insert(checkout.id.clone(), Opened { checkout, replayed: false });
+        answers.insert(checkout.id.clone(), Opened { checkout, replayed: false, rounds });
     }
     Ok(group
         .iter()

@@ -17,7 +17,7 @@ use crate::domain::transfer::{Block, Sighting, TransferId};
 use crate::error::{Error, Result};
 use crate::store::cursors::{self, Cursor};
 use crate::store::tx::Tx;
-use crate::store::{addresses, checkouts, invoices, meta, transfers};
+use crate::store::{addresses, checkouts, invoices, meta, slots, transfers};
 use crate::vault;
 
 /// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
@@ -160,6 +160,7 @@ impl Scanner {
         self.settle(app, &tip).await?;
         self.ask_for_lost(app).await?;
         self.expire(app).await?;
+        self.release(app).await?;
         Ok(if self.watched.is_empty() { Pace::Easy } else { Pace::Brisk })
     }
 
@@ -355,6 +356,17 @@ impl Scanner {
         let since = now.plus_days(-LOST_DAYS);
         for transfer in app.store.read(move |tx| transfers::lost(tx, network, since)).await? {
             settle::find_again(app, &*self.chain, &transfer).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives back the slots that have rested.
+    async fn release(&self, app: &App) -> Result<()> {
+        let (network, now) = (self.network(), app.now());
+        let scanners = app.settings.settlement.scanned_with(network);
+        let due = move |tx: &mut Tx| slots::any_rested(tx, network, &scanners, now);
+        while let Some(before) = app.store.read(due.clone()).await? {
+            app.store.finish(lane(network), move |tx| slots::release(tx, network, before)).await?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ const LANE: i64 = 0;
 
 /// Writes down what was seen. Transfers to addresses that are not ours are left out.
 pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
-    let (dust, now) = (app.settings.settlement.dust, app.now());
+    let (terms, now) = (app.settings.settlement.terms(), app.now());
     for part in seen.chunks(AT_ONCE) {
         let written = part.to_vec();
         let noted = app
@@ -28,7 +28,7 @@ pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
             .finish(LANE, move |tx| {
                 written
                     .iter()
-                    .map(|seen| transfers::note(tx, seen, dust, now))
+                    .map(|seen| transfers::note(tx, seen, &terms, now))
                     .collect::<Result<Vec<Noted>>>()
             })
             .await?;
@@ -45,6 +45,7 @@ pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
                         "a transfer that was taken back is on the chain again with another owner or token; see \
                          docs/settlement.md");
                 }
+                Noted::Dust => tell(transfer.network.as_str(), "dust"),
                 Noted::Moved | Noted::Known | Noted::Foreign => {}
             }
         }

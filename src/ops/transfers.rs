@@ -29,16 +29,11 @@ pub struct Unmatched {
 
 /// What waits for an operator's decision, network by network, the longest waiting first.
 pub async fn unmatched(app: &App) -> Result<Vec<Unmatched>> {
-    let read = |tx: &mut Tx| {
+    let fee = app.settings.settlement.exchange_fee;
+    let read = move |tx: &mut Tx| {
         let mut found = Vec::new();
         for transfer in transfers::unmatched(tx)? {
-            let near = match &transfer.block {
-                Some(block) => {
-                    let amount = transfer.amount;
-                    checkouts::near(tx, &transfer.address, amount, around(amount), block.time)?
-                }
-                None => Vec::new(),
-            };
+            let near = fitting(tx, &transfer, fee)?;
             found.push(Unmatched { transfer, near });
         }
         Ok(found)
@@ -46,10 +41,48 @@ pub async fn unmatched(app: &App) -> Result<Vec<Unmatched>> {
     app.store.snapshot(read).await
 }
 
-/// What may have been asked for by whom this amount was sent: exchanges keep a fee, people round.
-fn around(amount: Usd) -> (Usd, Usd) {
-    let margin = Usd::dollars(1).plus(Usd::from_micros(amount.micros() / 10));
-    (amount.minus(margin), amount.plus(margin))
+/// The unpaid checkouts that a transfer may have been meant for: of its address and its time, and near its amount, since
+/// exchanges keep a fee and people round.
+fn fitting(tx: &mut Tx, transfer: &Transfer, fee: Usd) -> Result<Vec<Checkout>> {
+    let Some(block) = &transfer.block else { return Ok(Vec::new()) };
+    let amount = transfer.amount;
+    let margin = fee.max(Usd::dollars(1)).plus(Usd::from_micros(amount.micros() / 10));
+    let range = (amount.minus(margin), amount.plus(margin));
+    checkouts::near(tx, &transfer.address, amount, range, block.time)
+}
+
+/// What stands in the books and in the audit log for giving a transfer to somebody. Where several checkouts fit, the
+/// operator says what proves whose it is.
+pub async fn grounds(
+    app: &App,
+    id: &TransferId,
+    reason: Option<String>,
+    proof: Option<String>,
+) -> Result<Option<String>> {
+    let (wanted, fee) = (id.clone(), app.settings.settlement.exchange_fee);
+    let read = move |tx: &mut Tx| match transfers::by_id(tx, &wanted)? {
+        Some(transfer) => fitting(tx, &transfer, fee),
+        None => Ok(Vec::new()),
+    };
+    let near = app.store.read(read).await?;
+    if near.len() > 1 && proof.is_none() {
+        let named = |near: &Checkout| {
+            format!("{} ({}) asks for {}", near.id, app.numbers.of_checkout(near), near.amount)
+        };
+        let named: Vec<String> = near.iter().map(named).collect();
+        let message = format!(
+            "is needed, because {} checkouts fit: {}. Say what proves whose it is: a signature of the sender, a second \
+             transfer from it, an exchange's receipt",
+            near.len(),
+            named.join("; ")
+        );
+        return Err(Refusal::field("proof", message).into());
+    }
+    let proof = proof.map(|proof| format!("proof: {proof}"));
+    Ok(match (reason, proof) {
+        (Some(reason), Some(proof)) => Some(format!("{reason}; {proof}")),
+        (reason, proof) => reason.or(proof),
+    })
 }
 
 pub async fn count_unmatched(app: &App) -> Result<i64> {

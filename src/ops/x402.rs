@@ -8,7 +8,6 @@ mod pay;
 use alloy_primitives::hex;
 
 pub use self::pay::{Earlier, Outcome, Tender, earlier, pay};
-use super::checkout;
 use super::settler::MARGIN_MS;
 use crate::app::App;
 use crate::chain::address;
@@ -39,20 +38,19 @@ pub struct Bill {
     pub amount: Usd,
 }
 
-/// The bill of a checkout.
-async fn bill(app: &App, checkout: &Checkout) -> Result<Bill> {
-    let pay_to = match checkout.network.kind() {
-        AddressKind::Evm => checkout.address.clone(),
-        // A payer who signs is known by the signature, so any address of the house will do.
-        AddressKind::Tron => checkout::house_address(app, AddressKind::Evm).await?,
-    };
-    Ok(Bill {
+/// The bill of a checkout that can be signed for. Receiver and amount are its own: no other checkout has both.
+fn bill(app: &App, checkout: &Checkout) -> Option<Bill> {
+    checkout.signed_to().map(|pay_to| bill_to(app, checkout, pay_to.to_string()))
+}
+
+fn bill_to(app: &App, checkout: &Checkout, pay_to: String) -> Bill {
+    Bill {
         invoice: checkout.id.clone(),
         account: checkout.account,
         order_ref: app.numbers.of_checkout(checkout),
         pay_to,
         amount: checkout.amount,
-    })
+    }
 }
 
 /// The bill that an authorization was claimed for.
@@ -60,24 +58,17 @@ pub(super) async fn bill_of(app: &App, authorization: &Authorization) -> Result<
     let id = authorization.invoice.clone();
     let found = app.store.read(move |tx| checkouts::by_id(tx, &id)).await?;
     let checkout = found.ok_or_else(|| Error::fault("an authorization without its checkout"))?;
-    let bill = bill(app, &checkout).await?;
-    Ok(Bill { pay_to: authorization.pay_to.clone(), ..bill })
+    Ok(bill_to(app, &checkout, authorization.pay_to.clone()))
 }
 
 /// Every way to pay a checkout by signature, the cheapest network first; `None` while there is none. `url` is what the
 /// payer asked for.
-pub async fn offer(
-    app: &App,
-    checkout: &Checkout,
-    url: String,
-    error: &str,
-) -> Result<Option<PaymentRequired>> {
-    let Some(settler) = app.settler.as_ref() else { return Ok(None) };
-    let bill = bill(app, checkout).await?;
+pub fn offer(app: &App, checkout: &Checkout, url: String, error: &str) -> Option<PaymentRequired> {
+    let (settler, bill) = (app.settler.as_ref()?, bill(app, checkout)?);
     let accepts: Vec<Requirements> =
         settler.open_posts().map(|(post, domain)| requirements(post, &domain, &bill)).collect();
     if accepts.is_empty() {
-        return Ok(None);
+        return None;
     }
     let what = if checkout.esim_order.is_some() { "Top-up" } else { "eSIM" };
     let resource = Resource {
@@ -85,7 +76,7 @@ pub async fn offer(
         description: format!("{what}: {}", checkout.plan_name),
         mime_type: "application/json",
     };
-    Ok(Some(PaymentRequired { version: wire::VERSION, error: error.into(), resource, accepts }))
+    Some(PaymentRequired { version: wire::VERSION, error: error.into(), resource, accepts })
 }
 
 /// One way to pay a bill.

@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 queries! {
     SERVING = "SELECT address, watch_until FROM addresses WHERE kind = ?1 AND fingerprint = ?2 AND serves IS NOT NULL AND serves = ?3";
     SERVE = "UPDATE addresses SET serves = ?2 WHERE address = ?1";
+    TWIN = "SELECT t.address, t.watch_until FROM addresses a JOIN addresses t ON t.address = a.twin
+            WHERE a.address = ?1 AND t.fingerprint || '' = ?2";
+    PAIR = "UPDATE addresses SET twin = ?2 WHERE address = ?1";
     RETIRE = "UPDATE addresses SET serves = NULL WHERE serves IS NOT NULL";
     TURN = "INSERT INTO amount_rings (address, price, next) VALUES (?1, ?2, ?3)
             ON CONFLICT (address, price) DO UPDATE SET next = amount_rings.next + excluded.next RETURNING address, price, next";
@@ -32,7 +35,8 @@ queries! {
     RELEASE = "UPDATE checkouts SET released = created_at WHERE id = ?1 AND released = 0";
 }
 
-/// The house's n-th address for checkouts, counted from 1, and until when it is watched.
+/// The house's address for checkouts with this number, and until when it is watched. Those for wide slots are numbered
+/// from 1 on, those for exact amounts from -1 down.
 pub fn serving(
     tx: &mut Tx,
     kind: AddressKind,
@@ -44,6 +48,15 @@ pub fn serving(
 
 pub fn serve(tx: &mut Tx, address: &str, number: i64) -> Result<()> {
     tx.execute(SERVE, params![address, number]).map(drop)
+}
+
+/// The address that payers sign for instead of this one, if it is of this key, and until when it is watched.
+pub fn twin(tx: &mut Tx, address: &str, fingerprint: &str) -> Result<Option<(String, Time)>> {
+    tx.opt(TWIN, params![address, fingerprint], |row| Ok((row.text(0)?, row.time(1)?)))
+}
+
+pub fn pair(tx: &mut Tx, address: &str, twin: &str) -> Result<()> {
+    tx.execute(PAIR, params![address, twin]).map(drop)
 }
 
 /// No address serves any more: new checkouts are paid to new ones.

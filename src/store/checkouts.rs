@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::tx::{Param, Row, Tx, params, queries};
 use super::{claims, coupons, wallet};
 use crate::domain::account::GUESTS;
-use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::checkout::{self, Checkout, CheckoutStatus};
 use crate::domain::client::{Origin, Shares};
 use crate::domain::coupon;
 use crate::domain::email::Email;
@@ -22,7 +22,7 @@ macro_rules! select_checkout {
         concat!(
             "SELECT id, account, token, seq, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                     list_price, amount, network, address, customer_email, status, order_id, created_at, expires_at,
-                    late_until, updated_at, coupon, discount, claimed_by, esim_order, keyed FROM checkouts ",
+                    late_until, updated_at, coupon, discount, claimed_by, esim_order, keyed, wide, sign_to FROM checkouts ",
             $tail
         )
     };
@@ -72,9 +72,9 @@ macro_rules! select_room {
 queries! {
     INSERT = "INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                   supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                  created_at, expires_at, late_until, updated_at, coupon, discount, esim_order, keyed)
+                  created_at, expires_at, late_until, updated_at, coupon, discount, esim_order, wide, sign_to, keyed)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 'OPEN', 0, ?17, ?18, ?19, ?20, ?18,
-                  ?21, ?22, ?23, 1)";
+                  ?21, ?22, ?23, ?24, ?25, 1)";
     /// Their wallets are locked already.
     INSERT_ALL (Postgres) = "WITH asked AS MATERIALIZED (
             SELECT a.*, ROW_NUMBER() OVER (PARTITION BY account ORDER BY n) AS nth
@@ -82,10 +82,10 @@ queries! {
                 CAST(?6 AS TEXT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]), CAST(?9 AS TEXT[]), CAST(?10 AS BIGINT[]),
                 CAST(?11 AS BIGINT[]), CAST(?12 AS BIGINT[]), CAST(?13 AS TEXT[]), CAST(?14 AS TEXT[]), CAST(?15 AS TEXT[]),
                 CAST(?16 AS TEXT[]), CAST(?17 AS BIGINT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS BIGINT[]), CAST(?20 AS TEXT[]),
-                CAST(?21 AS BIGINT[]), CAST(?22 AS TEXT[]), CAST(?23 AS TEXT[]))
+                CAST(?21 AS BIGINT[]), CAST(?22 AS TEXT[]), CAST(?23 AS BIGINT[]), CAST(?24 AS TEXT[]), CAST(?25 AS TEXT[]))
             WITH ORDINALITY AS a (id, account, token, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                 list_price, amount, network, address, customer_email, origin, created_at, expires_at, late_until,
-                coupon, discount, esim_order, reference, n)),
+                coupon, discount, esim_order, wide, sign_to, reference, n)),
         w AS (UPDATE wallets SET opened = opened + due.checkouts
             FROM (SELECT account, COUNT(*) AS checkouts FROM asked GROUP BY account) due WHERE wallets.account = due.account
             RETURNING wallets.account, opened - due.checkouts AS opened),
@@ -93,10 +93,10 @@ queries! {
             SELECT account, reference, id FROM asked WHERE reference IS NOT NULL)
         INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                created_at, expires_at, late_until, updated_at, coupon, discount, esim_order, keyed)
+                created_at, expires_at, late_until, updated_at, coupon, discount, esim_order, wide, sign_to, keyed)
             SELECT id, a.account, token, w.opened + a.nth, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, 'OPEN', 0, origin,
-                created_at, expires_at, late_until, created_at, coupon, discount, esim_order, 1
+                created_at, expires_at, late_until, created_at, coupon, discount, esim_order, wide, sign_to, 1
             FROM asked a JOIN w ON w.account = a.account RETURNING id, seq";
     ROOM = select_room!("", "?1", "CAST(?2 AS TEXT)", "?3", "");
     ROOM_ALL (Postgres) = select_room!(
@@ -115,9 +115,11 @@ queries! {
           AND created_at <= ?4 AND late_until > ?5 ORDER BY created_at DESC LIMIT 1";
     TO_BE_SIGNED = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2
           AND created_at <= ?3 AND late_until > ?4 ORDER BY created_at DESC LIMIT 1";
+    SIGNED_AT = "SELECT id, account FROM checkouts WHERE sign_to IS NOT NULL AND sign_to = ?1 AND amount = ?2
+          AND created_at <= ?3 AND late_until > ?4 ORDER BY created_at DESC LIMIT 1";
     /// Worded so that only the index over amounts fits.
     NEAR = select_checkout!("WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND created_at <= ?4 AND late_until > ?4
-                             AND status || '' IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 3");
+                             AND status || '' IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 100");
     END = "UPDATE checkouts SET status = ?2, order_id = ?3, updated_at = ?4 WHERE id = ?1 AND status IN ('OPEN', 'EXPIRED')";
     TOUCH = "UPDATE checkouts SET updated_at = ?2 WHERE id = ?1";
     /// Not while a payment was seen or a signature is on its way. Worded so that rows are found by their ids.
@@ -191,6 +193,8 @@ fn facts<'a>(new: &New<'a>) -> Vec<Param<'a>> {
         Param::from(checkout.coupon.as_ref().map(|coupon| coupon.code.as_str())),
         Param::from(coupon::discount(checkout.coupon.as_ref())),
         Param::from(checkout.esim_order.as_ref()),
+        Param::from(checkout.wide),
+        Param::from(checkout.sign_to.as_deref()),
     ]
 }
 
@@ -273,8 +277,7 @@ pub fn at(
     amount: Usd,
     block_time: Time,
 ) -> Result<Option<(InvoiceId, AccountNo)>> {
-    // Chains tell whole seconds: a block may be up to one younger than it says.
-    let youngest = block_time.plus_millis(999);
+    let youngest = checkout::youngest(block_time);
     tx.opt(AT, params![address, amount, network.as_str(), youngest, block_time], |row| {
         Ok((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?)))
     })
@@ -287,10 +290,13 @@ pub fn to_be_signed(
     amount: Usd,
     block_time: Time,
 ) -> Result<Option<(InvoiceId, AccountNo)>> {
-    let youngest = block_time.plus_millis(999);
-    tx.opt(TO_BE_SIGNED, params![pay_to, amount, youngest, block_time], |row| {
-        Ok((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?)))
-    })
+    let values = params![pay_to, amount, checkout::youngest(block_time), block_time];
+    let read = |row: &Row| Ok((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?)));
+    match tx.opt(TO_BE_SIGNED, values, read)? {
+        Some(found) => Ok(Some(found)),
+        // Where it is paid and where it is signed for differ on TRON.
+        None => tx.opt(SIGNED_AT, values, read),
+    }
 }
 
 /// Unpaid checkouts that a payment of another amount may have been meant for, the nearest first.
@@ -366,5 +372,7 @@ fn read(row: &Row) -> Result<Checkout> {
         coupon: coupons::applied(row, 22)?,
         claimed_by: row.opt_int(24)?.map(AccountNo),
         esim_order: row.opt_text(25)?.map(OrderId::from_text),
+        wide: row.flag(27)?,
+        sign_to: row.opt_text(28)?,
     })
 }

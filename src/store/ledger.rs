@@ -83,10 +83,35 @@ queries! {
     INVOICES_OFF = "SELECT i.id, CAST(COALESCE(s.total, 0) AS BIGINT) FROM invoices i
         LEFT JOIN (SELECT invoice, SUM(amount) AS total FROM transfers WHERE state = 'CREDITED' AND invoice IS NOT NULL GROUP BY invoice) s
         ON s.invoice = i.id WHERE i.status = 'CONFIRMED' AND COALESCE(s.total, 0) = 0 LIMIT 10";
-    SPOT_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.spot ELSE 0 END AS BIGINT)
+    SPOT_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') AND o.spot > 0 THEN o.spot ELSE 0 END AS BIGINT)
         FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'discount:spot' GROUP BY order_id) h ON h.order_id = o.id
-        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.spot ELSE 0 END LIMIT 10";
+        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') AND o.spot > 0 THEN o.spot ELSE 0 END LIMIT 10";
+    ROUNDING_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') AND o.spot < 0 THEN o.spot ELSE 0 END AS BIGINT)
+        FROM orders o
+        LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'rounding' GROUP BY order_id) h ON h.order_id = o.id
+        WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') AND o.spot < 0 THEN o.spot ELSE 0 END LIMIT 10";
+    /// Whatever the operator did not assign: the exact amount, or near the price of one with a slot, and then not signed for.
+    CHECKOUT_FLOOR_OFF = "SELECT c.id, o.price - c.amount FROM checkouts c JOIN orders o ON o.id = c.order_id
+        LEFT JOIN postings p ON p.entry = o.id || '.hold' AND p.account LIKE 'cash:%'
+        LEFT JOIN transfers t ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
+        WHERE p.entry IS NOT NULL AND o.price <> c.amount
+          AND (c.wide = 0 OR t.payment_nonce IS NOT NULL OR t.network IS NULL OR t.network <> c.network OR t.currency <> 'USDT'
+               OR o.price < c.list_price - c.discount - 10000 OR o.price > c.list_price - c.discount + 20000) LIMIT 10";
+    CHECKOUT_SHORT_OFF = "SELECT c.id, o.spot - (c.list_price - c.discount - o.price) FROM checkouts c JOIN orders o ON o.id = c.order_id
+        WHERE o.spot <> c.list_price - c.discount - o.price LIMIT 10";
+    SLOTS_OFF = "SELECT c.id, COALESCE(s.n, 0) FROM checkouts c
+        LEFT JOIN (SELECT invoice, COUNT(*) AS n, MIN(bucket) AS low, MAX(bucket) AS high, MIN(address) AS one, MAX(address) AS other
+                   FROM slots GROUP BY invoice) s ON s.invoice = c.id
+        WHERE c.wide = 1 AND c.released = 0
+          AND (s.n IS NULL OR s.n <> 2 OR s.high <> s.low + 1 OR s.low <> (c.list_price - c.discount - 10000) / 50000
+               OR s.one <> c.address OR s.other <> c.address) LIMIT 10";
+    STRAY_SLOTS = "SELECT s.invoice, s.bucket FROM slots s LEFT JOIN checkouts c ON c.id = s.invoice AND c.wide = 1 AND c.released = 0
+        WHERE c.id IS NULL LIMIT 10";
+    SLOTS_MIXED = "SELECT c.id, a.serves FROM checkouts c JOIN addresses a ON a.address = c.address
+        WHERE c.released = 0 AND ((c.wide = 1 AND a.serves < 0) OR (c.wide = 0 AND a.serves > 0)) LIMIT 10";
+    SIGNED_TWICE = "SELECT c.id, c.amount FROM checkouts c JOIN checkouts o ON o.address = c.sign_to AND o.amount = c.amount
+        WHERE c.sign_to IS NOT NULL AND c.released = 0 AND o.released = 0 LIMIT 10";
     COUPON_OFF = "SELECT o.id, CAST(COALESCE(h.total, 0) - CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.discount ELSE 0 END AS BIGINT)
         FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'discount:coupon' GROUP BY order_id) h ON h.order_id = o.id
@@ -124,10 +149,6 @@ queries! {
         ON h.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
         WHERE t.state = 'HELD' AND (c.order_id IS NULL OR h.order_id IS NULL OR h.order_id <> c.order_id OR h.n <> 1
                                     OR h.total <> -t.amount) LIMIT 10";
-    /// One that the operator assigned may be short; what is missing is booked as taken off the price.
-    FLOORS_OFF = "SELECT c.id, o.price - c.amount FROM checkouts c JOIN orders o ON o.id = c.order_id
-        LEFT JOIN postings p ON p.entry = o.id || '.hold' AND p.account LIKE 'cash:%'
-        WHERE (p.entry IS NOT NULL AND o.price <> c.amount) OR o.price + o.spot <> c.list_price - c.discount LIMIT 10";
     HELD_ELSEWHERE = "SELECT c.id, t.amount FROM transfers t JOIN checkouts c ON c.id = t.invoice
         WHERE t.state = 'HELD' AND CASE WHEN t.payment_nonce IS NOT NULL THEN t.currency <> 'USDC'
             ELSE t.network <> c.network OR t.address <> c.address OR t.currency <> 'USDT' END LIMIT 10";
@@ -296,6 +317,7 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("cash comes from transfers, and goes by payouts and sweeps", Unit::Usd, CASH_FROM_NOWHERE),
     ("every confirmed invoice has a credited transfer", Unit::Usd, INVOICES_OFF),
     ("what was taken off a delivered order's price is booked, and nothing else is", Unit::Usd, SPOT_OFF),
+    ("what was paid above a delivered order's price is booked, and nothing else is", Unit::Usd, ROUNDING_OFF),
     (
         "what a coupon took off a delivered order's price is booked, and nothing else is",
         Unit::Usd,
@@ -313,11 +335,6 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("every paid checkout has its order, and no other has one", Unit::Rows, CHECKOUTS_OFF),
     ("every checkout's order is paid by transfers, exactly", Unit::Usd, CHECKOUT_PAID_OFF),
     ("every held transfer pays for its checkout's order, once", Unit::Usd, HELD_TRANSFERS_OFF),
-    (
-        "every delivered checkout was paid what it asked for, or assigned with the rest booked",
-        Unit::Usd,
-        FLOORS_OFF,
-    ),
     ("every held transfer came as it was asked for", Unit::Usd, HELD_ELSEWHERE),
     ("every signature that was settled moved exactly what was signed", Unit::Usd, SIGNED_OFF),
     ("what is paid back for an order is at most its price", Unit::Usd, PAID_BACK_OFF),
@@ -329,6 +346,16 @@ const LAWS: &[(&str, Unit, Sql)] = &[
         PAID_BACK_FOR_NOTHING,
     ),
     ("every checkout asks for less than a cent below its price", Unit::Usd, CHECKOUT_AMOUNTS_OFF),
+    ("every checkout was paid what it takes, or by the operator's word", Unit::Usd, CHECKOUT_FLOOR_OFF),
+    (
+        "what a checkout's payment fell short of its price, or was above it, is its order's",
+        Unit::Usd,
+        CHECKOUT_SHORT_OFF,
+    ),
+    ("every wide checkout holds the two buckets of its price", Unit::Rows, SLOTS_OFF),
+    ("every slot is held by a wide checkout that may still be paid", Unit::Rows, STRAY_SLOTS),
+    ("wide and exact amounts share no address", Unit::Rows, SLOTS_MIXED),
+    ("no two checkouts are signed for with one amount at one address", Unit::Usd, SIGNED_TWICE),
     ("every order number was given out by its wallet", Unit::Rows, NUMBERS_OFF),
     ("what we owe is owed to guests' invoices, and not more than once", Unit::Usd, OWED_OFF),
     ("every claim of a guest's invoice went to who claimed it", Unit::Usd, CLAIMS_OFF),

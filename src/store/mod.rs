@@ -35,6 +35,7 @@ pub mod reports;
 pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
+pub mod slots;
 mod sqlite;
 pub mod tokens;
 pub mod transfers;
@@ -205,6 +206,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("settlements", settlements::ALL),
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),
+        ("slots", slots::ALL),
         ("tokens", tokens::ALL),
         ("transfers", transfers::ALL),
         ("users", users::ALL),

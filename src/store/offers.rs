@@ -16,7 +16,8 @@ macro_rules! select_look {
     ($from:literal, $account:literal, $reference:literal, $code:literal, $price_list:literal, $tail:literal) => {
         concat!(
             "SELECT w.balance, w.suspended, c.order_id,
-                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price, w.numbers, w.opened
+                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price, w.numbers, w.opened,
+                    CAST(CASE WHEN w.placed > w.failed THEN 1 ELSE 0 END AS BIGINT)
              FROM ",
             $from,
             "
@@ -65,6 +66,8 @@ queries! {
 pub struct Look {
     pub balance: Usd,
     pub suspended: bool,
+    /// The account has bought something before.
+    pub has_paid: bool,
     pub claimed_by: Option<Claimant>,
     pub plan: Option<Offer>,
     /// How many numbers the account has drawn, for orders and for checkouts.
@@ -147,6 +150,7 @@ fn read_look(row: &Row) -> Result<Look> {
     Ok(Look {
         balance: row.usd(0)?,
         suspended: row.flag(1)?,
+        has_paid: row.flag(13)?,
         claimed_by: row.opt_text(2)?.map(Claimant::from_text),
         plan,
         numbers: row.int(11)?,

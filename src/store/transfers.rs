@@ -3,7 +3,7 @@
 
 use super::ledger::{self, Note};
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{addresses, authorizations, checkouts, debts, guests, invoices, wallet};
+use super::{addresses, authorizations, checkouts, debts, guests, invoices, slots, wallet};
 use crate::domain::account::GUESTS;
 use crate::domain::authorization;
 use crate::domain::checkout::{self, Checkout};
@@ -59,6 +59,9 @@ queries! {
             FROM transfers WHERE invoice = ?1 AND block IS NOT NULL";
     OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at, tx_hash, position");
     MOVED_BY = select_transfer!("WHERE payment_nonce IS NOT NULL AND payment_nonce = ?3 AND network || '' = ?1 AND sender = ?2");
+    /// What counts for no invoice has an index of its own.
+    NEARLY = "SELECT 1 FROM transfers WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND invoice IS NULL AND account IS NULL
+              AND state || '' IN ('SEEN', 'UNMATCHED') AND block_time > ?4 AND block_time < ?5 LIMIT 1";
     OF_TRANSACTION = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 ORDER BY position");
     OF_ADDRESS = select_transfer!("WHERE address = ?1 ORDER BY seen_at DESC LIMIT 50");
     UNMATCHED = select_transfer!("WHERE network || '' = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED' ORDER BY seen_at");
@@ -81,15 +84,32 @@ pub enum Noted {
     Known,
     /// Not one of our addresses.
     Foreign,
+    /// Nobody's, and too little to be kept.
+    Dust,
     /// What was booked and taken back is something else now, to somebody else: only a person can put that right.
     Contradicts,
 }
 
+/// What the operator has set about what is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// A deposit of less confirms no invoice.
+    pub dust: Usd,
+    /// What is nobody's and less than this is not kept.
+    pub least_kept: Usd,
+    /// What an exchange may take out of an amount.
+    pub exchange_fee: Usd,
+}
+
 /// Writes down that a transfer is in a block now. Its first sighting decides its owner and its invoice, unless the
 /// chain puts something else in its place before it counted.
-pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted> {
+pub fn note(tx: &mut Tx, seen: &Sighting, terms: &Terms, now: Time) -> Result<Noted> {
+    let dust = terms.dust;
     let Some(known) = by_id(tx, &seen.id)? else {
-        let Some(owner) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+        let Some(owner) = owner(tx, seen, terms)? else { return Ok(Noted::Foreign) };
+        if owner.account.is_none() && seen.amount < terms.least_kept {
+            return Ok(Noted::Dust);
+        }
         let mut values = facts(seen, &owner);
         values.push(Param::from(now));
         tx.execute(INSERT, &values)?;
@@ -101,7 +121,7 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
     }
     match known.state {
         TransferState::Seen | TransferState::Orphaned if !shows(seen, &known) => {
-            let Some(owner) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
+            let Some(owner) = owner(tx, seen, terms)? else { return Ok(Noted::Foreign) };
             rewrite(tx, seen, &known, &owner, TransferState::Seen, now)?;
             restate(tx, known.invoice.as_ref(), dust, now)?;
             restate(tx, owner.invoice.as_ref(), dust, now)?;
@@ -172,7 +192,7 @@ struct Owner {
 }
 
 /// `None` when the address is not ours.
-fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<Owner>> {
+fn owner(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Option<Owner>> {
     let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
     let signed = match &seen.payment_nonce {
         Some(nonce) => authorizations::by_nonce(tx, seen.id.network, &seen.sender, nonce)?,
@@ -196,7 +216,7 @@ fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<Owner>> {
         let invoice = (claimed.account == GUESTS).then(|| claimed.invoice.clone());
         return Ok(Some(Owner { account: Some(claimed.account), invoice, payment_nonce: None }));
     }
-    payer_of(tx, seen).map(Some)
+    payer_of(tx, seen, terms).map(Some)
 }
 
 fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
@@ -217,14 +237,20 @@ fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
     ]
 }
 
-/// A payment to the house is known by its exact amount: whose checkout asked for it at that time. One that a signature
-/// moved, before we were shown that, pays for the checkout that asked for it to be signed.
-fn payer_of(tx: &mut Tx, seen: &Sighting) -> Result<Owner> {
+/// A payment to the house is known by its exact amount: whose checkout asked for it at that time. If nobody's did, it is
+/// known by being near a price. One that a signature moved, before we were shown that, pays for the checkout that asked
+/// for it to be signed; a signature is never for another amount.
+fn payer_of(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Owner> {
     let Sighting { recipient, amount, block, payment_nonce, .. } = seen;
     let (found, payment_nonce) = if payment_nonce.is_some() && seen.currency == authorization::CURRENCY {
         (checkouts::to_be_signed(tx, recipient, *amount, block.time)?, payment_nonce.clone())
     } else if seen.currency == checkout::CURRENCY {
-        (checkouts::at(tx, seen.id.network, recipient, *amount, block.time)?, None)
+        let exact = checkouts::at(tx, seen.id.network, recipient, *amount, block.time)?;
+        let found = match exact {
+            None if payment_nonce.is_none() => slots::meant(tx, seen, terms.exchange_fee)?,
+            exact => exact,
+        };
+        (found, None)
     } else {
         (None, None)
     };
@@ -532,6 +558,15 @@ pub fn moved_by(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Resu
     let mut moved = tx.all(MOVED_BY, params![network.as_str(), payer, nonce], read)?;
     moved.retain(|transfer| transfer.block.is_some());
     Ok(moved)
+}
+
+/// Whether something came to the address of this checkout, in its time, that is nobody's and nearly what it asks for.
+pub fn any_nearly(tx: &mut Tx, checkout: &Checkout) -> Result<bool> {
+    let (from, to) = checkout::nearly(checkout.amount);
+    // A block's time is told in whole seconds.
+    let since = checkout.created_at.plus_millis(-1_000);
+    let values = params![&checkout.address, from, to, since, checkout.late_until];
+    Ok(tx.opt(NEARLY, values, |_| Ok(()))?.is_some())
 }
 
 pub fn of_transaction(tx: &mut Tx, network: Network, tx_hash: &str) -> Result<Vec<Transfer>> {

@@ -73,7 +73,7 @@ async fn scanned(gateway: &Gateway, network: Network) {
 
 both_databases! {
     async fn five_thousand_at_once_share_no_amount(gateway)
-        with [("trusted_proxies", "127.0.0.1"), ("write_queue", "10000")] {
+        with [("trusted_proxies", "127.0.0.1"), ("write_queue", "10000"), ("wide_addresses_evm", "0")] {
         let buyers = buyers(gateway, 100).await;
         let first = open_many(gateway, &buyers, 5_000, Network::Polygon).await;
         distinct(&first);
@@ -106,7 +106,7 @@ both_databases! {
         distinct(&fourth);
     }
 
-    async fn an_amount_rests_for_a_day_after_it_was_used(gateway) {
+    async fn an_amount_rests_for_a_day_after_it_was_used(gateway) with [("wide_addresses_evm", "0")] {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let first = open(gateway, &token).await;
         let again = async || {
@@ -128,7 +128,7 @@ both_databases! {
         assert!(!again().await, "it is somebody's again");
     }
 
-    async fn when_every_address_is_full_nobody_is_asked(gateway) {
+    async fn when_every_address_is_full_nobody_is_asked(gateway) with [("wide_addresses_evm", "0")] {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let mut taken = HashSet::new();
         let first = open(gateway, &token).await;

@@ -178,7 +178,8 @@ both_databases! {
         assert_eq!(gateway.journalled("sold").len(), 2);
     }
 
-    async fn another_amount_waits_for_the_operator(gateway) {
+    async fn another_amount_waits_for_the_operator(gateway)
+        with [("wide_addresses_evm", "0"), ("least_kept_usd", "0.01")] {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let (over, under, far) = (open(gateway, &token).await, open(gateway, &token).await, open(gateway, &token).await);
         let cent = Usd::from_micros(10_000);
@@ -230,7 +231,7 @@ both_databases! {
         assert_eq!(record(gateway, &made).await["status"], "PENDING_PAYMENT");
     }
 
-    async fn a_checkout_never_takes_what_came_before_it(gateway) {
+    async fn a_checkout_never_takes_what_came_before_it(gateway) with [("wide_addresses_evm", "0")] {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let first = open(gateway, &token).await;
         let price = usd(&first["plan"]["basePriceUsd"]);

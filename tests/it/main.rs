@@ -76,6 +76,8 @@ mod settle_late;
 mod settle_laws;
 mod shapes;
 mod shop;
+mod slots;
+mod slots_caps;
 mod stall;
 mod store_parity;
 mod store_reads;

@@ -17,7 +17,7 @@ const SMALL: &str =
 
 /// Indexes that stay small, because rows leave them when their work is done. All of one may be read.
 const QUEUES: &str =
-    "addresses_serving api_keys_sessions authorizations_open checkouts_due coupon_guesses_by_age invoices_due invoices_open
+    "addresses_serving api_keys_sessions authorizations_open checkouts_due checkouts_resting checkouts_wide coupon_guesses_by_age invoices_due invoices_open
     login_attempts_by_age logins_by_age magic_links_by_age mails_by_age mails_due orders_open orders_orphaned
     settlements_open transfers_open";
 

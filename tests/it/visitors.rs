@@ -14,13 +14,23 @@ pub async fn open(gateway: &Gateway, path: &str) -> Reply {
 }
 
 pub fn form(gateway: &Gateway, path: &str, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
+    form_from(gateway, &elsewhere(), path, fields)
+}
+
+/// From an address; needs `trusted_proxies` to be 127.0.0.1.
+pub fn form_from(
+    gateway: &Gateway,
+    from: &str,
+    path: &str,
+    fields: &[(&str, &str)],
+) -> reqwest::RequestBuilder {
     let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
     gateway
         .client
         .post(format!("{}{path}", gateway.base))
         .header("accept", HTML)
         .header("content-type", "application/x-www-form-urlencoded")
-        .header("x-forwarded-for", elsewhere())
+        .header("x-forwarded-for", from)
         .body(body)
 }
 

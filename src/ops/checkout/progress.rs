@@ -6,12 +6,14 @@ use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
 use crate::domain::transfer::TransferState;
 use crate::error::Result;
 use crate::ops::deliver;
 use crate::ops::deposits::Payment;
+use crate::store::slots::Near;
 use crate::store::tx::Tx;
-use crate::store::{authorizations, checkouts, cursors, guests, orders, transfers};
+use crate::store::{authorizations, checkouts, cursors, guests, orders, slots, transfers};
 
 /// What a checkout has come to.
 pub struct Progress {
@@ -23,6 +25,10 @@ pub struct Progress {
     pub stage: Stage,
     /// Of a guest's: what whoever holds the invoice can claim.
     pub owed: Usd,
+    /// A rounded amount pays it too, as things stand.
+    pub rounds: bool,
+    /// Something came to its address that it may have been meant for, and that nobody can be sure of.
+    pub nearly_paid: bool,
     /// A payer's signature for it is on its way to the chain, or was: nobody should pay again.
     pub signed: bool,
 }
@@ -65,9 +71,26 @@ impl Progress {
     }
 }
 
+/// Whether an amount near the price pays this checkout: it has a slot, and nobody on its address asks for so little more
+/// that an exchange's fee could turn the one payment into the other.
+pub(super) fn rounds(tx: &mut Tx, checkout: &Checkout, fee: Usd, now: Time) -> Result<bool> {
+    if !checkout.wide {
+        return Ok(false);
+    }
+    let Checkout { address, id, .. } = checkout;
+    let near = Near { address, invoice: id, price: checkout.price(), at: now };
+    slots::is_clear(tx, &near, checkout.band().most, fee)
+}
+
+/// The same, for one that was read before.
+pub async fn rounds_now(app: &App, checkout: &Checkout) -> Result<bool> {
+    let (checkout, fee, now) = (checkout.clone(), app.settings.settlement.exchange_fee, app.now());
+    app.store.read(move |tx| rounds(tx, &checkout, fee, now)).await
+}
+
 /// For whoever holds the id; `owner`, if given, must own it.
 pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result<Progress> {
-    let id = id.clone();
+    let (id, fee, now) = (id.clone(), app.settings.settlement.exchange_fee, app.now());
     let read = move |tx: &mut Tx| {
         let Some(checkout) = checkouts::by_id(tx, &id)? else { return Ok(None) };
         let order = match &checkout.order {
@@ -81,17 +104,30 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
         }
         let signed = authorizations::live(tx, &id)?.is_some();
         let owed = if checkout.is_guests() { guests::claimable(tx, &id)? } else { Usd::ZERO };
-        Ok(Some((checkout, order, payments, signed, owed)))
+        let rounds = rounds(tx, &checkout, fee, now)?;
+        let nearly_paid =
+            checkout.status.is_unpaid() && payments.is_empty() && transfers::any_nearly(tx, &checkout)?;
+        Ok(Some((checkout, order, payments, signed, owed, rounds, nearly_paid)))
     };
     // One moment: the state of a checkout must not be older than the payments that it shows.
     let found = app.store.read_together(read).await?;
     let owns = |checkout: &Checkout, owner| owner == checkout.account || Some(owner) == checkout.claimed_by;
-    let (checkout, order, payments, signed, owed) = found
+    let (checkout, order, payments, signed, owed, rounds, nearly_paid) = found
         .filter(|(checkout, ..)| owner.is_none_or(|owner| owns(checkout, owner)))
         .ok_or(Refusal::InvoiceNotFound)?;
     let stage = Stage::PendingPayment;
     let payments = payments.into_iter().map(|(transfer, head)| Payment::new(app, transfer, head)).collect();
-    let mut progress = Progress { checkout, order, payments, required_confirmations: 0, stage, owed, signed };
+    let mut progress = Progress {
+        checkout,
+        order,
+        payments,
+        required_confirmations: 0,
+        stage,
+        owed,
+        rounds,
+        nearly_paid,
+        signed,
+    };
     // A signature may have paid on another network than the one that was asked for.
     let paying = progress.payment();
     let network = paying.map_or(progress.checkout.network, |payment| payment.transfer.id.network);

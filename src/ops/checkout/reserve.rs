@@ -1,13 +1,18 @@
-//! Finding an amount that nobody else can be paying. Each price has a ring of amounts on each address of the house;
-//! the next few in turn are tried, and when they are all taken the address is full and the next one is tried.
+//! Finding an amount that nobody else can be paying. A wide slot, in which a rounded amount is known too, is found in
+//! `wide.rs`. Where there is none, the exact amount must be paid: each price has a ring of amounts on each further
+//! address of the house; the next few in turn are tried, and when they are all taken the address is full and the next
+//! one is tried.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::wide::{self, Asker};
 use crate::chain::address::Xpub;
 use crate::domain::checkout;
+use crate::domain::ids::InvoiceId;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
+use crate::domain::slot::Unpaid;
 use crate::domain::time::Time;
 use crate::error::Result;
 use crate::ops::addresses::derive;
@@ -15,7 +20,7 @@ use crate::store::amounts::{self, Holder, Ring};
 use crate::store::tx::Tx;
 use crate::store::{addresses, cursors};
 
-/// How many addresses of a key serve checkouts at most; when the last one is full, somebody must look.
+/// How many addresses of a key serve exact amounts at most; when the last one is full, somebody must look.
 const MOST_SERVING: i64 = 20;
 /// So many amounts more than needed are tried: one that was paid late rests for longer than those behind it.
 const SPARE: i64 = 3;
@@ -24,10 +29,20 @@ const WATCH_DAYS: i64 = 8;
 
 /// What a checkout needs an amount for.
 pub(super) struct Wanted<'a> {
+    pub id: &'a InvoiceId,
     pub network: Network,
     pub price: Usd,
     pub seed: u64,
     pub xpub: &'a Xpub,
+    /// The key of addresses that payers sign for, if theirs cannot be signed for.
+    pub twin_xpub: Option<&'a Xpub>,
+    pub asker: Asker<'a>,
+}
+
+impl Wanted<'_> {
+    pub fn slot(&self) -> Unpaid {
+        Unpaid { network: self.network, price: self.price }
+    }
 }
 
 /// Where and how much to pay.
@@ -35,19 +50,24 @@ pub(super) struct Wanted<'a> {
 pub(super) struct Place {
     pub address: String,
     pub amount: Usd,
+    pub wide: bool,
+    /// A rounded amount is known too, as things stand.
+    pub rounds: bool,
+    pub sign_to: Option<String>,
 }
 
 /// An amount for each, or `None` where every address is full.
 pub(super) fn amounts(tx: &mut Tx, wanted: &[Wanted], now: Time) -> Result<Vec<Option<Place>>> {
-    let places = wanted.iter().map(|_| None).collect();
+    let places = wide::places(tx, wanted, now)?;
     let mut search = Search { wanted, places, scanned: HashMap::new(), now };
     for number in 1..=MOST_SERVING {
-        let rings = search.rings(tx, number)?;
+        let rings = search.rings(tx, -number)?;
         if rings.is_empty() {
             break;
         }
         search.take_next(tx, &rings)?;
     }
+    search.pair(tx)?;
     Ok(search.places)
 }
 
@@ -60,7 +80,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The rings of the n-th address that could serve those still without an amount.
+    /// The rings of the address with this number that could serve those still without an amount.
     fn rings(&self, tx: &mut Tx, number: i64) -> Result<BTreeMap<Ring, Vec<usize>>> {
         let mut rings: BTreeMap<Ring, Vec<usize>> = BTreeMap::new();
         let mut addresses: HashMap<AddressKind, String> = HashMap::new();
@@ -113,13 +133,30 @@ impl Search<'_> {
                     amounts::release(tx, &holder.id)?;
                 }
                 taken.insert((ring.address.as_str(), *amount));
-                self.places[*index] = Some(Place { address: ring.address.clone(), amount: *amount });
+                let address = ring.address.clone();
+                let place = Place { address, amount: *amount, wide: false, rounds: false, sign_to: None };
+                self.places[*index] = Some(place);
                 walked = step;
             }
             // A full ring stays where it is, so that its amounts come in turn when they have rested.
             if walked != waiting.len() as i64 {
                 amounts::put(tx, ring, stood[ring] + walked)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Gives an address to sign for to those who need another one for that. It is the twin of the one that is paid to, so
+    /// that amounts which differ there differ here too.
+    fn pair(&mut self, tx: &mut Tx) -> Result<()> {
+        let mut twins: HashMap<String, String> = HashMap::new();
+        for (want, place) in self.wanted.iter().zip(&mut self.places) {
+            let (Some(xpub), Some(place)) = (want.twin_xpub, place) else { continue };
+            let twin = match twins.entry(place.address.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(twin_of(tx, &place.address, xpub, self.now)?),
+            };
+            place.sign_to = Some(twin.clone());
         }
         Ok(())
     }
@@ -140,27 +177,40 @@ impl Search<'_> {
     }
 }
 
-/// The first address that serves checkouts, if it is watched for long enough.
-pub(super) fn watched_address(tx: &mut Tx, xpub: &Xpub, now: Time) -> Result<Option<String>> {
-    let found = amounts::serving(tx, xpub.kind(), xpub.fingerprint(), 1)?;
-    let until = now.plus_days(WATCH_DAYS - 1);
-    Ok(found.filter(|(_, watched)| until <= *watched).map(|(address, _)| address))
+/// An address that serves goes on being watched.
+pub(super) fn watch_on(tx: &mut Tx, address: &str, watched: Time, now: Time) -> Result<()> {
+    let until = now.plus_days(WATCH_DAYS);
+    if watched < until.plus_days(-1) { addresses::watch(tx, address, until) } else { Ok(()) }
 }
 
-/// The house's n-th address of this kind; the next one of the key when it is needed for the first time.
+/// The address that payers sign for instead of this one; the next one of the key when it is needed for the first time.
+fn twin_of(tx: &mut Tx, address: &str, xpub: &Xpub, now: Time) -> Result<String> {
+    let (kind, fingerprint) = (xpub.kind(), xpub.fingerprint());
+    match amounts::twin(tx, address, fingerprint)? {
+        Some((twin, watched)) => {
+            watch_on(tx, &twin, watched, now)?;
+            Ok(twin)
+        }
+        None => {
+            let index = addresses::take_indexes(tx, kind, fingerprint, 1)?;
+            let twin = derive(tx, xpub, index, None, now.plus_days(WATCH_DAYS), now)?;
+            amounts::pair(tx, address, &twin)?;
+            Ok(twin)
+        }
+    }
+}
+
+/// The house's address with this number; the next one of the key when it is needed for the first time.
 pub(super) fn serving_address(tx: &mut Tx, xpub: &Xpub, number: i64, now: Time) -> Result<String> {
     let (kind, fingerprint) = (xpub.kind(), xpub.fingerprint());
-    let until = now.plus_days(WATCH_DAYS);
     match amounts::serving(tx, kind, fingerprint, number)? {
         Some((address, watched)) => {
-            if watched < until.plus_days(-1) {
-                addresses::watch(tx, &address, until)?;
-            }
+            watch_on(tx, &address, watched, now)?;
             Ok(address)
         }
         None => {
             let index = addresses::take_indexes(tx, kind, fingerprint, 1)?;
-            let address = derive(tx, xpub, index, None, until, now)?;
+            let address = derive(tx, xpub, index, None, now.plus_days(WATCH_DAYS), now)?;
             amounts::serve(tx, &address, number)?;
             Ok(address)
         }

@@ -105,7 +105,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
     if checkout.expires_at <= now {
         return Ok(refused(Reason::Requirements, None));
     }
-    let bill = bill(app, &checkout).await?;
+    let Some(bill) = bill(app, &checkout) else { return Ok(refused(Reason::Requirements, None)) };
     let domain = post.domain().ok_or(Refusal::ChainUnavailable)?;
     let authorization = match checked(post, &domain, &bill, &payment, now) {
         Ok(authorization) => authorization,

@@ -120,7 +120,8 @@ at_till! {
         let fake = till.node.deploy("USDT", 6).await;
         till.node.pay(&fake, &due.address, due.amount).await;
         till.node.pretend(&till.node.usdt, &due.address).await;
-        let (less, more) = (due.amount.minus(MICRO), due.amount.plus(MICRO));
+        // Nearer ones are taken for rounded.
+        let (less, more) = (due.amount.minus(CENT.plus(CENT)), due.amount.plus(CENT).plus(CENT).plus(CENT));
         till.transfer(&due, less).await;
         till.transfer(&due, more).await;
         till.node.mint(&till.node.payer, due.amount).await;

@@ -105,7 +105,7 @@ pub async fn or_link(call: &Call, holder: &Holder, wish: Wish<'_>, short: ShortV
         Err(Error::Refused(Refusal::TooManyCheckouts { .. })) => return Output::of(&short),
         Err(error) => return Err(error),
     };
-    match x402::offer(call.app(), &checkout, wish.url(), UNSIGNED).await? {
+    match x402::offer(call.app(), &checkout, wish.url(), UNSIGNED) {
         Some(offer) => due(short, offer, None),
         None => Output::of(&short),
     }
@@ -149,7 +149,7 @@ pub async fn pay(call: &Call, holder: &Holder, wish: Wish<'_>, payment: &str) ->
                 Some(checkout) => *checkout,
                 None => open(call, holder, &wish).await?,
             };
-            let offer = x402::offer(call.app(), &checkout, wish.url(), reason.as_str()).await?;
+            let offer = x402::offer(call.app(), &checkout, wish.url(), reason.as_str());
             let offer = offer.ok_or(Refusal::ChainUnavailable)?;
             let balance = accounts::balance(call.app(), holder.account).await?.available;
             let short = purchase::short(call, holder, balance, checkout.price()).await?;
@@ -219,7 +219,7 @@ async fn taken(call: &Call, holder: &Holder, wish: &Wish<'_>, progress: Progress
             pending: true,
             status: StageWord(progress.stage),
             order_ref: call.app().numbers.of_checkout(&progress.checkout),
-            message: instructions(&progress),
+            message: instructions(call.app(), &progress),
         }),
     }
 }
