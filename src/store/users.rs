@@ -27,6 +27,11 @@ pub fn find(tx: &mut Tx, email: &Email) -> Result<Option<Account>> {
     }
 }
 
+/// Whether somebody has an account. It costs the same either way.
+pub fn exists(tx: &mut Tx, email: &Email) -> Result<bool> {
+    Ok(tx.opt(FIND, params![email.as_str()], |row| row.int(0))?.is_some())
+}
+
 /// The user with this email; `id` names a new one. Two processes may both make it: the unique index lets one win.
 pub fn find_or_create(tx: &mut Tx, email: &Email, id: &AccountId, now: Time) -> Result<AccountNo> {
     if let Some(no) = tx.opt(FIND, params![email.as_str()], |row| row.int(0))? {

@@ -44,6 +44,7 @@ mod fire_deposits;
 mod fire_guessing;
 mod fire_guests;
 mod fire_instances;
+mod fire_logins;
 mod fire_races;
 mod fire_shutdown;
 mod fire_supplier;
