@@ -56,8 +56,13 @@ impl Bucket {
         last.at.plus_millis(self.apart_ms)
     }
 
+    /// From when on the next one may be taken.
+    pub fn next_at(&self, last: Taken) -> Time {
+        self.apart_until(last).max(self.filled_at(last))
+    }
+
     /// From when on there is one in the bucket.
-    pub fn filled_at(&self, last: Taken) -> Time {
+    fn filled_at(&self, last: Taken) -> Time {
         last.full_at.plus_millis(-(self.holds - 1) * self.gains_every_ms)
     }
 
@@ -163,15 +168,14 @@ mod tests {
         // Somebody asks every half minute, for an hour.
         for half in 0..120 {
             let now = at(f64::from(half) / 2.0);
-            let ready = |last: &Taken| MAILS.apart_until(*last) <= now && MAILS.filled_at(*last) <= now;
-            if last.as_ref().is_none_or(ready) {
+            if last.is_none_or(|last| MAILS.next_at(last) <= now) {
                 last = Some(MAILS.take(last, now));
                 taken.push(f64::from(half) / 2.0);
             }
         }
         assert_eq!(taken, [0.0, 1.0, 2.0, 7.5, 15.0, 22.5, 30.0, 37.5, 45.0, 52.5]);
         let last = last.unwrap();
-        assert_eq!((last.full_at, MAILS.filled_at(last)), (at(75.0), at(60.0)));
+        assert_eq!((last.full_at, MAILS.next_at(last)), (at(75.0), at(60.0)));
         // It never holds more than three.
         assert_eq!(MAILS.take(Some(last), at(600.0)).full_at, at(607.5));
     }

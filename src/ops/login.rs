@@ -26,7 +26,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::{TokenKind, shown_prefix};
 use crate::error::Result;
-use crate::store::logins::{self, Attempt, By, Login, Try};
+use crate::store::logins::{self, Attempt, By, Last, Login, Try};
 use crate::store::tokens::{self, NewToken};
 use crate::store::tx::Tx;
 use crate::store::users;
@@ -233,7 +233,7 @@ impl Proof {
             origin: &self.origin,
             login: None,
             at: now,
-            full_at: Time::from_micros(0),
+            taken: Last::default(),
         };
         logins::note(tx, &wrong)?;
         let a_day = Limit { most: WRONG_BEFORE_LONG, within_ms: DAY_MS };

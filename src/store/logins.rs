@@ -1,7 +1,7 @@
 //! Logins and what limits them. Every limit is a sum over rows, so it holds over restarts and on all instances;
 //! whoever decides takes `lock` first. Codes are not here: they follow from a login's id and the server secret.
 
-use super::tx::{Tx, params, queries};
+use super::tx::{Row, Tx, params, queries};
 use crate::domain::client::{Origin, Rows, Width};
 use crate::domain::email::Email;
 use crate::domain::ids::{AttemptId, LoginId};
@@ -22,8 +22,10 @@ queries! {
     WRONG = "UPDATE logins SET wrong = wrong + 1 WHERE id = ?1";
     TRIED = "SELECT 1 FROM login_attempts WHERE id = ?1";
     TRY = "INSERT INTO login_attempts (id, kind, email, ip, at) VALUES (?1, ?2, ?3, ?4, ?5)";
-    NOTE = "INSERT INTO login_attempts (id, kind, email, ip, site, area, login, at, full_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    LAST_ASK = "SELECT at, full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' ORDER BY at DESC LIMIT 1";
+    NOTE = "INSERT INTO login_attempts (id, kind, email, ip, site, area, login, at, full_at, mails_full_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    LAST_IN_BUDGET = "SELECT at, full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' AND full_at > 0 ORDER BY at DESC LIMIT 1";
+    LAST_OF_ALL = "SELECT at, mails_full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' ORDER BY at DESC LIMIT 1";
     ASKED_FOR = "SELECT login FROM login_attempts
                  WHERE email = ?1 AND kind IN ('ASKED', 'JOINED') AND at > ?2 AND ip >= ?3 AND ip < ?4";
     OF_EMAIL = "SELECT at FROM login_attempts WHERE email = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT 1 OFFSET ?4";
@@ -110,8 +112,23 @@ pub struct Try<'a> {
     /// The login that was asked for.
     pub login: Option<&'a LoginId>,
     pub at: Time,
-    /// Of the address's bucket of mails, if one was taken out of it.
-    pub full_at: Time,
+    pub taken: Last,
+}
+
+/// What was last taken out of the two buckets of an address.
+#[derive(Clone, Copy, Default)]
+pub struct Last {
+    /// Of mails within the day's budget.
+    pub in_budget: Option<Taken>,
+    /// Of all mails.
+    pub of_all: Option<Taken>,
+}
+
+impl Last {
+    /// What an asker has to wait for.
+    pub fn heard(&self, in_budget: bool) -> Option<Taken> {
+        if in_budget { self.in_budget } else { self.of_all }
+    }
 }
 
 /// Whose attempts are counted.
@@ -213,14 +230,17 @@ pub fn note(tx: &mut Tx, new: &Try) -> Result<()> {
         &area,
         new.login.map_or("", LoginId::as_str),
         new.at,
-        new.full_at
+        new.taken.in_budget.map_or(0, |taken| taken.full_at.micros()),
+        new.taken.of_all.map_or(0, |taken| taken.full_at.micros())
     ];
     tx.execute(NOTE, values).map(drop)
 }
 
-/// The last mail that was asked for to this address.
-pub fn last_ask(tx: &mut Tx, email: &Email) -> Result<Option<Taken>> {
-    tx.opt(LAST_ASK, params![email.as_str()], |row| Ok(Taken { at: row.time(0)?, full_at: row.time(1)? }))
+/// The last mails that were asked for to this address.
+pub fn last(tx: &mut Tx, email: &Email) -> Result<Last> {
+    let read = |row: &Row| Ok(Taken { at: row.time(0)?, full_at: row.time(1)? });
+    let in_budget = tx.opt(LAST_IN_BUDGET, params![email.as_str()], read)?;
+    Ok(Last { in_budget, of_all: tx.opt(LAST_OF_ALL, params![email.as_str()], read)? })
 }
 
 /// The logins of an address that a network asked for, of those that may still be open.

@@ -1,5 +1,9 @@
-//! Asking for a code: how often, how long a code, and who is mailed when the day's budget is spent. Whatever is found
-//! out about an address, everybody gets the same answer after the same work.
+//! Asking for a code: how often, how long a code, and who is mailed when the day's budget is spent, or a network's share
+//! of it. Whatever is found out about an address, everybody gets the same answer after the same work.
+//!
+//! An address has two buckets for that. What is asked for beyond the budget may be mailed to nobody, so it must not keep
+//! those waiting who ask within it: these look at the one bucket, which only they take from. Whoever asks beyond the
+//! budget looks at the bucket of all asks. Neither depends on whether there is an account.
 
 use std::net::IpAddr;
 
@@ -13,7 +17,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::mail::{self, Letter, Slip};
-use crate::store::logins::{self, Attempt, By, Login, NewLogin, Try};
+use crate::store::logins::{self, Attempt, By, Last, Login, NewLogin, Try};
 use crate::store::tx::Tx;
 use crate::store::users;
 use crate::vault;
@@ -114,18 +118,27 @@ impl Draft {
             let until = logins::open(tx, email, self.door.realm(), now)?.until();
             return Ok(Done::of(Asked::Sent { until: until.unwrap_or(now) }));
         }
-        let last = logins::last_ask(tx, email)?;
+        let left = self.budget - logins::asked_on(tx, now.day())?;
+        let in_budget = left > 0 && !self.has_had_its_share(tx, left)?;
+        let last = logins::last(tx, email)?;
         let full_until = self.full_until(tx)?;
-        if let Some(last) = last.filter(|last| MAILS.apart_until(*last).max(MAILS.filled_at(*last)) > now) {
+        if let Some(last) = last.heard(in_budget).filter(|last| MAILS.next_at(*last) > now) {
             return Ok(Done::of(self.refuse(tx, last, full_until.is_none())?));
         }
         if let Some(until) = full_until {
             return Err(Refusal::RateLimited { retry_after_secs: seconds(now, until) }.into());
         }
         let mailbox = logins::mailbox(tx, email)?;
-        let left = self.budget - logins::asked_on(tx, now.day())?;
-        let in_budget = left > 0 && !self.has_had_its_share(tx, left)?;
-        let unmailed = !in_budget && !users::exists(tx, email)?;
+        let is_room = last.of_all.is_none_or(|last| MAILS.next_at(last) <= now);
+        // Beyond the budget only accounts are mailed; within it everybody, unless just that has filled the mailbox.
+        let (mailed, unmailed) = match (in_budget, is_room) {
+            (true, true) => (true, false),
+            (true, false) => (!users::exists(tx, email)?, false),
+            (false, _) => {
+                let known = users::exists(tx, email)?;
+                (known, !known)
+            }
+        };
         let long = mailbox.long_codes || limited(tx, &self.origin, now)?.is_some();
         let open = logins::open(tx, email, self.door.realm(), now)?;
         // A short code of others that is alive stays good for them, but it is not mailed to who may not try it, nor to
@@ -135,17 +148,20 @@ impl Draft {
             Some(login) => login,
             None => self.begin(tx, long)?,
         };
-        let Taken { full_at, .. } = MAILS.take(last, now);
-        self.note(tx, &self.attempt, Attempt::Asked, &login.id, full_at)?;
+        let taken = Last {
+            in_budget: in_budget.then(|| MAILS.take(last.in_budget, now)),
+            of_all: Some(MAILS.take(last.of_all, now)),
+        };
+        self.note(tx, &self.attempt, Attempt::Asked, &login.id, taken)?;
         if in_budget {
             logins::count_day(tx, now.day())?;
         }
         let letter =
             Letter::Code { login: login.id.to_string(), long: login.long, door: self.door.as_str().into() };
-        if unmailed || mailbox.silent_until > now {
-            mail::queue_for_nobody(tx, &self.slip, &letter)?;
-        } else {
+        if mailed && mailbox.silent_until <= now {
             mail::queue(tx, &self.slip, email, &letter, Some(login.expires_at))?;
+        } else {
+            mail::queue_for_nobody(tx, &self.slip, &letter)?;
         }
         Ok(Done { asked: Asked::Sent { until: login.expires_at }, unmailed, spent: in_budget && left == 1 })
     }
@@ -176,14 +192,13 @@ impl Draft {
         if let Some(network) = limited(tx, &self.origin, now)? {
             let mut own = logins::asked_for(tx, email, network, now)?;
             if let Some(long) = open.long.as_ref().filter(|long| may_join && !own.contains(&long.id)) {
-                self.note(tx, &self.joining, Attempt::Joined, &long.id, Time::from_micros(0))?;
+                self.note(tx, &self.joining, Attempt::Joined, &long.id, Last::default())?;
                 own.push(long.id.clone());
             }
             open = open.only(|login| own.contains(&login.id));
         }
-        let (apart, filled) = (MAILS.apart_until(last), MAILS.filled_at(last));
-        let (retry_after_secs, until) = (seconds(now, apart.max(filled)), open.until());
-        Ok(match apart > now {
+        let (retry_after_secs, until) = (seconds(now, MAILS.next_at(last)), open.until());
+        Ok(match MAILS.apart_until(last) > now {
             true => Asked::TooSoon { retry_after_secs, until },
             false => Asked::Enough { retry_after_secs, until },
         })
@@ -211,8 +226,8 @@ impl Draft {
         Ok(Login { id: id.clone(), long, expires_at })
     }
 
-    fn note(&self, tx: &mut Tx, id: &AttemptId, kind: Attempt, login: &LoginId, full_at: Time) -> Result<()> {
+    fn note(&self, tx: &mut Tx, id: &AttemptId, kind: Attempt, login: &LoginId, taken: Last) -> Result<()> {
         let Draft { email, origin, now, .. } = self;
-        logins::note(tx, &Try { id, kind, email, origin, login: Some(login), at: *now, full_at })
+        logins::note(tx, &Try { id, kind, email, origin, login: Some(login), at: *now, taken })
     }
 }
