@@ -18,7 +18,7 @@ pub const SPECS: &[Spec] = &[
     Spec { name: "smtp_password", default: "", help: "password at the mail server", secret: true },
     spec("smtp_certificate", "", "PEM file of a certificate to trust besides the system's"),
     spec("mail_from", "", "whom mails are from: codes@example.com or Name <codes@example.com>"),
-    spec("otp_daily_budget", "10000", "sign-in codes mailed in a day (UTC) at most, by the whole service"),
+    spec("otp_daily_budget", "10000", "sign-in codes mailed in a day (UTC) to anybody; then only to addresses with an account"),
     spec("token_daily_limit_usd", "500", "what a new token may spend in a day (UTC); 0: no limit"),
     spec("token_rate_limit", "50", "requests a second for each token; 0 turns limits off"),
     spec("token_rate_burst", "200", "how many requests of a token may come at once"),

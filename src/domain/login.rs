@@ -1,10 +1,12 @@
 //! Logging in by a mailed code: where a code is good, how often one may ask and guess, and what an agent may be
 //! called. A code is short until somebody guesses at it; then the mailbox gets codes that nobody can guess.
 
+use super::client::Shares;
 use super::text;
+use super::time::Time;
 
 const MINUTE_MS: i64 = 60_000;
-const HOUR_MS: i64 = 60 * MINUTE_MS;
+pub const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// A code is good for so long, however often it is mailed.
@@ -23,12 +25,78 @@ pub struct Limit {
     pub within_ms: i64,
 }
 
-pub const ASKS_A_MINUTE: Limit = Limit { most: 1, within_ms: MINUTE_MS };
-pub const ASKS_AN_HOUR: Limit = Limit { most: 5, within_ms: HOUR_MS };
-pub const ASKS_OF_CLIENT: Limit = Limit { most: 50, within_ms: HOUR_MS };
-pub const WRONG_OF_CLIENT: Limit = Limit { most: 20, within_ms: HOUR_MS };
+/// What a client and its networks may do in an hour. Whoever guesses more is not refused: from then on it may try only
+/// codes that it asked for itself, and those that it asks for are long.
+pub const ASKS_OF_CLIENT: Shares = Shares { client: 50, site: 250, area: 1_250 };
+pub const WRONG_OF_CLIENT: Shares = Shares { client: 20, site: 100, area: 500 };
 
-/// Where somebody logs in. A code opens only the door it was asked for at; limits count over all of them.
+/// Mails to an address: so far apart, from a bucket that holds a few and gains one now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    pub apart_ms: i64,
+    pub holds: i64,
+    pub gains_every_ms: i64,
+}
+
+/// A code lives for less than two gains, so whoever asks in the name of others leaves them without a live code for at
+/// most five minutes in fifteen, and mails them the next one himself.
+pub const MAILS: Bucket = Bucket { apart_ms: MINUTE_MS, holds: 3, gains_every_ms: 450_000 };
+
+/// A mail that was taken out of a bucket: all that has to be known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub at: Time,
+    /// When the bucket is full again, unless more is taken.
+    pub full_at: Time,
+}
+
+impl Bucket {
+    /// From when on the next may follow the last one.
+    pub fn apart_until(&self, last: Taken) -> Time {
+        last.at.plus_millis(self.apart_ms)
+    }
+
+    /// From when on the next one may be taken.
+    pub fn next_at(&self, last: Taken) -> Time {
+        self.apart_until(last).max(self.filled_at(last))
+    }
+
+    /// From when on there is one in the bucket.
+    fn filled_at(&self, last: Taken) -> Time {
+        last.full_at.plus_millis(-(self.holds - 1) * self.gains_every_ms)
+    }
+
+    pub fn take(&self, last: Option<Taken>, now: Time) -> Taken {
+        let full_at = last.map_or(now, |last| last.full_at.max(now));
+        Taken { at: now, full_at: full_at.plus_millis(self.gains_every_ms) }
+    }
+}
+
+const LEAST_SHARE: i64 = 50;
+
+/// How much of a day's mails one network may take, by what is left of them: a tenth, so that few cannot use them up for
+/// all; and what a client may ask for in an hour, so that small budgets serve somebody.
+pub fn share_of_budget(left: i64) -> i64 {
+    (left / 10).max(LEAST_SHARE)
+}
+
+/// Who logs in. Each has logins, codes and counters of its own: a code of one opens nothing of another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Realm {
+    /// Whoever buys: one account, one wallet, whatever door they come in by.
+    Buyers,
+}
+
+impl Realm {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Realm::Buyers => "BUYERS",
+        }
+    }
+}
+
+/// Where somebody logs in. A code that is alive opens every door of its realm; mails and logs say where it was asked
+/// for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     Rest,
@@ -49,6 +117,12 @@ impl Door {
 
     pub fn parse(text: &str) -> Option<Door> {
         Door::ALL.into_iter().find(|door| door.as_str() == text)
+    }
+
+    pub fn realm(self) -> Realm {
+        match self {
+            Door::Rest | Door::Tools | Door::Pages => Realm::Buyers,
+        }
     }
 }
 
@@ -84,6 +158,36 @@ mod tests {
         }
         assert_eq!(agent_name(None), "agent");
         assert_eq!(agent_name(Some(&"x".repeat(99))).len(), AGENT_NAME_CHARS);
+    }
+
+    #[test]
+    fn a_bucket_gives_three_and_then_one_at_a_time() {
+        let at = |minutes: f64| Time::from_micros((minutes * 60e6) as i64);
+        let mut last = None;
+        let mut taken = Vec::new();
+        // Somebody asks every half minute, for an hour.
+        for half in 0..120 {
+            let now = at(f64::from(half) / 2.0);
+            if last.is_none_or(|last| MAILS.next_at(last) <= now) {
+                last = Some(MAILS.take(last, now));
+                taken.push(f64::from(half) / 2.0);
+            }
+        }
+        assert_eq!(taken, [0.0, 1.0, 2.0, 7.5, 15.0, 22.5, 30.0, 37.5, 45.0, 52.5]);
+        let last = last.unwrap();
+        assert_eq!((last.full_at, MAILS.next_at(last)), (at(75.0), at(60.0)));
+        // It never holds more than three.
+        assert_eq!(MAILS.take(Some(last), at(600.0)).full_at, at(607.5));
+    }
+
+    #[test]
+    fn few_networks_leave_something_of_a_budget() {
+        let mut left = 10_000;
+        for _ in 0..20 {
+            left -= share_of_budget(left);
+        }
+        assert!(left > 1_000, "{left}");
+        assert_eq!(share_of_budget(3), 50);
     }
 
     #[test]

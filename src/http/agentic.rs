@@ -11,7 +11,7 @@ use super::fields::{Fields, JsonBody, Segment};
 use super::partner::{Answer, json};
 use super::wire::{Money, iso};
 use crate::domain::ids::TokenId;
-use crate::domain::login::{AGENT_NAME_CHARS, ASKS_A_MINUTE, CODE_MS, Door, agent_name};
+use crate::domain::login::{AGENT_NAME_CHARS, CODE_MS, Door, MAILS, agent_name};
 use crate::domain::refusal::Refusal;
 use crate::domain::token::TokenKind;
 use crate::ops::login::{self, Ask, Asked};
@@ -55,8 +55,9 @@ pub struct OtpSentView {
 /// Ask for a code
 ///
 /// Mails a one-time code to an address: 6 digits, good for 10 minutes and one use. The answer is the same whether the
-/// address has an account or not; the account is made when the code is verified. At most one a minute and five an
-/// hour for an address.
+/// address has an account or not; the account is made when the code is verified. An address gets one mail a minute, from
+/// a bucket of three that gains one every seven and a half minutes. Twenty letters instead of six digits come to an
+/// address that was guessed at, or when your client guessed too often.
 #[utoipa::path(post, path = "/api/agentic/auth/request-otp", operation_id = "requestOtp", tag = "login",
     request_body = OtpRequest, security(()),
     responses((status = 200, description = "A code is on its way", body = OtpSentView)))]
@@ -70,16 +71,18 @@ pub async fn request_otp(
     let email = fields.required_email("email");
     let email = fields.finish_with(email)?;
     match login::ask(&state.app, Ask { door: Door::Rest, email, client }).await? {
-        Asked::Sent => private(json(
+        Asked::Sent { .. } => private(json(
             StatusCode::OK,
             &OtpSentView {
                 success: true,
                 message: "If this address can get mail, a code is on its way to it.",
                 expires_in_seconds: CODE_MS / 1_000,
-                resend_after_seconds: ASKS_A_MINUTE.within_ms / 1_000,
+                resend_after_seconds: MAILS.apart_ms / 1_000,
             },
         )),
-        Asked::TooSoon { retry_after_secs } => Err(Refusal::RateLimited { retry_after_secs }.into()),
+        Asked::TooSoon { retry_after_secs, .. } | Asked::Enough { retry_after_secs, .. } => {
+            Err(Refusal::RateLimited { retry_after_secs }.into())
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::token::TokenKind;
 use crate::ops::checkout::progress;
 use crate::ops::guests;
-use crate::ops::login::{self, Answer, Ask};
+use crate::ops::login::{self, Answer, Ask, Asked};
 
 const CODE_CHARS: usize = 40;
 const AGENT_NAME: &str = "claim page";
@@ -54,8 +54,14 @@ pub async fn code(
     let email = fields.required_email("email");
     let email = fields.finish_with(email)?;
     let owed = owed_to(app, &invoice).await?;
-    // Less than a minute after the last one that code is still good, so the page is the same.
-    login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await?;
+    match login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await? {
+        // Less than a minute after the last one that code is still good, so the page is the same; and whoever keeps
+        // asking in the name of others must not keep them from typing the code that they have.
+        Asked::Sent { .. } | Asked::TooSoon { .. } | Asked::Enough { until: Some(_), .. } => {}
+        Asked::Enough { retry_after_secs, until: None } => {
+            return Err(Refusal::RateLimited { retry_after_secs }.into());
+        }
+    }
     page(StatusCode::OK, &ClaimPage { invoice: &invoice, owed, email: &email, problem: None })
 }
 

@@ -4,6 +4,8 @@
 use askama::Template;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::login::Door;
+
 /// A mail to be written. Codes and links are not in it: whoever writes it out adds them as a `Note`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -11,6 +13,9 @@ pub enum Letter {
     Code {
         login: String,
         long: bool,
+        /// Where it was asked for; a row from before doors were named has none.
+        #[serde(default)]
+        door: String,
     },
     NewToken {
         token: String,
@@ -119,6 +124,9 @@ impl Letter {
 pub enum Note<'a> {
     Code {
         code: &'a str,
+        door: Option<Door>,
+        /// Where that door is.
+        host: &'a str,
         not_me_url: String,
     },
     NewToken {
@@ -158,6 +166,8 @@ pub struct Written {
 #[template(path = "mail/code.txt")]
 struct CodeText<'a> {
     code: &'a str,
+    asked_by: &'a str,
+    host: &'a str,
     not_me_url: &'a str,
 }
 
@@ -165,6 +175,8 @@ struct CodeText<'a> {
 #[template(path = "mail/code.html")]
 struct CodeHtml<'a> {
     code: &'a str,
+    asked_by: &'a str,
+    host: &'a str,
     not_me_url: &'a str,
 }
 
@@ -239,14 +251,27 @@ struct CreditedHtml<'a> {
     amount: &'a str,
 }
 
+/// Who wants a code, as its owner may know it.
+fn asked_by(door: Option<Door>) -> &'static str {
+    match door {
+        Some(Door::Rest) => "An agent, through its API,",
+        Some(Door::Tools) => "An assistant, through its tools,",
+        Some(Door::Pages) => "Somebody who claims money on a payment page",
+        None => "Somebody",
+    }
+}
+
 impl Note<'_> {
     pub fn write(&self) -> Result<Written, askama::Error> {
         Ok(match self {
-            Note::Code { code, not_me_url } => Written {
-                subject: "Your sign-in code",
-                text: CodeText { code, not_me_url }.render()?,
-                html: CodeHtml { code, not_me_url }.render()?,
-            },
+            Note::Code { code, door, host, not_me_url } => {
+                let asked_by = asked_by(*door);
+                Written {
+                    subject: "Your sign-in code",
+                    text: CodeText { code, asked_by, host, not_me_url }.render()?,
+                    html: CodeHtml { code, asked_by, host, not_me_url }.render()?,
+                }
+            }
             Note::NewToken { prefix, agent_name, made, revoke_url } => Written {
                 subject: "A new access token for your account",
                 text: TokenText { prefix, agent_name, made, revoke_url }.render()?,
@@ -281,7 +306,7 @@ mod tests {
     #[test]
     fn a_letter_comes_back_from_its_row() {
         for letter in [
-            Letter::Code { login: "lgn_1".into(), long: true },
+            Letter::Code { login: "lgn_1".into(), long: true, door: "TOOLS".into() },
             Letter::NewToken {
                 token: "tok_1".into(),
                 prefix: "sgp_abcd".into(),
@@ -318,11 +343,21 @@ mod tests {
 
     #[test]
     fn a_code_mail_has_no_other_digits_together() {
-        let note = Note::Code { code: "123456", not_me_url: "https://x.example/not-me/abc".into() };
-        let written = note.write().unwrap();
-        for part in [&written.text, &written.html] {
-            let runs = part.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() >= 6);
-            assert_eq!(runs.collect::<Vec<_>>(), ["123456"]);
+        for door in Door::ALL.map(Some).into_iter().chain([None]) {
+            let (host, not_me_url) = ("pay.example:54321", "https://x.example/not-me/abc".to_string());
+            let written = Note::Code { code: "123456", door, host, not_me_url }.write().unwrap();
+            for part in [&written.text, &written.html] {
+                let runs = part.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() >= 6);
+                assert_eq!(runs.collect::<Vec<_>>(), ["123456"]);
+                assert!(part.contains(asked_by(door)) && part.contains("pay.example:54321"), "{part}");
+                assert!(part.contains("wallet"), "what the code grants: {part}");
+            }
         }
+    }
+
+    #[test]
+    fn a_code_mail_from_before_doors_were_named_is_read() {
+        let letter: Letter = serde_json::from_str(r#"{"kind":"code","login":"lgn_1","long":false}"#).unwrap();
+        assert_eq!(letter, Letter::Code { login: "lgn_1".into(), long: false, door: String::new() });
     }
 }

@@ -1,25 +1,32 @@
-//! Logging in by a mailed code: ask, verify, and "that was not me". Who has an account and who has not is never
-//! looked at before a code was right, so neither answer nor time can tell. Doors differ only in their name: REST,
-//! tools and pages call the same functions.
+//! Logging in by a mailed code: ask (`login/ask.rs`), verify, and "that was not me". Doors differ only in their name:
+//! REST, tools and pages call the same functions, and a code that is alive opens all of them. Who has an account is
+//! not looked at before a code was right, or else for everybody: neither answer nor time can tell.
+//!
+//! Guessing is held down three ways. A short code ends after 5 wrong tries. An address that was guessed at gets codes
+//! that nobody can guess. And a client that guessed too often may try only what it asked for itself, and asks for long
+//! codes: it has no short code of others left to guess at, can end none of them, and the people behind the same
+//! address still sign in, with what they ask for themselves.
+
+mod ask;
 
 use std::net::IpAddr;
 
 use metrics::counter;
 
+pub use self::ask::{Ask, Asked, ask};
 use super::mail::{self, Letter, NOT_ME, Slip};
 use crate::app::App;
-use crate::domain::client;
+use crate::domain::client::{self, Origin, Rows};
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountId, AccountNo, AttemptId, LoginId, TokenId};
 use crate::domain::login::{
-    ASKS_A_MINUTE, ASKS_AN_HOUR, ASKS_OF_CLIENT, CODE_MS, DAY_MS, Door, Limit, SESSION_MS, SILENT_DAYS,
-    WRONG_BEFORE_LONG, WRONG_OF_CLIENT, typed_code,
+    DAY_MS, Door, HOUR_MS, Limit, SESSION_MS, SILENT_DAYS, WRONG_BEFORE_LONG, WRONG_OF_CLIENT, typed_code,
 };
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::{TokenKind, shown_prefix};
-use crate::error::{Error, Result};
-use crate::store::logins::{self, Attempt, By, NewLogin};
+use crate::error::Result;
+use crate::store::logins::{self, Attempt, By, Last, Login, Try};
 use crate::store::tokens::{self, NewToken};
 use crate::store::tx::Tx;
 use crate::store::users;
@@ -28,117 +35,6 @@ use crate::vault::{self, Codes};
 /// Logins have no wallet. One lane and one lock for all of them keep every limit exact, and they are few.
 const LANE: i64 = 0;
 
-#[derive(Clone)]
-pub struct Ask {
-    pub door: Door,
-    pub email: Email,
-    pub client: IpAddr,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// A mail is on its way, unless its owner wants none.
-    Sent,
-    /// Less than a minute after the last one: nothing was done.
-    TooSoon { retry_after_secs: u64 },
-}
-
-/// Mails a code. While one is alive it is mailed again, and lives no longer for it.
-pub async fn ask(app: &App, ask: Ask) -> Result<Asked> {
-    let (now, client) = (app.now(), ask.client);
-    let draft = AskDraft {
-        attempt: AttemptId::new(now, vault::random()),
-        login: LoginId::new(now, vault::random()),
-        client: app.vault.codes.client(&client::counted(client)),
-        budget: app.settings.logins.daily_budget,
-        slip: mail::slip(app),
-        door: ask.door,
-        email: ask.email,
-        now,
-    };
-    let about = draft.email.masked();
-    let asked = app.store.write(LANE, move |tx| ask_once(tx, &draft)).await;
-    match &asked {
-        Ok(Asked::Sent) => {
-            count("asked");
-            mail::wake(app);
-        }
-        Ok(Asked::TooSoon { .. }) => count("too_soon"),
-        Err(error) => note_limit(error, &about, client),
-    }
-    asked
-}
-
-/// Until when a code that was asked for at this door is good, if one is.
-pub async fn waits_until(app: &App, email: &Email, door: Door) -> Result<Option<Time>> {
-    let (email, now) = (email.clone(), app.now());
-    let open = app.store.read(move |tx| logins::open(tx, &email, door, now)).await?;
-    Ok(open.map(|login| login.expires_at))
-}
-
-struct AskDraft {
-    attempt: AttemptId,
-    login: LoginId,
-    client: String,
-    budget: i64,
-    slip: Slip,
-    door: Door,
-    email: Email,
-    now: Time,
-}
-
-fn ask_once(tx: &mut Tx, draft: &AskDraft) -> Result<Asked> {
-    let AskDraft { email, now, .. } = draft;
-    let now = *now;
-    logins::lock(tx)?;
-    if tx.is_rerun() && logins::is_recorded(tx, &draft.attempt)? {
-        return Ok(Asked::Sent);
-    }
-    if let Some(until) = logins::full_until(tx, Attempt::Asked, By::Email(email), ASKS_A_MINUTE, now)? {
-        return Ok(Asked::TooSoon { retry_after_secs: seconds(now, until) });
-    }
-    refuse_full(tx, Attempt::Asked, By::Email(email), ASKS_AN_HOUR, now)?;
-    refuse_full(tx, Attempt::Asked, By::Client(&draft.client), ASKS_OF_CLIENT, now)?;
-    if logins::asked_on(tx, now.day())? >= draft.budget {
-        let tomorrow = Time::from_micros(0).plus_days(now.day() + 1);
-        return Err(Refusal::RateLimited { retry_after_secs: seconds(now, tomorrow) }.into());
-    }
-    let open = logins::open(tx, email, draft.door, now)?;
-    let mailbox = logins::mailbox(tx, email)?;
-    logins::record(tx, &draft.attempt, Attempt::Asked, email, &draft.client, now)?;
-    logins::count_day(tx, now.day())?;
-    // A short code is not mailed again once the address gets long ones.
-    let (alive, weak) = match open {
-        Some(login) if mailbox.long_codes && !login.long => (None, Some(login)),
-        other => (other, None),
-    };
-    if let Some(weak) = weak {
-        logins::end(tx, &weak.id, now)?;
-    }
-    let (id, long, expires_at) = match alive {
-        Some(login) => (login.id, login.long, login.expires_at),
-        None => {
-            let (long, expires_at) = (mailbox.long_codes, now.plus_millis(CODE_MS));
-            let id = &draft.login;
-            logins::create(tx, &NewLogin { id, email, door: draft.door, long, created_at: now, expires_at })?;
-            (id.clone(), long, expires_at)
-        }
-    };
-    if mailbox.silent_until <= now {
-        let letter = Letter::Code { login: id.to_string(), long };
-        mail::queue(tx, &draft.slip, email, &letter, Some(expires_at))?;
-    }
-    Ok(Asked::Sent)
-}
-
-/// Refuses one more than the limit allows.
-pub(super) fn refuse_full(tx: &mut Tx, kind: Attempt, by: By, limit: Limit, now: Time) -> Result<()> {
-    match logins::full_until(tx, kind, by, limit, now)? {
-        Some(until) => Err(Refusal::RateLimited { retry_after_secs: seconds(now, until) }.into()),
-        None => Ok(()),
-    }
-}
-
 /// Whole seconds until then, at least one.
 fn seconds(now: Time, until: Time) -> u64 {
     ((until.micros() - now.micros() + 999_999) / 1_000_000).max(1).unsigned_abs()
@@ -146,14 +42,6 @@ fn seconds(now: Time, until: Time) -> u64 {
 
 fn count(outcome: &'static str) {
     counter!("simgate_logins_total", "outcome" => outcome).increment(1);
-}
-
-/// Whoever reaches a limit may be guessing, or making us a nuisance to others.
-fn note_limit(error: &Error, email: &str, from: IpAddr) {
-    if let Error::Refused(Refusal::RateLimited { .. }) = error {
-        count("limited");
-        tracing::info!(email, from = client::logged(from), "a limit on sign-in codes was reached");
-    }
 }
 
 pub struct Answer {
@@ -199,7 +87,7 @@ pub async fn verify(app: &App, answer: Answer) -> Result<LoggedIn> {
 /// What came of a write that checked a code: counted, and told to whoever watches.
 pub(super) fn concluded<T>(app: &App, answer: &Answer, verified: Result<Option<T>>) -> Result<T> {
     let email = answer.email.masked();
-    match verified.inspect_err(|error| note_limit(error, &email, answer.client))? {
+    match verified? {
         Some(found) => {
             count("verified");
             mail::wake(app);
@@ -218,7 +106,7 @@ pub(super) fn concluded<T>(app: &App, answer: &Answer, verified: Result<Option<T
 pub(super) struct Proof {
     attempt: AttemptId,
     user: AccountId,
-    client: String,
+    origin: Origin,
     codes: Codes,
     typed: String,
     slip: Slip,
@@ -247,7 +135,7 @@ impl Proof {
         let proof = Proof {
             attempt: AttemptId::new(now, vault::random()),
             user: AccountId::user(now, vault::random()),
-            client: app.vault.codes.client(&client::counted(answer.client)),
+            origin: app.vault.codes.origin(answer.client),
             codes: app.vault.codes.clone(),
             typed: typed_code(&answer.code),
             slip: mail::slip(app),
@@ -278,26 +166,21 @@ impl Proof {
         if let Some(before) = self.checked_before(tx)? {
             return Ok(before);
         }
-        refuse_full(tx, Attempt::Wrong, By::Client(&self.client), WRONG_OF_CLIENT, now)?;
-        let open = logins::open(tx, email, self.door, now)?;
-        // Without a login something is compared all the same: the time must not tell whether one waits.
-        let (id, long) = match &open {
-            Some(login) => (login.id.clone(), login.long),
-            None => (LoginId::from_text(self.attempt.as_str()), false),
-        };
-        let expected = self.codes.code(&id, long);
-        let right = vault::same(expected.as_bytes(), self.typed.as_bytes()) && open.is_some();
-        if !right {
-            logins::count_wrong(tx, &id)?;
-            logins::record(tx, &self.attempt, Attempt::Wrong, email, &self.client, now)?;
-            let a_day = Limit { most: WRONG_BEFORE_LONG, within_ms: DAY_MS };
-            if logins::full_until(tx, Attempt::Wrong, By::Email(email), a_day, now)?.is_some() {
-                logins::set_long_codes(tx, email, true)?;
-            }
-            return Ok(None);
+        let limited = limited(tx, &self.origin, now)?;
+        let mut open = logins::open(tx, email, self.door.realm(), now)?;
+        if let Some(network) = limited {
+            let own = logins::asked_for(tx, email, network, now)?;
+            open = open.only(|login| own.contains(&login.id));
         }
+        let (short, long) =
+            (self.is_code_of(open.short.as_ref(), false), self.is_code_of(open.long.as_ref(), true));
+        let Some(right) = open.short.as_ref().filter(|_| short).or(open.long.as_ref().filter(|_| long))
+        else {
+            self.count_wrong(tx, limited.is_some(), open.short.as_ref())?;
+            return Ok(None);
+        };
         users::require_room(tx, email)?;
-        logins::end(tx, &id, now)?;
+        logins::end(tx, &right.id, now)?;
         logins::forgive(tx, email)?;
         if logins::mailbox(tx, email)?.long_codes {
             logins::set_long_codes(tx, email, false)?;
@@ -315,6 +198,57 @@ impl Proof {
         }
         Ok(Some(account))
     }
+
+    /// Without a login something is compared all the same: the time must not tell whether one waits.
+    fn is_code_of(&self, login: Option<&Login>, long: bool) -> bool {
+        let nobody = LoginId::from_text(self.attempt.as_str());
+        let expected = self.codes.code(login.map_or(&nobody, |login| &login.id), long);
+        vault::same(expected.as_bytes(), self.typed.as_bytes()) && login.is_some()
+    }
+
+    /// A wrong try counts against the client, the address and the short code that it may have been meant for.
+    ///
+    /// Not so when the client is limited, and may not try a short code here: what it types is a guess at nothing. If it
+    /// counted against the address or its code, limited clients could end the codes of others for ever; if it were
+    /// written down, they could fill the table. They learn from the time it takes only whether a short code that they
+    /// asked for themselves is still alive.
+    fn count_wrong(&self, tx: &mut Tx, limited: bool, short: Option<&Login>) -> Result<()> {
+        let Proof { email, now, .. } = self;
+        let (now, nobody) = (*now, LoginId::from_text(self.attempt.as_str()));
+        if limited && short.is_none() {
+            return Ok(());
+        }
+        logins::count_wrong(tx, short.map_or(&nobody, |login| &login.id))?;
+        let wrong = Try {
+            id: &self.attempt,
+            kind: Attempt::Wrong,
+            email,
+            origin: &self.origin,
+            login: None,
+            at: now,
+            taken: Last::default(),
+        };
+        logins::note(tx, &wrong)?;
+        let a_day = Limit { most: WRONG_BEFORE_LONG, within_ms: DAY_MS };
+        if logins::full_until(tx, Attempt::Wrong, By::Email(email), a_day, now)?.is_some() {
+            logins::set_long_codes(tx, email, true)?;
+        }
+        Ok(())
+    }
+}
+
+/// The network from which too many wrong codes came within the hour: the narrowest, if there are several. It may try
+/// only what it asked for itself. Short codes that it asked for before are among these: the people behind one address
+/// are many, and five tries at each of what an hour's asks could make is all that is left to guess.
+fn limited<'a>(tx: &mut Tx, origin: &'a Origin, now: Time) -> Result<Option<Rows<'a>>> {
+    let mut narrowest = None;
+    for (width, network) in origin.networks() {
+        let limit = Limit { most: WRONG_OF_CLIENT.of(width), within_ms: HOUR_MS };
+        if logins::full_until(tx, Attempt::Wrong, By::Network(width, network), limit, now)?.is_some() {
+            narrowest = Some(network);
+        }
+    }
+    Ok(narrowest)
 }
 
 /// What a "not me" link is about.

@@ -13,7 +13,7 @@ use super::install;
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::ids::{InvoiceId, LoginId, MailId, OrderId};
-use crate::domain::login::DAY_MS;
+use crate::domain::login::{DAY_MS, Door};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 pub use crate::mail::{Letter, News};
@@ -64,6 +64,12 @@ pub fn queue(tx: &mut Tx, slip: &Slip, to: &Email, letter: &Letter, until: Optio
     mails::queue(tx, &new)
 }
 
+/// The same work without a mail: it is queued to nobody, and dropped. So the time that an answer takes does not tell
+/// whether somebody was mailed.
+pub fn queue_for_nobody(tx: &mut Tx, slip: &Slip, letter: &Letter) -> Result<()> {
+    queue(tx, slip, &Email::from_text(""), letter, Some(slip.at))
+}
+
 /// Something was queued: send it now rather than at the next look.
 pub fn wake(app: &App) {
     app.mail_now.notify_one();
@@ -76,10 +82,15 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
         format!("{}/{purpose}/{}", app.settings.checkout_url, app.vault.links.seal(purpose, matter))
     };
     let written = match &letter {
-        Letter::Code { login, long } => {
+        Letter::Code { login, long, door } => {
             let code = app.vault.codes.code(&LoginId::from_text(login), *long);
             let not_me_url = link(NOT_ME, &format!("{}\n{}", mail.created_at.micros(), mail.to));
-            Note::Code { code: &code, not_me_url }.write()
+            let door = Door::parse(door);
+            let site = match door {
+                Some(Door::Rest | Door::Tools) => &app.settings.agent_url,
+                Some(Door::Pages) | None => &app.settings.checkout_url,
+            };
+            Note::Code { code: &code, door, host: host(site), not_me_url }.write()
         }
         Letter::NewToken { token, prefix, agent_name, made } => {
             let made = readable(*made);
@@ -96,6 +107,11 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
         Letter::Credited { amount } => Note::Credited { amount }.write(),
     };
     written.map_err(Error::fault)
+}
+
+/// A site as people know it.
+fn host(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
 }
 
 fn readable(micros: i64) -> String {

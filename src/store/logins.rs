@@ -1,10 +1,11 @@
 //! Logins and what limits them. Every limit is a sum over rows, so it holds over restarts and on all instances;
 //! whoever decides takes `lock` first. Codes are not here: they follow from a login's id and the server secret.
 
-use super::tx::{Tx, params, queries};
+use super::tx::{Row, Tx, params, queries};
+use crate::domain::client::{Origin, Rows, Width};
 use crate::domain::email::Email;
 use crate::domain::ids::{AttemptId, LoginId};
-use crate::domain::login::{Door, Limit, MOST_WRONG};
+use crate::domain::login::{CODE_MS, Limit, MOST_WRONG, Realm, Taken};
 use crate::domain::time::Time;
 use crate::error::Result;
 
@@ -12,17 +13,25 @@ queries! {
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = "SELECT n FROM versions WHERE name = 'logins' FOR UPDATE";
     OPEN = "SELECT id, long_code, expires_at FROM logins
-            WHERE email = ?1 AND door = ?2 AND ended_at IS NULL AND expires_at > ?3 AND (long_code = 1 OR wrong < ?4)
-            ORDER BY created_at DESC, id DESC LIMIT 1";
-    INSERT = "INSERT INTO logins (id, email, door, long_code, created_at, expires_at, wrong) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)";
+            WHERE email = ?1 AND realm = ?2 AND ended_at IS NULL AND expires_at > ?3 AND (long_code = 1 OR wrong < ?4)
+            ORDER BY created_at, id";
+    INSERT = "INSERT INTO logins (id, email, realm, long_code, created_at, expires_at, wrong) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)";
     IS_OPEN = "SELECT 1 FROM logins WHERE id = ?1 AND ended_at IS NULL AND expires_at > ?2 AND (long_code = 1 OR wrong < ?3)";
     END = "UPDATE logins SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL";
     END_ALL = "UPDATE logins SET ended_at = ?2 WHERE email = ?1 AND ended_at IS NULL";
     WRONG = "UPDATE logins SET wrong = wrong + 1 WHERE id = ?1";
     TRIED = "SELECT 1 FROM login_attempts WHERE id = ?1";
     TRY = "INSERT INTO login_attempts (id, kind, email, ip, at) VALUES (?1, ?2, ?3, ?4, ?5)";
-    OF_EMAIL = "SELECT at FROM login_attempts WHERE email = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT ?4";
-    OF_CLIENT = "SELECT at FROM login_attempts WHERE ip = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT ?4";
+    NOTE = "INSERT INTO login_attempts (id, kind, email, ip, site, area, login, at, full_at, mails_full_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    LAST_IN_BUDGET = "SELECT at, full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' AND full_at > 0 ORDER BY at DESC LIMIT 1";
+    LAST_OF_ALL = "SELECT at, mails_full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' ORDER BY at DESC LIMIT 1";
+    ASKED_FOR = "SELECT login FROM login_attempts
+                 WHERE email = ?1 AND kind IN ('ASKED', 'JOINED') AND at > ?2 AND ip >= ?3 AND ip < ?4";
+    OF_EMAIL = "SELECT at FROM login_attempts WHERE email = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT 1 OFFSET ?4";
+    OF_CLIENT = "SELECT at FROM login_attempts WHERE ip = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT 1 OFFSET ?4";
+    OF_SITE = "SELECT at FROM login_attempts WHERE site = ?1 AND site <> '' AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT 1 OFFSET ?4";
+    OF_AREA = "SELECT at FROM login_attempts WHERE area = ?1 AND area <> '' AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT 1 OFFSET ?4";
     FORGIVE = "UPDATE login_attempts SET email = '' WHERE email = ?1 AND kind = 'WRONG'";
     MAILBOX = "SELECT long_codes, silent_until FROM mailboxes WHERE email = ?1";
     SET_LONG = "INSERT INTO mailboxes (email, long_codes, silent_until) VALUES (?1, ?2, 0)
@@ -37,16 +46,37 @@ queries! {
     OLD_DAYS = "DELETE FROM login_days WHERE day < ?1";
 }
 
+#[derive(Clone)]
 pub struct Login {
     pub id: LoginId,
     pub long: bool,
     pub expires_at: Time,
 }
 
+/// The logins of an address that wait for their code: one of each length at most, since another is made only when
+/// there is none.
+#[derive(Default)]
+pub struct Open {
+    pub short: Option<Login>,
+    pub long: Option<Login>,
+}
+
+impl Open {
+    /// Without those that do not pass.
+    pub fn only(self, pass: impl Fn(&Login) -> bool) -> Open {
+        Open { short: self.short.filter(&pass), long: self.long.filter(&pass) }
+    }
+
+    /// How long one of them is good.
+    pub fn until(&self) -> Option<Time> {
+        self.short.iter().chain(&self.long).map(|login| login.expires_at).max()
+    }
+}
+
 pub struct NewLogin<'a> {
     pub id: &'a LoginId,
     pub email: &'a Email,
-    pub door: Door,
+    pub realm: Realm,
     pub long: bool,
     pub created_at: Time,
     pub expires_at: Time,
@@ -55,6 +85,8 @@ pub struct NewLogin<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
     Asked,
+    /// Asked for a code that is alive and could not be mailed again yet.
+    Joined,
     Wrong,
 }
 
@@ -62,8 +94,37 @@ impl Attempt {
     fn as_str(self) -> &'static str {
         match self {
             Attempt::Asked => "ASKED",
+            Attempt::Joined => "JOINED",
             Attempt::Wrong => "WRONG",
         }
+    }
+}
+
+/// An attempt to log in.
+pub struct Try<'a> {
+    pub id: &'a AttemptId,
+    pub kind: Attempt,
+    pub email: &'a Email,
+    pub origin: &'a Origin,
+    /// The login that was asked for.
+    pub login: Option<&'a LoginId>,
+    pub at: Time,
+    pub taken: Last,
+}
+
+/// What was last taken out of the two buckets of an address.
+#[derive(Clone, Copy, Default)]
+pub struct Last {
+    /// Of mails within the day's budget.
+    pub in_budget: Option<Taken>,
+    /// Of all mails.
+    pub of_all: Option<Taken>,
+}
+
+impl Last {
+    /// What an asker has to wait for.
+    pub fn heard(&self, in_budget: bool) -> Option<Taken> {
+        if in_budget { self.in_budget } else { self.of_all }
     }
 }
 
@@ -73,6 +134,7 @@ pub enum By<'a> {
     Email(&'a Email),
     /// The keyed hash of a client's address.
     Client(&'a str),
+    Network(Width, Rows<'a>),
 }
 
 #[derive(Clone, Copy)]
@@ -88,18 +150,24 @@ pub fn lock(tx: &mut Tx) -> Result<()> {
     Ok(())
 }
 
-/// The login that a code for this door would be tried against.
-pub fn open(tx: &mut Tx, email: &Email, door: Door, now: Time) -> Result<Option<Login>> {
-    tx.opt(OPEN, params![email.as_str(), door.as_str(), now, MOST_WRONG], |row| {
+/// The logins that a code could be meant for. Of several that are alike the newest counts.
+pub fn open(tx: &mut Tx, email: &Email, realm: Realm, now: Time) -> Result<Open> {
+    let logins = tx.all(OPEN, params![email.as_str(), realm.as_str(), now, MOST_WRONG], |row| {
         Ok(Login { id: LoginId::from_text(row.text(0)?), long: row.flag(1)?, expires_at: row.time(2)? })
-    })
+    })?;
+    let mut open = Open::default();
+    for login in logins {
+        let place = if login.long { &mut open.long } else { &mut open.short };
+        *place = Some(login);
+    }
+    Ok(open)
 }
 
 pub fn create(tx: &mut Tx, new: &NewLogin) -> Result<()> {
     let values = params![
         new.id.as_str(),
         new.email.as_str(),
-        new.door.as_str(),
+        new.realm.as_str(),
         new.long,
         new.created_at,
         new.expires_at
@@ -140,15 +208,56 @@ pub fn record(
     tx.execute(TRY, params![id.as_str(), kind.as_str(), email.as_str(), client, now]).map(drop)
 }
 
+/// Writes an attempt down, with the networks that it counts in.
+pub fn note(tx: &mut Tx, new: &Try) -> Result<()> {
+    let (mut site, mut area) = (String::new(), String::new());
+    for (width, rows) in new.origin.networks() {
+        match width {
+            Width::Area => area = rows.from(),
+            Width::Site => site = rows.from(),
+            Width::Client => {}
+        }
+    }
+    let values = params![
+        new.id.as_str(),
+        new.kind.as_str(),
+        new.email.as_str(),
+        new.origin.as_str(),
+        &site,
+        &area,
+        new.login.map_or("", LoginId::as_str),
+        new.at,
+        new.taken.in_budget.map_or(0, |taken| taken.full_at.micros()),
+        new.taken.of_all.map_or(0, |taken| taken.full_at.micros())
+    ];
+    tx.execute(NOTE, values).map(drop)
+}
+
+/// The last mails that were asked for to this address.
+pub fn last(tx: &mut Tx, email: &Email) -> Result<Last> {
+    let read = |row: &Row| Ok(Taken { at: row.time(0)?, full_at: row.time(1)? });
+    let in_budget = tx.opt(LAST_IN_BUDGET, params![email.as_str()], read)?;
+    Ok(Last { in_budget, of_all: tx.opt(LAST_OF_ALL, params![email.as_str()], read)? })
+}
+
+/// The logins of an address that a network asked for, of those that may still be open.
+pub fn asked_for(tx: &mut Tx, email: &Email, by: Rows, now: Time) -> Result<Vec<LoginId>> {
+    let (from, before) = (by.from(), by.before());
+    let values = params![email.as_str(), now.plus_millis(-CODE_MS), &from, &before];
+    tx.all(ASKED_FOR, values, |row| Ok(LoginId::from_text(row.text(0)?)))
+}
+
 /// From when on one more is allowed; `None` when it is allowed now.
 pub fn full_until(tx: &mut Tx, kind: Attempt, by: By, limit: Limit, now: Time) -> Result<Option<Time>> {
     let (sql, key) = match by {
-        By::Email(email) => (OF_EMAIL, email.as_str()),
-        By::Client(client) => (OF_CLIENT, client),
+        By::Email(email) => (OF_EMAIL, email.to_string()),
+        By::Client(client) => (OF_CLIENT, client.to_string()),
+        By::Network(Width::Client, rows) => (OF_CLIENT, rows.from()),
+        By::Network(Width::Site, rows) => (OF_SITE, rows.from()),
+        By::Network(Width::Area, rows) => (OF_AREA, rows.from()),
     };
     let since = now.plus_millis(-limit.within_ms);
-    let times = tx.all(sql, params![key, kind.as_str(), since, limit.most], |row| row.time(0))?;
-    let oldest = times.last().filter(|_| times.len() as i64 >= limit.most);
+    let oldest = tx.opt(sql, params![&key, kind.as_str(), since, limit.most - 1], |row| row.time(0))?;
     Ok(oldest.map(|at| at.plus_millis(limit.within_ms)))
 }
 

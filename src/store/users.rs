@@ -29,10 +29,12 @@ pub fn find(tx: &mut Tx, email: &Email) -> Result<Option<Account>> {
 
 /// Refuses whoever has no account while no more can be made. To be asked before anything is written.
 pub fn require_room(tx: &mut Tx, email: &Email) -> Result<()> {
-    match tx.opt(FIND, params![email.as_str()], |_| Ok(()))? {
-        Some(()) => Ok(()),
-        None => accounts::require_room(tx).map(drop),
-    }
+    if exists(tx, email)? { Ok(()) } else { accounts::require_room(tx).map(drop) }
+}
+
+/// Whether somebody has an account. It costs the same either way.
+pub fn exists(tx: &mut Tx, email: &Email) -> Result<bool> {
+    Ok(tx.opt(FIND, params![email.as_str()], |row| row.int(0))?.is_some())
 }
 
 /// The user with this email; `id` names a new one. Two processes may both make it: the unique index lets one win.

@@ -41,11 +41,6 @@ impl Codes {
         (0..LONG_CHARS).map(|_| letter()).collect()
     }
 
-    /// Tells clients apart without keeping their addresses.
-    pub fn client(&self, network: &str) -> String {
-        super::hex(&keyed(&self.key, &[b"client ", network.as_bytes()])[..12])
-    }
-
     /// Tells clients and their networks apart without keeping an address.
     pub fn origin(&self, address: IpAddr) -> Origin {
         let word = |width, network: IpAddr| {
@@ -110,7 +105,8 @@ mod tests {
         assert_eq!(codes.code(&login, false), short);
         assert_ne!(other.code(&login, true), long);
         assert_ne!(codes.code(&LoginId::new(Time::from_micros(1), 2), true), long);
-        assert_ne!(codes.client("192.0.2.1"), codes.client("192.0.2.2"));
+        let origin = |address: &str| codes.origin(address.parse().unwrap());
+        assert_ne!(origin("192.0.2.1"), origin("192.0.2.2"));
     }
 
     /// Statements find the networks around an origin by these lengths.

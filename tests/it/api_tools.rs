@@ -79,12 +79,14 @@ both_databases! {
         for arguments in [json!({}), json!({ "email": "nobody" }), json!({ "email": 3 })] {
             assert_eq!(failure(&call(gateway, "send_agent_otp", arguments).await), "INVALID_REQUEST");
         }
-        // A code of another door opens nothing here.
+        // A code that was asked for at another door opens this one, once.
         ask(gateway, BOB).await.expect(200);
         let otp = code(gateway, BOB).await;
-        assert_eq!(failure(&call(gateway, "verify_agent_otp", json!({ "email": BOB, "code": otp })).await), "OTP_INVALID");
         let other = fine(call(gateway, "send_agent_otp", json!({ "email": BOB })).await);
-        assert_eq!((&other["alreadySent"], &other["expiresInSeconds"]), (&json!(true), &json!(0)));
+        assert!(other["alreadySent"] == true && other["expiresInSeconds"].as_i64().unwrap() > 0, "{other}");
+        fine(call(gateway, "verify_agent_otp", json!({ "email": BOB, "code": otp })).await);
+        let used = fine(call(gateway, "send_agent_otp", json!({ "email": BOB })).await);
+        assert_eq!((&used["alreadySent"], &used["expiresInSeconds"]), (&json!(true), &json!(0)));
         // It ends after a day.
         balance(gateway, &token).await;
         gateway.pass_time(24 * 3_600_000);

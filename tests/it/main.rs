@@ -50,6 +50,7 @@ mod fire_guessing;
 mod fire_guests;
 mod fire_instances;
 mod fire_keys;
+mod fire_logins;
 mod fire_networks;
 mod fire_races;
 mod fire_shutdown;

@@ -22,7 +22,7 @@ const QUEUES: &str =
     settlements_open transfers_open";
 
 /// Columns of few values: who knows only these has to read all the same.
-const COARSE: &str = "currency door fingerprint kind network state status";
+const COARSE: &str = "currency fingerprint kind network realm state status";
 
 /// Why a statement may read all of a table. `ledger verify`, whose statements have no parameters, reads everything.
 const ON_PURPOSE: &[(&str, &str)] = &[

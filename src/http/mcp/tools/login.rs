@@ -1,11 +1,12 @@
-//! Logging a customer in by a mailed code. The door is the tools' own: a code that was asked for here opens nothing
-//! elsewhere.
+//! Logging a customer in by a mailed code. A code that was asked for elsewhere works here too: all doors for customers
+//! share their logins.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{ASKS_OUTSIDE, Hints, Tool};
 use crate::domain::login::{Door, agent_name};
+use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::TokenKind;
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ const EMAIL_CHARS: usize = 254;
 struct SentView {
     /// A mail with the code is on its way.
     sent: bool,
-    /// One was sent less than a minute ago; while `expiresInSeconds` is above 0 that code is still good.
+    /// One was sent a short while ago; while `expiresInSeconds` is above 0 that code is still good.
     already_sent: bool,
     /// For how long the code is still good.
     #[schema(minimum = 0)]
@@ -51,7 +52,7 @@ pub fn send_code() -> Tool {
             every tool about the wallet, orders and coupons of a customer needs. Use it once, with an address the \
             customer gave you, then ask the customer for the code and call verify_agent_otp. Not needed while you hold \
             a token that works, nor for searching plans or making checkout links. The code is good for 10 minutes; \
-            calling again sends the same code, at most once a minute (then alreadySent is true) and five times an hour. \
+            calling again sends the same code, at most once a minute (then alreadySent is true) and three times in a row. \
             The answer is the same whether the address has an account or not.",
         hints: ASKS_OUTSIDE,
         input: schema::input([("email", text("The customer's email address.", EMAIL_CHARS))], &["email"]),
@@ -64,32 +65,34 @@ async fn send(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let email = fields.required_email("email");
     let email = fields.finish_with(email)?;
-    let ask = Ask { door: Door::Tools, email: email.clone(), client: call.client };
+    let ask = Ask { door: Door::Tools, email, client: call.client };
     let asked = login::ask(call.app(), ask).await?;
-    let until = login::waits_until(call.app(), &email, Door::Tools).await?;
     let now = call.app().now();
     let left = |until: Time| (until.micros() - now.micros() + 999_999).max(0) / 1_000_000;
-    let view = match (asked, until) {
-        (Asked::Sent, until) => SentView {
+    let view = match asked {
+        Asked::Sent { until } => SentView {
             sent: true,
             already_sent: false,
-            expires_in_seconds: until.map_or(0, left),
+            expires_in_seconds: left(until),
             message: "If this address can get mail, a code is on its way. Ask the customer for it, then call verify_agent_otp.",
         },
-        (Asked::TooSoon { .. }, Some(until)) => SentView {
+        Asked::TooSoon { until: Some(until), .. } | Asked::Enough { until: Some(until), .. } => SentView {
             sent: false,
             already_sent: true,
             expires_in_seconds: left(until),
-            message: "A code was mailed less than a minute ago and is still good. Ask the customer for it.",
+            message: "A code was mailed a short while ago and is still good. Ask the customer for it.",
         },
-        // The last code was used or guessed at, or was asked for at another door and opens only that.
-        (Asked::TooSoon { .. }, None) => SentView {
+        // The last code was used or guessed at, or is not for this client to try.
+        Asked::TooSoon { until: None, .. } => SentView {
             sent: false,
             already_sent: true,
             expires_in_seconds: 0,
-            message: "A code was mailed less than a minute ago, and is used, was tried too often or was for another purpose. \
+            message: "A code was mailed less than a minute ago, and is used, was tried too often or is not for you. \
                       Wait a minute, then call again for a new one.",
         },
+        Asked::Enough { until: None, retry_after_secs } => {
+            return Err(Refusal::RateLimited { retry_after_secs }.into());
+        }
     };
     Output::of(&view)
 }

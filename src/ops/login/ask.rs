@@ -1,0 +1,233 @@
+//! Asking for a code: how often, how long a code, and who is mailed when the day's budget is spent, or a network's share
+//! of it. Whatever is found out about an address, everybody gets the same answer after the same work.
+//!
+//! An address has two buckets for that. What is asked for beyond the budget may be mailed to nobody, so it must not keep
+//! those waiting who ask within it: these look at the one bucket, which only they take from. Whoever asks beyond the
+//! budget looks at the bucket of all asks. Neither depends on whether there is an account.
+
+use std::net::IpAddr;
+
+use super::{LANE, count, limited, seconds};
+use crate::app::App;
+use crate::domain::client::{self, Origin};
+use crate::domain::email::Email;
+use crate::domain::ids::{AttemptId, LoginId};
+use crate::domain::login::{ASKS_OF_CLIENT, CODE_MS, Door, HOUR_MS, Limit, MAILS, Taken, share_of_budget};
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::ops::mail::{self, Letter, Slip};
+use crate::store::logins::{self, Attempt, By, Last, Login, NewLogin, Try};
+use crate::store::tx::Tx;
+use crate::store::users;
+use crate::vault;
+
+#[derive(Clone)]
+pub struct Ask {
+    pub door: Door,
+    pub email: Email,
+    pub client: IpAddr,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A mail is on its way, unless its owner wants none; its code is good until then.
+    Sent { until: Time },
+    /// Less than a minute after the last one: nothing was mailed. Until then the asker may use one mailed before.
+    TooSoon { retry_after_secs: u64, until: Option<Time> },
+    /// The address has got its share of mails. The same.
+    Enough { retry_after_secs: u64, until: Option<Time> },
+}
+
+/// Mails a code. While one is alive it is mailed again, and lives no longer for it.
+pub async fn ask(app: &App, ask: Ask) -> Result<Asked> {
+    let (now, client) = (app.now(), ask.client);
+    let draft = Draft {
+        attempt: AttemptId::new(now, vault::random()),
+        joining: AttemptId::new(now, vault::random()),
+        login: LoginId::new(now, vault::random()),
+        origin: app.vault.codes.origin(client),
+        budget: app.settings.logins.daily_budget,
+        slip: mail::slip(app),
+        door: ask.door,
+        email: ask.email,
+        now,
+    };
+    let (about, budget) = (draft.email.masked(), draft.budget);
+    let asked = app.store.write(LANE, move |tx| draft.ask(tx)).await;
+    let Done { asked, unmailed, spent } = asked.inspect_err(|error| {
+        if let Error::Refused(Refusal::RateLimited { .. }) = error {
+            note_limit(&about, client);
+        }
+    })?;
+    match asked {
+        Asked::Sent { .. } => {
+            count(if unmailed { "unmailed" } else { "asked" });
+            mail::wake(app);
+        }
+        Asked::TooSoon { .. } => count("too_soon"),
+        Asked::Enough { .. } => note_limit(&about, client),
+    }
+    if spent {
+        tracing::error!(
+            budget,
+            "the day's budget of sign-in codes is spent: until tomorrow only addresses with an account are mailed"
+        );
+    }
+    Ok(asked)
+}
+
+/// Whoever reaches a limit may be making us a nuisance to others.
+fn note_limit(email: &str, from: IpAddr) {
+    count("limited");
+    tracing::info!(email, from = client::logged(from), "a limit on sign-in codes was reached");
+}
+
+/// What came of it. Only the operator hears more than what is answered.
+struct Done {
+    asked: Asked,
+    /// There was no mail left for somebody without an account.
+    unmailed: bool,
+    /// This was the last of the day's mails for anybody.
+    spent: bool,
+}
+
+impl Done {
+    fn of(asked: Asked) -> Done {
+        Done { asked, unmailed: false, spent: false }
+    }
+}
+
+struct Draft {
+    attempt: AttemptId,
+    joining: AttemptId,
+    login: LoginId,
+    origin: Origin,
+    budget: i64,
+    slip: Slip,
+    door: Door,
+    email: Email,
+    now: Time,
+}
+
+impl Draft {
+    fn ask(&self, tx: &mut Tx) -> Result<Done> {
+        let (email, now) = (&self.email, self.now);
+        logins::lock(tx)?;
+        if tx.is_rerun() && logins::is_recorded(tx, &self.attempt)? {
+            let until = logins::open(tx, email, self.door.realm(), now)?.until();
+            return Ok(Done::of(Asked::Sent { until: until.unwrap_or(now) }));
+        }
+        let left = self.budget - logins::asked_on(tx, now.day())?;
+        let in_budget = left > 0 && !self.has_had_its_share(tx, left)?;
+        let last = logins::last(tx, email)?;
+        let full_until = self.full_until(tx)?;
+        if let Some(last) = last.heard(in_budget).filter(|last| MAILS.next_at(*last) > now) {
+            return Ok(Done::of(self.refuse(tx, last, full_until.is_none())?));
+        }
+        if let Some(until) = full_until {
+            return Err(Refusal::RateLimited { retry_after_secs: seconds(now, until) }.into());
+        }
+        let mailbox = logins::mailbox(tx, email)?;
+        let is_room = last.of_all.is_none_or(|last| MAILS.next_at(last) <= now);
+        // Beyond the budget only accounts are mailed; within it everybody, unless just that has filled the mailbox.
+        let (mailed, unmailed) = match (in_budget, is_room) {
+            (true, true) => (true, false),
+            (true, false) => (!users::exists(tx, email)?, false),
+            (false, _) => {
+                let known = users::exists(tx, email)?;
+                (known, !known)
+            }
+        };
+        let long = mailbox.long_codes || limited(tx, &self.origin, now)?.is_some();
+        let open = logins::open(tx, email, self.door.realm(), now)?;
+        // A short code of others that is alive stays good for them, but it is not mailed to who may not try it, nor to
+        // an address that gets long ones: then another login begins beside it.
+        let alive = if long { open.long } else { open.short.or(open.long) };
+        let login = match alive {
+            Some(login) => login,
+            None => self.begin(tx, long)?,
+        };
+        let taken = Last {
+            in_budget: in_budget.then(|| MAILS.take(last.in_budget, now)),
+            of_all: Some(MAILS.take(last.of_all, now)),
+        };
+        self.note(tx, &self.attempt, Attempt::Asked, &login.id, taken)?;
+        if in_budget {
+            logins::count_day(tx, now.day())?;
+        }
+        let letter =
+            Letter::Code { login: login.id.to_string(), long: login.long, door: self.door.as_str().into() };
+        if mailed && mailbox.silent_until <= now {
+            mail::queue(tx, &self.slip, email, &letter, Some(login.expires_at))?;
+        } else {
+            mail::queue_for_nobody(tx, &self.slip, &letter)?;
+        }
+        Ok(Done { asked: Asked::Sent { until: login.expires_at }, unmailed, spent: in_budget && left == 1 })
+    }
+
+    /// Until when the client, or one of its networks, may not ask any more.
+    fn full_until(&self, tx: &mut Tx) -> Result<Option<Time>> {
+        let mut full = None;
+        for (width, network) in self.origin.networks() {
+            let limit = Limit { most: ASKS_OF_CLIENT.of(width), within_ms: HOUR_MS };
+            full = full.max(logins::full_until(
+                tx,
+                Attempt::Asked,
+                By::Network(width, network),
+                limit,
+                self.now,
+            )?);
+        }
+        Ok(full)
+    }
+
+    /// Nothing may be mailed to the address yet. What was mailed before is good for the asker too, unless it is limited:
+    /// then asking again makes it an asker of the long code that is alive, or whoever keeps a mailbox's bucket empty
+    /// would lock the people out who share a limited address. A short code stays closed to it, since asking like this
+    /// costs nothing: short codes could be guessed at by the thousand.
+    fn refuse(&self, tx: &mut Tx, last: Taken, may_join: bool) -> Result<Asked> {
+        let (email, now) = (&self.email, self.now);
+        let mut open = logins::open(tx, email, self.door.realm(), now)?;
+        if let Some(network) = limited(tx, &self.origin, now)? {
+            let mut own = logins::asked_for(tx, email, network, now)?;
+            if let Some(long) = open.long.as_ref().filter(|long| may_join && !own.contains(&long.id)) {
+                self.note(tx, &self.joining, Attempt::Joined, &long.id, Last::default())?;
+                own.push(long.id.clone());
+            }
+            open = open.only(|login| own.contains(&login.id));
+        }
+        let (retry_after_secs, until) = (seconds(now, MAILS.next_at(last)), open.until());
+        Ok(match MAILS.apart_until(last) > now {
+            true => Asked::TooSoon { retry_after_secs, until },
+            false => Asked::Enough { retry_after_secs, until },
+        })
+    }
+
+    /// Whether the widest network of the client took as much of the day's budget as one may.
+    fn has_had_its_share(&self, tx: &mut Tx, left: i64) -> Result<bool> {
+        let midnight = Time::from_micros(0).plus_days(self.now.day());
+        let today_ms = (self.now.micros() - midnight.micros()) / 1_000;
+        let share = Limit { most: share_of_budget(left), within_ms: today_ms };
+        match self.origin.networks().first() {
+            Some((width, widest)) => {
+                let by = By::Network(*width, *widest);
+                Ok(logins::full_until(tx, Attempt::Asked, by, share, self.now)?.is_some())
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn begin(&self, tx: &mut Tx, long: bool) -> Result<Login> {
+        let (id, created_at) = (&self.login, self.now);
+        let expires_at = created_at.plus_millis(CODE_MS);
+        let realm = self.door.realm();
+        logins::create(tx, &NewLogin { id, email: &self.email, realm, long, created_at, expires_at })?;
+        Ok(Login { id: id.clone(), long, expires_at })
+    }
+
+    fn note(&self, tx: &mut Tx, id: &AttemptId, kind: Attempt, login: &LoginId, taken: Last) -> Result<()> {
+        let Draft { email, origin, now, .. } = self;
+        logins::note(tx, &Try { id, kind, email, origin, login: Some(login), at: *now, taken })
+    }
+}
