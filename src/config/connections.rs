@@ -59,3 +59,38 @@ impl Connections {
         Shares { client, site: client * 2, area: client * 4 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(mode: Mode, flags: &[(&str, &str)]) -> Connections {
+        let flags = flags.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let raw = Raw::collect(&flags, std::iter::empty(), None).unwrap();
+        Connections::check(&raw, mode, &["192.0.2.0/24".parse().unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn proxies_are_exempt_and_loopback_in_a_sandbox() {
+        let set = [("connections_per_client", "5")];
+        for (mode, flags, loopback) in
+            [(Mode::Sandbox, &[][..], true), (Mode::Sandbox, &set[..], false), (Mode::Live, &[][..], false)]
+        {
+            let read = read(mode, flags);
+            let exempt = |text: &str| {
+                let address: IpAddr = text.parse().unwrap();
+                read.exempt.iter().any(|network| network.contains(&address))
+            };
+            assert!(exempt("192.0.2.7") && !exempt("198.51.100.1"));
+            assert_eq!([exempt("127.0.0.9"), exempt("::1")], [loopback; 2]);
+        }
+    }
+
+    #[test]
+    fn a_client_holds_an_eighth_unless_told_otherwise() {
+        let shares = |flags| read(Mode::Live, flags).shares();
+        assert_eq!(shares(&[]), Shares { client: 512, site: 1024, area: 2048 });
+        assert_eq!(shares(&[("max_connections", "3")]), Shares { client: 1, site: 2, area: 4 });
+        assert_eq!(shares(&[("connections_per_client", "5")]), Shares { client: 5, site: 10, area: 20 });
+    }
+}

@@ -5,7 +5,8 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
@@ -39,6 +40,8 @@ pub struct Life {
     start: Instant,
     pub born: Millis,
     under_way: AtomicUsize,
+    /// An answer is complete, and its last bytes may not have reached the socket.
+    unflushed: AtomicBool,
     idle_since: AtomicU64,
     /// Bytes came that no request has claimed yet.
     heard: AtomicBool,
@@ -60,6 +63,7 @@ impl Life {
             start,
             born,
             under_way: AtomicUsize::new(0),
+            unflushed: AtomicBool::new(false),
             idle_since: AtomicU64::new(born),
             heard: AtomicBool::new(false),
             asked: AtomicBool::new(false),
@@ -92,7 +96,9 @@ impl Life {
 
     /// An answer counts until the socket has taken it.
     pub fn is_served(&self) -> bool {
-        self.under_way.load(Relaxed) > 0 || self.stalled_since.load(Relaxed) != NEVER
+        self.under_way.load(Acquire) > 0
+            || self.unflushed.load(Relaxed)
+            || self.stalled_since.load(Relaxed) != NEVER
     }
 
     pub fn has_asked(&self) -> bool {
@@ -168,7 +174,7 @@ impl Drop for UnderWay {
         // What was heard meanwhile was the body.
         life.heard.store(false, Relaxed);
         // Over HTTP/2 a request ends in a task of its own, and the connection's must set its clock.
-        if life.under_way.fetch_sub(1, Relaxed) == 1 && life.is_http2() {
+        if life.under_way.fetch_sub(1, Release) == 1 && life.is_http2() {
             life.task.wake();
         }
     }
@@ -248,8 +254,10 @@ impl HttpBody for Served {
 }
 
 impl Drop for Served {
+    /// The connection's task comes to write what is left, and tells when it has.
     fn drop(&mut self) {
         self.owe(false);
+        self.request.life().unflushed.store(true, Relaxed);
     }
 }
 
@@ -310,7 +318,11 @@ impl AsyncWrite for Watched {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let polled = Pin::new(&mut self.stream).poll_flush(cx);
+        if polled.is_ready() {
+            self.life.unflushed.store(false, Relaxed);
+        }
+        polled
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
