@@ -39,9 +39,9 @@ macro_rules! count_from {
                     CAST(COALESCE(SUM(CASE WHEN substr(origin, 1, 34) = substr(",
             $origin,
             ", 1, 34) THEN 1 ELSE 0 END), 0) AS BIGINT) AS site, COUNT(*) AS area FROM checkouts
-             WHERE origin IS NOT NULL AND substr(origin, 1, 17) = substr(",
+             WHERE substr(origin, 1, 17) IS NOT NULL AND substr(origin, 1, 17) = substr(",
             $origin,
-            ", 1, 17) AND status IN ('OPEN', 'EXPIRED') AND created_at > ",
+            ", 1, 17) AND status <> 'PAID' AND status <> 'REFUNDED' AND created_at > ",
             $since,
             $tail
         )
@@ -103,7 +103,7 @@ queries! {
         "unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS BIGINT[])) WITH ORDINALITY AS a (who, place, since, n)
              CROSS JOIN LATERAL",
         "a.who", "a.place", "a.since", " ORDER BY a.n");
-    /// Worded so that only the index over areas fits.
+    /// Worded so that no other index fits.
     HELD_FROM = count_from!("CAST(?1 AS TEXT)", "?2", " AND status || '' = 'OPEN' AND account + 0 = ?3 AND coupon = ?4");
     BY_ID = select_checkout!("WHERE id = ?1");
     /// SQLite needs no lock: a write transaction has the database to itself.
