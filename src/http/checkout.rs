@@ -244,7 +244,7 @@ impl Asked<'_> {
     pub fn amount(self) -> String {
         let (amount, token, Band { least, most }) = (self.checkout.amount, CURRENCY.as_str(), self.band());
         if self.rounds {
-            format!("{amount} {token} (a rounded amount will do: from {least} to {most})")
+            format!("exactly {amount} {token}, or a rounded amount from {least} to {most} {token},")
         } else {
             format!("exactly {amount} {token}")
         }

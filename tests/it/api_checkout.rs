@@ -47,8 +47,8 @@ both_databases! {
         let payment = &asked["payment"];
         assert_eq!(fields(payment), [
             "chainId", "contractAddress", "currency", "decimals", "expectedAmount", "expectedAmountUnits", "expiresAt",
-            "expiresAtIso", "network", "networkName", "paymentUri", "pollingUrl", "qrDataUrl", "receivingAddress",
-            "requiredConfirmations", "spotDiscountOffset", "tokenStandard", "typicalConfirmationSeconds",
+            "expiresAtIso", "maxAmount", "minAmount", "network", "networkName", "paymentUri", "pollingUrl", "qrDataUrl",
+            "receivingAddress", "requiredConfirmations", "spotDiscountOffset", "tokenStandard", "typicalConfirmationSeconds", "wide",
         ]);
         assert_eq!(usd(&payment["expectedAmount"]).plus(usd(&payment["spotDiscountOffset"])), retail);
         let offset = usd(&payment["spotDiscountOffset"]).micros();

@@ -1,5 +1,5 @@
 //! Whatever is asked for and paid, whatever the chain does and whoever looks when: a checkout is delivered at most
-//! once, one that was paid exactly and in time is delivered, no two share an amount while either could be paid, and
+//! once, one that was paid what it takes and in time is delivered, no two share an amount or a slot while either could be paid, and
 //! the books hold what lies on the chain. Random sequences, beside the gateway's own scanners.
 
 use proptest::prelude::*;
@@ -12,6 +12,7 @@ use simgate::domain::ids::OrderId;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
 use simgate::domain::order::OrderStatus;
+use simgate::domain::slot;
 use simgate::domain::transfer::TransferState;
 use simgate::ops::checkout::progress::{self, Progress};
 use simgate::ops::checkout::{self, NewCheckout};
@@ -189,7 +190,7 @@ impl Case<'_> {
             });
             assert!(!in_time || one.checkout.status == CheckoutStatus::Paid, "{:?}", one.checkout);
             for paid in &one.payments {
-                assert_eq!(paid.transfer.amount, one.checkout.amount, "only the exact amount is matched");
+                assert!(one.checkout.band().holds(paid.transfer.amount), "only what it takes is matched");
             }
         }
         self.share_no_amount(&settled);
@@ -199,7 +200,15 @@ impl Case<'_> {
         for (nth, one) in settled.iter().enumerate() {
             for other in &settled[nth + 1..] {
                 let (one, other) = (&one.checkout, &other.checkout);
-                if (&one.address, one.amount) == (&other.address, other.amount) {
+                let crossed = slot::buckets(one.price())
+                    .iter()
+                    .any(|bucket| slot::buckets(other.price()).contains(bucket));
+                let alike = one.amount == other.amount || (one.wide && other.wide && crossed);
+                assert!(
+                    one.address != other.address || one.wide == other.wide,
+                    "wide and exact ones share no address"
+                );
+                if one.address == other.address && alike {
                     let (first, second) =
                         if one.created_at < other.created_at { (one, other) } else { (other, one) };
                     assert!(rests_until(first.late_until, first.created_at) < second.created_at);

@@ -172,22 +172,22 @@ both_databases! {
 
     async fn the_operator_finds_a_payment_for_a_topup(gateway) {
         let ann = Ann::new(gateway).await;
-        let (before, cent) = (ann.balance().await, Usd::from_micros(10_000));
+        let (before, more) = (ann.balance().await, Usd::from_micros(40_000));
         let made = ann.check_out().await;
-        pay_amount(gateway, &made, amount(&made).plus(cent)).await;
+        pay_amount(gateway, &made, amount(&made).plus(more)).await;
         gateway.pass_time(UNTIL_FINAL_MS);
         let waiting = unmatched(gateway, 1).await.remove(0).transfer.id;
         let assigned = paid::assign(&gateway.app, "test", &waiting, &InvoiceId::from_text(id(&made)), None).await.unwrap();
-        assert_eq!((assigned.surplus, assigned.order.price), (cent, amount(&made)));
+        assert_eq!((assigned.surplus, assigned.order.price), (more, amount(&made)));
         until_status(gateway, &made, "COMPLETED").await;
-        assert_eq!((ann.balance().await, ann.topups().await.len()), (before.plus(cent), 1));
+        assert_eq!((ann.balance().await, ann.topups().await.len()), (before.plus(more), 1));
     }
 
     async fn the_operator_cannot_top_up_what_is_gone(gateway) {
         let ann = Ann::new(gateway).await;
         let made = ann.check_out().await;
         fine(ann.cancel().await);
-        pay_amount(gateway, &made, amount(&made).plus(Usd::from_micros(10_000))).await;
+        pay_amount(gateway, &made, amount(&made).plus(Usd::from_micros(40_000))).await;
         gateway.pass_time(UNTIL_FINAL_MS);
         let waiting = unmatched(gateway, 1).await.remove(0).transfer.id;
         let refused = paid::assign(&gateway.app, "test", &waiting, &InvoiceId::from_text(id(&made)), None).await.err().unwrap();

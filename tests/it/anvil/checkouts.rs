@@ -11,7 +11,7 @@ use super::till::{PLAN, Setup, Till, at_till};
 use crate::harness::until;
 use crate::people::with_token;
 
-const MICRO: Usd = Usd::from_micros(1);
+const CENT: Usd = Usd::from_micros(10_000);
 
 /// What a 402 asks for.
 struct Due {

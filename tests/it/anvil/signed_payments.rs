@@ -154,6 +154,24 @@ at_till! {
         assert_eq!(paid.expect(200)["status"], "COMPLETED");
     }
 
+    /// TRON's and POLYGON's rings have one seed and order, and signatures for both named one address: the first try gave
+    /// both one amount there, so whoever saw the one's signature on the chain could bring it for the other.
+    async fn what_is_signed_for_is_nobody_elses(till) with { settings: &[("wide_addresses_evm", "0"), ("wide_addresses_tron", "0")] } {
+        till.challenge().await;
+        let mut asked: Vec<(String, String)> = Vec::new();
+        for network in ["POLYGON", "TRON", "ARBITRUM", "TRON", "POLYGON", "TRON"] {
+            let body = json!({ "packageCode": PLAN, "preferredNetwork": network });
+            let made = till.ask(&till.token, body).await.expect(402);
+            let offer = &made["accepts"][0];
+            let one = (offer["payTo"].as_str().unwrap().to_string(), offer["amount"].as_str().unwrap().to_string());
+            assert!(!asked.contains(&one), "{one:?} twice");
+            assert_eq!(offer["payTo"] == made["payment"]["receivingAddress"], network != "TRON");
+            asked.push(one);
+        }
+        let of = |turns: [usize; 3]| turns.map(|turn| asked[turn].0.clone());
+        assert!(of([1, 3, 5]).iter().all(|address| !of([0, 2, 4]).contains(address)), "{asked:?}");
+    }
+
     /// With an Idempotency-Key the same request is not asked to pay while a signature is on its way.
     async fn a_signed_checkout_asks_for_no_second_payment(till) with { settings: &[("answer_within_ms", "50")] } {
         till.challenge().await;
