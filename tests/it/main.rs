@@ -68,5 +68,6 @@ mod shop;
 mod stall;
 mod store_parity;
 mod store_reads;
+mod stories;
 mod tidy;
 mod visitors;
