@@ -349,6 +349,7 @@ fn order(number: i64, key: &str) -> Order {
         created_at: now,
         updated_at: now,
         failure: None,
+        refunded: None,
         esim: Some(esim),
     }
 }

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::store::Location;
 
@@ -58,6 +59,7 @@ const GENERAL: &[Spec] = &[
     spec("sandbox_journal", "", "file to which the simulated supplier appends what it sold"),
     spec("knowledge_dir", "", "folder of Markdown articles that replace or add to the built-in help"),
     spec("support_contact", "", "how customers reach you, for the help pages: an email address or a URL"),
+    spec("security_contact", "", "whom to tell about a hole, for security.txt: an email address or an https URL"),
     spec("max_connections", "4096", "open connections at most"),
     spec("write_queue", "4096", "writes that may wait for the database before callers get 503"),
     spec("sqlite_log_mb", "64", "how long SQLite's log is made at the start, so that it need not grow; 0 to let it grow"),
@@ -114,6 +116,8 @@ pub struct Settings {
     pub demo_file: PathBuf,
     pub knowledge_dir: Option<PathBuf>,
     pub support_contact: Option<String>,
+    /// A `mailto:` or `https:` address.
+    pub security_contact: Option<String>,
     pub max_connections: usize,
     pub write_queue: usize,
     pub sqlite_log_mb: u64,
@@ -256,6 +260,16 @@ fn whole(min: i64, max: i64) -> impl Fn(&str) -> Option<i64> {
     move |text| text.parse().ok().filter(|n| (min..=max).contains(n))
 }
 
+/// An address as security.txt wants it.
+fn security_contact(text: &str) -> Option<String> {
+    let is_plain = text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_plain && text.len() > "https://".len() && text.starts_with("https://") {
+        return Some(text.to_string());
+    }
+    let email = Email::parse(text.strip_prefix("mailto:").unwrap_or(text))?;
+    is_plain.then(|| format!("mailto:{}", email.as_str()))
+}
+
 fn rate(raw: &Raw, name: &str, burst: &str) -> Result<Option<RateLimit>, ConfigError> {
     let per_second =
         raw.require(name, "must be a whole number from 0 to 1000000", whole(0, 1_000_000))? as u32;
@@ -324,6 +338,11 @@ impl Settings {
                 "support_contact",
                 "must have 1 to 200 printable characters",
                 |t| (t.chars().count() <= 200 && !t.chars().any(char::is_control)).then(|| t.to_string()),
+            )?,
+            security_contact: raw.parse(
+                "security_contact",
+                "must be an email address or an https URL",
+                security_contact,
             )?,
             max_connections: raw.require("max_connections", count, whole(1, 1_000_000))? as usize,
             write_queue: raw.require("write_queue", count, whole(1, 1_000_000))? as usize,

@@ -144,7 +144,7 @@ impl Refusal {
             TransferAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "This transaction has been credited to another account.".into()),
             TransferNotFound => (404, "NOT_FOUND", "Transfer not found", "No transfer has this id; `simgate transfers unmatched` lists them.".into()),
             TransferNotUnmatched => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "Only an UNMATCHED transfer can be assigned, returned or written off.".into()),
-            SignatureAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Signature already used", "This signature pays for another order; nothing was charged.".into()),
+            SignatureAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Signature already used", "This signature pays for another order, or has; nothing more was charged for it, and nothing is delivered for it here.".into()),
             PaidForAnother => (409, "IDEMPOTENCY_CONFLICT", "Payment for another purchase", "This payment was asked for another package or eSIM; it was not used, and nothing was charged for this one.".into()),
             NothingToPay => (409, "IDEMPOTENCY_CONFLICT", "Nothing to pay", "This order was paid, is being paid by another signature, or is no longer to be had; this signature was not used. Look at the order, or check out again.".into()),
             NothingOwed => (409, "TRANSFER_ALREADY_USED", "Nothing to claim", "Nothing can be claimed of this invoice: nothing is owed to it, or it was claimed before. If that was you, the money is in your wallet.".into()),

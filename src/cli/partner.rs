@@ -82,16 +82,16 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         }
         Command::Show { partner } => show(app, &named(app, &partner).await?).await?,
         Command::Set(set) => change(app, actor, set).await?,
-        Command::Suspend { partner } => {
-            let account = named(app, &partner).await?;
-            details(&operator::set_suspended(app, actor, account.id.as_str(), true).await?)
-        }
-        Command::Resume { partner } => {
-            let account = named(app, &partner).await?;
-            details(&operator::set_suspended(app, actor, account.id.as_str(), false).await?)
-        }
+        Command::Suspend { partner } => suspend(app, actor, &partner, true).await?,
+        Command::Resume { partner } => suspend(app, actor, &partner, false).await?,
     };
     Ok(record.into())
+}
+
+async fn suspend(app: &App, actor: &str, partner: &str, suspended: bool) -> Result<Record, Failure> {
+    let account = named(app, partner).await?;
+    let account = operator::set_suspended(app, actor, account.id.as_str(), suspended).await?;
+    Ok(details(&account).with("owesUsd", operator::owed_by(app, account.no).await?))
 }
 
 async fn make(app: &App, actor: &str, create: Create) -> Result<Record, Failure> {
@@ -106,7 +106,9 @@ async fn show(app: &App, account: &Account) -> Result<Record, Failure> {
     let held = accounts::balance(app, account.no).await?.held;
     let keys = operator::list_keys(app, Some(account.no)).await?;
     let of_account = |_| Some(account.id.to_string());
-    Ok(details(account).with("heldUsd", held).with("keys", key::table(&keys, of_account)))
+    let owed = operator::owed_by(app, account.no).await?;
+    let details = details(account).with("heldUsd", held).with("owesUsd", owed);
+    Ok(details.with("keys", key::table(&keys, of_account)))
 }
 
 async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {

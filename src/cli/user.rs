@@ -40,7 +40,8 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
             let account = named(app, &user).await?;
             let held = accounts::balance(app, account.no).await?.held;
             let tokens = tokens::list(app, account.no).await?;
-            details(&account).with("heldUsd", held).with("tokens", table(&tokens))
+            let owed = operator::owed_by(app, account.no).await?;
+            details(&account).with("heldUsd", held).with("owesUsd", owed).with("tokens", table(&tokens))
         }
         Command::Suspend { user } => suspend(app, actor, &user, true).await?,
         Command::Resume { user } => suspend(app, actor, &user, false).await?,
@@ -50,7 +51,8 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
 
 async fn suspend(app: &App, actor: &str, user: &str, suspended: bool) -> Result<Record, Failure> {
     let account = named(app, user).await?;
-    Ok(details(&operator::set_suspended(app, actor, account.id.as_str(), suspended).await?))
+    let account = operator::set_suspended(app, actor, account.id.as_str(), suspended).await?;
+    Ok(details(&account).with("owesUsd", operator::owed_by(app, account.no).await?))
 }
 
 async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {

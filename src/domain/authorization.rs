@@ -4,8 +4,12 @@
 
 use super::ids::{AccountNo, InvoiceId};
 use super::money::Usd;
-use super::network::Network;
+use super::network::{Currency, Network};
 use super::time::Time;
+use super::transfer::Sighting;
+
+/// The one token that payers sign for.
+pub const CURRENCY: Currency = Currency::Usdc;
 
 /// What makes it one of its kind: its token refuses a second use of the same payer's nonce.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,7 +72,7 @@ pub enum Reason {
     Funds,
     /// The token would refuse it, or did.
     Transaction,
-    /// Its payer revoked it.
+    /// Its nonce was used for something else, or its payer revoked it.
     Used,
     /// Ours: gas is too dear, or there is too little of it.
     Unexpected,
@@ -135,4 +139,17 @@ pub struct Authorization {
     pub reason: Option<Reason>,
     pub created_at: Time,
     pub updated_at: Time,
+}
+
+impl Authorization {
+    /// Whether this transfer is what was signed for: everything that was agreed counts, not only the nonce, which its
+    /// payer can sign for other terms as well.
+    pub fn moved(&self, seen: &Sighting) -> bool {
+        seen.payment_nonce.as_ref() == Some(&self.id.nonce)
+            && seen.id.network == self.id.network
+            && seen.sender == self.id.payer
+            && seen.currency == CURRENCY
+            && seen.recipient == self.pay_to
+            && seen.amount == self.amount
+    }
 }

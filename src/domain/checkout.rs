@@ -3,6 +3,7 @@
 //! still be paid.
 
 use super::account::GUESTS;
+use super::authorization;
 use super::coupon::{self, Applied};
 use super::email::Email;
 use super::ids::{self, AccountNo, InvoiceId, OrderId};
@@ -10,6 +11,7 @@ use super::money::Usd;
 use super::network::{Currency, Network};
 use super::order::OrderStatus;
 use super::time::Time;
+use super::transfer::Transfer;
 
 /// The one token that checkouts are paid with.
 pub const CURRENCY: Currency = Currency::Usdt;
@@ -154,6 +156,20 @@ impl Checkout {
     /// The retail price after the coupon.
     pub fn price(&self) -> Usd {
         self.list_price.minus(coupon::discount(self.coupon.as_ref()))
+    }
+
+    /// Whether a transfer is what was asked for: the exact amount, in the token and on the network that were named, or
+    /// moved by a payer's signature for it. Nothing else buys anything, whatever led us to this checkout.
+    pub fn is_paid_by(&self, payment: &Transfer) -> bool {
+        let as_asked = match payment.payment_nonce {
+            Some(_) => payment.currency == authorization::CURRENCY,
+            None => {
+                payment.currency == CURRENCY
+                    && payment.id.network == self.network
+                    && payment.address == self.address
+            }
+        };
+        as_asked && payment.amount == self.amount
     }
 
     /// The discount that makes the amount unique.

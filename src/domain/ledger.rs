@@ -82,6 +82,36 @@ impl From<AccountNo> for Payee {
     }
 }
 
+/// What is paid back for an order. What its own payment still owes us, because that vanished from its chain, is settled
+/// first; only the rest reaches anybody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payback {
+    pub to: Payee,
+    pub amount: Usd,
+    /// The transfer that paid for the order, and how much of the amount goes towards what it owes.
+    pub settles: Option<(TransferId, Usd)>,
+}
+
+impl Payback {
+    /// All of it to its payee.
+    pub fn whole(to: impl Into<Payee>, amount: Usd) -> Payback {
+        Payback { to: to.into(), amount, settles: None }
+    }
+
+    /// What its payee gets.
+    pub fn received(&self) -> Usd {
+        self.amount.minus(self.settled())
+    }
+
+    fn settled(&self) -> Usd {
+        self.settles.as_ref().map_or(Usd::ZERO, |(_, amount)| *amount)
+    }
+
+    fn legs(&self) -> [(Account, Usd); 2] {
+        [(Account::Receivable, self.settled().negated()), (owing(self.to.clone()), self.received().negated())]
+    }
+}
+
 /// The account that says what we owe to somebody.
 fn owing(payee: impl Into<Payee>) -> Account {
     match payee.into() {
@@ -224,6 +254,8 @@ pub struct Entry {
     pub kind: EntryKind,
     pub order: Option<OrderId>,
     pub transfer: Option<TransferId>,
+    /// Of what is paid back: the transfer whose debt its leg on `receivable` settles.
+    pub settles: Option<TransferId>,
     pub postings: Vec<Posting>,
 }
 
@@ -238,7 +270,7 @@ impl Entry {
         assert_eq!(sum, Usd::ZERO, "an entry must balance");
         let wallets = postings.iter().filter(|posting| matches!(posting.account, Account::Wallet(_))).count();
         assert!(wallets <= 1, "an entry touches at most one wallet");
-        Entry { id, kind, order: order.cloned(), transfer: None, postings }
+        Entry { id, kind, order: order.cloned(), transfer: None, settles: None, postings }
     }
 
     /// An entry about a transfer, named after it. A transfer that vanished and came back has another round.
@@ -284,35 +316,50 @@ impl Entry {
         Entry::new(format!("{order}.end"), EntryKind::Fulfilled, Some(order), &legs)
     }
 
-    /// The supplier refused. It shares its name with `fulfilled`: an order ends once.
-    pub fn failed(order: &OrderId, buyer: impl Into<Payee>, price: Usd) -> Entry {
-        let legs = [(Account::Held, price), (owing(buyer), price.negated())];
-        Entry::new(format!("{order}.end"), EntryKind::Failed, Some(order), &legs)
+    /// Money goes back for an order.
+    fn paying_back(
+        id: String,
+        kind: EntryKind,
+        order: &OrderId,
+        from: &[(Account, Usd)],
+        back: &Payback,
+    ) -> Entry {
+        let legs: Vec<(Account, Usd)> = from.iter().cloned().chain(back.legs()).collect();
+        let settles = back.settles.as_ref().map(|(transfer, _)| transfer.clone());
+        Entry { settles, ..Entry::new(id, kind, Some(order), &legs) }
     }
 
-    /// The supplier took the profile back, and gives back `returned` of its cost.
+    /// The supplier refused. It shares its name with `fulfilled`: an order ends once.
+    pub fn failed(order: &OrderId, back: &Payback) -> Entry {
+        let from = [(Account::Held, back.amount)];
+        Entry::paying_back(format!("{order}.end"), EntryKind::Failed, order, &from, back)
+    }
+
+    /// The supplier took the profile back, and gives back `returned` of its cost. What was given for the order out of
+    /// kindness before is part of what its buyer gets.
     pub fn cancelled(
         order: &OrderId,
-        buyer: AccountNo,
+        back: &Payback,
         charge: Charge,
         supplier: &'static str,
         returned: Usd,
     ) -> Entry {
-        let legs = [
+        let given = charge.price.minus(back.amount);
+        let from = [
             (Account::Sales, charge.list_price()),
-            (Account::Wallet(buyer), charge.price.negated()),
+            (Account::Goodwill, given.negated()),
             (Account::DiscountSpot, charge.spot.negated()),
             (Account::DiscountCoupon, charge.coupon.negated()),
             (Account::Supplier(supplier), returned),
             (Account::Cost(supplier), returned.negated()),
         ];
-        Entry::new(format!("{order}.cancel"), EntryKind::Cancelled, Some(order), &legs)
+        Entry::paying_back(format!("{order}.cancel"), EntryKind::Cancelled, order, &from, back)
     }
 
     /// The operator gives money for an order out of kindness; the sale stands.
-    pub fn goodwill_refund(id: &EntryId, order: &OrderId, buyer: impl Into<Payee>, amount: Usd) -> Entry {
-        let legs = [(Account::Goodwill, amount), (owing(buyer), amount.negated())];
-        Entry::new(format!("{order}.refund.{id}"), EntryKind::Refund, Some(order), &legs)
+    pub fn goodwill_refund(id: &EntryId, order: &OrderId, back: &Payback) -> Entry {
+        let from = [(Account::Goodwill, back.amount)];
+        Entry::paying_back(format!("{order}.refund.{id}"), EntryKind::Refund, order, &from, back)
     }
 
     pub fn operator_credit(id: &EntryId, kind: CreditKind, wallet: AccountNo, amount: Usd) -> Entry {
@@ -475,15 +522,15 @@ mod tests {
                         let charge = Charge { price, spot: Usd::ZERO, coupon: Usd::from_micros(coupon) };
                         post(Entry::hold(&order, buyer, price));
                         balance = match outcome {
-                            0 => post(Entry::failed(&order, buyer, price)),
-                            1 => { post(Entry::failed(&order, buyer, price)); post(Entry::orphan(&order, "sim", cost)) }
+                            0 => post(Entry::failed(&order, &Payback::whole(buyer, price))),
+                            1 => { post(Entry::failed(&order, &Payback::whole(buyer, price))); post(Entry::orphan(&order, "sim", cost)) }
                             2 => {
                                 given += coupon;
                                 post(Entry::fulfilled(&order, charge, "sim", cost))
                             }
                             _ => {
                                 post(Entry::fulfilled(&order, charge, "sim", cost));
-                                post(Entry::cancelled(&order, buyer, charge, "sim", cost))
+                                post(Entry::cancelled(&order, &Payback::whole(buyer, price), charge, "sim", cost))
                             }
                         };
                     }
@@ -502,7 +549,7 @@ mod tests {
         let price = Usd::dollars(5);
         let charge = Charge { price, spot: Usd::ZERO, coupon: Usd::ZERO };
         assert_eq!(
-            Entry::failed(&order, AccountNo(1), price).id,
+            Entry::failed(&order, &Payback::whole(AccountNo(1), price)).id,
             Entry::fulfilled(&order, charge, "sim", Usd::dollars(4)).id
         );
     }

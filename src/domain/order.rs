@@ -99,6 +99,8 @@ pub struct Order {
     pub created_at: Time,
     pub updated_at: Time,
     pub failure: Option<Failure>,
+    /// What its buyer got back for it when it failed or was cancelled, where that is not its whole price.
+    pub refunded: Option<Usd>,
     /// The delivered profile; for a top-up, the one it fills.
     pub esim: Option<Esim>,
 }
@@ -107,6 +109,11 @@ impl Order {
     /// The reference for people; top-ups go by their order's.
     pub fn order_no(&self) -> Option<String> {
         self.seq.map(|seq| ids::order_no(self.account, seq))
+    }
+
+    /// What its buyer got back for it when it failed or was cancelled.
+    pub fn given_back(&self) -> Usd {
+        self.refunded.unwrap_or(self.price)
     }
 
     pub fn charge(&self) -> Charge {

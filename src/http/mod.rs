@@ -25,6 +25,7 @@ mod products;
 mod purchase;
 mod qr;
 mod sandbox;
+mod security;
 pub mod server;
 mod topup;
 mod unread;
@@ -117,6 +118,7 @@ pub fn router(app: App) -> Router {
         .route("/api/agentic/openapi.json", get(describe_agentic_api))
         .route("/docs", get(docs::page))
         .route("/llms.txt", get(llms::text))
+        .route(security::PATH, get(security::text))
         .route("/esim/{token}", get(pages::install))
         .route("/qr/{file}", get(pages::qr_image))
         .route("/checkout", get(guest::form).post(guest::open))

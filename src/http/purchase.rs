@@ -237,7 +237,7 @@ pub fn of_checkout(app: &App, progress: &Progress) -> Result<OrderRecordView> {
 /// The record of an order that was paid from the wallet.
 pub fn of_order(app: &App, order: &Order, balance: Option<Usd>) -> Result<OrderRecordView> {
     let stage = Stage::of_order(order.status);
-    let refund = (stage == Stage::Failed).then_some(order.price);
+    let refund = (stage == Stage::Failed).then(|| order.given_back());
     Ok(OrderRecordView {
         success: true,
         status: StageWord(stage),

@@ -365,7 +365,7 @@ fn failure(order: &Order) -> Option<FailureView> {
     order.failure.as_ref().map(|failure| FailureView {
         code: failure.code.clone(),
         detail: failure.detail.clone(),
-        refunded_usd: Money(if order.status == OrderStatus::Failed { order.price } else { Usd::ZERO }),
+        refunded_usd: Money(if order.status == OrderStatus::Failed { order.given_back() } else { Usd::ZERO }),
     })
 }
 

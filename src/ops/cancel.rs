@@ -10,7 +10,7 @@ use super::coupons::redeem;
 use super::orders;
 use crate::app::App;
 use crate::domain::ids::{AccountNo, OrderId};
-use crate::domain::ledger::Entry;
+use crate::domain::ledger::{Entry, Payback};
 use crate::domain::money::Usd;
 use crate::domain::order::{CancelReason, Order, OrderEvent, OrderStatus};
 use crate::domain::refusal::Refusal;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::store::claims::{self, Claimant};
 use crate::store::ledger::{self, Note};
 use crate::store::tx::Tx;
-use crate::store::{orders as rows, wallet};
+use crate::store::{debts, orders as rows, wallet};
 use crate::supplier::{Answer, Cancel, Cancelled};
 
 pub struct Outcome {
@@ -81,7 +81,7 @@ async fn replay(app: &App, order: Order) -> Result<Outcome> {
     if order.status == OrderStatus::Fulfilled {
         return Err(Refusal::NotCancellable(CancelReason::SupplierCannotCancel).into());
     }
-    let refunded = if order.status == OrderStatus::Cancelled { order.price } else { Usd::ZERO };
+    let refunded = if order.status == OrderStatus::Cancelled { order.given_back() } else { Usd::ZERO };
     Ok(Outcome { refunded, replayed: true, ..still_open(app, order).await? })
 }
 
@@ -178,29 +178,34 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
 }
 
 async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd) -> Result<Outcome> {
-    let entry = Entry::cancelled(&order.id, order.account, order.charge(), supplier, returned);
     let (now, account, given_up) = (app.now(), order.account, order.clone());
-    let balance = app
+    let (order, balance) = app
         .store
         .finish(account.0, move |tx| {
-            if !rows::end_cancel(tx, &given_up.id, OrderStatus::Cancelled, now)? {
-                // Somebody else finished it; the entry's name makes sure that it was paid back once.
-                return Ok(wallet::read(tx, account)?.balance);
+            wallet::lock(tx, account)?;
+            let back = payback(tx, &given_up)?;
+            // When somebody else finished it, its entry's name makes sure that it was paid back once.
+            if rows::cancelled(tx, &given_up, &back, now)? {
+                let entry = Entry::cancelled(&given_up.id, &back, given_up.charge(), supplier, returned);
+                debts::pay_back(tx, &entry, &given_up, now, Note::default(), false)?;
+                redeem::give_back(tx, &given_up, now)?;
             }
-            let balance = ledger::post(tx, &entry, now, Note::default(), false)?;
-            redeem::give_back(tx, &given_up, now)?;
-            balance.ok_or_else(|| Error::fault("a cancel moves a wallet"))
+            let ended = rows::by_id(tx, &given_up.id)?.ok_or_else(|| Error::fault("an order vanished"))?;
+            Ok((ended, wallet::read(tx, account)?.balance))
         })
         .await?;
     counter!("simgate_orders_total", "outcome" => "cancelled").increment(1);
-    let order = Order { status: OrderStatus::Cancelled, updated_at: now, ..order.clone() };
-    Ok(Outcome { refunded: order.price, balance, order, replayed: false })
+    Ok(Outcome { refunded: order.given_back(), balance, order, replayed: false })
+}
+
+/// What a cancel pays back: what is left of the price after what was given for the order already.
+pub(super) fn payback(tx: &mut Tx, order: &Order) -> Result<Payback> {
+    let given = ledger::paid_back(tx, &order.id)?;
+    debts::payback(tx, order, order.price.minus(given.min(order.price)))
 }
 
 async fn denied(app: &App, order: &Order, reason: CancelReason) -> Result<Option<Outcome>> {
     let (now, id) = (app.now(), order.id.clone());
-    app.store
-        .finish(order.account.0, move |tx| rows::end_cancel(tx, &id, OrderStatus::Fulfilled, now))
-        .await?;
+    app.store.finish(order.account.0, move |tx| rows::not_cancelled(tx, &id, now)).await?;
     Err(Refusal::NotCancellable(reason).into())
 }

@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
 use crate::store::orders::Sold;
 use crate::store::tx::Tx;
-use crate::store::{Work, checkouts, esims, guests, orders, wallet};
+use crate::store::{Work, checkouts, debts, esims, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
 
 /// What is kept of a supplier's or an operator's words on a failure.
@@ -73,11 +73,22 @@ pub(super) async fn finish(app: App, order: Order) {
     }
 }
 
+/// Whether the money for an order is there: a payment that vanished from its chain may have come from a thief. Until it
+/// is back, or settled otherwise, the supplier is not asked; what it was asked before may still be answered.
+async fn is_paid_for(app: &App, order: &Order) -> Result<bool> {
+    let looked_at = order.clone();
+    let owed = app.store.read(move |tx| debts::of_order(tx, &looked_at)).await?;
+    if owed.is_positive() {
+        tracing::warn!(order = %order.id, %owed, "the payment of an order is missing on its chain; the order waits");
+    }
+    Ok(!owed.is_positive())
+}
+
 /// The refusal that a caller gets for a failed order.
 pub(super) fn refusal_of(order: &Order) -> Refusal {
     match order.failure.as_ref().map(|failure| failure.code.as_str()) {
-        Some("SUPPLIER_UNAVAILABLE") => Refusal::SupplierUnavailable { refunded: order.price },
-        _ => Refusal::SupplierRejected { refunded: order.price },
+        Some("SUPPLIER_UNAVAILABLE") => Refusal::SupplierUnavailable { refunded: order.given_back() },
+        _ => Refusal::SupplierRejected { refunded: order.given_back() },
     }
 }
 
@@ -114,6 +125,10 @@ pub enum Turn {
 
 /// One question to the supplier, and the write that follows from its answer.
 pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> {
+    // A wallet has paid before the first question, and a transfer was final then.
+    if turn == Turn::Again && !is_paid_for(app, order).await? {
+        return Ok(Standing::Open);
+    }
     let supplier = app.supplier(&order.supplier)?;
     let started = Instant::now();
     let answer = ask(supplier.as_ref(), order).await?;
@@ -347,27 +362,29 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
     let (mut done, waiting, reason) = (order.clone(), order.clone(), failure.clone());
     let slip = mail::slip(app);
     let give_back = move |tx: &mut Tx| {
-        let entry = Entry::failed(&waiting.id, guests::payee_of(tx, &waiting)?, waiting.price);
-        match orders::fail(tx, &waiting, &reason, &entry, now)? {
+        wallet::lock(tx, waiting.account)?;
+        let back = debts::payback(tx, &waiting, waiting.price)?;
+        match orders::fail(tx, &waiting, &reason, &back, now)? {
             Some(balance) => {
                 redeem::give_back(tx, &waiting, now)?;
                 // Nobody waits for the answer of a checkout: its owner hears by mail.
                 if let Some(checkout) = checkouts::by_order(tx, &waiting.id)? {
                     let news = if waiting.id.is_topup() { News::TopUpFailed } else { News::Failed };
-                    paid::tell(tx, &slip, &checkout, news, waiting.price)?;
+                    paid::tell(tx, &slip, &checkout, news, back.received())?;
                 }
-                Ok(Finished::Now(balance))
+                Ok((Finished::Now(balance), back.received()))
             }
-            None => too_late(tx, &waiting, None),
+            None => Ok((too_late(tx, &waiting, None)?, Usd::ZERO)),
         }
     };
-    let written = app.store.finish(order.account.0, give_back).await?;
+    let (written, received) = app.store.finish(order.account.0, give_back).await?;
     mail::wake(app);
     match written {
         Finished::Now(balance) => {
             done.status = OrderStatus::Failed;
             done.updated_at = now;
             done.failure = Some(failure);
+            done.refunded = Some(received).filter(|received| *received != done.price);
             counter!("simgate_orders_total", "outcome" => "failed").increment(1);
             Ok(Standing::Ended { order: Box::new(done), balance })
         }

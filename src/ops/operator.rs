@@ -25,7 +25,8 @@ use crate::store::keys::{self, NewKey};
 use crate::store::ledger::{self, Note};
 use crate::store::meta::{self, Version};
 use crate::store::tx::Tx;
-use crate::store::{guests, orders, users, wallet};
+use crate::store::wallet::{self, Suspension};
+use crate::store::{debts, guests, orders, users};
 use crate::vault;
 
 /// Accounts are made one after another; they have no wallet to be keyed by yet.
@@ -150,13 +151,18 @@ pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) ->
     let note = deed(app, actor, command, account.id.to_string());
     app.store
         .write(no.0, move |tx| {
-            wallet::set_suspended(tx, no, suspended)?;
+            wallet::suspend(tx, no, suspended.then_some(Suspension::Operator))?;
             meta::bump(tx, Version::Accounts)?;
             audit::record(tx, &note)
         })
         .await?;
     account.suspended = suspended;
     Ok(account)
+}
+
+/// What an account owes us because payments of its vanished from their chains.
+pub async fn owed_by(app: &App, account: AccountNo) -> Result<Usd> {
+    app.store.read_together(move |tx| debts::of_account(tx, account)).await
 }
 
 #[derive(Default)]
@@ -313,19 +319,20 @@ pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason:
     let order = order(app, id).await?;
     let owner = account_by_no(app, order.account).await?.id;
     let detail = format!("{owner}: {amount} USD for {}, goodwill: {reason}", order.id);
-    let (note, entry_id, now) = (deed(app, actor, "order refund", detail), app.new_entry_id(), app.now());
+    let (deed, entry_id, now) = (deed(app, actor, "order refund", detail), app.new_entry_id(), app.now());
     let (actor, reason, lane) = (actor.to_string(), reason.to_string(), order.account.0);
     let write = move |tx: &mut Tx| {
         // Two refunds at once must not both take the rest.
         wallet::lock(tx, order.account)?;
-        let payee = guests::payee_of(tx, &order)?;
-        if !(tx.is_rerun() && audit::exists(tx, &note.id)?) {
+        let back = debts::payback(tx, &order, amount)?;
+        if !(tx.is_rerun() && audit::exists(tx, &deed.id)?) {
             require_refundable(tx, &order.id, amount)?;
-            let entry = Entry::goodwill_refund(&entry_id, &order.id, payee.clone(), amount);
-            ledger::post(tx, &entry, now, Note { actor: Some(&actor), text: Some(&reason) }, false)?;
-            audit::record(tx, &note)?;
+            let entry = Entry::goodwill_refund(&entry_id, &order.id, &back);
+            let note = Note { actor: Some(&actor), text: Some(&reason) };
+            debts::pay_back(tx, &entry, &order, now, note, false)?;
+            audit::record(tx, &deed)?;
         }
-        match payee {
+        match back.to {
             Payee::Wallet(owner) => Ok(wallet::read(tx, owner)?.balance),
             Payee::Invoice(invoice) => guests::owed(tx, &invoice),
         }
@@ -337,7 +344,7 @@ pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason:
 fn require_refundable(tx: &mut Tx, id: &OrderId, amount: Usd) -> Result<()> {
     let order = orders::by_id(tx, id)?.ok_or(Refusal::OrderNotFound)?;
     let left = match order.status {
-        OrderStatus::Fulfilled => order.price.minus(ledger::goodwill_for(tx, id)?),
+        OrderStatus::Fulfilled => order.price.minus(ledger::paid_back(tx, id)?),
         // What failed or was cancelled is paid back already; the rest is not decided yet.
         OrderStatus::Provisioning
         | OrderStatus::Failed

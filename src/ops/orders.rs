@@ -366,6 +366,7 @@ fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
         created_at: draft.now,
         updated_at: draft.now,
         failure: None,
+        refunded: None,
         esim: filled,
     }
 }

@@ -2,7 +2,7 @@
 //! charged is read when it is charged.
 
 use super::tokens::Holder;
-use super::{accounts, catalog, coupons, orders, topups, usage};
+use super::{accounts, cancel, catalog, coupons, orders, topups, usage};
 use crate::app::App;
 use crate::domain::esim::EsimStatus;
 use crate::domain::ids::{AccountNo, OrderId};
@@ -104,7 +104,13 @@ pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<Cance
     let esim = listed.order.esim.as_ref();
     let until = esim.and_then(|esim| esim.install_by);
     let refusal = order::refundable(listed.order.status, topped_up, usage, until, app.now()).err();
-    let refund = if refusal.is_none() { listed.order.price } else { Usd::ZERO };
+    let refund = match refusal {
+        None => {
+            let order = listed.order.clone();
+            app.store.read_together(move |tx| cancel::payback(tx, &order)).await?.received()
+        }
+        Some(_) => Usd::ZERO,
+    };
     Ok(CancelPreview { refusal, refund, until: until.filter(|_| refusal.is_none()), order: listed.order })
 }
 

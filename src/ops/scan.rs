@@ -276,7 +276,7 @@ impl Scanner {
                 (scanned.last, scanned.sightings)
             };
             settle::note(app, &sightings).await?;
-            self.review(app, from, last.number, &sightings).await?;
+            self.review(app, (from, last.number), &sightings, tip).await?;
             // What was looked at before is looked at again for free: a node that shows few blocks at once gets on.
             new_ranges += usize::from(last.number > cursor.scanned);
             if last.number >= cursor.scanned {
@@ -313,7 +313,13 @@ impl Scanner {
     }
 
     /// What we had in these blocks and did not see there just now has moved or vanished.
-    async fn review(&self, app: &App, from: i64, to: i64, sightings: &[Sighting]) -> Result<()> {
+    async fn review(
+        &self,
+        app: &App,
+        (from, to): (i64, i64),
+        sightings: &[Sighting],
+        tip: &Tip,
+    ) -> Result<()> {
         let network = self.network();
         let ours = app.store.read(move |tx| transfers::in_blocks(tx, network, from, to)).await?;
         let seen: HashMap<&TransferId, &str> =
@@ -321,7 +327,7 @@ impl Scanner {
         for transfer in &ours {
             let here = transfer.block.as_ref().map(|block| block.hash.as_str());
             if seen.get(&transfer.id).copied() != here {
-                settle::recheck(app, &*self.chain, transfer).await?;
+                settle::recheck(app, &*self.chain, transfer, tip).await?;
             }
         }
         Ok(())

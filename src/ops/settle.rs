@@ -155,7 +155,7 @@ async fn credit(app: &App, transfer: &Transfer, block_hash: &str) -> Result<()> 
 
 /// A transfer was not where we had seen it: finds it again, or takes back what it gave, when two nodes agree that
 /// it is gone.
-pub async fn recheck(app: &App, chain: &dyn Chain, transfer: &Transfer) -> Result<()> {
+pub async fn recheck(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
     match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
         Err(trouble) => {
             tracing::debug!(transfer = %transfer.id, %trouble, "cannot tell what became of a transfer");
@@ -163,9 +163,18 @@ pub async fn recheck(app: &App, chain: &dyn Chain, transfer: &Transfer) -> Resul
         }
         Ok(mined) => match mined.as_ref().and_then(|mined| shown(mined, transfer)) {
             Some(seen) => note(app, std::slice::from_ref(seen)).await,
+            None if may_come_back(app, terms(app, chain)?, transfer, tip) => Ok(()),
             None => vanish(app, transfer).await,
         },
     }
+}
+
+/// A payment that counted after one block is missed for as many blocks as others wait for: a block that is replaced
+/// takes it away and usually the next one brings it back. The scanner looks at these blocks again meanwhile.
+fn may_come_back(app: &App, terms: &NetworkSettings, transfer: &Transfer, tip: &Tip) -> bool {
+    let Some(block) = &transfer.block else { return false };
+    let quick = confirmations(app, terms, transfer) < terms.confirmations;
+    quick && transfer.state == TransferState::Held && tip.head.number < block.number + terms.confirmations
 }
 
 /// A transfer that is on no chain, as far as we know, may be in a block again.
@@ -193,8 +202,8 @@ async fn vanish(app: &App, transfer: &Transfer) -> Result<()> {
         Some(Vanished::Reversed { taken, owed }) => {
             tell(network, "reversed");
             tracing::error!(%transfer, %amount, %taken, %owed,
-                "a credited transfer vanished from the chain; it was taken back and its account may not buy until \
-                 `simgate partner resume`");
+                "a credited transfer vanished from the chain; it was taken back, and its account may not buy until it is \
+                 back or settled otherwise, or `simgate partner resume`");
         }
         Some(Vanished::TooLate) => {
             tell(network, "lost");

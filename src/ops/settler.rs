@@ -17,10 +17,11 @@ use super::settle;
 use crate::app::App;
 use crate::chain::evm::Called;
 use crate::chain::{Chain, Tip, Witness, address};
-use crate::domain::authorization::{Authorization, AuthorizationState, Reason};
+use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
 use crate::domain::ids::secret_text;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
+use crate::domain::transfer::Transfer;
 use crate::error::{Error, Result};
 use crate::store::settlements::{self, Turn};
 use crate::store::tx::Tx;
@@ -221,6 +222,9 @@ impl Round<'_> {
         authorization: &Authorization,
         under_way: bool,
     ) -> Result<(), Halt> {
+        if !under_way && self.is_spent(authorization).await? {
+            return Ok(self.bury(authorization, Reason::Used).await?);
+        }
         if authorization.valid_before < self.now {
             return self.bury_if_over(authorization).await;
         }
@@ -236,7 +240,7 @@ impl Round<'_> {
     async fn bury_if_over(&self, authorization: &Authorization) -> Result<(), Halt> {
         let last = self.post.chain.block(self.tip.finalized).await?;
         let over = last.is_some_and(|block| block.time > authorization.valid_before);
-        if over && !self.is_used(authorization).await? {
+        if over && !self.is_used(authorization, self.tip.head.number).await? {
             return Ok(self.bury(authorization, Reason::ValidBefore).await?);
         }
         if over && self.is_revoked(authorization).await? {
@@ -245,13 +249,22 @@ impl Round<'_> {
         Ok(self.rest(authorization, REST_MS).await?)
     }
 
-    /// Whether the token has seen its nonce, in the newest block that two nodes have.
-    async fn is_used(&self, authorization: &Authorization) -> Result<bool, Halt> {
+    /// Its nonce was used in a block that stays, and not for what was signed: nothing will come of it any more. A node
+    /// that does not remember that block leaves the question open until its time is over.
+    async fn is_spent(&self, authorization: &Authorization) -> Result<bool, Halt> {
+        if !self.is_used(authorization, self.tip.head.number).await? {
+            return Ok(false);
+        }
+        let for_good = self.is_used(authorization, self.tip.finalized).await.unwrap_or(false);
+        Ok(for_good && self.is_revoked(authorization).await?)
+    }
+
+    /// Whether the token has seen its nonce by this block, as two nodes say.
+    async fn is_used(&self, authorization: &Authorization, block: i64) -> Result<bool, Halt> {
         let (permission, _) = permission(authorization)?;
         let call = state_call(&permission.from, &permission.nonce);
         let chain = &self.post.chain;
-        let head = Some(self.tip.head.number);
-        match chain.call(CURRENCY, &call, None, head, Witness::Second).await? {
+        match chain.call(CURRENCY, &call, None, Some(block), Witness::Second).await? {
             Called::Returned(word) => Ok(word.iter().any(|byte| *byte != 0)),
             Called::Reverted(why) => {
                 Err(Error::fault(format!("a token does not tell its nonces: {why}")).into())
@@ -259,14 +272,17 @@ impl Round<'_> {
         }
     }
 
-    /// Used, but nothing came of it: its payer made it worthless. Sure only when every block was searched in which
-    /// it could have moved something.
+    /// Used, but what was signed for did not come of it. Sure only when every block was searched in which it could
+    /// have moved something.
     async fn is_revoked(&self, authorization: &Authorization) -> Result<bool> {
         let (network, last) = (self.turn.network, self.tip.finalized);
         let authorization = authorization.clone();
         let read = move |tx: &mut Tx| {
             let searched = cursors::get(tx, network)?.is_some_and(|cursor| cursor.scanned >= last);
-            Ok(searched && !transfers::came_by(tx, &authorization)?)
+            let AuthorizationId { payer, nonce, .. } = &authorization.id;
+            let moved = transfers::moved_by(tx, network, payer, nonce)?;
+            let pays = |transfer: &Transfer| transfer.invoice.as_ref() == Some(&authorization.invoice);
+            Ok(searched && !moved.iter().any(pays))
         };
         self.app.store.read(read).await
     }

@@ -24,16 +24,15 @@ queries! {
                   valid_before, signature, state, next_try, created_at, updated_at, reference)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13, ?13, ?14)";
     BY_ID = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4");
-    BY_NONCE = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 ORDER BY created_at LIMIT 1");
+    BY_NONCE = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 ORDER BY created_at");
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 FOR UPDATE");
     LIVE = select_authorization!("WHERE invoice = ?1 AND state IN ('CLAIMED', 'SENT', 'SETTLED')");
-    BOUND = "SELECT invoice, account FROM authorizations WHERE network = ?1 AND payer = ?2 AND nonce = ?3";
     DUE = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try <= ?2 ORDER BY next_try, created_at LIMIT ?3");
     MOVE = "UPDATE authorizations SET state = ?5, reason = ?6, updated_at = ?7
             WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 AND state = ?8";
     SETTLE = "UPDATE authorizations SET state = 'SETTLED', updated_at = ?4
-              WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND state IN ('CLAIMED', 'SENT')";
+              WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND invoice || '' = ?5 AND state IN ('CLAIMED', 'SENT')";
     LATER = "UPDATE authorizations SET next_try = ?5 WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4
              AND state IN ('CLAIMED', 'SENT')";
 }
@@ -62,9 +61,9 @@ pub fn by_id(tx: &mut Tx, id: &AuthorizationId) -> Result<Option<Authorization>>
     tx.opt(BY_ID, params![id.network.as_str(), &id.payer, &id.nonce, &id.asset], read)
 }
 
-/// The same without its token: a network has one that takes signatures.
-pub fn by_nonce(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Result<Option<Authorization>> {
-    tx.opt(BY_NONCE, params![network.as_str(), payer, nonce], read)
+/// The same without its token: a network has one at a time that takes signatures. The first to be claimed comes first.
+pub fn by_nonce(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Result<Vec<Authorization>> {
+    tx.all(BY_NONCE, params![network.as_str(), payer, nonce], read)
 }
 
 /// `by_id`, and nobody else changes it before this write ends.
@@ -76,18 +75,6 @@ pub fn lock(tx: &mut Tx, id: &AuthorizationId) -> Result<Option<Authorization>> 
 /// The one that pays for an invoice, or is to.
 pub fn live(tx: &mut Tx, invoice: &InvoiceId) -> Result<Option<Authorization>> {
     tx.opt(LIVE, params![invoice.as_str()], read)
-}
-
-/// Whose payment a transfer is that this payer's authorization moved.
-pub fn bound(
-    tx: &mut Tx,
-    network: Network,
-    payer: &str,
-    nonce: &str,
-) -> Result<Option<(InvoiceId, AccountNo)>> {
-    tx.opt(BOUND, params![network.as_str(), payer, nonce], |row| {
-        Ok((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?)))
-    })
 }
 
 /// Those that somebody should look at now.
@@ -120,8 +107,9 @@ pub fn advance(
 /// The transfer is in our books: so is the authorization that moved it, if one did. One that was given up for dead
 /// stays dead, since its invoice may have another by now.
 pub fn settle(tx: &mut Tx, transfer: &Transfer, now: Time) -> Result<()> {
-    let Some(nonce) = &transfer.payment_nonce else { return Ok(()) };
-    tx.execute(SETTLE, params![transfer.id.network.as_str(), &transfer.sender, nonce, now]).map(drop)
+    let (Some(nonce), Some(invoice)) = (&transfer.payment_nonce, &transfer.invoice) else { return Ok(()) };
+    let values = params![transfer.id.network.as_str(), &transfer.sender, nonce, now, invoice.as_str()];
+    tx.execute(SETTLE, values).map(drop)
 }
 
 /// Nobody need look at it before then.

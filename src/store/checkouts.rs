@@ -90,6 +90,8 @@ queries! {
     AT_ADDRESS = select_checkout!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
     AT = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2 AND network = ?3
           AND created_at <= ?4 AND late_until > ?5 ORDER BY created_at DESC LIMIT 1";
+    TO_BE_SIGNED = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2
+          AND created_at <= ?3 AND late_until > ?4 ORDER BY created_at DESC LIMIT 1";
     /// Worded so that only the index over amounts fits.
     NEAR = select_checkout!("WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND created_at <= ?4 AND late_until > ?4
                              AND status || '' IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 3");
@@ -241,6 +243,19 @@ pub fn at(
     // Chains tell whole seconds: a block may be up to one younger than it says.
     let youngest = block_time.plus_millis(999);
     tx.opt(AT, params![address, amount, network.as_str(), youngest, block_time], |row| {
+        Ok((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?)))
+    })
+}
+
+/// The checkout that asked for this to be signed, on whichever network it is settled.
+pub fn to_be_signed(
+    tx: &mut Tx,
+    pay_to: &str,
+    amount: Usd,
+    block_time: Time,
+) -> Result<Option<(InvoiceId, AccountNo)>> {
+    let youngest = block_time.plus_millis(999);
+    tx.opt(TO_BE_SIGNED, params![pay_to, amount, youngest, block_time], |row| {
         Ok((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?)))
     })
 }

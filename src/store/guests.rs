@@ -2,7 +2,7 @@
 //! the lock of the guests' wallet row, which holds no money itself.
 
 use super::tx::{Tx, params, queries};
-use super::{checkouts, transfers, wallet};
+use super::{checkouts, debts, transfers, wallet};
 use crate::domain::account::GUESTS;
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::ledger::Payee;
@@ -50,7 +50,7 @@ pub fn owed(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
 /// As much of it as can be claimed: nothing while a payment that it came from is missing on its chain.
 pub fn claimable(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
     for transfer in transfers::of_invoice(tx, invoice)? {
-        if transfers::receivable(tx, &transfer.id)?.is_positive() {
+        if debts::of_transfer(tx, &transfer.id)?.is_positive() {
             return Ok(Usd::ZERO);
         }
     }

@@ -8,15 +8,17 @@ use crate::domain::ledger::{Account, Entry};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
-use crate::error::Result;
+use crate::domain::transfer::TransferId;
+use crate::error::{Error, Result};
 
 queries! {
     EXISTS = "SELECT 1 FROM entries WHERE id = ?1";
     ENTRY = "INSERT INTO entries (id, kind, at, actor, note) VALUES (?1, ?2, ?3, ?4, ?5)";
-    POSTING = "INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id, transfer, invoice)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-    GIVEN_FOR = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings
-                 WHERE account = 'goodwill' AND entry >= ?1 AND entry < ?2";
+    POSTING = "INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id, transfer, invoice, settles)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    PAID_BACK = "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) FROM postings WHERE entry >= ?1 AND entry < ?2
+                 AND entry <> ?3 AND account IN ('wallet', 'owed', 'receivable')";
+    PAID_BY = "SELECT transfer FROM postings WHERE entry = ?1 AND account = 'held'";
     COUNTS = "SELECT (SELECT COUNT(*) FROM entries), (SELECT COUNT(*) FROM postings),
                      (SELECT COUNT(*) FROM wallets), (SELECT COUNT(*) FROM orders), (SELECT COUNT(*) FROM transfers)";
     UNBALANCED = "SELECT entry, CAST(SUM(amount) AS BIGINT) FROM postings GROUP BY entry HAVING SUM(amount) <> 0 LIMIT 10";
@@ -120,6 +122,35 @@ queries! {
         ON h.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
         WHERE t.state = 'HELD' AND (c.order_id IS NULL OR h.order_id IS NULL OR h.order_id <> c.order_id OR h.n <> 1
                                     OR h.total <> -t.amount) LIMIT 10";
+    /// One that the operator assigned may be short; what is missing is booked as taken off the price.
+    FLOORS_OFF = "SELECT c.id, o.price - c.amount FROM checkouts c JOIN orders o ON o.id = c.order_id
+        LEFT JOIN postings p ON p.entry = o.id || '.hold' AND p.account LIKE 'cash:%'
+        WHERE (p.entry IS NOT NULL AND o.price <> c.amount) OR o.price + o.spot <> c.list_price - c.discount LIMIT 10";
+    HELD_ELSEWHERE = "SELECT c.id, t.amount FROM transfers t JOIN checkouts c ON c.id = t.invoice
+        WHERE t.state = 'HELD' AND CASE WHEN t.payment_nonce IS NOT NULL THEN t.currency <> 'USDC'
+            ELSE t.network <> c.network OR t.address <> c.address OR t.currency <> 'USDT' END LIMIT 10";
+    SIGNED_OFF = "SELECT a.invoice, a.amount FROM authorizations a WHERE a.state = 'SETTLED' AND NOT EXISTS (
+            SELECT 1 FROM transfers t WHERE t.payment_nonce IS NOT NULL AND t.payment_nonce = a.nonce AND t.network = a.network
+            AND t.sender = a.payer AND t.address = a.pay_to AND t.amount = a.amount AND t.currency = 'USDC'
+            AND t.invoice = a.invoice) LIMIT 10";
+    PAID_BACK_OFF = "SELECT o.id, CAST(s.total - o.price AS BIGINT) FROM orders o JOIN (
+            SELECT order_id, -SUM(amount) AS total FROM postings WHERE order_id IS NOT NULL
+            AND account IN ('wallet', 'owed', 'receivable') AND entry <> order_id || '.hold' GROUP BY order_id) s
+        ON s.order_id = o.id WHERE s.total > o.price LIMIT 10";
+    REFUNDED_OFF = "SELECT o.id, CAST(COALESCE(s.total, 0) - COALESCE(o.refunded, o.price) AS BIGINT) FROM orders o LEFT JOIN (
+            SELECT order_id, -SUM(amount) AS total FROM postings WHERE account IN ('wallet', 'owed')
+            AND entry IN (order_id || '.end', order_id || '.cancel') GROUP BY order_id) s ON s.order_id = o.id
+        WHERE o.status IN ('FAILED', 'CANCELLED') AND COALESCE(s.total, 0) <> COALESCE(o.refunded, o.price) LIMIT 10";
+    DEBTS_OFF = "SELECT COALESCE(settles, transfer, entry), CAST(SUM(amount) AS BIGINT) FROM postings WHERE account = 'receivable'
+        GROUP BY COALESCE(settles, transfer, entry) HAVING SUM(amount) < 0 LIMIT 10";
+    /// Paid back after the payment was gone, while that is still owed.
+    PAID_BACK_FOR_NOTHING = "WITH debts AS (SELECT COALESCE(settles, transfer) AS id FROM postings WHERE account = 'receivable'
+            GROUP BY COALESCE(settles, transfer) HAVING SUM(amount) > 0),
+        gone AS (SELECT p.transfer AS id, MAX(e.at) AS at FROM debts d JOIN postings p ON p.transfer IS NOT NULL AND p.transfer = d.id
+            JOIN entries e ON e.id = p.entry WHERE p.account = 'receivable' AND p.amount > 0 GROUP BY p.transfer)
+        SELECT b.entry, b.amount FROM gone g JOIN postings h ON h.transfer IS NOT NULL AND h.transfer = g.id AND h.account = 'held'
+        JOIN postings b ON b.order_id = h.order_id AND b.account IN ('wallet', 'owed') AND b.amount < 0
+        JOIN entries e ON e.id = b.entry WHERE e.at > g.at AND e.kind <> 'CLAIMED' LIMIT 10";
     CHECKOUT_AMOUNTS_OFF = "SELECT id, list_price - discount - amount FROM checkouts
         WHERE list_price - discount - amount < 1 OR list_price - discount - amount > 9999 LIMIT 10";
     NUMBERS_OFF = "SELECT a.id, CAST(0 AS BIGINT) FROM wallets w JOIN accounts a ON a.no = w.account
@@ -141,10 +172,19 @@ pub fn exists(tx: &mut Tx, entry: &str) -> Result<bool> {
     Ok(tx.opt(EXISTS, params![entry], |_| Ok(()))?.is_some())
 }
 
-/// What was given for an order out of goodwill so far. Its entries are named after the order, so this is a short range.
-pub fn goodwill_for(tx: &mut Tx, order: &OrderId) -> Result<Usd> {
-    let (from, to) = (format!("{order}.refund."), format!("{order}.refund/"));
-    tx.one(GIVEN_FOR, params![&from, &to], |row| row.usd(0))
+/// What was paid back for an order so far, by failure, cancel or goodwill. Its entries are named after the order, so
+/// this is a short range.
+pub fn paid_back(tx: &mut Tx, order: &OrderId) -> Result<Usd> {
+    let (from, to, hold) = (format!("{order}."), format!("{order}/"), format!("{order}.hold"));
+    tx.one(PAID_BACK, params![&from, &to, &hold], |row| row.usd(0))
+}
+
+/// The transfer that paid for an order; none for one that a wallet paid for.
+pub fn paid_by(tx: &mut Tx, order: &OrderId) -> Result<Option<TransferId>> {
+    let transfer = tx.one(PAID_BY, params![&format!("{order}.hold")], |row| row.opt_text(0))?;
+    let read =
+        |id: String| TransferId::parse(&id).ok_or_else(|| Error::fault("a posting for what is no transfer"));
+    transfer.map(read).transpose()
 }
 
 /// Who moved the money and why; both empty for the service's own doings.
@@ -168,7 +208,8 @@ pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note, an_order_failed: b
 /// Stores an entry whose wallet row has been moved already.
 pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Line>) -> Result<()> {
     tx.execute(ENTRY, params![&entry.id, entry.kind.as_str(), at, note.actor, note.text])?;
-    let transfer = entry.transfer.as_ref().map(|id| id.to_string());
+    let transfer = entry.transfer.as_ref().map(ToString::to_string);
+    let debt = entry.settles.as_ref().map(ToString::to_string);
     for (leg, posting) in (1i64..).zip(&entry.postings) {
         let (wallet, line) = match posting.account {
             Account::Wallet(account) => (Some(account), line),
@@ -178,6 +219,7 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
             Account::Owed(invoice) => Some(invoice.as_str()),
             _ => None,
         };
+        let settles = debt.as_deref().filter(|_| posting.account == Account::Receivable);
         let (no, balance) = (line.map(|line| line.no), line.map(|line| line.balance));
         let account = posting.account.name();
         tx.execute(
@@ -192,7 +234,8 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
                 balance,
                 entry.order.as_ref(),
                 transfer.as_deref(),
-                invoice
+                invoice,
+                settles
             ],
         )?;
     }
@@ -267,6 +310,21 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("every paid checkout has its order, and no other has one", Unit::Rows, CHECKOUTS_OFF),
     ("every checkout's order is paid by transfers, exactly", Unit::Usd, CHECKOUT_PAID_OFF),
     ("every held transfer pays for its checkout's order, once", Unit::Usd, HELD_TRANSFERS_OFF),
+    (
+        "every delivered checkout was paid what it asked for, or assigned with the rest booked",
+        Unit::Usd,
+        FLOORS_OFF,
+    ),
+    ("every held transfer came as it was asked for", Unit::Usd, HELD_ELSEWHERE),
+    ("every signature that was settled moved exactly what was signed", Unit::Usd, SIGNED_OFF),
+    ("what is paid back for an order is at most its price", Unit::Usd, PAID_BACK_OFF),
+    ("every failed or cancelled order says what was given back for it", Unit::Usd, REFUNDED_OFF),
+    ("nobody gave back more for a transfer that is gone than it was", Unit::Usd, DEBTS_OFF),
+    (
+        "nothing is paid back for an order whose payment is gone, but what it owes",
+        Unit::Usd,
+        PAID_BACK_FOR_NOTHING,
+    ),
     ("every checkout asks for less than a cent below its price", Unit::Usd, CHECKOUT_AMOUNTS_OFF),
     ("every order number was given out by its wallet", Unit::Rows, NUMBERS_OFF),
     ("what we owe is owed to guests' invoices, and not more than once", Unit::Usd, OWED_OFF),

@@ -14,6 +14,7 @@ pub mod checkouts;
 pub mod claims;
 pub mod coupons;
 pub mod cursors;
+pub mod debts;
 pub mod esims;
 pub mod explain;
 pub mod guests;
@@ -186,6 +187,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("claims", claims::ALL),
         ("coupons", coupons::ALL),
         ("cursors", cursors::ALL),
+        ("debts", debts::ALL),
         ("esims", esims::ALL),
         ("guests", guests::ALL),
         ("invoices", invoices::ALL),

@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{claims, coupons, esims, ledger, wallet};
+use super::{claims, coupons, debts, esims, ledger, wallet};
 use crate::domain::coupon;
 use crate::domain::email::Email;
 use crate::domain::esim::{Esim, EsimStatus, Usage};
 use crate::domain::ids::{AccountNo, OrderId};
-use crate::domain::ledger::Entry;
+use crate::domain::ledger::{Entry, Payback};
 use crate::domain::money::Usd;
 use crate::domain::order::{Failure, Order, OrderStatus};
 use crate::domain::time::Time;
@@ -26,7 +26,7 @@ macro_rules! select_order {
                     o.updated_at, o.failure_code, o.failure_detail,
                     s.order_id, s.profile, s.iccid, s.activation, s.install_by,
                     s.usage_status, s.total_mb, s.used_mb, s.as_of, s.expires_at, o.spot, o.customer_email,
-                    o.coupon, o.discount
+                    o.coupon, o.discount, o.refunded
              FROM orders o LEFT JOIN esims s ON s.order_id = COALESCE(o.esim_order, o.id) ",
             $tail
         )
@@ -93,12 +93,12 @@ queries! {
                 (6, account6, amount6)) v (leg, account, amount)
             WHERE v.account IS NOT NULL)
         SELECT o.id, w.balance FROM o JOIN wallets w ON w.account = o.wallet";
-    FAIL = "UPDATE orders SET status = 'FAILED', updated_at = ?2, failure_code = ?3, failure_detail = ?4
+    FAIL = "UPDATE orders SET status = 'FAILED', updated_at = ?2, failure_code = ?3, failure_detail = ?4, refunded = ?5
             WHERE id = ?1 AND status = 'PROVISIONING'";
     GIVE_BACK_LIMIT = "UPDATE api_keys SET spent = spent - ?2 WHERE id = ?1 AND spent_day = ?3 AND daily_limit IS NOT NULL";
     START_CANCEL = "UPDATE orders SET status = 'CANCELLING', updated_at = ?2, ask_until = ?3
                     WHERE id = ?1 AND status = 'FULFILLED'";
-    END_CANCEL = "UPDATE orders SET status = ?2, updated_at = ?3 WHERE id = ?1 AND status = 'CANCELLING'";
+    END_CANCEL = "UPDATE orders SET status = ?2, updated_at = ?3, refunded = ?4 WHERE id = ?1 AND status = 'CANCELLING'";
     LIVE_TOPUPS = "SELECT COUNT(*) FROM orders WHERE esim_order = ?1 AND status IN ('PROVISIONING', 'FULFILLED')";
     LEASE = "UPDATE orders SET ask_until = ?3 WHERE id = ?1 AND ask_until = ?2
              AND status IN ('PROVISIONING', 'CANCELLING')";
@@ -294,13 +294,15 @@ fn account_names(entry: &Entry) -> Vec<String> {
 }
 
 /// `PROVISIONING → FAILED`: the money goes back, the reference is free again. Answers the balance now.
-pub fn fail(tx: &mut Tx, order: &Order, failure: &Failure, entry: &Entry, now: Time) -> Result<Option<Usd>> {
-    if tx.execute(FAIL, params![&order.id, now, &failure.code, &failure.detail])? == 0 {
+pub fn fail(tx: &mut Tx, order: &Order, failure: &Failure, back: &Payback, now: Time) -> Result<Option<Usd>> {
+    let values = params![&order.id, now, &failure.code, &failure.detail, part_of(order, back)];
+    if tx.execute(FAIL, values)? == 0 {
         return Ok(None);
     }
+    let entry = Entry::failed(&order.id, back);
     let numbered = !order.id.is_topup();
     let to_buyer = entry.wallet_change().is_some_and(|(account, _)| account == order.account);
-    let moved = ledger::post(tx, entry, now, ledger::Note::default(), numbered && to_buyer)?;
+    let moved = debts::pay_back(tx, &entry, order, now, ledger::Note::default(), numbered && to_buyer)?;
     let balance = match moved.filter(|_| to_buyer) {
         Some(balance) => balance,
         // A guest's money goes elsewhere than to the account of the order.
@@ -323,9 +325,21 @@ pub fn start_cancel(tx: &mut Tx, id: &OrderId, now: Time, ask_until: Time) -> Re
     Ok(tx.execute(START_CANCEL, params![id, now, ask_until])? == 1)
 }
 
-/// `CANCELLING → CANCELLED` or back to `FULFILLED`.
-pub fn end_cancel(tx: &mut Tx, id: &OrderId, status: OrderStatus, now: Time) -> Result<bool> {
-    Ok(tx.execute(END_CANCEL, params![id, status.as_str(), now])? == 1)
+/// What is written down of a payback: nothing when it is the whole price.
+fn part_of(order: &Order, back: &Payback) -> Option<Usd> {
+    Some(back.received()).filter(|received| *received != order.price)
+}
+
+/// `CANCELLING → CANCELLED`; the caller pays back.
+pub fn cancelled(tx: &mut Tx, order: &Order, back: &Payback, now: Time) -> Result<bool> {
+    let status = OrderStatus::Cancelled.as_str();
+    Ok(tx.execute(END_CANCEL, params![&order.id, status, now, part_of(order, back)])? == 1)
+}
+
+/// `CANCELLING → FULFILLED`.
+pub fn not_cancelled(tx: &mut Tx, id: &OrderId, now: Time) -> Result<bool> {
+    let (status, nothing) = (OrderStatus::Fulfilled.as_str(), None::<Usd>);
+    Ok(tx.execute(END_CANCEL, params![id, status, now, nothing])? == 1)
 }
 
 pub fn has_live_topup(tx: &mut Tx, id: &OrderId) -> Result<bool> {
@@ -507,6 +521,7 @@ fn read_order(row: &Row) -> Result<Order> {
         created_at: row.time(16)?,
         updated_at: row.time(17)?,
         failure,
+        refunded: row.opt_usd(34)?,
         esim,
     })
 }

@@ -2,10 +2,10 @@
 //! its invoice in the same write: whoever comes second, on any instance, finds nothing left to do.
 
 use super::ledger::{self, Note};
-use super::meta::{self, Version};
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{addresses, authorizations, checkouts, guests, invoices, wallet};
-use crate::domain::authorization::Authorization;
+use super::{addresses, authorizations, checkouts, debts, guests, invoices, wallet};
+use crate::domain::account::GUESTS;
+use crate::domain::authorization;
 use crate::domain::checkout::{self, Checkout};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::invoice::{Invoice, Paid};
@@ -58,12 +58,11 @@ queries! {
                    CAST(COALESCE(SUM(CASE WHEN state = 'CREDITED' THEN amount ELSE 0 END), 0) AS BIGINT), MAX(block_time)
             FROM transfers WHERE invoice = ?1 AND block IS NOT NULL";
     OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at, tx_hash, position");
-    CAME_BY = "SELECT 1 FROM transfers WHERE address = ?1 AND network = ?2 AND sender = ?3 AND amount = ?4 LIMIT 1";
+    MOVED_BY = select_transfer!("WHERE payment_nonce IS NOT NULL AND payment_nonce = ?3 AND network || '' = ?1 AND sender = ?2");
     OF_TRANSACTION = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 ORDER BY position");
     OF_ADDRESS = select_transfer!("WHERE address = ?1 ORDER BY seen_at DESC LIMIT 50");
     UNMATCHED = select_transfer!("WHERE network || '' = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED' ORDER BY seen_at");
     COUNT_UNMATCHED = "SELECT COUNT(*) FROM transfers WHERE state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state = 'UNMATCHED'";
-    OWED = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE transfer = ?1 AND account = 'receivable'";
     PENDING_SUM = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM transfers
                    WHERE network || '' = ?1 AND currency = ?2 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
                    AND +block IS NOT NULL";
@@ -97,18 +96,11 @@ pub fn note(tx: &mut Tx, seen: &Sighting, dust: Usd, now: Time) -> Result<Noted>
         restate(tx, owner.invoice.as_ref(), dust, now)?;
         return Ok(Noted::New);
     };
-    // A signature may be claimed after its transfer was seen: somebody else brought it onto the chain.
-    let signed = matches!(known.state, TransferState::Seen | TransferState::Orphaned)
-        && known.payment_nonce.is_none()
-        && match &seen.payment_nonce {
-            Some(nonce) => authorizations::bound(tx, seen.id.network, &seen.sender, nonce)?.is_some(),
-            None => false,
-        };
-    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) && !signed {
+    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) {
         return Ok(Noted::Known);
     }
     match known.state {
-        TransferState::Seen | TransferState::Orphaned if signed || !shows(seen, &known) => {
+        TransferState::Seen | TransferState::Orphaned if !shows(seen, &known) => {
             let Some(owner) = owner(tx, seen)? else { return Ok(Noted::Foreign) };
             rewrite(tx, seen, &known, &owner, TransferState::Seen, now)?;
             restate(tx, known.invoice.as_ref(), dust, now)?;
@@ -175,27 +167,36 @@ struct Owner {
     account: Option<AccountNo>,
     /// Which invoice it counts for.
     invoice: Option<InvoiceId>,
-    /// The signature that moved it, if that was claimed for the invoice.
+    /// The signature that moved it, if that pays for the invoice.
     payment_nonce: Option<String>,
 }
 
 /// `None` when the address is not ours.
 fn owner(tx: &mut Tx, seen: &Sighting) -> Result<Option<Owner>> {
     let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
-    // What a claimed signature moved pays what it was claimed for, whatever else it might look like.
-    if let Some(nonce) = &seen.payment_nonce
-        && let Some((invoice, account)) = authorizations::bound(tx, seen.id.network, &seen.sender, nonce)?
-    {
-        let payment_nonce = Some(nonce.clone());
-        return Ok(Some(Owner { account: Some(account), invoice: Some(invoice), payment_nonce }));
+    let signed = match &seen.payment_nonce {
+        Some(nonce) => authorizations::by_nonce(tx, seen.id.network, &seen.sender, nonce)?,
+        None => Vec::new(),
+    };
+    // What was signed for, to the last digit, pays for it.
+    if let Some(paying) = signed.iter().find(|claimed| claimed.moved(seen)) {
+        return Ok(Some(Owner {
+            account: Some(paying.account),
+            invoice: Some(paying.invoice.clone()),
+            payment_nonce: seen.payment_nonce.clone(),
+        }));
     }
-    Ok(Some(match address.account {
-        Some(owner) => {
-            let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
-            Owner { account: Some(owner), invoice, payment_nonce: None }
-        }
-        None => payer_of(tx, seen)?,
-    }))
+    if let Some(owner) = address.account {
+        let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
+        return Ok(Some(Owner { account: Some(owner), invoice, payment_nonce: None }));
+    }
+    // Anything else under the nonce of a claimed signature is its claimer's money, and pays for nothing. Who has no
+    // wallet has the invoice.
+    if let Some(claimed) = signed.first() {
+        let invoice = (claimed.account == GUESTS).then(|| claimed.invoice.clone());
+        return Ok(Some(Owner { account: Some(claimed.account), invoice, payment_nonce: None }));
+    }
+    payer_of(tx, seen).map(Some)
 }
 
 fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
@@ -216,16 +217,21 @@ fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
     ]
 }
 
-/// A payment to the house is known by its exact amount: whose checkout asked for it at that time.
+/// A payment to the house is known by its exact amount: whose checkout asked for it at that time. One that a signature
+/// moved, before we were shown that, pays for the checkout that asked for it to be signed.
 fn payer_of(tx: &mut Tx, seen: &Sighting) -> Result<Owner> {
-    if seen.currency != checkout::CURRENCY {
-        return Ok(Owner::default());
-    }
-    let found = checkouts::at(tx, seen.id.network, &seen.recipient, seen.amount, seen.block.time)?;
+    let Sighting { recipient, amount, block, payment_nonce, .. } = seen;
+    let (found, payment_nonce) = if payment_nonce.is_some() && seen.currency == authorization::CURRENCY {
+        (checkouts::to_be_signed(tx, recipient, *amount, block.time)?, payment_nonce.clone())
+    } else if seen.currency == checkout::CURRENCY {
+        (checkouts::at(tx, seen.id.network, recipient, *amount, block.time)?, None)
+    } else {
+        (None, None)
+    };
     Ok(found.map_or(Owner::default(), |(invoice, account)| Owner {
         account: Some(account),
         invoice: Some(invoice),
-        payment_nonce: None,
+        payment_nonce,
     }))
 }
 
@@ -315,10 +321,15 @@ pub fn credit(
     let Some(transfer) = by_id(tx, id)?.filter(|transfer| waits_in(transfer, block_hash)) else {
         return Ok(None);
     };
-    let (state, entry) = match transfer.account {
-        Some(owner) => {
-            let owed = receivable(tx, id)?.min(transfer.amount);
-            let payee = guests::payee(tx, owner, transfer.invoice.as_ref())?;
+    let payee = match transfer.account {
+        Some(owner) => Some(guests::payee(tx, owner, transfer.invoice.as_ref())?),
+        None => None,
+    };
+    // What is owed for it must not change between the look and the entry.
+    let owner = lock_payee(tx, payee.as_ref())?;
+    let (state, entry) = match payee {
+        Some(payee) => {
+            let owed = debts::of_transfer(tx, id)?.min(transfer.amount);
             (TransferState::Credited, Entry::deposit(&transfer, payee, owed))
         }
         None => (TransferState::Unmatched, Entry::unmatched(&transfer)),
@@ -327,13 +338,18 @@ pub fn credit(
         return Ok(None);
     }
     ledger::post(tx, &entry, now, Note::default(), false)?;
+    if let Some(owner) = owner.filter(|_| transfer.round > 0) {
+        debts::lift_if_settled(tx, owner)?;
+    }
     restate(tx, transfer.invoice.as_ref(), dust, now)?;
     Ok(Some(state))
 }
 
-/// What an account owes us for a transfer that counted and vanished.
-pub fn receivable(tx: &mut Tx, id: &TransferId) -> Result<Usd> {
-    tx.one(OWED, params![&id.to_string()], |row| row.usd(0))
+/// The wallet behind a payee, with its lock.
+fn lock_payee(tx: &mut Tx, payee: Option<&Payee>) -> Result<Option<AccountNo>> {
+    let Some(Payee::Wallet(owner)) = payee else { return Ok(None) };
+    wallet::lock(tx, *owner)?;
+    Ok(Some(*owner))
 }
 
 /// What became of a transfer that is on the chain no more.
@@ -376,9 +392,7 @@ pub fn vanish(
         Some(owner) if posted => Some(guests::payee(tx, owner, transfer.invoice.as_ref())?),
         Some(_) | None => None,
     };
-    if let Some(Payee::Wallet(owner)) = &payee {
-        wallet::lock(tx, *owner)?;
-    }
+    lock_payee(tx, payee.as_ref())?;
     let TransferId { network, tx_hash, position } = id;
     let round = transfer.round + i64::from(posted);
     let values = params![
@@ -396,16 +410,14 @@ pub fn vanish(
     }
     let vanished = match (posted, payee) {
         (true, Some(payee)) => {
-            let left = match &payee {
-                Payee::Wallet(owner) => wallet::read(tx, *owner)?.balance,
-                Payee::Invoice(invoice) => guests::owed(tx, invoice)?,
-            };
+            let left = left_of(tx, &transfer, &payee)?;
             let taken = left.min(transfer.amount);
             let entry = Entry::reversal(&transfer, payee.clone(), taken);
             ledger::post(tx, &entry, now, Note::default(), false)?;
-            if let Payee::Wallet(owner) = payee {
-                wallet::set_suspended(tx, owner, true)?;
-                meta::bump(tx, Version::Accounts)?;
+            if let Payee::Wallet(owner) = payee
+                && (transfer.account == Some(owner) || debts::of_account(tx, owner)?.is_positive())
+            {
+                debts::suspend(tx, owner)?;
             }
             Vanished::Reversed { taken, owed: transfer.amount.minus(taken) }
         }
@@ -418,6 +430,24 @@ pub fn vanish(
     };
     restate(tx, transfer.invoice.as_ref(), dust, now)?;
     Ok(Some(vanished))
+}
+
+/// What a transfer's payee can give back of it. Who claimed a guest's invoice gives what came of that, never what is his
+/// own.
+fn left_of(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Usd> {
+    let owner = match payee {
+        Payee::Invoice(invoice) => return guests::owed(tx, invoice),
+        Payee::Wallet(owner) => *owner,
+    };
+    let balance = wallet::read(tx, owner)?.balance;
+    match &transfer.invoice {
+        Some(invoice) if transfer.account != Some(owner) => {
+            let claimed =
+                checkouts::by_id(tx, invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
+            Ok(balance.min(debts::received(tx, &claimed, owner)?))
+        }
+        Some(_) | None => Ok(balance),
+    }
 }
 
 /// The operator's decision about a transfer that is nobody's, with its entry. `None` when it is not waiting for one.
@@ -497,11 +527,11 @@ pub fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Vec<Transfer>> {
     tx.all(OF_INVOICE, params![invoice.as_str()], read)
 }
 
-/// Whether anything was seen that this authorization may have moved.
-pub fn came_by(tx: &mut Tx, authorization: &Authorization) -> Result<bool> {
-    let Authorization { id, pay_to, amount, .. } = authorization;
-    let values = params![pay_to, id.network.as_str(), &id.payer, *amount];
-    Ok(tx.opt(CAME_BY, values, |_| Ok(()))?.is_some())
+/// What is on the chain that a payer's signature moved and that pays for an invoice.
+pub fn moved_by(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Result<Vec<Transfer>> {
+    let mut moved = tx.all(MOVED_BY, params![network.as_str(), payer, nonce], read)?;
+    moved.retain(|transfer| transfer.block.is_some());
+    Ok(moved)
 }
 
 pub fn of_transaction(tx: &mut Tx, network: Network, tx_hash: &str) -> Result<Vec<Transfer>> {

@@ -157,6 +157,10 @@ impl Row<'_> {
         }
     }
 
+    pub fn opt_usd(&self, column: usize) -> Result<Option<Usd>> {
+        Ok(self.opt_int(column)?.map(Usd::from_micros))
+    }
+
     pub fn opt_int(&self, column: usize) -> Result<Option<i64>> {
         match self {
             Row::Sqlite(row) => row.get(column).map_err(sqlite_error),

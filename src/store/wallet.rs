@@ -23,7 +23,8 @@ queries! {
     NUMBER = "UPDATE wallets SET numbers = numbers + 1 WHERE account = ?1 RETURNING numbers";
     COUNT_ORDER = "UPDATE wallets SET placed = placed + 1 WHERE account = ?1";
     COUNT_FAILED = "UPDATE wallets SET failed = failed + 1 WHERE account = ?1";
-    SUSPEND = "UPDATE wallets SET suspended = ?2 WHERE account = ?1";
+    SUSPENSION = "SELECT suspended, suspended_for FROM wallets WHERE account = ?1";
+    SUSPEND = "UPDATE wallets SET suspended = ?2, suspended_for = ?3 WHERE account = ?1";
     HELD = "SELECT CAST(COALESCE(SUM(price), 0) AS BIGINT) FROM orders
             WHERE account = ?1 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
     STATEMENT = "SELECT p.line, e.kind, p.amount, p.balance, p.order_id, e.at, e.note, p.transfer
@@ -37,6 +38,23 @@ pub struct Wallet {
     pub placed: i64,
     pub failed: i64,
     pub suspended: bool,
+}
+
+/// Why an account may not buy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspension {
+    Operator,
+    /// It owes us for a payment that vanished from its chain.
+    Receivable,
+}
+
+impl Suspension {
+    fn as_str(self) -> &'static str {
+        match self {
+            Suspension::Operator => "OPERATOR",
+            Suspension::Receivable => "RECEIVABLE",
+        }
+    }
 }
 
 /// The place a movement takes on the wallet's statement.
@@ -130,8 +148,21 @@ pub fn count_failed(tx: &mut Tx, account: AccountNo) -> Result<()> {
     }
 }
 
-pub fn set_suspended(tx: &mut Tx, account: AccountNo, suspended: bool) -> Result<()> {
-    match tx.execute(SUSPEND, params![account, suspended])? {
+/// Why the account may not buy; `None` when it may.
+pub fn suspension(tx: &mut Tx, account: AccountNo) -> Result<Option<Suspension>> {
+    tx.one(SUSPENSION, params![account], |row| {
+        Ok(match (row.flag(0)?, row.opt_text(1)?) {
+            (false, _) => None,
+            (true, Some(cause)) if cause == Suspension::Receivable.as_str() => Some(Suspension::Receivable),
+            // Nobody wrote causes down once: then only the operator can end it.
+            (true, _) => Some(Suspension::Operator),
+        })
+    })
+}
+
+/// `None` lets the account buy again.
+pub fn suspend(tx: &mut Tx, account: AccountNo, cause: Option<Suspension>) -> Result<()> {
+    match tx.execute(SUSPEND, params![account, cause.is_some(), cause.map(Suspension::as_str)])? {
         1 => Ok(()),
         _ => Err(Error::fault("an account without a wallet")),
     }

@@ -12,10 +12,10 @@ use super::remote::Facilitator;
 use super::wire;
 use crate::chain::evm::{Called, Evm, Purse, abi_text};
 use crate::chain::{Trouble, Witness};
-use crate::domain::network::{Currency, Network};
+use crate::domain::network::Network;
 
 /// The one token that is taken by signature.
-pub const CURRENCY: Currency = Currency::Usdc;
+pub use crate::domain::authorization::CURRENCY;
 /// About what a settlement takes, and for how many of them there should be gas.
 const TYPICAL_GAS: u64 = 100_000;
 const LEAST_SETTLEMENTS: i64 = 10;

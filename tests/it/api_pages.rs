@@ -7,7 +7,7 @@ use simgate::store::Location;
 
 use crate::harness::{Gateway, Reply, both_databases, reply};
 use crate::scan;
-use crate::shapes::ORDERS;
+use crate::shapes::{ORDERS, is_time};
 
 async fn open(gateway: &Gateway, url: &Value) -> Reply {
     reply(
@@ -198,6 +198,23 @@ both_databases! {
         for secret in &secrets {
             assert!(!holds(secret), "{secret} is in the database");
         }
+    }
+
+    /// Whom to tell about a hole is the operator's to say.
+    async fn security_txt_names_the_operator(gateway) with [("security_contact", "Security@shop.example")] {
+        let found = reply(gateway.client.get(format!("{}/.well-known/security.txt", gateway.base))).await;
+        assert_eq!((found.status, found.header("content-type")), (200, "text/plain; charset=utf-8"));
+        let field = |name: &str| {
+            found.text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{}", found.text)).to_string()
+        };
+        assert_eq!(field("Contact: "), "mailto:security@shop.example");
+        assert_eq!(field("Canonical: "), format!("{}/.well-known/security.txt", gateway.base));
+        assert!(is_time(&field("Expires: ")));
+    }
+
+    async fn without_a_contact_there_is_no_security_txt(gateway) {
+        let found = reply(gateway.client.get(format!("{}/.well-known/security.txt", gateway.base))).await;
+        assert_eq!(found.problem(404), "NOT_FOUND");
     }
 }
 

@@ -48,6 +48,7 @@ mod fire_races;
 mod fire_shutdown;
 mod fire_supplier;
 mod fire_tools;
+mod gone_payments;
 mod harness;
 mod json_schema;
 mod ledger_laws;

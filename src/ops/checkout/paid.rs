@@ -97,6 +97,7 @@ impl Draft {
             created_at: self.now,
             updated_at: self.now,
             failure: None,
+            refunded: None,
             esim: filled,
         }
     }
@@ -132,7 +133,9 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
         let filled = filled_esim(tx, &checkout)?;
         let reference = reference(tx, &checkout)?;
-        if checkout.status.is_unpaid()
+        let pays = checkout.is_paid_by(&payment);
+        if pays
+            && checkout.status.is_unpaid()
             && let Ok(esim) = &filled
             && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
             && redeem::is_payable(tx, &checkout, draft.now)?
@@ -148,15 +151,16 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         }
         transfers::credit(tx, &id, &hash, dust, draft.now)?;
         authorizations::settle(tx, &payment, draft.now)?;
-        let refunded = checkouts::end(tx, &invoice, CheckoutStatus::Refunded, None, draft.now)?;
+        // What was not asked for ends nothing: the checkout can still be paid.
+        let refunded = pays && checkouts::end(tx, &invoice, CheckoutStatus::Refunded, None, draft.now)?;
         if refunded {
             redeem::release(tx, &checkout, draft.now)?;
             if let Some(reference) = reference {
                 claims::free(tx, checkout.account, &reference, &checkout.id)?;
             }
         }
-        // One that had counted, vanished and came back is no news.
-        if payment.round == 0 {
+        // One that had counted, vanished and came back is no news; nor is what nobody asked for.
+        if payment.round == 0 && (pays || !checkout.status.is_unpaid()) {
             let news = match refunded {
                 true if filled.is_err() => News::EsimGone,
                 true => News::TooLate,

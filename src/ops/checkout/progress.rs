@@ -47,7 +47,7 @@ impl Progress {
             return None;
         }
         match (&self.order, self.stage) {
-            (Some(order), Stage::Failed) => Some(order.price),
+            (Some(order), Stage::Failed) => Some(order.given_back()),
             (None, Stage::Failed) => self.payment().map(|payment| payment.transfer.amount),
             _ => None,
         }

@@ -73,7 +73,7 @@ impl Round<'_> {
             match (paid.succeeded, deep) {
                 (true, _) => arrived(self.app, self.post, &settlement.tx_hash, &self.tip).await?,
                 // Unless somebody else was quicker with it.
-                (false, true) if !self.is_used(&authorization).await? => {
+                (false, true) if !self.is_used(&authorization, self.tip.head.number).await? => {
                     self.bury(&authorization, Reason::Transaction).await?;
                 }
                 (false, _) => {}

@@ -11,13 +11,14 @@ use super::{bill, checked, nonce_of, payer_of};
 use crate::app::App;
 use crate::chain::evm::Called;
 use crate::chain::{Trouble, Witness};
-use crate::domain::authorization::{Authorization, AuthorizationState, Reason};
+use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
 use crate::domain::checkout::{Checkout, CheckoutStatus};
 use crate::domain::coupon;
-use crate::domain::ids::{AccountNo, OrderId, parse_order_no};
+use crate::domain::ids::{AccountNo, InvoiceId, OrderId, parse_order_no};
+use crate::domain::network::Network;
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ops::checkout::paid;
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::coupons::redeem;
@@ -26,7 +27,7 @@ use crate::ops::orders::{self, Buyer, Purchase, Receipt};
 use crate::ops::settler::reason_of;
 use crate::store::claims::{self, Claimant};
 use crate::store::tx::Tx;
-use crate::store::{authorizations, checkouts, wallet};
+use crate::store::{authorizations, checkouts, transfers, wallet};
 use crate::x402::settler::{CURRENCY, Post};
 use crate::x402::wire::{self, Flaw, Payment, SettlementResponse};
 
@@ -71,19 +72,27 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
     let (payer, nonce) = (payer_of(&payment), nonce_of(&payment));
     let since = app.now().plus_days(-1);
     let read = move |tx: &mut Tx| {
-        let claimed = authorizations::by_nonce(tx, network, &payer, &nonce)?;
-        let checkout = match &claimed {
-            Some(claimed) => checkouts::by_id(tx, &claimed.invoice)?,
-            None => checkouts::unpaid_by_number(tx, owner, seq, since)?,
-        };
-        Ok((claimed, checkout))
+        if let Some(claimed) = authorizations::by_nonce(tx, network, &payer, &nonce)?.into_iter().next() {
+            let checkout = checkouts::by_id(tx, &claimed.invoice)?;
+            return Ok((Known::Claimed(claimed), checkout));
+        }
+        if let Some(invoice) = on_chain_for(tx, network, &payer, &nonce)? {
+            return Ok((Known::OnChain, checkouts::by_id(tx, &invoice)?));
+        }
+        Ok((Known::No, checkouts::unpaid_by_number(tx, owner, seq, since)?))
     };
-    let (claimed, checkout) = app.store.read(read).await?;
-    if let Some(claimed) = claimed {
-        let same = claimed.signature == payment.seal.text();
+    let (known, checkout) = app.store.read(read).await?;
+    let same = match &known {
+        Known::Claimed(claimed) => Some(claimed.signature == payment.seal.text()),
+        // Whoever asks owns the checkout that the transfer pays for: that is all there is to compare.
+        Known::OnChain => Some(true),
+        Known::No => None,
+    };
+    if let Some(same) = same {
         let checkout = checkout.filter(|checkout| same && (checkout.account, checkout.seq) == (owner, seq));
-        require_same(&checkout.ok_or(Refusal::SignatureAlreadyUsed)?, &tender)?;
-        return outcome(app, claimed).await;
+        let checkout = checkout.ok_or(Refusal::SignatureAlreadyUsed)?;
+        require_same(&checkout, &tender)?;
+        return outcome(app, network, &payment, &checkout.id, owner).await;
     }
     let Some(post) = app.settler.as_ref().and_then(|settler| settler.posts.get(&network)) else {
         return Ok(refused(Reason::Network, None));
@@ -107,8 +116,22 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         Some(reason) => return Ok(refused(reason, Some(checkout))),
     };
     let reference = tender.reference.map(str::to_string);
-    let claimed = claim(app, Authorization { state, reference, ..authorization }).await?;
-    outcome(app, claimed).await
+    claim(app, Authorization { state, reference, ..authorization }).await?;
+    outcome(app, network, &payment, &checkout.id, owner).await
+}
+
+/// What we know of a signature when its payer shows it to us.
+enum Known {
+    No,
+    Claimed(Authorization),
+    /// Others brought it onto the chain before, and its transfer was seen.
+    OnChain,
+}
+
+/// The invoice that a signature's transfer pays for.
+fn on_chain_for(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Result<Option<InvoiceId>> {
+    let moved = transfers::moved_by(tx, network, payer, nonce)?;
+    Ok(moved.into_iter().find_map(|transfer| transfer.invoice))
 }
 
 /// What a purchase's reference stands for already.
@@ -155,26 +178,29 @@ async fn tried(post: &Post, payment: &Payment) -> Result<Option<Reason>, Trouble
     })
 }
 
-/// Writes a payment down for its checkout, before anything is done with it; or finds that it was.
-async fn claim(app: &App, new: Authorization) -> Result<Authorization> {
+/// Writes a payment down for its checkout, before anything is done with it; or finds that it was, or that it has
+/// moved its money already.
+async fn claim(app: &App, new: Authorization) -> Result<()> {
     if app.buying_on_hold.load(Ordering::Relaxed) {
         return Err(Refusal::BuyingOnHold.into());
     }
     let (network, lane) = (new.id.network.as_str(), new.account.0);
-    let claimed = app.store.write(lane, move |tx| insert(tx, &new)).await?;
+    app.store.write(lane, move |tx| insert(tx, &new)).await?;
     counter!("simgate_authorizations_total", "network" => network, "outcome" => "claimed").increment(1);
     app.claimed.send_modify(|count| *count += 1);
-    Ok(claimed)
+    Ok(())
 }
 
-fn insert(tx: &mut Tx, new: &Authorization) -> Result<Authorization> {
+fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
     wallet::lock(tx, new.account)?;
-    if let Some(known) = authorizations::by_id(tx, &new.id)? {
-        return if known.invoice == new.invoice {
-            Ok(known)
-        } else {
-            Err(Refusal::SignatureAlreadyUsed.into())
-        };
+    let AuthorizationId { network, payer, nonce, .. } = &new.id;
+    let used_for = match authorizations::by_id(tx, &new.id)? {
+        Some(known) => Some(known.invoice),
+        // What a transfer pays for was decided when it was seen.
+        None => on_chain_for(tx, *network, payer, nonce)?,
+    };
+    if let Some(invoice) = used_for {
+        return if invoice == new.invoice { Ok(()) } else { Err(Refusal::SignatureAlreadyUsed.into()) };
     }
     if wallet::read(tx, new.account)?.suspended {
         return Err(Refusal::AccountSuspended.into());
@@ -199,26 +225,30 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<Authorization> {
             Some(_) => return Err(Refusal::IdempotencyConflict.into()),
         }
     }
-    authorizations::insert(tx, new)?;
-    Ok(new.clone())
+    authorizations::insert(tx, new)
 }
 
 /// Waits by reading, like every second caller: settler and supplier may be another process's.
-async fn outcome(app: &App, claimed: Authorization) -> Result<Outcome> {
+async fn outcome(
+    app: &App,
+    network: Network,
+    payment: &Payment,
+    invoice: &InvoiceId,
+    account: AccountNo,
+) -> Result<Outcome> {
     let until = app.now().plus_millis(app.settings.answer_within_ms);
     let mut pause = 4;
     loop {
-        let id = claimed.id.clone();
-        let found = app.store.read(move |tx| authorizations::by_id(tx, &id)).await?;
-        let authorization = found.ok_or_else(|| Error::fault("a claimed signature vanished"))?;
-        let progress = progress::show(app, &claimed.invoice, Some(claimed.account)).await?;
-        let receipt = receipt(&authorization, &progress);
-        let dead = authorization.state == AuthorizationState::Dead && receipt.is_none();
-        if dead {
-            let reason = authorization.reason.unwrap_or(Reason::Unexpected);
+        let (payer, nonce) = (payer_of(payment), nonce_of(payment));
+        let found = app.store.read(move |tx| authorizations::by_nonce(tx, network, &payer, &nonce)).await?;
+        let progress = progress::show(app, invoice, Some(account)).await?;
+        let receipt = receipt(network, payment, &progress);
+        let dead = found.first().filter(|claimed| claimed.state == AuthorizationState::Dead);
+        if let (Some(dead), None) = (dead, &receipt) {
+            let reason = dead.reason.unwrap_or(Reason::Unexpected);
             let open = progress.checkout.status == CheckoutStatus::Open && progress.payments.is_empty();
             let checkout = open.then(|| Box::new(progress.checkout));
-            let receipt = Some(failure(&authorization, reason));
+            let receipt = Some(failure(network, payment, reason));
             return Ok(Outcome::Refused { reason, receipt, checkout });
         }
         let waits = progress.order.as_ref().is_none_or(|order| order.status == OrderStatus::Provisioning);
@@ -232,28 +262,29 @@ async fn outcome(app: &App, claimed: Authorization) -> Result<Outcome> {
 }
 
 /// The transfer that the signature moved, once it is in a block.
-fn receipt(authorization: &Authorization, progress: &Progress) -> Option<SettlementResponse> {
-    let moved = |payment: &&deposits::Payment| {
-        let transfer = &payment.transfer;
-        transfer.payment_nonce.as_ref() == Some(&authorization.id.nonce) && transfer.block.is_some()
+fn receipt(network: Network, payment: &Payment, progress: &Progress) -> Option<SettlementResponse> {
+    let nonce = nonce_of(payment);
+    let moved = |paid: &&deposits::Payment| {
+        let transfer = &paid.transfer;
+        transfer.payment_nonce.as_ref() == Some(&nonce) && transfer.block.is_some()
     };
     let transfer = &progress.payments.iter().find(moved)?.transfer;
     Some(SettlementResponse {
         success: true,
         transaction: transfer.id.tx_hash.clone(),
-        network: wire::network_id(authorization.id.network),
-        payer: authorization.id.payer.clone(),
-        amount: Some(authorization.amount.micros().to_string()),
+        network: wire::network_id(network),
+        payer: payer_of(payment),
+        amount: Some(transfer.amount.micros().to_string()),
         error_reason: None,
     })
 }
 
-fn failure(authorization: &Authorization, reason: Reason) -> SettlementResponse {
+fn failure(network: Network, payment: &Payment, reason: Reason) -> SettlementResponse {
     SettlementResponse {
         success: false,
         transaction: String::new(),
-        network: wire::network_id(authorization.id.network),
-        payer: authorization.id.payer.clone(),
+        network: wire::network_id(network),
+        payer: payer_of(payment),
         amount: None,
         error_reason: Some(reason.as_str()),
     }

@@ -304,6 +304,12 @@ impl Node {
         self.rpc("eth_sendRawTransaction", json!([raw])).await;
     }
 
+    /// The same, also when somebody did it before.
+    pub async fn try_again(&self, raw: &Value) {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction", "params": [raw] });
+        self.client.post(&self.url).json(&call).send().await.unwrap();
+    }
+
     /// Everything as it is now, to go back to.
     pub async fn snapshot(&self) -> Value {
         self.rpc("evm_snapshot", json!([])).await

@@ -3,7 +3,10 @@
 
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
+use simgate::domain::network::Network;
+use simgate::store::cursors;
 
+use super::desk::CONFIRMATIONS;
 use super::node::{address, number};
 use super::payer::decoded;
 use super::proxy::Mood;
@@ -196,6 +199,40 @@ at_till! {
         assert_eq!(till.spent().await, Usd::ZERO);
         till.gateway.pass_time(STALLED_MS);
         till.completes(&invoice, &offer).await;
+    }
+
+    /// Delivered after one block, which is then replaced by one without the payment. Some blocks later it is back: nobody
+    /// owed anything meanwhile, or was shut out.
+    async fn a_quick_payment_is_missed_for_some_blocks(till) with { settings: HASTY } {
+        let (_, invoice, _) = till.begin().await;
+        till.until_pooled(1).await;
+        till.node.mine(1).await;
+        let done = until("it is delivered", async || {
+            let order = till.poll(&invoice).await;
+            (order["status"] == "COMPLETED").then_some(order)
+        })
+        .await;
+        let hash = done["txHash"].as_str().unwrap();
+        let (block, raw) = (till.node.block_of(hash).await, till.node.raw(hash).await);
+        till.node.reorg(1, &[]).await;
+        till.node.mine(2).await;
+        let scanned = async || {
+            let cursor = till.gateway.app.store.read(|tx| cursors::get(tx, Network::Polygon)).await.unwrap();
+            cursor.unwrap().scanned
+        };
+        until("its block was looked at", async || (scanned().await >= block).then_some(())).await;
+        assert_eq!(till.book("receivable").await, Usd::ZERO);
+        till.ask(&till.token, json!({ "packageCode": PLAN })).await.expect(402);
+        till.node.try_again(&raw).await;
+        till.node.mine(1).await;
+        let back = till.node.block_of(hash).await;
+        until("it is as deep as others have to be", async || {
+            till.node.mine(1).await;
+            (scanned().await > back + CONFIRMATIONS).then_some(())
+        })
+        .await;
+        assert_eq!((till.book("receivable").await, till.poll(&invoice).await["txHash"].as_str()), (Usd::ZERO, Some(hash)));
+        till.ask(&till.token, json!({ "packageCode": PLAN })).await.expect(402);
     }
 
     /// Delivered after one block, which is then replaced by one in which the payer spends the money elsewhere: the price

@@ -1,0 +1,128 @@
+//! What is owed to us because a payment that counted vanished from its chain: how much, by whom, what settles it, and
+//! the suspension that it causes and that ends with it. Whoever asks here before a write has locked the wallet.
+
+use super::ledger::{self, Note};
+use super::meta::{self, Version};
+use super::tx::{Row, Tx, params, queries};
+use super::wallet::{self, Suspension};
+use super::{checkouts, guests, transfers};
+use crate::domain::checkout::Checkout;
+use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::ledger::{Entry, Payback};
+use crate::domain::money::Usd;
+use crate::domain::network::Network;
+use crate::domain::order::Order;
+use crate::domain::time::Time;
+use crate::domain::transfer::TransferId;
+use crate::error::{Error, Result};
+
+queries! {
+    TAKEN = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE transfer = ?1 AND account = 'receivable'";
+    SETTLED = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE settles IS NOT NULL AND settles = ?1";
+    TAKEN_BACK = "SELECT network, tx_hash, position FROM transfers WHERE account IS NOT NULL AND account = ?1 AND round > 0";
+    CLAIMED_BY = "SELECT id FROM checkouts WHERE claimed_by IS NOT NULL AND claimed_by = ?1";
+    /// The wallet is worded so that its index, which may be long, does not fit; here and below.
+    FROM_ENTRIES = "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) FROM postings WHERE entry >= ?1 AND entry < ?2 AND +wallet = ?3";
+    FROM_TRANSFER = "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) FROM postings WHERE transfer IS NOT NULL AND transfer = ?1 AND +wallet = ?2";
+}
+
+/// What is owed for a transfer that counted and vanished.
+pub fn of_transfer(tx: &mut Tx, id: &TransferId) -> Result<Usd> {
+    let name = id.to_string();
+    let taken = tx.one(TAKEN, params![&name], |row| row.usd(0))?;
+    Ok(taken.plus(tx.one(SETTLED, params![&name], |row| row.usd(0))?))
+}
+
+/// What is owed for the payments of an invoice.
+fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
+    let mut owed = Usd::ZERO;
+    for transfer in transfers::of_invoice(tx, invoice)? {
+        owed = owed.plus(of_transfer(tx, &transfer.id)?);
+    }
+    Ok(owed)
+}
+
+/// What is owed for the payment of an order; nothing for one that a wallet paid for.
+pub fn of_order(tx: &mut Tx, order: &Order) -> Result<Usd> {
+    match ledger::paid_by(tx, &order.id)? {
+        Some(transfer) => of_transfer(tx, &transfer),
+        None => Ok(Usd::ZERO),
+    }
+}
+
+/// What an account owes. Who claimed a guest's invoice answers for its payments, with what came of it and no more.
+pub fn of_account(tx: &mut Tx, account: AccountNo) -> Result<Usd> {
+    let mut owed = Usd::ZERO;
+    for id in tx.all(TAKEN_BACK, params![account], read_id)? {
+        owed = owed.plus(of_transfer(tx, &id)?);
+    }
+    for id in tx.all(CLAIMED_BY, params![account], |row| Ok(InvoiceId::from_text(row.text(0)?)))? {
+        let invoice = checkouts::by_id(tx, &id)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
+        owed = owed.plus(of_invoice(tx, &id)?.min(received(tx, &invoice, account)?));
+    }
+    Ok(owed)
+}
+
+fn read_id(row: &Row) -> Result<TransferId> {
+    Ok(TransferId { network: row.word(0, Network::parse)?, tx_hash: row.text(1)?, position: row.int(2)? })
+}
+
+/// What an account has got of a guest's invoice, less what was taken back from it again.
+pub fn received(tx: &mut Tx, invoice: &Checkout, by: AccountNo) -> Result<Usd> {
+    let named = |name: &str| (format!("{name}."), format!("{name}/"));
+    let mut ranges = vec![named(invoice.id.as_str())];
+    ranges.extend(invoice.order.as_ref().map(|order| named(order.as_str())));
+    let mut received = Usd::ZERO;
+    for (from, to) in ranges {
+        received = received.plus(tx.one(FROM_ENTRIES, params![&from, &to, by], |row| row.usd(0))?);
+    }
+    for transfer in transfers::of_invoice(tx, &invoice.id)? {
+        let id = transfer.id.to_string();
+        received = received.plus(tx.one(FROM_TRANSFER, params![&id, by], |row| row.usd(0))?);
+    }
+    Ok(received)
+}
+
+/// So much is paid back for an order.
+pub fn payback(tx: &mut Tx, order: &Order, amount: Usd) -> Result<Payback> {
+    let to = guests::payee_of(tx, order)?;
+    let Some(transfer) = ledger::paid_by(tx, &order.id)? else { return Ok(Payback::whole(to, amount)) };
+    let settled = of_transfer(tx, &transfer)?.min(amount);
+    Ok(Payback { to, amount, settles: settled.is_positive().then_some((transfer, settled)) })
+}
+
+/// Posts what is paid back. When that settles the last debt of its buyer, the suspension for it ends.
+pub fn pay_back(
+    tx: &mut Tx,
+    entry: &Entry,
+    order: &Order,
+    at: Time,
+    note: Note,
+    an_order_failed: bool,
+) -> Result<Option<Usd>> {
+    let balance = ledger::post(tx, entry, at, note, an_order_failed)?;
+    if entry.settles.is_some() {
+        let claimer = checkouts::by_order(tx, &order.id)?.and_then(|checkout| checkout.claimed_by);
+        lift_if_settled(tx, claimer.unwrap_or(order.account))?;
+    }
+    Ok(balance)
+}
+
+/// Ends the suspension that debts caused, once there are none. One that the operator ordered stays.
+pub fn lift_if_settled(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    let caused = wallet::suspension(tx, account)? == Some(Suspension::Receivable);
+    if caused && of_account(tx, account)? == Usd::ZERO {
+        wallet::suspend(tx, account, None)?;
+        meta::bump(tx, Version::Accounts)?;
+    }
+    Ok(())
+}
+
+/// A payment of the account's is gone: it may not buy until it owes nothing, or the operator says so.
+pub fn suspend(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    if wallet::suspension(tx, account)?.is_none() {
+        wallet::suspend(tx, account, Some(Suspension::Receivable))?;
+        meta::bump(tx, Version::Accounts)?;
+    }
+    Ok(())
+}
