@@ -17,6 +17,10 @@ use crate::mock_node::abi_text;
 
 pub const USDC: &str = "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359";
 
+/// `decimals()` and `symbol()`
+const DECIMALS_CALL: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
+const SYMBOL_CALL: [u8; 4] = [0x95, 0xd8, 0x9b, 0x41];
+
 /// What the node sees, and by which clock.
 #[derive(Clone)]
 pub struct Sight {
@@ -51,7 +55,11 @@ async fn answer_all(State(sight): State<Arc<std::sync::Mutex<Option<Sight>>>>, b
 
 fn answer(sight: &Sight, call: &Value) -> Value {
     let result = match call["method"].as_str().unwrap() {
-        "eth_call" => view(sight, call["params"][0]["data"].as_str().unwrap()),
+        "eth_chainId" => Ok(json!(format!("{:#x}", Network::Polygon.chain_id()))),
+        "eth_call" => {
+            let asked = &call["params"][0];
+            view(sight, asked["to"].as_str().unwrap(), asked["data"].as_str().unwrap())
+        }
         "eth_getBalance" => Ok(json!("0x56bc75e2d63100000")),
         "eth_getTransactionCount" => Ok(json!("0x0")),
         "eth_maxPriorityFeePerGas" => Ok(json!("0x1")),
@@ -66,13 +74,15 @@ fn answer(sight: &Sight, call: &Value) -> Value {
     }
 }
 
-fn view(sight: &Sight, data: &str) -> Result<Value, String> {
+fn view(sight: &Sight, token: &str, data: &str) -> Result<Value, String> {
     let bytes = alloy_primitives::hex::decode(data).unwrap();
     let shown = |bytes: &[u8]| Ok(json!(alloy_primitives::hex::encode_prefixed(bytes)));
     match bytes[..4].try_into().unwrap() {
         NAME_CALL => shown(&abi_text("USD Coin")),
         VERSION_CALL => shown(&abi_text("2")),
         SEPARATOR_CALL => shown(&domain().separator()),
+        DECIMALS_CALL => Ok(json!(format!("{:#066x}", 6))),
+        SYMBOL_CALL => shown(&abi_text(if token.eq_ignore_ascii_case(USDC) { "USDC" } else { "USDT0" })),
         _ => {
             let word = |index: usize| &bytes[4 + 32 * index..36 + 32 * index];
             let number = |index: usize| u64::from_be_bytes(word(index)[24..].try_into().unwrap());

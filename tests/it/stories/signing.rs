@@ -152,7 +152,7 @@ impl Play<'_> {
             .read(move |tx: &mut Tx| authorizations::by_nonce(tx, NETWORKS[0], &name, &read))
             .await
             .map_err(told)?;
-        let taken = found.filter(|_| !known);
+        let taken = found.into_iter().next().filter(|_| !known);
         if let Some(taken) = &taken {
             if taken.invoice != asked.id {
                 return Err(format!("a signature for {} was taken for {}", asked.id, taken.invoice));

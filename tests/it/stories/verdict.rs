@@ -7,7 +7,7 @@ use simgate::domain::order::OrderStatus;
 use simgate::domain::transfer::TransferState;
 use simgate::ops::checkout::progress;
 use simgate::ops::{ledger, operator};
-use simgate::store::transfers;
+use simgate::store::{debts, transfers};
 use simgate::store::tx::Tx;
 use simgate::supplier::sim::Mood;
 
@@ -42,7 +42,7 @@ impl Play<'_> {
     async fn check_transfers(&self) -> Told {
         for transfer in &self.model.transfers {
             let id = transfer.facts.id.clone();
-            let read = move |tx: &mut Tx| Ok((transfers::by_id(tx, &id)?, transfers::receivable(tx, &id)?));
+            let read = move |tx: &mut Tx| Ok((transfers::by_id(tx, &id)?, debts::of_transfer(tx, &id)?));
             let (found, debt) = self.world.app.store.read(read).await.map_err(told)?;
             let (facts, name) = (&transfer.facts, format!("{} of {}", transfer.facts.id, transfer.facts.amount));
             let Some(found) = found else {
