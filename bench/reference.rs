@@ -330,6 +330,7 @@ fn order(number: i64, key: &str) -> Order {
         id,
         account,
         seq: None,
+        number: None,
         esim_order: None,
         reference: Some(format!("ref-{:x}", vault::random())),
         package_code: PLAN.into(),

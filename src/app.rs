@@ -23,12 +23,12 @@ use crate::mail::Mailer;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
 use crate::ops::keys::KeyRing;
-use crate::ops::refresh::Versions;
+use crate::ops::refresh::{Rounds, Versions};
 use crate::ops::tokens::Seen;
 use crate::store::Store;
 use crate::supplier::Supplier;
 use crate::supplier::sim::Sim;
-use crate::vault::{self, Vault};
+use crate::vault::{self, Numbers, Vault};
 use crate::x402::remote::Facilitator;
 use crate::x402::settler::{CURRENCY, Post, Settler, Way};
 
@@ -40,6 +40,8 @@ pub struct Parts {
     pub store: Arc<Store>,
     pub clock: Arc<Clock>,
     pub vault: Vault,
+    /// Order numbers, by this database's own key.
+    pub numbers: Numbers,
     /// The simulated supplier, in sandbox mode.
     pub sim: Arc<Sim>,
     /// The networks that money can come by; those without nodes of their own are simulated.
@@ -66,6 +68,7 @@ pub struct Parts {
     pub buying_on_hold: AtomicBool,
     /// Up to which change catalog, keys and simulator are loaded.
     pub seen: Mutex<Versions>,
+    pub rounds: Rounds,
     /// Work that outlives the request that began it; a shutdown waits for it.
     pub tasks: TaskTracker,
 }
@@ -79,7 +82,7 @@ impl Deref for App {
 }
 
 impl App {
-    pub fn new(settings: Settings, store: Arc<Store>, vault: Vault) -> Result<App> {
+    pub fn new(settings: Settings, store: Arc<Store>, vault: Vault, numbers: Numbers) -> Result<App> {
         let sim = Sim::new(store.clone(), settings.sandbox_plans, settings.sandbox_journal.as_deref())?;
         let clock = Arc::new(Clock::default());
         let mut chains: BTreeMap<Network, Arc<dyn Chain>> = BTreeMap::new();
@@ -113,6 +116,7 @@ impl App {
             store,
             clock,
             vault,
+            numbers,
             sim: Arc::new(sim),
             chains,
             sim_chains,
@@ -128,6 +132,7 @@ impl App {
             mail_now: Notify::new(),
             buying_on_hold: AtomicBool::new(false),
             seen: Mutex::default(),
+            rounds: Rounds::default(),
             tasks: TaskTracker::new(),
         })))
     }

@@ -1,6 +1,8 @@
 //! Every setting: its name, its default, its check. Flags win over `SIMGATE_*` variables, those over
 //! `simgate.toml`. A setting that is unknown or wrong stops the start and is named, with where it came from.
 
+mod connections;
+mod host;
 mod mail;
 mod mcp;
 mod networks;
@@ -18,6 +20,8 @@ use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::store::Location;
 
+pub use self::connections::Connections;
+pub use self::host::Host;
 pub use self::mail::Logins;
 pub use self::mcp::{Mcp, origin};
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
@@ -60,7 +64,6 @@ const GENERAL: &[Spec] = &[
     spec("knowledge_dir", "", "folder of Markdown articles that replace or add to the built-in help"),
     spec("support_contact", "", "how customers reach you, for the help pages: an email address or a URL"),
     spec("security_contact", "", "whom to tell about a hole, for security.txt: an email address or an https URL"),
-    spec("max_connections", "4096", "open connections at most"),
     spec("write_queue", "4096", "writes that may wait for the database before callers get 503"),
     spec("sqlite_log_mb", "64", "how long SQLite's log is made at the start, so that it need not grow; 0 to let it grow"),
     spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
@@ -69,7 +72,13 @@ const GENERAL: &[Spec] = &[
 
 /// Every setting there is.
 pub fn specs() -> impl Iterator<Item = &'static Spec> {
-    GENERAL.iter().chain(mail::SPECS).chain(mcp::SPECS).chain(networks::SPECS).chain(x402::SPECS)
+    GENERAL
+        .iter()
+        .chain(connections::SPECS)
+        .chain(mail::SPECS)
+        .chain(mcp::SPECS)
+        .chain(networks::SPECS)
+        .chain(x402::SPECS)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +127,7 @@ pub struct Settings {
     pub support_contact: Option<String>,
     /// A `mailto:` or `https:` address.
     pub security_contact: Option<String>,
-    pub max_connections: usize,
+    pub connections: Connections,
     pub write_queue: usize,
     pub sqlite_log_mb: u64,
     pub log: String,
@@ -305,6 +314,10 @@ impl Settings {
         let millis = "must be milliseconds from 1 to 600000";
         let count = "must be a whole number from 1 to 1000000";
         let settlement = Settlement::check(raw, mode)?;
+        let must_be_networks = "must be networks like 10.0.0.0/8, separated by commas";
+        let trusted_proxies =
+            raw.parse("trusted_proxies", must_be_networks, parse_networks)?.unwrap_or_default();
+        let connections = Connections::check(raw, mode, &trusted_proxies)?;
         let settings = Settings {
             mode,
             database: raw.require("database_url", "must be sqlite:PATH or postgres://…", Location::parse)?,
@@ -315,13 +328,7 @@ impl Settings {
             secret: raw.parse("secret", "must have at least 32 characters", |text| {
                 (text.len() >= 32).then(|| SecretString::from(text))
             })?,
-            trusted_proxies: raw
-                .parse(
-                    "trusted_proxies",
-                    "must be networks like 10.0.0.0/8, separated by commas",
-                    parse_networks,
-                )?
-                .unwrap_or_default(),
+            trusted_proxies,
             metrics_listen: raw.parse("metrics_listen", "must be ADDRESS:PORT", |t| t.parse().ok())?,
             key_limit: rate(raw, "rate_limit", "rate_burst")?,
             ip_limit: rate(raw, "ip_rate_limit", "ip_rate_burst")?,
@@ -344,7 +351,7 @@ impl Settings {
                 "must be an email address or an https URL",
                 security_contact,
             )?,
-            max_connections: raw.require("max_connections", count, whole(1, 1_000_000))? as usize,
+            connections,
             write_queue: raw.require("write_queue", count, whole(1, 1_000_000))? as usize,
             sqlite_log_mb: raw.require(
                 "sqlite_log_mb",
@@ -373,9 +380,11 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether `/metrics` may be served beside the API.
+    /// Whether `/metrics` may be served beside the API: not where a proxy on this machine brings the world to loopback.
     pub fn metrics_on_main(&self) -> bool {
-        self.listen.ip().is_loopback()
+        let is_private = |url: &&String| Host::of_url(url).is_some_and(|host| host.is_loopback());
+        let urls = [&self.base_url, &self.agent_url, &self.checkout_url];
+        self.listen.ip().is_loopback() && self.trusted_proxies.is_empty() && urls.iter().all(is_private)
     }
 
     pub fn secret_text(&self) -> Option<&str> {
@@ -442,6 +451,26 @@ mod tests {
         }
         let error = load(&[("listen", "0.0.0.0:80")], &[], None).err().expect("a public sandbox is refused");
         assert!(error.0.contains("--public-sandbox"));
+    }
+
+    #[test]
+    fn metrics_are_not_for_the_world() {
+        for (flags, beside) in [
+            (vec![], true),
+            (vec![("listen", "[::1]:80")], true),
+            (vec![("base_url", "http://localhost:8402")], true),
+            (vec![("trusted_proxies", "127.0.0.1")], false),
+            (vec![("base_url", "https://api.shop.example")], false),
+            (vec![("agent_url", "https://agents.shop.example")], false),
+            (vec![("checkout_url", "http://192.0.2.7")], false),
+            (vec![("base_url", "https://localhost.shop.example")], false),
+            (
+                vec![("listen", "0.0.0.0:80"), ("public_sandbox", "true"), ("base_url", "http://localhost")],
+                false,
+            ),
+        ] {
+            assert_eq!(load(&flags, &[], None).unwrap().metrics_on_main(), beside, "{flags:?}");
+        }
     }
 
     #[test]

@@ -9,23 +9,26 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::config::{Mode, Settings};
+use crate::config::{Connections, Mode, Settings};
 use crate::domain::ids::secret_text;
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
+use crate::domain::number;
 use crate::error::{Error, Result};
 use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::refresh;
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
-use crate::store::{Capacity, Location, Store, addresses, meta};
-use crate::vault::{self, Vault};
+use crate::store::{Capacity, Location, Store, accounts, addresses, meta};
+use crate::vault::{self, Numbers, Vault};
 use crate::{http, jobs, telemetry};
 
 const DEMO_CREDIT: Usd = Usd::dollars(1_000);
 /// What is running may take this long after a signal; then the process ends all the same, and recovery finishes.
 const DRAIN: Duration = Duration::from_secs(8);
+/// Connections to the second address, which serves metrics.
+const SCRAPERS: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -92,7 +95,8 @@ async fn assemble(settings: Settings, location: Location, role: Role) -> Result<
     if role == Role::Server {
         stamp_keys(&settings, &store).await?;
     }
-    let app = App::new(settings, store, vault)?;
+    let numbers = number_key(&store, &vault, role).await?;
+    let app = App::new(settings, store, vault, numbers)?;
     if role == Role::Server {
         refresh(&app).await?;
         seed(&app).await?;
@@ -178,6 +182,30 @@ async fn stamp_keys(settings: &Settings, store: &Store) -> Result<()> {
     Ok(())
 }
 
+/// The key that order numbers are scrambled with. The first start makes it, and nothing ever changes it.
+async fn number_key(store: &Store, vault: &Vault, role: Role) -> Result<Numbers> {
+    const NAME: &str = "order_numbers";
+    let kept = match store.read(|tx| meta::get(tx, NAME)).await? {
+        Some(kept) => kept,
+        None if role == Role::Command => {
+            return Err(Error::settings("the database is not set up yet: run `simgate migrate`"));
+        }
+        None => {
+            // Numbers from before could be spelled like new ones otherwise.
+            if store.read(accounts::last).await?.0 >= number::FIRST_ACCOUNTS {
+                return Err(Error::settings("this database has too many accounts for keyed order numbers"));
+            }
+            let made = Numbers::make(vault)?;
+            let keep = move |tx: &mut Tx| match meta::get(tx, NAME)? {
+                Some(kept) => Ok(kept),
+                None => meta::set(tx, NAME, &made).map(|()| made.clone()),
+            };
+            store.write(0, keep).await?
+        }
+    };
+    Numbers::open(vault, &kept)
+}
+
 /// A sandbox makes its own secret and keeps it in the database.
 async fn sandbox_secret(store: &Store) -> Result<String> {
     if let Some(secret) = store.read(|tx| meta::get(tx, "sandbox_secret")).await? {
@@ -220,8 +248,9 @@ fn write_demo_file(app: &App, key: &str, secret: &str) -> Result<()> {
 }
 
 /// Runs the gateway until SIGTERM or SIGINT; returns when everything has drained.
-pub async fn serve(settings: Settings) -> Result<()> {
+pub async fn serve(mut settings: Settings) -> Result<()> {
     telemetry::metrics();
+    settings.connections.most = http::descriptors::affordable(settings.connections.most);
     let listener = TcpListener::bind(settings.listen)
         .await
         .map_err(|error| Error::settings(format!("listen is {}: {error}", settings.listen)))?;
@@ -251,7 +280,9 @@ pub async fn serve(settings: Settings) -> Result<()> {
 pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>, stop: CancellationToken) {
     jobs::start(app, &stop);
     if let Some(metrics) = metrics {
-        app.tasks.spawn(http::server::serve(http::metrics_router(), metrics, 64, stop.clone()));
+        let limits =
+            Connections { per_client: Some(SCRAPERS), most: SCRAPERS, ..app.settings.connections.clone() };
+        app.tasks.spawn(http::server::serve(http::metrics_router(), metrics, limits, stop.clone()));
     }
     let router = http::router(app.clone());
     let deadline = async {
@@ -259,7 +290,7 @@ pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>,
         tokio::time::sleep(DRAIN).await;
     };
     let work = async {
-        http::server::serve(router, listener, app.settings.max_connections, stop.clone()).await;
+        http::server::serve(router, listener, app.settings.connections.clone(), stop.clone()).await;
         app.tasks.close();
         app.tasks.wait().await;
     };

@@ -1,7 +1,9 @@
 //! Secrets: randomness, hashing, encryption at rest and the unguessable tokens of install pages.
-//! Every key is derived from the one server secret, each for its own purpose. What is mailed is in `codes.rs`.
+//! Every key is derived from the one server secret, each for its own purpose, but that of order numbers (`numbers.rs`),
+//! which is sealed with it. What is mailed is in `codes.rs`.
 
 mod codes;
+mod numbers;
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
@@ -10,6 +12,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 pub use self::codes::{Codes, Links};
+pub use self::numbers::Numbers;
 use crate::domain::esim::Activation;
 use crate::domain::ids::OrderId;
 use crate::error::{Error, Result};
@@ -82,22 +85,30 @@ impl Vault {
         &self.fingerprint
     }
 
-    /// Encrypts an activation code, bound to its order.
-    pub fn seal(&self, order: &OrderId, activation: &Activation) -> Result<Vec<u8>> {
+    /// Encrypts what is kept, bound to what it is for.
+    fn encrypt(&self, purpose: &[u8], msg: &[u8]) -> Result<Vec<u8>> {
         let mut sealed = [0u8; NONCE].to_vec();
         getrandom::fill(&mut sealed).map_err(Error::fault)?;
-        let text = format!("{}\n{}", activation.smdp_address, activation.matching_id);
-        let payload = Payload { msg: text.as_bytes(), aad: order.as_str().as_bytes() };
+        let payload = Payload { msg, aad: purpose };
         let secret = self.cipher.encrypt(Nonce::from_slice(&sealed), payload).map_err(Error::fault)?;
         sealed.extend(secret);
         Ok(sealed)
     }
 
+    /// `None` when it was sealed for something else, or by another secret.
+    fn decrypt(&self, purpose: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, msg) = sealed.split_at_checked(NONCE)?;
+        self.cipher.decrypt(Nonce::from_slice(nonce), Payload { msg, aad: purpose }).ok()
+    }
+
+    /// Encrypts an activation code, bound to its order.
+    pub fn seal(&self, order: &OrderId, activation: &Activation) -> Result<Vec<u8>> {
+        let text = format!("{}\n{}", activation.smdp_address, activation.matching_id);
+        self.encrypt(order.as_str().as_bytes(), text.as_bytes())
+    }
+
     pub fn open(&self, order: &OrderId, sealed: &[u8]) -> Result<Activation> {
-        let (nonce, secret) =
-            sealed.split_at_checked(NONCE).ok_or_else(|| Error::fault("an activation code is cut short"))?;
-        let payload = Payload { msg: secret, aad: order.as_str().as_bytes() };
-        let text = self.cipher.decrypt(Nonce::from_slice(nonce), payload).map_err(|_| {
+        let text = self.decrypt(order.as_str().as_bytes(), sealed).ok_or_else(|| {
             Error::fault(format!("the activation code of {order} does not open with this secret"))
         })?;
         let text = String::from_utf8(text).map_err(Error::fault)?;

@@ -31,15 +31,15 @@ impl Find {
         let record = Record::new()
             .with("partners", partner::table(&partners))
             .with("users", user::found(users.iter()))
-            .with("orders", order::table(&found.orders, &owners))
+            .with("orders", order::table(app, &found.orders, &owners))
             .with("invoices", invoices(&found.invoices, &owners))
-            .with("checkouts", checkouts(&found.checkouts, &owners))
+            .with("checkouts", checkouts(app, &found.checkouts, &owners))
             .with("transfers", transfers::table(&found.transfers, &owners));
         Ok(record.into())
     }
 }
 
-fn checkouts(checkouts: &[Checkout], owners: &HashMap<AccountNo, String>) -> Table {
+fn checkouts(app: &App, checkouts: &[Checkout], owners: &HashMap<AccountNo, String>) -> Table {
     let columns = [
         "invoiceId",
         "orderRef",
@@ -57,7 +57,7 @@ fn checkouts(checkouts: &[Checkout], owners: &HashMap<AccountNo, String>) -> Tab
     let rows = checkouts.iter().map(|checkout| {
         [
             cell(checkout.id.to_string()),
-            cell(checkout.order_ref()),
+            cell(app.numbers.of_checkout(checkout)),
             cell(owners.get(&checkout.account).cloned()),
             cell(checkout.status.as_str()),
             cell(checkout.package_code.clone()),

@@ -9,7 +9,7 @@ use super::output::{Cell, Record, Table, cell};
 use super::{Failure, Outcome, args, key, partner};
 use crate::app::App;
 use crate::domain::esim::Esim;
-use crate::domain::ids::{self, AccountNo};
+use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
@@ -107,15 +107,15 @@ async fn list(app: &App, query: List) -> Result<Record, Failure> {
     } else {
         operator::recent_orders(app, account, query.status, query.limit).await?
     };
-    Ok(Record::new().with("orders", table(&found, &key::owners(app).await?)))
+    Ok(Record::new().with("orders", table(app, &found, &key::owners(app).await?)))
 }
 
 /// The order with this id, or with the number that people read out.
 async fn named(app: &App, text: &str) -> Result<Order, Failure> {
     let number = text.trim().to_uppercase();
-    let found = if ids::parse_order_no(&number).is_some() {
+    let found = if app.numbers.parse(&number).is_some() {
         let found = find::find(app, &number).await?.orders;
-        found.into_iter().find(|order| order.order_no().as_ref() == Some(&number))
+        found.into_iter().find(|order| app.numbers.of_order(order).as_ref() == Some(&number))
     } else {
         match operator::order(app, text).await {
             Err(Error::Refused(Refusal::OrderNotFound)) => None,
@@ -128,7 +128,7 @@ async fn named(app: &App, text: &str) -> Result<Order, Failure> {
     })
 }
 
-pub fn table(orders: &[Order], owners: &HashMap<AccountNo, String>) -> Table {
+pub fn table(app: &App, orders: &[Order], owners: &HashMap<AccountNo, String>) -> Table {
     let columns = [
         "id",
         "orderNo",
@@ -143,7 +143,7 @@ pub fn table(orders: &[Order], owners: &HashMap<AccountNo, String>) -> Table {
     let rows = orders.iter().map(|order| {
         [
             cell(order.id.to_string()),
-            cell(order.order_no()),
+            cell(app.numbers.of_order(order)),
             cell(owners.get(&order.account).cloned()),
             cell(order.package_code.clone()),
             cell(order.status.as_str()),
@@ -165,7 +165,7 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
     });
     Ok(Record::new()
         .with("id", order.id.to_string())
-        .with("orderNo", order.order_no())
+        .with("orderNo", app.numbers.of_order(order))
         .with("partnerId", owners.get(&order.account).cloned())
         .with("apiKey", order.key_id.clone())
         .with("partnerRefId", order.reference.clone())
@@ -186,12 +186,12 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
         .with("createdAt", order.created_at)
         .with("updatedAt", order.updated_at)
         .with("askUntil", Some(order.ask_until).filter(|_| is_open(order)))
-        .with("topUps", topups(order, &listed.topups, &owners)))
+        .with("topUps", topups(app, order, &listed.topups, &owners)))
 }
 
 /// A top-up has no top-ups of its own.
-fn topups(order: &Order, topups: &[Order], owners: &HashMap<AccountNo, String>) -> Cell {
-    if order.id.is_topup() { Cell::Nothing } else { Cell::Table(table(topups, owners)) }
+fn topups(app: &App, order: &Order, topups: &[Order], owners: &HashMap<AccountNo, String>) -> Cell {
+    if order.id.is_topup() { Cell::Nothing } else { Cell::Table(table(app, topups, owners)) }
 }
 
 fn is_open(order: &Order) -> bool {

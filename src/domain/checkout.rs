@@ -6,9 +6,10 @@ use super::account::GUESTS;
 use super::authorization;
 use super::coupon::{self, Applied};
 use super::email::Email;
-use super::ids::{self, AccountNo, InvoiceId, OrderId};
+use super::ids::{AccountNo, InvoiceId, OrderId};
 use super::money::Usd;
 use super::network::{Currency, Network};
+use super::number::{Number, Series};
 use super::order::OrderStatus;
 use super::time::Time;
 use super::transfer::Transfer;
@@ -120,6 +121,8 @@ pub struct Checkout {
     pub token: String,
     /// Its own number, and that of the order that it becomes; a top-up has none.
     pub seq: i64,
+    /// Whether that is one of the checkouts' own.
+    pub keyed: bool,
     /// A top-up: the order whose eSIM it fills.
     pub esim_order: Option<OrderId>,
     pub package_code: String,
@@ -186,8 +189,9 @@ impl Checkout {
         self.is_guests() && self.claimed_by.is_none()
     }
 
-    pub fn order_ref(&self) -> String {
-        ids::order_no(self.account, self.seq)
+    pub fn number(&self) -> Number {
+        let series = if self.keyed { Series::Checkouts } else { Series::First };
+        Number { series, account: self.account, n: self.seq }
     }
 
     pub fn stage(&self, payment: Sighted, order: Option<OrderStatus>) -> Stage {
@@ -266,6 +270,7 @@ mod tests {
                 account: AccountNo(1),
                 token: "tok_1".into(),
                 seq: 1,
+                keyed: true,
                 esim_order: None,
                 package_code: "JP".into(),
                 plan_name: "Japan".into(),

@@ -1,4 +1,5 @@
-//! Where a caller comes from: what counts as one client, and as much of its address as a log may hold.
+//! Where a caller comes from: what counts as one client, how much of its networks may have, and as much of its address
+//! as a log may hold.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,6 +19,31 @@ pub fn logged(address: IpAddr) -> String {
     }
 }
 
+/// Where a request comes from, as far as that can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    At(IpAddr),
+    /// From somewhere behind this proxy, which did not say where.
+    Behind(IpAddr),
+}
+
+impl Whereabouts {
+    /// The address that limits count by. Those whose own is unknown share their proxy's.
+    pub fn counted(self) -> IpAddr {
+        match self {
+            Whereabouts::At(address) | Whereabouts::Behind(address) => address,
+        }
+    }
+
+    /// The caller's own address: what a list of allowed ones is asked about.
+    pub fn known(self) -> Option<IpAddr> {
+        match self {
+            Whereabouts::At(address) => Some(address),
+            Whereabouts::Behind(_) => None,
+        }
+    }
+}
+
 /// How much of an address counts as one: a client, whose addresses cost nothing, or the networks of whoever has many
 /// of them. An IPv4 address counts by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,8 +56,8 @@ pub enum Width {
     Area,
 }
 
-/// How many of something each width may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How many of something each width may have, or has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
     pub client: i64,
     pub site: i64,
@@ -44,6 +70,15 @@ impl Shares {
             Width::Client => self.client,
             Width::Site => self.site,
             Width::Area => self.area,
+        }
+    }
+
+    /// One more, of this width.
+    pub fn count(&mut self, width: Width) {
+        match width {
+            Width::Client => self.client += 1,
+            Width::Site => self.site += 1,
+            Width::Area => self.area += 1,
         }
     }
 }
@@ -70,8 +105,18 @@ impl Origin {
         Origin(networks(address).into_iter().map(word).collect())
     }
 
+    /// As a row has it.
+    pub fn from_text(text: impl Into<String>) -> Origin {
+        Origin(text.into())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether one of its networks has its share of something already.
+    pub fn is_full(&self, has: Shares, most: Shares) -> bool {
+        self.networks().into_iter().any(|(width, _)| has.of(width) >= most.of(width))
     }
 
     /// The networks that it counts in, the widest first.
@@ -117,6 +162,24 @@ mod tests {
             assert_eq!((counted(address), logged(address)), (one_client.into(), in_logs.into()));
         }
     }
+
+    #[test]
+    fn a_share_is_used_up_by_any_network() {
+        let origin = |address: &str| Origin::new(address.parse().unwrap(), |_, network| format!("{network}"));
+        let most = Shares { client: 1, site: 2, area: 4 };
+        let (v4, v6) = (origin("192.0.2.77"), origin("2001:db8:1:2:3::4"));
+        for (client, site, area, full) in [
+            (0, 0, 0, [false, false]),
+            (0, 1, 3, [false, false]),
+            (1, 1, 1, [true, true]),
+            (0, 2, 2, [false, true]),
+            (0, 0, 4, [false, true]),
+        ] {
+            let has = Shares { client, site, area };
+            assert_eq!([v4.is_full(has, most), v6.is_full(has, most)], full, "{has:?}");
+        }
+    }
+
     #[test]
     fn rows_of_a_wider_network_stand_together() {
         let origin = |address: &str| {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::login::Limit;
+use super::client::Shares;
 use super::money::Usd;
 use super::plan::PlanType;
 use super::text;
@@ -16,10 +16,12 @@ const DESCRIPTION_CHARS: usize = 300;
 /// Official codes that begin like this are told to nobody who does not know them.
 pub const UNTOLD: &str = "SAVE20";
 
-const HOUR_MS: i64 = 3_600_000;
-/// Codes that were not good, by whoever tried them: a code is short enough to be guessed.
-pub const WRONG_OF_ACCOUNT: Limit = Limit { most: 20, within_ms: HOUR_MS };
-pub const WRONG_OF_CLIENT: Limit = Limit { most: 300, within_ms: HOUR_MS };
+/// So many codes that were not good in an hour, by whoever tried them: a code is short enough to be guessed.
+pub const WRONG_OF_ACCOUNT: i64 = 20;
+pub const WRONG_FROM: Shares = Shares { client: 300, site: 600, area: 1_200 };
+pub const GUESS_MS: i64 = 3_600_000;
+/// So many uses of a coupon a guest may have reserved at a time, by where he is.
+pub const HELD_BY_GUEST: Shares = Shares { client: 2, site: 4, area: 8 };
 
 /// A code in the one spelling that is stored: codes match in any case.
 pub fn normal(text: &str) -> String {
@@ -125,6 +127,8 @@ pub struct Coupon {
     pub description: String,
     /// Uses that are reserved or spent.
     pub used: i64,
+    /// Uses that guests have reserved.
+    pub held_by_guests: i64,
     pub created_at: Time,
     pub disabled_at: Option<Time>,
 }
@@ -157,6 +161,7 @@ impl Coupon {
             below_cost: false,
             description: discount.to_string(),
             used: 0,
+            held_by_guests: 0,
             created_at: now,
             disabled_at: None,
         }
@@ -191,6 +196,18 @@ impl Coupon {
             (Some(_), None) => false,
         };
         self.status(now) == CouponStatus::Active && own_left
+    }
+
+    /// Whether guests may reserve one more use. They hold at most half of what is not spent and not reserved by others,
+    /// so that nobody can hold all of it for nothing; but the last one is for a guest too.
+    pub fn has_use_for_guests(&self) -> bool {
+        match self.uses {
+            Some(uses) => {
+                let within_reach = uses - self.used + self.held_by_guests;
+                self.held_by_guests < (within_reach / 2).max(1)
+            }
+            None => true,
+        }
     }
 
     /// What it takes off, in whole cents; `None` when it is not good for this, or would take off nothing.
@@ -372,6 +389,30 @@ mod tests {
         let counted = with(|c| c.uses_per_user = Some(3));
         assert!(counted.has_use_for(Some(2), at(100)) && !counted.has_use_for(Some(3), at(100)));
         assert!(!counted.has_use_for(None, at(100)) && plain.has_use_for(None, at(100)));
+    }
+
+    #[test]
+    fn guests_leave_half_of_it_to_others() {
+        let plain = coupon(Discount::Percent(10));
+        for (uses, used, held, more) in [
+            (1, 0, 0, true),
+            (2, 0, 0, true),
+            (2, 1, 1, false),
+            (3, 1, 1, false),
+            (4, 1, 1, true),
+            (4, 2, 2, false),
+            // Two are paid for: of the eight that are left, guests hold four.
+            (10, 5, 3, true),
+            (10, 6, 4, false),
+            // The last one.
+            (10, 9, 0, true),
+            (10, 9, 1, false),
+        ] {
+            let made = Coupon { uses: Some(uses), used, held_by_guests: held, ..plain.clone() };
+            assert_eq!(made.has_use_for_guests(), more, "{uses} {used} {held}");
+        }
+        let endless = Coupon { used: 1_000, held_by_guests: 1_000, ..plain };
+        assert!(endless.has_use_for_guests());
     }
 
     #[test]

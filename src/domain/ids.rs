@@ -147,67 +147,9 @@ impl fmt::Display for OrderId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountNo(pub i64);
 
-const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const HALF_BITS: u32 = 25;
-const HALF: u64 = (1 << HALF_BITS) - 1;
-const SEQ_BITS: u32 = 26;
-
-/// The reference for people: `SG` and ten characters. It stands for (account, n-th order) under a fixed
-/// scramble, so it is unique without an index, leads back to its order, and does not show how much anyone sells.
-pub fn order_no(account: AccountNo, seq: i64) -> String {
-    assert!(
-        (0..1 << 24).contains(&account.0) && (0..1 << SEQ_BITS).contains(&seq),
-        "account or order count too large"
-    );
-    let mut value = scramble((account.0 as u64) << SEQ_BITS | seq as u64);
-    let mut text = [0u8; 12];
-    text[..2].copy_from_slice(b"SG");
-    for slot in text[2..].iter_mut().rev() {
-        *slot = CROCKFORD[(value & 31) as usize];
-        value >>= 5;
-    }
-    String::from_utf8(text.to_vec()).expect("the alphabet is ASCII")
-}
-
-/// Reads an order reference back; `None` for anything that is not one.
-pub fn parse_order_no(text: &str) -> Option<(AccountNo, i64)> {
-    let digits = text.strip_prefix("SG").filter(|rest| rest.len() == 10)?;
-    let mut value = 0u64;
-    for byte in digits.bytes() {
-        value = value << 5 | CROCKFORD.iter().position(|&c| c == byte)? as u64;
-    }
-    let plain = unscramble(value);
-    Some((AccountNo((plain >> SEQ_BITS) as i64), (plain & ((1 << SEQ_BITS) - 1)) as i64))
-}
-
-fn round(half: u64, key: u64) -> u64 {
-    let mixed = (half ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32 & HALF
-}
-
-const ROUNDS: [u64; 4] = [0x51A1, 0x6A7E, 0xE51A, 0x0B2B];
-
-/// A four-round Feistel network over 50 bits: a bijection, so distinct orders get distinct references.
-fn scramble(value: u64) -> u64 {
-    let (mut left, mut right) = (value >> HALF_BITS & HALF, value & HALF);
-    for key in ROUNDS {
-        (left, right) = (right, left ^ round(right, key));
-    }
-    left << HALF_BITS | right
-}
-
-fn unscramble(value: u64) -> u64 {
-    let (mut left, mut right) = (value >> HALF_BITS & HALF, value & HALF);
-    for key in ROUNDS.into_iter().rev() {
-        (left, right) = (right ^ round(left, key), left);
-    }
-    left << HALF_BITS | right
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn later_ids_sort_after_earlier_ones() {
@@ -215,14 +157,5 @@ mod tests {
         let late = OrderId::esim(Time::from_micros(1_700_000_000_001_000), 0);
         assert!(early < late);
         assert_eq!(early.as_str().len(), 34);
-    }
-
-    proptest! {
-        #[test]
-        fn order_numbers_lead_back(account in 0i64..1 << 24, seq in 0i64..1 << 26) {
-            let text = order_no(AccountNo(account), seq);
-            prop_assert_eq!(parse_order_no(&text), Some((AccountNo(account), seq)));
-            prop_assert!(!text[2..].contains(['I', 'L', 'O', 'U']));
-        }
     }
 }

@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod login;
 pub mod money;
 pub mod network;
+pub mod number;
 pub mod order;
 pub mod plan;
 pub mod refusal;

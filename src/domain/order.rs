@@ -3,9 +3,10 @@
 use super::coupon::{self, Applied};
 use super::email::Email;
 use super::esim::{Esim, EsimStatus};
-use super::ids::{self, AccountNo, OrderId};
+use super::ids::{AccountNo, OrderId};
 use super::ledger::Charge;
 use super::money::Usd;
+use super::number::Number;
 use super::time::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,6 +77,8 @@ pub struct Order {
     pub account: AccountNo,
     /// The n-th order of its account; top-ups have no number.
     pub seq: Option<i64>,
+    /// What people call it by; a top-up has none.
+    pub number: Option<Number>,
     pub esim_order: Option<OrderId>,
     pub reference: Option<String>,
     pub package_code: String,
@@ -106,11 +109,6 @@ pub struct Order {
 }
 
 impl Order {
-    /// The reference for people; top-ups go by their order's.
-    pub fn order_no(&self) -> Option<String> {
-        self.seq.map(|seq| ids::order_no(self.account, seq))
-    }
-
     /// What its buyer got back for it when it failed or was cancelled.
     pub fn given_back(&self) -> Usd {
         self.refunded.unwrap_or(self.price)

@@ -32,6 +32,10 @@ pub enum Refusal {
     },
     ReadOnlyKey,
     AddressNotAllowed,
+    HostNotAllowed,
+    /// The account has no order numbers left.
+    NoNumbersLeft,
+    NoMoreAccounts,
     PlanNotFound,
     EsimNotFound,
     OrderNotFound,

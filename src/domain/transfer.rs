@@ -109,6 +109,19 @@ impl TransferState {
     pub fn is_open(self) -> bool {
         matches!(self, TransferState::Seen | TransferState::Reversed)
     }
+
+    /// Its block was found to be final, and its money is in the books.
+    pub fn is_booked(self) -> bool {
+        match self {
+            TransferState::Seen | TransferState::Orphaned | TransferState::Reversed => false,
+            TransferState::Credited
+            | TransferState::Held
+            | TransferState::Unmatched
+            | TransferState::Assigned
+            | TransferState::Returned
+            | TransferState::WrittenOff => true,
+        }
+    }
 }
 
 /// A block, as far as we care.
@@ -153,9 +166,12 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Its own block counts as one.
-    pub fn confirmations(&self, head: i64) -> i64 {
-        self.block.as_ref().map_or(0, |block| (head - block.number + 1).max(1))
+    /// Its own block counts as one. Once it is booked, whoever decided that had seen as many as it needed, however old
+    /// the head is that we count from.
+    pub fn confirmations(&self, head: i64, needed: i64) -> i64 {
+        let Some(block) = &self.block else { return 0 };
+        let counted = (head - block.number + 1).max(1);
+        if self.state.is_booked() { counted.max(needed) } else { counted }
     }
 }
 
@@ -174,6 +190,32 @@ mod tests {
         assert_eq!(parse_tx_hash(AddressKind::Tron, &format!("0x{digits}")), Some(lower));
         for wrong in ["", "0x", "0xab", &"g".repeat(64), &"a".repeat(65)] {
             assert_eq!(parse_tx_hash(AddressKind::Tron, wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_booked_has_as_many_confirmations_as_it_needed() {
+        let block = Block { number: 100, hash: "0x".into(), time: Time::from_micros(0) };
+        let in_state = |state| Transfer {
+            id: TransferId { network: Network::Arbitrum, tx_hash: "0x".into(), position: 0 },
+            currency: Currency::Usdc,
+            sender: "0x".into(),
+            address: "0x".into(),
+            amount: Usd::dollars(1),
+            block: Some(block.clone()),
+            state,
+            account: None,
+            invoice: None,
+            round: 0,
+            payment_nonce: None,
+        };
+        for state in TransferState::ALL {
+            let transfer = in_state(state);
+            let counted = if state.is_booked() { 20 } else { 19 };
+            assert_eq!(transfer.confirmations(118, 20), counted, "{state:?}");
+            assert_eq!(transfer.confirmations(120, 20), 21, "{state:?}");
+            assert_eq!(transfer.confirmations(0, 1), 1, "{state:?}");
+            assert_eq!(Transfer { block: None, ..transfer }.confirmations(120, 20), 0, "{state:?}");
         }
     }
 

@@ -12,14 +12,14 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
 use metrics::counter;
 
-use super::State;
 use super::limits::Allowance;
 use super::problem::Refused;
 use super::server::Peer;
+use super::{State, forwarded};
 use crate::config::Settings;
-use crate::domain::client;
+use crate::domain::client::{self, Whereabouts};
 use crate::domain::refusal::Refusal;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::ops::keys::{self, Caller};
 use crate::ops::tokens::{self, Holder};
 
@@ -45,16 +45,29 @@ impl FromRequestParts<State> for Partner {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Partner, Refused> {
-        let from = client_address(parts, &state.app.settings);
+        let from = whereabouts(parts, &state.app.settings);
         let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
-        let credentials = (header(&parts.headers, &KEY), header(&parts.headers, &SECRET));
-        let caller = match credentials {
-            (Some(key), Some(secret)) => keys::authenticate(&state.app, key, secret, from),
-            _ => Err(Refusal::Unauthenticated.into()),
+        let credentials = header(&parts.headers, &KEY).zip(header(&parts.headers, &SECRET));
+        let known = match credentials {
+            Some((key, secret)) => keys::authenticate(&state.app, key, secret, from),
+            None => Err(Refusal::Unauthenticated.into()),
         };
-        let caller = match caller {
-            Ok(caller) => caller,
-            Err(error) => return Err(turned_away(state, from, &shown, error)),
+        let caller = match (known, credentials) {
+            (Ok(caller), _) => caller,
+            // Counted before anybody looks any further. A wrong secret takes the same way as an unknown key, so that
+            // the time tells nobody which of the two it was.
+            (Err(Error::Refused(Refusal::Unauthenticated)), Some((key, secret))) => {
+                let allowance = counted(state, from, &shown)?;
+                keys::until_looked(&state.app).await;
+                match keys::authenticate(&state.app, key, secret, from) {
+                    Ok(caller) => caller,
+                    Err(error) => {
+                        show(allowance, &shown);
+                        return Err(noted(from, error));
+                    }
+                }
+            }
+            (Err(error), _) => return Err(turned_away(state, from, &shown, error)),
         };
         allow(state.limits.by_key(&caller.key_id), &shown)?;
         if caller.read_only && parts.method != Method::GET && parts.method != Method::HEAD {
@@ -92,13 +105,13 @@ impl FromRequestParts<State> for MaybeBearer {
 
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<MaybeBearer, Refused> {
         let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
-        let from = client_address(parts, &state.app.settings);
+        let from = whereabouts(parts, &state.app.settings);
         let holder = match bearer(&parts.headers) {
             Sent::Nothing => {
-                allow(state.limits.by_address(from), &shown)?;
+                allow(state.limits.by_address(from.counted()), &shown)?;
                 return Ok(MaybeBearer(None));
             }
-            Sent::Token(text) => tokens::authenticate(&state.app, text).await,
+            Sent::Token(text) => holder(state, text, from.counted()).await,
             Sent::Other => Err(Refusal::TokenRequired.into()),
         };
         match holder {
@@ -157,12 +170,28 @@ impl FromRequestParts<State> for Anyone {
 /// Counts a call of a tool: by a good token in the header, else by address. A stale token must not stop what needs none.
 pub async fn count_visitor(parts: &Parts, state: &State) -> Result<(), Refused> {
     let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
+    let from = client_address(parts, &state.app.settings);
     if let Some(text) = bearer_token(&parts.headers)
-        && let Ok(holder) = tokens::authenticate(&state.app, text).await
+        && let Ok(holder) = holder(state, text, from).await
     {
         return allow(state.limits.by_token(holder.token.as_str()), &shown);
     }
-    allow(state.limits.by_address(client_address(parts, &state.app.settings)), &shown)
+    allow(state.limits.by_address(from), &shown)
+}
+
+/// Who holds this token. One that has to be looked up first is counted before, by where it comes from.
+pub async fn holder(state: &State, text: &str, from: IpAddr) -> Result<Arc<Holder>> {
+    let app = &state.app;
+    if !tokens::is_unknown(app, text)? {
+        return tokens::authenticate(app, text).await;
+    }
+    state.limits.may_look_up(from, app.now())?;
+    counter!("simgate_lookups_total", "of" => "token").increment(1);
+    let found = tokens::authenticate(app, text).await;
+    if !matches!(found, Err(Error::Refused(Refusal::TokenRequired))) {
+        state.limits.was_known(from);
+    }
+    found
 }
 
 /// The token in the header, whatever it is worth.
@@ -174,27 +203,45 @@ pub fn bearer_token(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Whoever guesses is held to the limit of his address, and leaves a trace.
-fn turned_away(state: &State, from: IpAddr, shown: &Shown, error: Error) -> Refused {
-    if let Err(limited) = allow(state.limits.by_address(from), shown) {
-        return limited;
+fn turned_away(state: &State, from: Whereabouts, shown: &Shown, error: Error) -> Refused {
+    match counted(state, from, shown) {
+        Ok(allowance) => {
+            show(allowance, shown);
+            noted(from, error)
+        }
+        Err(limited) => limited,
     }
+}
+
+fn counted(state: &State, from: Whereabouts, shown: &Shown) -> Result<Option<Allowance>, Refused> {
+    state.limits.by_address(from.counted()).map_err(|(refusal, allowance)| {
+        show(Some(allowance), shown);
+        refusal.into()
+    })
+}
+
+fn noted(from: Whereabouts, error: Error) -> Refused {
     if let Error::Refused(Refusal::Unauthenticated | Refusal::TokenRequired) = error {
         counter!("simgate_strangers_total").increment(1);
-        tracing::info!(from = client::logged(from), "a caller without valid credentials");
+        tracing::info!(from = client::logged(from.counted()), "a caller without valid credentials");
     }
     error.into()
+}
+
+fn show(allowance: Option<Allowance>, shown: &Shown) {
+    if let Some(allowance) = allowance {
+        let _ = shown.0.set(allowance);
+    }
 }
 
 fn allow(checked: Result<Option<Allowance>, (Refusal, Allowance)>, shown: &Shown) -> Result<(), Refused> {
     match checked {
         Ok(allowance) => {
-            if let Some(allowance) = allowance {
-                let _ = shown.0.set(allowance);
-            }
+            show(allowance, shown);
             Ok(())
         }
         Err((refusal, allowance)) => {
-            let _ = shown.0.set(allowance);
+            show(Some(allowance), shown);
             Err(refusal.into())
         }
     }
@@ -204,24 +251,12 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty())
 }
 
-/// The socket's address; behind a trusted proxy, the last forwarded address that is not a trusted proxy itself.
-pub fn client_address(parts: &Parts, settings: &Settings) -> IpAddr {
+fn whereabouts(parts: &Parts, settings: &Settings) -> Whereabouts {
     let peer = parts.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0);
-    let trusted = |address: &IpAddr| settings.trusted_proxies.iter().any(|network| network.contains(address));
-    if settings.trusted_proxies.is_empty() || !trusted(&peer) {
-        return peer;
-    }
-    let forwarded =
-        parts.headers.get_all("x-forwarded-for").iter().map(|value| value.to_str().unwrap_or_default());
-    let chain: Vec<&str> = forwarded.flat_map(|text| text.split(',')).map(str::trim).collect();
-    let mut nearest = peer;
-    for hop in chain.into_iter().rev() {
-        // Whatever stands before a hop that is no address may have been made up by the client.
-        let Ok(address) = hop.parse::<IpAddr>() else { break };
-        nearest = address.to_canonical();
-        if !trusted(&nearest) {
-            break;
-        }
-    }
-    nearest
+    forwarded::whereabouts(peer, &parts.headers, &settings.trusted_proxies)
+}
+
+/// The address that limits count by.
+pub fn client_address(parts: &Parts, settings: &Settings) -> IpAddr {
+    whereabouts(parts, settings).counted()
 }

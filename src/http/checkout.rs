@@ -197,7 +197,7 @@ fn challenge_view(app: &App, checkout: &Checkout, offer: Option<&PaymentRequired
         },
         status: StageWord(Stage::PendingPayment),
         invoice_id: checkout.id.to_string(),
-        order_ref: checkout.order_ref(),
+        order_ref: app.numbers.of_checkout(checkout),
         plan: PlanView::asked_by(checkout),
         coupon: checkout.coupon.as_ref().map(CouponView::from),
         payment,

@@ -179,7 +179,7 @@ pub struct VerifiedView {
 }
 
 fn payment_view(payment: &Payment) -> PaymentView {
-    let Payment { transfer, confirmations } = payment;
+    let Payment { transfer, confirmations, .. } = payment;
     PaymentView {
         tx_hash: transfer.id.tx_hash.clone(),
         network: NetworkWord(transfer.id.network),
@@ -191,7 +191,7 @@ fn payment_view(payment: &Payment) -> PaymentView {
 }
 
 fn deposit_view(app: &App, deposit: &Deposit) -> DepositView {
-    let Deposit { invoice, payments, paid, required_confirmations } = deposit;
+    let Deposit { invoice, payments, paid, .. } = deposit;
     DepositView {
         success: true,
         invoice_id: invoice.id.to_string(),
@@ -206,7 +206,7 @@ fn deposit_view(app: &App, deposit: &Deposit) -> DepositView {
         deposit_address: invoice.address.clone(),
         checkout_url: deposits::checkout_url(app, &invoice.id),
         confirmations: deposit.confirmations(),
-        required_confirmations: *required_confirmations,
+        required_confirmations: deposit.required_confirmations(),
         transactions: payments.iter().map(payment_view).collect(),
         created_at: iso(invoice.created_at),
         expires_at: iso(invoice.expires_at),

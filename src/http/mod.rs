@@ -4,12 +4,17 @@ mod agentic;
 mod auth;
 mod checkout;
 mod claim;
+mod connection;
 mod deposits;
+pub mod descriptors;
 mod docs;
 mod doorway;
 mod fields;
+mod forwarded;
 mod guest;
 mod help;
+mod hosts;
+mod life;
 mod limits;
 mod llms;
 mod mailed;
@@ -19,6 +24,7 @@ mod openapi;
 mod pages;
 mod partner;
 mod pay;
+mod places;
 mod plans;
 mod problem;
 mod products;
@@ -27,6 +33,7 @@ mod qr;
 mod sandbox;
 mod security;
 pub mod server;
+mod tally;
 mod topup;
 mod unread;
 mod wire;
@@ -47,6 +54,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::auth::Anyone;
+use self::hosts::Hosts;
 use self::limits::Limits;
 use self::mcp::discovery;
 use self::openapi::{AGENTIC, PARTNER};
@@ -112,7 +120,7 @@ pub fn router(app: App) -> Router {
             .split_for_parts();
     let partner_description = openapi::complete(&PARTNER, partner_description);
     let agentic_description = openapi::complete(&AGENTIC, agentic_description);
-    let mut router = partner_api
+    let router = partner_api
         .merge(agentic_api)
         .route("/api/b2b/v1/openapi.json", get(describe_partner_api))
         .route("/api/agentic/openapi.json", get(describe_agentic_api))
@@ -134,8 +142,9 @@ pub fn router(app: App) -> Router {
         .route("/style.css", get(pages::style))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready));
+    let mut private = Router::new();
     if app.settings.mode == Mode::Sandbox {
-        router = router
+        private = private
             .route("/sandbox/outbox", get(sandbox::outbox))
             .route("/sandbox/usage", post(sandbox::usage))
             .route("/sandbox/supplier", post(sandbox::supplier))
@@ -143,8 +152,10 @@ pub fn router(app: App) -> Router {
             .route("/sandbox/chain", post(sandbox::chain));
     }
     if app.settings.metrics_on_main() {
-        router = router.route("/metrics", get(metrics));
+        private = private.route("/metrics", get(metrics));
     }
+    let hosts = Arc::new(Hosts::new(&app.settings));
+    let router = router.merge(private.layer(middleware::from_fn_with_state(hosts, hosts::guard)));
     let state = State(Arc::new(Shared {
         limits: Limits::new(&app.settings),
         shelves: ArcSwap::from_pointee(prepare_shelves(&app)),
@@ -214,7 +225,7 @@ async fn keep_limits(shared: std::sync::Weak<Shared>) {
     loop {
         tokio::time::sleep(Duration::from_secs(60)).await;
         match shared.upgrade() {
-            Some(shared) => shared.limits.forget_quiet(),
+            Some(shared) => shared.limits.forget_quiet(shared.app.now()),
             None => return,
         }
     }

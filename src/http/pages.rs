@@ -188,7 +188,7 @@ pub async fn install(
 ) -> Result<Response, Refused> {
     match install::open(&state.app, &token).await? {
         Install::BeingPrepared(order) => {
-            let order_no = order.order_no().unwrap_or_default();
+            let order_no = state.app.numbers.of_order(&order).unwrap_or_default();
             let mut response =
                 page(StatusCode::OK, &PreparingPage { plan_name: &order.plan_name, order_no: &order_no })?;
             response.headers_mut().insert(header::REFRESH, HeaderValue::from_static("3"));
@@ -197,7 +197,7 @@ pub async fn install(
         Install::Ready { order, activation } => {
             let template = InstallPage {
                 plan_name: &order.plan_name,
-                order_no: &order.order_no().unwrap_or_default(),
+                order_no: &state.app.numbers.of_order(&order).unwrap_or_default(),
                 esim: EsimShown::new(&state.app, &order.id, activation),
             };
             page(StatusCode::OK, &template)

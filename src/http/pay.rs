@@ -24,7 +24,6 @@ use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
-use crate::domain::transfer::Transfer;
 use crate::error::Error;
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::deposits::{self, Deposit, Payment};
@@ -112,7 +111,7 @@ pub async fn page(
 fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
     let invoice = &deposit.invoice;
     let token = invoice.currency.as_str();
-    let rows = deposit.payments.iter().map(|payment| row(app, &payment.transfer, payment.confirmations));
+    let rows = deposit.payments.iter().map(row);
     Ok(PayPage {
         title: format!("Pay {} {token} on {}", invoice.amount, invoice.network.name()),
         sandbox: sandbox(app, invoice.network),
@@ -143,7 +142,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         uri: (checkout.network.kind() == AddressKind::Evm).then_some(asked.payment_uri),
         accepted: vec![format!("exactly {} {token} on {network}", checkout.amount)],
     };
-    let rows = progress.payments.iter().map(|payment| row(app, &payment.transfer, payment.confirmations));
+    let rows = progress.payments.iter().map(row);
     // A top-up has nothing to install.
     let delivered = order.as_ref().filter(|order| *stage == Stage::Completed && !order.id.is_topup());
     let esim = match delivered {
@@ -182,7 +181,8 @@ fn sandbox(app: &App, network: Network) -> Option<Sandbox> {
 }
 
 fn standing(app: &App, deposit: &Deposit) -> Standing {
-    let Deposit { invoice, paid, required_confirmations, .. } = deposit;
+    let Deposit { invoice, paid, .. } = deposit;
+    let required = deposit.required_confirmations();
     let (due, token) = (invoice.due(paid), invoice.currency.as_str());
     let still_due = if due.is_positive() { format!(" Still due: {due} {token}.") } else { String::new() };
     let (headline, detail) = match invoice.status {
@@ -196,9 +196,9 @@ fn standing(app: &App, deposit: &Deposit) -> Standing {
             ),
         ),
         InvoiceStatus::Confirming => {
-            let seen = deposit.confirmations().min(*required_confirmations);
+            let seen = deposit.confirmations().min(required);
             (
-                format!("Payment seen: {seen} of {required_confirmations} confirmations"),
+                format!("Payment seen: {seen} of {required} confirmations"),
                 format!(
                     "{} USD are on the chain. Large amounts also wait until the network calls their block \
                      final.{still_due}",
@@ -345,17 +345,14 @@ fn accepted(app: &App, kind: AddressKind) -> Vec<String> {
     of_kind.map(|(network, terms)| format!("{} on {}", tokens(terms), network.name())).collect()
 }
 
-fn row(app: &App, transfer: &Transfer, confirmations: i64) -> Row {
-    let network = transfer.id.network;
-    let required = terms(app, network).map_or(network.confirmations(), |terms| terms.confirmations);
+fn row(payment: &Payment) -> Row {
+    let Payment { transfer, confirmations, needed } = payment;
     Row {
         hash: transfer.id.tx_hash.clone(),
         amount: format!("{} {}", transfer.amount, transfer.currency.as_str()),
-        network: network.name(),
+        network: transfer.id.network.name(),
         status: match PaymentStatus::of(transfer) {
-            PaymentStatus::Confirming => {
-                format!("confirming, {} of {required}", confirmations.min(required))
-            }
+            PaymentStatus::Confirming => format!("confirming, {} of {needed}", confirmations.min(needed)),
             PaymentStatus::Confirmed => "confirmed".into(),
             PaymentStatus::Orphaned => "dropped by the network; it may come back".into(),
             PaymentStatus::Reversed => "taken back by the network; it may come back".into(),

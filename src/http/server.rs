@@ -1,103 +1,158 @@
-//! The accept loop. Slow and silent clients are shown the door: an idle socket, a half-sent head and a half-sent
-//! body each get five seconds, heads are bounded, and so is the number of connections.
+//! The accept loop. Slow and silent clients are shown the door: a new connection that says nothing, a half-sent head
+//! and a half-sent body each get five seconds. Who asked may stay for the next request (`connection.rs`). Heads are
+//! bounded, and so are connections, for each client and in all (`places.rs`).
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::Request;
+use axum::http::HeaderValue;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
+use super::connection::attend;
+use super::life::{Life, Served, UnderWay, Watched};
+use super::places::{Full, Place, Places};
+use super::tally::Tally;
 use super::unread::{Head, Unread};
+use crate::config::Connections;
 
 pub const PATIENCE: Duration = Duration::from_secs(5);
+/// How soon to look again when there is no room.
+const SOON: Duration = Duration::from_millis(50);
 const HEAD_BYTES: usize = 32 * 1024;
 const MAX_HEADERS: usize = 64;
+/// What the system holds of an answer at most. So who never reads holds little, and who reads slowly is seen to: the
+/// system tells that there is room again when a third of this was read.
+const SEND_BUFFER: usize = 128 * 1024;
 
 /// Who is on the other end of the socket.
 #[derive(Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
 /// Serves until `stop`; returns when every open request has been answered.
-pub async fn serve(router: Router, listener: TcpListener, connections: usize, stop: CancellationToken) {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
-        .max_headers(MAX_HEADERS)
-        .max_buf_size(HEAD_BYTES);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(Duration::from_secs(10))
-        .keep_alive_timeout(PATIENCE)
-        .max_header_list_size(HEAD_BYTES as u32)
-        .max_concurrent_streams(64);
-    let builder = Arc::new(builder);
-    let graceful = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(connections));
-    while let Some(Ok(place)) = stop.run_until_cancelled(room.clone().acquire_owned()).await {
-        let (stream, peer) = match stop.run_until_cancelled(listener.accept()).await {
-            None => break,
-            Some(Ok(accepted)) => accepted,
-            Some(Err(error)) => {
-                // Out of file descriptors, most likely: let some connections end first.
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+pub async fn serve(router: Router, listener: TcpListener, limits: Connections, stop: CancellationToken) {
+    // Accepted sockets have it from the one that listens.
+    let _ = rustix::net::sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER);
+    let start = Instant::now();
+    let places = Places::new(&limits);
+    let house = Arc::new(House::new(router, limits));
+    let guests = TaskTracker::new();
+    let mut tally = Tally::default();
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+            () = tally.next_line() => {
+                tally.tell_in_time();
                 continue;
             }
         };
-        let (router, builder, watcher) = (router.clone(), builder.clone(), graceful.watcher());
-        let stop = stop.clone();
-        tokio::spawn(async move {
-            let _place = place;
-            // Whoever has said nothing yet does not hold up a shutdown.
-            if stop.run_until_cancelled(speaks(&stream)).await != Some(true) {
-                return;
+        let (stream, peer) = match accepted {
+            Ok((stream, address)) => (stream, address.ip().to_canonical()),
+            Err(error) => {
+                // Out of file descriptors, most likely: let some connections end first.
+                tally.not_accepted(error);
+                tokio::time::sleep(SOON).await;
+                continue;
             }
-            let asked = Arc::new(AtomicBool::new(false));
-            let heard = asked.clone();
-            let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-                heard.store(true, Ordering::Relaxed);
-                let head = Head::of(&request);
-                let mut request: Request = request.map(|body| Unread::watch(&head, body));
-                request.extensions_mut().insert(Peer(peer.ip().to_canonical()));
-                let answering = router.clone().call(request);
-                async move { answering.await.map(|response| head.close_if_unread(response)) }
+        };
+        let entered = stop.run_until_cancelled(room(&places, peer, start, &mut tally)).await;
+        if let Some(Some((place, life))) = entered {
+            let house = house.clone();
+            guests.spawn(async move {
+                let _place = place;
+                house.receive(stream, peer, life).await;
             });
-            let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-            tokio::select! {
-                // Broken connections are the client's affair.
-                _ = watcher.watch(connection) => {}
-                () = never_asks(&asked) => {}
-            }
-        });
+        }
     }
     drop(listener);
-    graceful.shutdown().await;
+    places.close();
+    guests.close();
+    guests.wait().await;
 }
 
-/// Ends when a client that spoke has not made a request in time. The protocol is told apart by the first bytes,
-/// and no time-out of hyper's covers those, nor an HTTP/2 connection without a request.
-async fn never_asks(asked: &AtomicBool) {
-    tokio::time::sleep(PATIENCE).await;
-    if asked.load(Ordering::Relaxed) {
-        std::future::pending::<()>().await;
+/// A place for a newcomer; it waits for one while everybody is being served. Its life begins with it.
+async fn room(
+    places: &Arc<Places>,
+    peer: IpAddr,
+    start: Instant,
+    tally: &mut Tally,
+) -> Option<(Place, Arc<Life>)> {
+    let mut waits = false;
+    loop {
+        let life = Arc::new(Life::new(start));
+        match places.enter(peer, &life) {
+            Ok(place) => {
+                if place.was_taken {
+                    tally.crowded_out();
+                }
+                return Some((place, life));
+            }
+            Err(Full::Share) => {
+                tally.refused();
+                return None;
+            }
+            Err(Full::House) => {
+                if !waits {
+                    tally.waited();
+                }
+                waits = true;
+                tokio::time::sleep(SOON).await;
+            }
+        }
     }
 }
 
-async fn speaks(stream: &TcpStream) -> bool {
-    let _ = stream.set_nodelay(true);
-    let mut first = [0u8; 1];
-    matches!(tokio::time::timeout(PATIENCE, stream.peek(&mut first)).await, Ok(Ok(1)))
+/// What all connections have in common.
+struct House {
+    router: Router,
+    protocols: Builder<TokioExecutor>,
+    limits: Connections,
+    /// As answers tell it: `timeout=75`.
+    keep_alive: HeaderValue,
+}
+
+impl House {
+    fn new(router: Router, limits: Connections) -> House {
+        let mut protocols = Builder::new(TokioExecutor::new());
+        protocols.http1().header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(HEAD_BYTES);
+        protocols
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(Duration::from_secs(10))
+            .keep_alive_timeout(PATIENCE)
+            .max_header_list_size(HEAD_BYTES as u32)
+            .max_concurrent_streams(64);
+        let keep_alive = HeaderValue::try_from(format!("timeout={}", limits.keep_alive.as_secs()))
+            .expect("digits are a header's value");
+        House { router, protocols, limits, keep_alive }
+    }
+
+    async fn receive(&self, stream: TcpStream, peer: IpAddr, life: Arc<Life>) {
+        let _ = stream.set_nodelay(true);
+        let (router, keep_alive) = (&self.router, &self.keep_alive);
+        let service = hyper::service::service_fn(|request: hyper::Request<Incoming>| {
+            let under_way = UnderWay::begin(&life, request.version());
+            let head = Head::of(&request);
+            let mut request: Request = request.map(|body| Unread::watch(&head, body, &under_way));
+            request.extensions_mut().insert(Peer(peer));
+            let (answering, keep_alive) = (router.clone().call(request), keep_alive.clone());
+            async move {
+                let response = answering.await?;
+                let stays = !under_way.life().is_leaving();
+                let response = head.say_what_follows(response, stays.then_some(keep_alive));
+                Ok::<_, std::convert::Infallible>(response.map(|body| Served::new(body, under_way)))
+            }
+        });
+        let socket = TokioIo::new(Watched { stream, life: life.clone() });
+        attend(self.protocols.serve_connection(socket, service), &life, &self.limits).await;
+    }
 }

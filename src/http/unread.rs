@@ -8,14 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderValue, StatusCode, Version, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::response::Response;
 use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::{Instant, timeout_at};
 
+use super::life::UnderWay;
 use super::server::PATIENCE;
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// More than this is not worth reading for the sake of an answer.
 const MOST: usize = 4 * 1024 * 1024;
@@ -25,6 +28,8 @@ pub struct Unread {
     body: Option<Incoming>,
     until: Instant,
     courtesy: Option<Courtesy>,
+    /// A connection is not idle while the rest of a body comes.
+    request: Option<UnderWay>,
 }
 
 /// A client that asks before it sends its body. Reading from the body tells it to go on; else the body never comes.
@@ -39,12 +44,12 @@ impl Courtesy {
 
 impl Unread {
     /// A request's body as its handler gets it. Most have none.
-    pub fn watch(head: &Head, body: Incoming) -> Body {
+    pub fn watch(head: &Head, body: Incoming, request: &UnderWay) -> Body {
         if body.is_end_stream() {
             return Body::empty();
         }
         let (until, courtesy) = (Instant::now() + PATIENCE, head.courtesy.clone());
-        Body::new(Unread { body: Some(body), until, courtesy })
+        Body::new(Unread { body: Some(body), until, courtesy, request: Some(request.clone()) })
     }
 }
 
@@ -81,7 +86,11 @@ impl Drop for Unread {
         let comes = self.courtesy.as_ref().is_none_or(Courtesy::is_answered);
         let left = self.body.take().filter(|body| comes && !body.is_end_stream());
         if let Some(body) = left {
-            tokio::spawn(timeout_at(self.until, discard(body)));
+            let (until, request) = (self.until, self.request.take());
+            tokio::spawn(async move {
+                let _request = request;
+                let _ = timeout_at(until, discard(body)).await;
+            });
         }
     }
 }
@@ -98,6 +107,8 @@ async fn discard(mut body: Incoming) {
 /// What a request's head says about when its connection must end.
 pub struct Head {
     is_http1: bool,
+    /// Whether the client means to go on, as clients of HTTP/1.1 do unless they say otherwise.
+    goes_on: bool,
     courtesy: Option<Courtesy>,
 }
 
@@ -105,18 +116,32 @@ impl Head {
     pub fn of<B>(request: &Request<B>) -> Head {
         Head {
             is_http1: request.version() <= Version::HTTP_11,
+            goes_on: request.version() == Version::HTTP_11 && !says_close(request.headers()),
             courtesy: request.headers().contains_key(header::EXPECT).then(Courtesy::default),
         }
     }
 
-    /// Says so where the rest of a body may never be read: whoever would use that connection again must not.
-    pub fn close_if_unread(&self, mut response: Response) -> Response {
+    /// Says that the connection ends where the rest of a body may never be read: whoever would use it again must not.
+    /// Else it says how long the connection waits for the next request, if it does.
+    pub fn say_what_follows(&self, mut response: Response, keep_alive: Option<HeaderValue>) -> Response {
         let cut_short =
             matches!(response.status(), StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
         let never_sent = self.courtesy.as_ref().is_some_and(|courtesy| !courtesy.is_answered());
+        let headers = response.headers_mut();
         if self.is_http1 && (cut_short || never_sent) {
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        } else if let Some(timeout) = keep_alive
+            && self.goes_on
+            && !says_close(headers)
+        {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("keep-alive"));
+            headers.insert(KEEP_ALIVE, timeout);
         }
         response
     }
+}
+
+fn says_close(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|text| text.split(',')).any(|option| option.trim().eq_ignore_ascii_case("close"))
 }

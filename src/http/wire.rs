@@ -394,7 +394,7 @@ pub fn order_view(app: &App, listed: &Listed) -> Result<OrderView> {
     Ok(OrderView {
         id: order.id.to_string(),
         partner_ref_id: order.reference.clone(),
-        order_no: order.order_no().unwrap_or_default(),
+        order_no: app.numbers.of_order(order).unwrap_or_default(),
         status: OrderStatusWord(order.status),
         iccid: esim.map(|esim| esim.iccid.clone()),
         package_code: order.package_code.clone(),

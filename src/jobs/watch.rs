@@ -1,18 +1,32 @@
-//! Looks four times a second for what other processes changed, so that it counts here within one.
+//! Looks four times a second for what other processes changed, so that it counts here within one; and at once when
+//! somebody shows a key that is not known yet.
 
 use std::time::Duration;
 
+use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::ops::refresh::refresh;
 
 const EVERY: Duration = Duration::from_millis(250);
+/// However many ask: so many milliseconds between two looks, at least.
+const LEAST: Duration = Duration::from_millis(25);
 const _: () = assert!(EVERY.as_millis() * 2 <= 1_000, "a change counts everywhere within a second");
 
 pub async fn run(app: App, stop: CancellationToken) {
     let mut blind = false;
-    while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
+    loop {
+        let wait = async {
+            tokio::time::sleep(LEAST).await;
+            tokio::select! {
+                () = tokio::time::sleep(EVERY - LEAST) => {}
+                () = app.rounds.wanted() => counter!("simgate_lookups_total", "of" => "key").increment(1),
+            }
+        };
+        if stop.run_until_cancelled(wait).await.is_none() {
+            break;
+        }
         match refresh(&app).await {
             Ok(()) => blind = false,
             // Once for each outage: four lines a second would bury everything else.

@@ -18,12 +18,13 @@ use crate::app::App;
 use crate::chain::address::Xpub;
 use crate::domain::account::GUESTS;
 use crate::domain::checkout::{CURRENCY, Checkout, CheckoutStatus, LATE_HOURS, NETWORKS, OPEN_MINUTES};
-use crate::domain::client;
+use crate::domain::client::{Origin, Shares};
 use crate::domain::coupon::{self, Applied};
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
+use crate::domain::number::Series;
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
@@ -36,9 +37,8 @@ use crate::store::{Work, wallet};
 
 const MOST_OPEN: i64 = 50;
 const MOST_UNPAID: i64 = 200;
-const MOST_UNPAID_FROM: i64 = 300;
-/// All guests share one account, so this holds for all of them; whoever asks for many is stopped by his address.
-const MOST_UNPAID_OF_GUESTS: i64 = 20_000;
+/// From one place, whoever asks. Guests have no other limit: one that they shared could be used up by any of them.
+const MOST_UNPAID_FROM: Shares = Shares { client: 300, site: 600, area: 1_200 };
 /// Whoever has too many unpaid ones waits until the first of them are a day old; how long that is, nobody needs to know.
 const RETRY_UNPAID_SECS: u64 = 3_600;
 const MINUTE_MS: i64 = 60_000;
@@ -87,7 +87,7 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         seed: app.vault.amount_seed(),
         xpub: app.settings.settlement.xpub(new.network.kind()).clone(),
         on_hold: app.buying_on_hold.load(Ordering::Relaxed),
-        origin: app.vault.codes.client(&client::counted(new.client)),
+        origin: app.vault.codes.origin(new.client),
         guess: guess(app, &new),
         new,
     };
@@ -109,9 +109,10 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
 
 fn guess(app: &App, new: &NewCheckout) -> Option<Guess> {
     let code = new.discount_code.as_ref()?;
-    // Guests are known by their address alone.
-    let account = Some(new.buyer.account).filter(|account| *account != GUESTS);
-    Some(Guess::new(app, code, account, Some(new.client)))
+    Some(match new.buyer.account {
+        GUESTS => Guess::of_guest(app, code, new.client),
+        account => Guess::of_account(app, code, account, Some(new.client)),
+    })
 }
 
 /// An address of the house, for payments that are not known by their amount.
@@ -132,7 +133,7 @@ struct Draft {
     seed: u64,
     xpub: Xpub,
     on_hold: bool,
-    origin: String,
+    origin: Origin,
     /// Its coupon, which may turn out to be no good.
     guess: Option<Guess>,
 }
@@ -181,7 +182,8 @@ impl Draft {
     }
 
     fn counts(&self) -> Counted<'_> {
-        Counted { account: self.account(), origin: &self.origin, since: self.now.plus_days(-1) }
+        let account = Some(self.account()).filter(|account| *account != GUESTS);
+        Counted { account, origin: self.origin.as_str(), since: self.now.plus_days(-1) }
     }
 
     fn open(&self, tx: &mut Tx) -> Result<Outcome> {
@@ -254,6 +256,7 @@ impl Draft {
             return Err(Refusal::BuyingOnHold);
         }
         let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
+        orders::require_numbers(Series::Checkouts, self.account(), look.opened)?;
         match offer.plan_type {
             PlanType::Topup if self.new.esim_order.is_none() => Err(Refusal::WrongPlanType),
             PlanType::Base | PlanType::Topup => Ok(offer),
@@ -265,12 +268,10 @@ impl Draft {
         if let Some(limit) = limit {
             limit.after(price, self.now.day())?;
         }
-        let guest = self.account() == GUESTS;
-        if !guest && unpaid.open >= MOST_OPEN {
+        if unpaid.open >= MOST_OPEN {
             return Err(Refusal::TooManyCheckouts { retry_after_secs: OPEN_MINUTES.unsigned_abs() * 60 });
         }
-        let most = if guest { MOST_UNPAID_OF_GUESTS } else { MOST_UNPAID };
-        if unpaid.of_account >= most || unpaid.from_origin >= MOST_UNPAID_FROM {
+        if unpaid.of_account >= MOST_UNPAID || self.origin.is_full(unpaid.from, MOST_UNPAID_FROM) {
             return Err(Refusal::TooManyCheckouts { retry_after_secs: RETRY_UNPAID_SECS });
         }
         Ok(())
@@ -281,7 +282,7 @@ impl Draft {
     }
 
     fn as_new<'a>(&'a self, checkout: &'a Checkout) -> New<'a> {
-        New { checkout, reference: self.new.reference.as_deref(), origin: &self.origin }
+        New { checkout, reference: self.new.reference.as_deref(), origin: self.origin.as_str() }
     }
 
     /// Its number is taken when it is stored.
@@ -292,6 +293,7 @@ impl Draft {
             account: self.account(),
             token: self.new.buyer.key_id.clone(),
             seq: 0,
+            keyed: true,
             esim_order: self.new.esim_order.clone(),
             package_code: self.new.package_code.clone(),
             plan_name: offer.name.clone(),
@@ -339,20 +341,27 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
     let counted: Vec<Counted> = drafts.iter().map(|draft| draft.counts()).collect();
     let unpaid = checkouts::unpaid_all(tx, &counted)?;
     let keys: Vec<&str> = drafts.iter().map(|draft| draft.new.buyer.key_id.as_str()).collect();
-    let limits = offers::daily_limits(tx, &keys)?;
+    let mut limits = offers::daily_limits(tx, &keys)?;
     let mut accepted: Vec<(&Draft, &Offer)> = Vec::with_capacity(drafts.len());
     for ((draft, look), mut unpaid) in drafts.into_iter().zip(&looks).zip(unpaid) {
         // Those that go before it in this group count too.
         for (other, _) in &accepted {
-            let (mine, from_here) = (other.account() == draft.account(), other.origin == draft.origin);
-            unpaid.open += i64::from(mine);
-            unpaid.of_account += i64::from(mine);
-            unpaid.from_origin += i64::from(from_here);
+            let mine = i64::from(other.account() == draft.account() && draft.account() != GUESTS);
+            unpaid.open += mine;
+            unpaid.of_account += mine;
+            for (width, rows) in draft.origin.networks() {
+                if rows.hold(&other.origin) {
+                    unpaid.from.count(width);
+                }
+            }
         }
-        let limit = limits.get(&draft.new.buyer.key_id);
+        let mut limit = limits.get_mut(&draft.new.buyer.key_id);
         if let (None, Ok(offer)) = (&look.claimed_by, draft.offer(look))
-            && draft.check_limits(offer.price, unpaid, limit).is_ok()
+            && draft.check_limits(offer.price, unpaid, limit.as_deref()).is_ok()
         {
+            if let Some(limit) = &mut limit {
+                limit.reserved = limit.reserved.plus(offer.price);
+            }
             accepted.push((draft, offer));
         }
     }

@@ -70,19 +70,19 @@ impl From<Coupon> for Offer {
     }
 }
 
-/// What this account, or a guest, would pay for a plan with this code. Nothing is reserved: the purchase decides.
-pub async fn quote(app: &App, account: Option<AccountNo>, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
-    look(app, Guess::new(app, code, account, None), plan, |_| true).await
+/// What this account would pay for a plan with this code. Nothing is reserved: the purchase decides.
+pub async fn quote(app: &App, account: AccountNo, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
+    look(app, Guess::of_account(app, code, account, None), plan, |_| true).await
 }
 
-/// The same for a guest whose address is known: then others do not wait for what he guesses.
+/// The same for a guest.
 pub async fn quote_guest(app: &App, client: IpAddr, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
-    look(app, Guess::new(app, code, None, Some(client)), plan, |_| true).await
+    look(app, Guess::of_guest(app, code, client), plan, |_| true).await
 }
 
 /// The same for whoever asks without buying: an affiliate's code is confirmed to nobody.
 pub async fn validate(app: &App, account: AccountNo, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
-    look(app, Guess::new(app, code, Some(account), None), plan, |coupon| !coupon.affiliate).await
+    look(app, Guess::of_account(app, code, account, None), plan, |coupon| !coupon.affiliate).await
 }
 
 async fn look(app: &App, guess: Guess, plan: &Arc<Plan>, shown: fn(&Coupon) -> bool) -> Result<Quote> {
@@ -90,6 +90,9 @@ async fn look(app: &App, guess: Guess, plan: &Arc<Plan>, shown: fn(&Coupon) -> b
     let read = move |tx: &mut Tx| {
         tried.refuse_if_too_many(tx)?;
         let Some(coupon) = coupons::by_code(tx, &tried.code)?.filter(shown) else { return Ok(None) };
+        if !tried.may_hold(tx, &coupon)? {
+            return Ok(None);
+        }
         let used_by_buyer = tried.used(tx)?;
         let item = Item {
             package_code: &plan.code,

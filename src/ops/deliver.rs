@@ -266,7 +266,7 @@ impl Sale {
         let Some((slip, email)) = &self.receipt else { return Ok(()) };
         let letter = Letter::Receipt {
             order: self.order.id.to_string(),
-            order_ref: self.order.order_no().unwrap_or_default(),
+            order_ref: slip.numbers.of_order(&self.order).unwrap_or_default(),
             plan_name: self.order.plan_name.clone(),
             amount: self.order.price.to_string(),
         };

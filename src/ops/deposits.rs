@@ -52,20 +52,43 @@ pub struct Deposit {
     pub invoice: Invoice,
     pub payments: Vec<Payment>,
     pub paid: Paid,
-    pub required_confirmations: i64,
+    /// Of its own network.
+    usual_confirmations: i64,
 }
 
-/// A transfer that came for an invoice, and how deep it is.
+/// A transfer that came for an invoice, how deep it is and how deep it has to be.
 pub struct Payment {
     pub transfer: Transfer,
     pub confirmations: i64,
+    pub needed: i64,
+}
+
+impl Payment {
+    /// `head` is the newest block that we know of.
+    pub(super) fn new(app: &App, transfer: Transfer, head: i64) -> Payment {
+        let needed = settle::confirmations_needed(app, &transfer);
+        Payment { confirmations: transfer.confirmations(head, needed), transfer, needed }
+    }
 }
 
 impl Deposit {
-    /// The smallest of its transactions; none on the chain: 0.
+    /// The smallest of its transactions; none on the chain: 0. Once it is confirmed, one that comes on top has no say.
     pub fn confirmations(&self) -> i64 {
-        let on_chain = self.payments.iter().filter(|payment| payment.transfer.block.is_some());
-        on_chain.map(|payment| payment.confirmations).min().unwrap_or(0)
+        self.shallowest().map_or(0, |payment| payment.confirmations)
+    }
+
+    /// What that transaction needs, which may have come by another network than the invoice's.
+    pub fn required_confirmations(&self) -> i64 {
+        self.shallowest().map_or(self.usual_confirmations, |payment| payment.needed)
+    }
+
+    fn shallowest(&self) -> Option<&Payment> {
+        let confirmed = self.invoice.status == InvoiceStatus::Confirmed;
+        let counts = |payment: &&Payment| {
+            payment.transfer.block.is_some() && (!confirmed || payment.transfer.state.is_booked())
+        };
+        let depth = |payment: &&Payment| (payment.confirmations, -payment.needed);
+        self.payments.iter().filter(counts).min_by_key(depth)
     }
 }
 
@@ -93,11 +116,11 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
 /// An invoice that nothing has come to yet.
 pub(super) fn opened(app: &App, invoice: Invoice) -> Deposit {
     app.expected.send_modify(|count| *count += 1);
-    let required_confirmations = required_confirmations(app, invoice.network);
-    Deposit { invoice, payments: Vec::new(), paid: Paid::default(), required_confirmations }
+    let usual_confirmations = usual_confirmations(app, invoice.network);
+    Deposit { invoice, payments: Vec::new(), paid: Paid::default(), usual_confirmations }
 }
 
-fn required_confirmations(app: &App, network: Network) -> i64 {
+fn usual_confirmations(app: &App, network: Network) -> i64 {
     let terms = app.settings.settlement.networks.get(&network);
     terms.map_or(network.confirmations(), |terms| terms.confirmations)
 }
@@ -210,11 +233,11 @@ pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
     let paid = Paid::sum(&invoice, &found);
     let payment = |transfer: Transfer| {
         let head = heads.get(&transfer.id.network).copied().unwrap_or_default();
-        Payment { confirmations: transfer.confirmations(head), transfer }
+        Payment::new(app, transfer, head)
     };
     let payments = found.into_iter().map(payment).collect();
-    let required_confirmations = required_confirmations(app, invoice.network);
-    Ok(Deposit { invoice, payments, paid, required_confirmations })
+    let usual_confirmations = usual_confirmations(app, invoice.network);
+    Ok(Deposit { invoice, payments, paid, usual_confirmations })
 }
 
 /// What a look at the chain came to.
@@ -252,15 +275,16 @@ pub async fn verify(
 }
 
 fn message(deposit: &Deposit, elsewhere: bool) -> String {
-    let Deposit { invoice, paid, required_confirmations, .. } = deposit;
+    let Deposit { invoice, paid, .. } = deposit;
     let (currency, network) = (invoice.currency.as_str(), invoice.network.name());
     match invoice.status {
         _ if elsewhere => "This transaction counts for another invoice of this account.".into(),
         InvoiceStatus::Confirmed => format!("{} USD were credited to the wallet.", paid.credited),
         InvoiceStatus::Confirming => format!(
-            "{} USD were seen; waiting for confirmations: {} of {required_confirmations}.",
+            "{} USD were seen; waiting for confirmations: {} of {}.",
             paid.received,
-            deposit.confirmations()
+            deposit.confirmations(),
+            deposit.required_confirmations()
         ),
         InvoiceStatus::Pending => format!("Waiting for {} {currency} on {network}.", invoice.due(paid)),
         InvoiceStatus::Expired => format!(

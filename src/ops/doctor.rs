@@ -8,8 +8,11 @@ use crate::app::App;
 use crate::chain::Chain;
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
+use crate::domain::number::{self, Series};
 use crate::error::Result;
-use crate::store::{accounts, cursors, meta, reports};
+use crate::store::tx::Tx;
+use crate::store::wallet::Drawn;
+use crate::store::{accounts, cursors, meta, reports, wallet};
 use crate::supplier::{Answer, sim};
 use crate::x402::settler::{Post, Settler, Unfit};
 
@@ -79,9 +82,39 @@ pub async fn examine(app: &App) -> Result<Vec<Check>> {
             checks.push(settling(settler, post).await);
         }
     }
+    checks.push(numbers(app).await?);
     checks.push(unmatched(app).await?);
     checks.push(support(app));
     Ok(checks)
+}
+
+/// Order numbers are short, so there is an end of them; an operator should know long before.
+async fn numbers(app: &App) -> Result<Check> {
+    let read = |tx: &mut Tx| Ok((accounts::last(tx)?, wallet::drawn(tx, Series::LEAST_HALF)?));
+    let (last, drawn) = app.store.snapshot(read).await?;
+    let half_used = |drawn: &&Drawn| {
+        Series::Orders.is_half_used_up(drawn.account, drawn.orders)
+            || Series::Checkouts.is_half_used_up(drawn.account, drawn.checkouts)
+    };
+    let few_left = drawn.iter().filter(half_used).count();
+    Ok(if last.0 >= number::ACCOUNTS / 2 {
+        let finding =
+            format!("of {} accounts that can have order numbers, {} are there", number::ACCOUNTS, last.0);
+        Check::warn(
+            "numbers",
+            finding,
+            "new accounts are refused when the last are reached: plan for a second gateway",
+        )
+    } else if few_left > 0 {
+        let finding = format!("accounts that have used up half of their order numbers: {few_left}");
+        Check::warn(
+            "numbers",
+            finding,
+            "their orders are refused when the last are reached: give them second accounts",
+        )
+    } else {
+        Check::ok("numbers", "every account has more than half of its order numbers left")
+    })
 }
 
 fn support(app: &App) -> Check {

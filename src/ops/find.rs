@@ -4,9 +4,10 @@ use crate::app::App;
 use crate::chain::address;
 use crate::domain::checkout::Checkout;
 use crate::domain::email::Email;
-use crate::domain::ids::{self, InvoiceId, OrderId};
+use crate::domain::ids::{InvoiceId, OrderId};
 use crate::domain::invoice::Invoice;
 use crate::domain::network::{AddressKind, Network};
+use crate::domain::number::Number;
 use crate::domain::order::Order;
 use crate::domain::transfer::{Transfer, TransferId, parse_tx_hash};
 use crate::error::Result;
@@ -28,21 +29,22 @@ pub struct Found {
 /// transaction or address.
 pub async fn find(app: &App, text: &str) -> Result<Found> {
     let text = text.trim().to_string();
+    let number = app.numbers.parse(&text.to_uppercase());
     app.store
         .snapshot(move |tx| {
             let mut found = Found::default();
-            find_buying(tx, &text, &mut found)?;
+            find_buying(tx, &text, number, &mut found)?;
             find_paying(tx, &text, &mut found)?;
             Ok(found)
         })
         .await
 }
 
-fn find_buying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
+fn find_buying(tx: &mut Tx, text: &str, number: Option<Number>, found: &mut Found) -> Result<()> {
     let mut ids: Vec<OrderId> = vec![OrderId::from_text(text)];
-    if let Some((account, seq)) = ids::parse_order_no(&text.to_uppercase()) {
-        ids.extend(orders::by_number(tx, account, seq)?.map(|order| order.id));
-        found.checkouts.extend(checkouts::by_number(tx, account, seq)?);
+    if let Some(number) = number {
+        ids.extend(orders::by_number(tx, number)?.map(|order| order.id));
+        found.checkouts.extend(checkouts::by_number(tx, number)?);
     }
     ids.extend(orders::with_iccid(tx, text, 50)?);
     for claimant in claims::find(tx, text)? {

@@ -59,7 +59,7 @@ pub async fn check_out(app: &App, wish: Wish) -> Result<Opened> {
 /// much that is. The code is used up by the claim itself, in one write: neither happens without the other.
 pub async fn claim(app: &App, invoice: &InvoiceId, answer: Answer) -> Result<Usd> {
     let (proof, _) = Proof::new(app, &answer);
-    let (invoice, now) = (invoice.clone(), app.now());
+    let (invoice, now, numbers) = (invoice.clone(), app.now(), app.numbers.clone());
     let write = move |tx: &mut Tx| {
         match proof.checked_before(tx)? {
             Some(Some(_)) => return guests::claimed(tx, &invoice),
@@ -79,7 +79,7 @@ pub async fn claim(app: &App, invoice: &InvoiceId, answer: Answer) -> Result<Usd
             return Err(Error::fault("an invoice was claimed although guests were locked"));
         }
         let entry = Entry::claimed(&invoice, checkout.order.as_ref(), by, amount);
-        let text = format!("claimed from {}", checkout.order_ref());
+        let text = format!("claimed from {}", numbers.of_checkout(&checkout));
         ledger::post(tx, &entry, now, Note { actor: None, text: Some(&text) }, false)?;
         Ok(Some(amount))
     };

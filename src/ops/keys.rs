@@ -1,14 +1,17 @@
-//! Who is calling. Every instance keeps the live keys in memory; a change by any process is seen within a second.
+//! Who is calling. Every instance keeps the live keys in memory; a change by any process is seen within a second, and a
+//! key that is not there yet at once: whoever shows one waits for the next look at what has changed.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
+use tokio::time::timeout;
 
 use super::orders::Buyer;
 use crate::app::App;
 use crate::config::parse_networks;
+use crate::domain::client::Whereabouts;
 use crate::domain::ids::{AccountId, AccountNo};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
@@ -72,7 +75,8 @@ pub async fn load(app: &App) -> Result<()> {
 }
 
 /// The caller behind a key and secret. An unknown key costs the same comparison as a wrong secret.
-pub fn authenticate(app: &App, key: &str, secret: &str, from: IpAddr) -> Result<Arc<Caller>> {
+/// A key that is bound to addresses is good for nobody whose address is unknown.
+pub fn authenticate(app: &App, key: &str, secret: &str, from: Whereabouts) -> Result<Arc<Caller>> {
     let presented = vault::hash_secret(secret);
     let ring = app.keys.load();
     let found = ring.keys.get(key);
@@ -80,11 +84,24 @@ pub fn authenticate(app: &App, key: &str, secret: &str, from: IpAddr) -> Result<
     let matches = vault::same(&presented, expected);
     match found {
         Some(caller) if matches => {
-            if !caller.networks.is_empty() && !caller.networks.iter().any(|network| network.contains(&from)) {
-                return Err(Refusal::AddressNotAllowed.into());
+            let listed = |from| caller.networks.iter().any(|network| network.contains(&from));
+            if caller.networks.is_empty() || from.known().is_some_and(listed) {
+                return Ok(caller.clone());
             }
-            Ok(caller.clone())
+            Err(Refusal::AddressNotAllowed.into())
         }
         _ => Err(Refusal::Unauthenticated.into()),
     }
+}
+
+/// Who shows a key that is not in memory waits for at most so long; then it is not known, as it was before.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Waits until the keys have been compared with the database once more. All who wait share one look, and looks keep
+/// their distance however many wait (`jobs/watch.rs`). So made-up keys cost the database the same few small reads a
+/// second whether they are ten or ten thousand, no budget can be used up under somebody who has just got a key, and
+/// whoever shows one that is known never comes here.
+pub async fn until_looked(app: &App) {
+    // The look is over or it takes too long: the caller sees what is in memory now.
+    let _ = timeout(PATIENCE, app.rounds.next()).await;
 }

@@ -296,6 +296,7 @@ impl Proof {
             }
             return Ok(None);
         }
+        users::require_room(tx, email)?;
         logins::end(tx, &id, now)?;
         logins::forgive(tx, email)?;
         if logins::mailbox(tx, email)?.long_codes {

@@ -19,11 +19,11 @@ use crate::error::{Error, Result};
 pub use crate::mail::{Letter, News};
 use crate::mail::{Note, Trouble, Written};
 use crate::store::logins;
-use crate::store::magic_links;
 use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tokens;
 use crate::store::tx::Tx;
-use crate::vault;
+use crate::store::{guesses, magic_links};
+use crate::vault::{self, Numbers};
 
 /// Mails have no wallet; they share one lane.
 const LANE: i64 = 0;
@@ -40,16 +40,18 @@ const SHOWN: i64 = 100;
 pub const NOT_ME: &str = "not-me";
 pub const REVOKE: &str = "revoke-token";
 
-/// A mail's name and time, made before the write that queues it: a job makes up neither.
+/// A mail's name and time, made before the write that queues it: a job makes up neither. With it goes what writes order
+/// numbers.
 #[derive(Clone)]
 pub struct Slip {
     id: MailId,
     at: Time,
+    pub numbers: Numbers,
 }
 
 pub fn slip(app: &App) -> Slip {
     let at = app.now();
-    Slip { id: MailId::new(at, vault::random()), at }
+    Slip { id: MailId::new(at, vault::random()), at, numbers: app.numbers.clone() }
 }
 
 /// Queues a mail in the write it tells of. It is of no use after `until`, and after a day in any case. Call `wake`
@@ -174,7 +176,7 @@ async fn remove(app: &App, id: MailId) -> Result<()> {
     app.store.finish(LANE, move |tx| mails::remove(tx, &id)).await
 }
 
-/// Forgets logins, attempts, session tokens, magic links and mails a day after they ended.
+/// Forgets logins, attempts, guessed coupons, session tokens, magic links and mails a day after they ended.
 pub async fn forget_old(app: &App) -> Result<()> {
     let now = app.now();
     let before = now.plus_millis(-DAY_MS);
@@ -186,7 +188,8 @@ pub async fn forget_old(app: &App) -> Result<()> {
                 let logins = logins::forget(tx, before, now, FORGET_AT_ONCE)?;
                 let sessions = tokens::forget_sessions(tx, before, FORGET_AT_ONCE)?;
                 let links = magic_links::forget(tx, before, FORGET_AT_ONCE)?;
-                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins || sessions || links)
+                let guesses = guesses::forget(tx, before, FORGET_AT_ONCE)?;
+                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins || sessions || links || guesses)
             })
             .await?;
     }

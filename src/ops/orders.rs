@@ -16,6 +16,7 @@ use crate::domain::esim::Esim;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
+use crate::domain::number::{Number, Series};
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
@@ -116,7 +117,7 @@ impl Draft {
         let now = app.now();
         let account = buyer.account;
         let on_hold = app.buying_on_hold.load(Ordering::Relaxed);
-        let guess = purchase.discount_code.as_ref().map(|code| Guess::new(app, code, Some(account), None));
+        let guess = purchase.discount_code.as_ref().map(|code| Guess::of_account(app, code, account, None));
         Draft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold, guess }
     }
 
@@ -217,7 +218,9 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
     if let Some(spent) = spent {
         offers::spend_limit(tx, &buyer.key_id, spent, now.day())?;
     }
-    order.seq = (!order.id.is_topup()).then_some(number);
+    if !order.id.is_topup() {
+        (order.seq, order.number) = numbered(order.account, number);
+    }
     Ok(Begun::New { order: Box::new(order), balance })
 }
 
@@ -263,11 +266,16 @@ fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
     let held = if pairs.is_empty() { HashMap::new() } else { orders::hold_all(tx, &pairs)? };
     for (mut order, _) in new {
         if let Some(&(number, balance)) = held.get(&order.id) {
-            order.seq = Some(number);
+            (order.seq, order.number) = numbered(order.account, number);
             begun.insert(order.id.clone(), Begun::New { order: Box::new(order), balance });
         }
     }
     Ok(group.iter().map(|draft| begun.remove(&draft.id)).collect())
+}
+
+/// The place of an order that a wallet paid for, and its number.
+fn numbered(account: AccountNo, n: i64) -> (Option<i64>, Option<Number>) {
+    (Some(n), Some(Number { series: Series::Orders, account, n }))
 }
 
 /// By the new order's id: the earlier order of the same reference, where it was the same request.
@@ -306,10 +314,27 @@ fn offer<'a>(look: &'a Look, draft: &Draft) -> Result<&'a Offer, Refusal> {
         return Err(Refusal::BuyingOnHold);
     }
     let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
+    if !draft.id.is_topup() {
+        require_numbers(Series::Orders, draft.buyer.account, look.numbers)?;
+    }
     match offer.plan_type {
         PlanType::Topup if draft.purchase.esim_order.is_none() => Err(Refusal::WrongPlanType),
         PlanType::Base | PlanType::Topup => Ok(offer),
     }
+}
+
+/// Whether this account has order numbers left. Long before the last one it has not.
+pub(super) fn require_numbers(series: Series, account: AccountNo, drawn: i64) -> Result<(), Refusal> {
+    if !series.is_used_up(account, drawn) {
+        return Ok(());
+    }
+    tracing::error!(
+        account = account.0,
+        ?series,
+        drawn,
+        "an account has used up its order numbers; see `simgate doctor`"
+    );
+    Err(Refusal::NoNumbersLeft)
 }
 
 fn check_price(price: Usd, purchase: &Purchase) -> Result<(), Refusal> {
@@ -347,6 +372,7 @@ fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
         id: draft.id.clone(),
         account: draft.buyer.account,
         seq: None,
+        number: None,
         esim_order: draft.purchase.esim_order.clone(),
         reference: draft.purchase.reference.clone(),
         package_code: draft.purchase.package_code.clone(),

@@ -37,7 +37,7 @@ pub async fn purchase(
     }
     let (price, discount) = match discount {
         Some(code) => {
-            let quote = coupons::quote(app, Some(holder.account), code, &plan).await?;
+            let quote = coupons::quote(app, holder.account, code, &plan).await?;
             (quote.price, quote.discount)
         }
         None => (plan.retail, Usd::ZERO),

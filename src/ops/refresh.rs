@@ -1,5 +1,9 @@
 //! Seeing what other processes changed: one small read, several times a second, compares change counters and
-//! reloads what moved. It also keeps our clock on the database's.
+//! reloads what moved. It also keeps our clock on the database's. Whoever cannot wait asks for the next round at once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::{Notify, watch};
 
 use crate::app::App;
 use crate::error::{Error, Result};
@@ -7,8 +11,49 @@ use crate::ops::{catalog, keys, restore};
 use crate::store::meta;
 pub use crate::store::meta::Versions;
 
+/// The rounds of looking, one after the other.
+#[derive(Default)]
+pub struct Rounds {
+    begun: AtomicU64,
+    ended: watch::Sender<u64>,
+    wanted: Notify,
+}
+
+impl Rounds {
+    /// Waits for the end of a round that begins after now: whatever was there before this call is seen by it.
+    pub async fn next(&self) {
+        let begun = self.begun.load(Ordering::SeqCst);
+        let mut ended = self.ended.subscribe();
+        self.wanted.notify_one();
+        // The sender lives as long as we do.
+        let _ = ended.wait_for(|ended| *ended > begun).await;
+    }
+
+    /// Somebody waits for the next round.
+    pub async fn wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    fn begin(&self) -> Round<'_> {
+        Round { rounds: self, number: self.begun.fetch_add(1, Ordering::SeqCst) + 1 }
+    }
+}
+
+/// A round that has begun. It ends also when it fails: those who wait see what is known then.
+struct Round<'a> {
+    rounds: &'a Rounds,
+    number: u64,
+}
+
+impl Drop for Round<'_> {
+    fn drop(&mut self) {
+        self.rounds.ended.send_replace(self.number);
+    }
+}
+
 /// Reloads everything that changed since this was last called.
 pub async fn refresh(app: &App) -> Result<()> {
+    let round = app.rounds.begin();
     let (now, versions) = app.store.read(|tx| Ok((meta::database_now(tx)?, meta::versions(tx)?))).await?;
     if let Some(now) = now {
         app.clock.follow(now);
@@ -18,6 +63,8 @@ pub async fn refresh(app: &App) -> Result<()> {
         keys::load(app).await?;
         restore::load_hold(app).await?;
     }
+    // Who waits for a key need not wait for the catalog.
+    drop(round);
     if versions.catalog != seen.catalog {
         catalog::load(app).await?;
     }

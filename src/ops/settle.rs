@@ -69,6 +69,13 @@ pub fn confirmations(app: &App, terms: &NetworkSettings, transfer: &Transfer) ->
     if quick { 1 } else { terms.confirmations }
 }
 
+/// The same where the network may have been turned off since.
+pub fn confirmations_needed(app: &App, transfer: &Transfer) -> i64 {
+    let network = transfer.id.network;
+    let terms = app.settings.settlement.networks.get(&network);
+    terms.map_or(network.confirmations(), |terms| confirmations(app, terms, transfer))
+}
+
 /// Up to which block a transfer of this size counts.
 fn final_up_to(app: &App, terms: &NetworkSettings, transfer: &Transfer, tip: &Tip) -> i64 {
     let deep_enough = tip.head.number - confirmations(app, terms, transfer) + 1;

@@ -86,6 +86,13 @@ pub async fn authenticate(app: &App, text: &str) -> Result<Arc<Holder>> {
     Ok(holder)
 }
 
+/// Whether this may be a token that was not seen here yet: then it has to be looked up before anybody knows what it is
+/// worth. One that was good a while ago is looked up again, and is no stranger's.
+pub fn is_unknown(app: &App, text: &str) -> Result<bool> {
+    let kept = app.tokens.holders.lock().map_err(Error::fault)?;
+    Ok(token::is_well_formed(text) && !kept.contains_key(&vault::hash_secret(text)))
+}
+
 async fn look_up(app: &App, hash: [u8; 32], now: Time) -> Result<Arc<Holder>> {
     let found = app.store.read(move |tx| tokens::by_hash(tx, &hash)).await?;
     let mut kept = app.tokens.holders.lock().map_err(Error::fault)?;

@@ -49,7 +49,7 @@ async fn bill(app: &App, checkout: &Checkout) -> Result<Bill> {
     Ok(Bill {
         invoice: checkout.id.clone(),
         account: checkout.account,
-        order_ref: checkout.order_ref(),
+        order_ref: app.numbers.of_checkout(checkout),
         pay_to,
         amount: checkout.amount,
     })

@@ -5,6 +5,8 @@ use super::{meta, wallet};
 use crate::domain::account::AccountKind;
 use crate::domain::ids::{AccountId, AccountNo};
 use crate::domain::money::Usd;
+use crate::domain::number;
+use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::Result;
 
@@ -21,7 +23,7 @@ macro_rules! select_account {
 }
 
 queries! {
-    NEXT_NO = "SELECT CAST(COALESCE(MAX(no), 0) AS BIGINT) + 1 FROM accounts";
+    LAST_NO = "SELECT CAST(COALESCE(MAX(no), 0) AS BIGINT) FROM accounts";
     INSERT = "INSERT INTO accounts (no, id, name, email, price_list, low_balance, created_at, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     FIND = select_account!("WHERE (a.id = ?1 OR a.email = ?1) AND a.kind <> 'GUEST' ORDER BY a.no LIMIT 1");
     NO_OF = "SELECT no FROM accounts WHERE id = ?1";
@@ -58,6 +60,21 @@ pub struct NewAccount {
     pub created_at: Time,
 }
 
+/// The newest account's number.
+pub fn last(tx: &mut Tx) -> Result<AccountNo> {
+    tx.one(LAST_NO, &[], |row| Ok(AccountNo(row.int(0)?)))
+}
+
+/// Refuses to make another account when few are left: the last ones could have no order numbers.
+pub fn require_room(tx: &mut Tx) -> Result<AccountNo> {
+    let next = AccountNo(last(tx)?.0 + 1);
+    if number::is_last_account(next) {
+        tracing::error!(last = next.0 - 1, "there is no room for new accounts; see `simgate doctor`");
+        return Err(Refusal::NoMoreAccounts.into());
+    }
+    Ok(next)
+}
+
 /// Two processes may pick the same number; the primary key lets one of them win and the other run again.
 pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
     if tx.is_rerun()
@@ -65,7 +82,7 @@ pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
     {
         return Ok(AccountNo(no));
     }
-    let no = AccountNo(tx.one(NEXT_NO, &[], |row| row.int(0))?);
+    let no = require_room(tx)?;
     let values = params![
         no,
         new.id.as_str(),

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 
 use super::tx::{Param, Row, Tx, params, queries};
 use super::{claims, coupons, wallet};
+use crate::domain::account::GUESTS;
 use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::client::{Origin, Shares};
 use crate::domain::coupon;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::network::Network;
+use crate::domain::number::{Number, Series};
 use crate::domain::time::Time;
 use crate::error::Result;
 
@@ -19,7 +22,27 @@ macro_rules! select_checkout {
         concat!(
             "SELECT id, account, token, seq, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                     list_price, amount, network, address, customer_email, status, order_id, created_at, expires_at,
-                    late_until, updated_at, coupon, discount, claimed_by, esim_order FROM checkouts ",
+                    late_until, updated_at, coupon, discount, claimed_by, esim_order, keyed FROM checkouts ",
+            $tail
+        )
+    };
+}
+
+/// How many checkouts are from an origin, and from the site and the area around it. Those of an area are found by the
+/// first word of their origins, and since that time only: what is older costs nothing.
+macro_rules! count_from {
+    ($origin:literal, $since:literal, $tail:literal) => {
+        concat!(
+            "SELECT CAST(COALESCE(SUM(CASE WHEN origin = ",
+            $origin,
+            " THEN 1 ELSE 0 END), 0) AS BIGINT) AS client,
+                    CAST(COALESCE(SUM(CASE WHEN substr(origin, 1, 34) = substr(",
+            $origin,
+            ", 1, 34) THEN 1 ELSE 0 END), 0) AS BIGINT) AS site, COUNT(*) AS area FROM checkouts
+             WHERE origin IS NOT NULL AND substr(origin, 1, 17) = substr(",
+            $origin,
+            ", 1, 17) AND status IN ('OPEN', 'EXPIRED') AND created_at > ",
+            $since,
             $tail
         )
     };
@@ -36,13 +59,11 @@ macro_rules! select_room {
             $account,
             " AND status IN ('OPEN', 'EXPIRED') AND status = 'EXPIRED' AND created_at > ",
             $since,
-            "),
-                    (SELECT COUNT(*) FROM checkouts WHERE origin = ",
-            $origin,
-            " AND status IN ('OPEN', 'EXPIRED') AND created_at > ",
-            $since,
-            ")",
+            "), near.client, near.site, near.area FROM ",
             $from,
+            " (",
+            count_from!($origin, $since, ""),
+            ") AS near",
             $tail
         )
     };
@@ -51,9 +72,9 @@ macro_rules! select_room {
 queries! {
     INSERT = "INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                   supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                  created_at, expires_at, late_until, updated_at, coupon, discount, esim_order)
+                  created_at, expires_at, late_until, updated_at, coupon, discount, esim_order, keyed)
               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 'OPEN', 0, ?17, ?18, ?19, ?20, ?18,
-                  ?21, ?22, ?23)";
+                  ?21, ?22, ?23, 1)";
     /// Their wallets are locked already.
     INSERT_ALL (Postgres) = "WITH asked AS MATERIALIZED (
             SELECT a.*, ROW_NUMBER() OVER (PARTITION BY account ORDER BY n) AS nth
@@ -65,28 +86,30 @@ queries! {
             WITH ORDINALITY AS a (id, account, token, package_code, plan_name, family, data_mb, duration_days, supplier, cost,
                 list_price, amount, network, address, customer_email, origin, created_at, expires_at, late_until,
                 coupon, discount, esim_order, reference, n)),
-        w AS (UPDATE wallets SET numbers = numbers + due.checkouts
+        w AS (UPDATE wallets SET opened = opened + due.checkouts
             FROM (SELECT account, COUNT(*) AS checkouts FROM asked GROUP BY account) due WHERE wallets.account = due.account
-            RETURNING wallets.account, numbers - due.checkouts AS numbers),
+            RETURNING wallets.account, opened - due.checkouts AS opened),
         r AS (INSERT INTO claims (account, reference, order_id)
             SELECT account, reference, id FROM asked WHERE reference IS NOT NULL)
         INSERT INTO checkouts (id, account, token, seq, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, status, released, origin,
-                created_at, expires_at, late_until, updated_at, coupon, discount, esim_order)
-            SELECT id, a.account, token, w.numbers + a.nth, package_code, plan_name, family, data_mb, duration_days,
+                created_at, expires_at, late_until, updated_at, coupon, discount, esim_order, keyed)
+            SELECT id, a.account, token, w.opened + a.nth, package_code, plan_name, family, data_mb, duration_days,
                 supplier, cost, list_price, amount, network, address, customer_email, 'OPEN', 0, origin,
-                created_at, expires_at, late_until, created_at, coupon, discount, esim_order
+                created_at, expires_at, late_until, created_at, coupon, discount, esim_order, 1
             FROM asked a JOIN w ON w.account = a.account RETURNING id, seq";
-    ROOM = select_room!("", "?1", "?2", "?3", "");
+    ROOM = select_room!("", "?1", "CAST(?2 AS TEXT)", "?3", "");
     ROOM_ALL (Postgres) = select_room!(
-        " FROM unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS BIGINT[])) WITH ORDINALITY AS a (who, place, since, n)",
+        "unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS BIGINT[])) WITH ORDINALITY AS a (who, place, since, n)
+             CROSS JOIN LATERAL",
         "a.who", "a.place", "a.since", " ORDER BY a.n");
+    /// Worded so that only the index over areas fits.
+    HELD_FROM = count_from!("CAST(?1 AS TEXT)", "?2", " AND status || '' = 'OPEN' AND account + 0 = ?3 AND coupon = ?4");
     BY_ID = select_checkout!("WHERE id = ?1");
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = select_checkout!("WHERE id = ?1 FOR UPDATE");
     BY_ORDER = select_checkout!("WHERE order_id IS NOT NULL AND order_id = ?1");
-    BY_NUMBER = select_checkout!("WHERE account = ?1 AND seq = ?2");
-    UNPAID_NUMBER = select_checkout!("WHERE account = ?1 AND status IN ('OPEN', 'EXPIRED') AND created_at > ?3 AND seq = ?2");
+    BY_NUMBER = select_checkout!("WHERE account = ?1 AND seq = ?2 AND keyed = ?3");
     AT_ADDRESS = select_checkout!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
     AT = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2 AND network = ?3
           AND created_at <= ?4 AND late_until > ?5 ORDER BY created_at DESC LIMIT 1";
@@ -120,7 +143,7 @@ pub struct New<'a> {
 /// Stores a checkout and answers its number. The caller has locked the wallet and reserved the amount.
 pub fn insert(tx: &mut Tx, new: &New) -> Result<i64> {
     let checkout = new.checkout;
-    let seq = wallet::take_number(tx, checkout.account)?;
+    let seq = wallet::take_checkout_number(tx, checkout.account)?;
     if let Some(reference) = new.reference {
         claims::insert(tx, checkout.account, reference, checkout.id.as_str())?;
     }
@@ -173,7 +196,8 @@ fn facts<'a>(new: &New<'a>) -> Vec<Param<'a>> {
 
 /// Whose checkouts are counted.
 pub struct Counted<'a> {
-    pub account: AccountNo,
+    /// Guests have nothing in common that could be counted.
+    pub account: Option<AccountNo>,
     pub origin: &'a str,
     /// Expired ones count if they were made after this.
     pub since: Time,
@@ -184,7 +208,7 @@ pub struct Counted<'a> {
 pub struct Unpaid {
     pub open: i64,
     pub of_account: i64,
-    pub from_origin: i64,
+    pub from: Shares,
 }
 
 pub fn unpaid(tx: &mut Tx, counted: &Counted) -> Result<Unpaid> {
@@ -200,16 +224,30 @@ pub fn unpaid_all(tx: &mut Tx, group: &[Counted]) -> Result<Vec<Unpaid>> {
 
 fn read_unpaid(row: &Row) -> Result<Unpaid> {
     let open = row.int(0)?;
-    Ok(Unpaid { open, of_account: open + row.int(1)?, from_origin: row.int(2)? })
+    Ok(Unpaid { open, of_account: open + row.int(1)?, from: read_shares(row, 2)? })
+}
+
+/// How many uses of a coupon guests have reserved, by the networks around this origin.
+pub fn held_from(tx: &mut Tx, origin: &Origin, code: &str, since: Time) -> Result<Shares> {
+    tx.one(HELD_FROM, params![origin.as_str(), since, GUESTS, code], |row| read_shares(row, 0))
+}
+
+fn read_shares(row: &Row, column: usize) -> Result<Shares> {
+    Ok(Shares { client: row.int(column)?, site: row.int(column + 1)?, area: row.int(column + 2)? })
 }
 
 pub fn by_id(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Checkout>> {
     tx.opt(BY_ID, params![id.as_str()], read)
 }
 
-/// The account's n-th, if it was opened after then and nobody has paid for it.
-pub fn unpaid_by_number(tx: &mut Tx, account: AccountNo, seq: i64, since: Time) -> Result<Option<Checkout>> {
-    tx.opt(UNPAID_NUMBER, params![account, seq, since], read)
+/// The one with this number, if there is one.
+pub fn by_number(tx: &mut Tx, number: Number) -> Result<Option<Checkout>> {
+    let keyed = match number.series {
+        Series::First => false,
+        Series::Checkouts => true,
+        Series::Orders => return Ok(None),
+    };
+    tx.opt(BY_NUMBER, params![number.account, number.n, keyed], read)
 }
 
 /// The same, and nobody else changes it before this write ends.
@@ -220,11 +258,6 @@ pub fn lock(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Checkout>> {
 
 pub fn by_order(tx: &mut Tx, order: &OrderId) -> Result<Option<Checkout>> {
     tx.opt(BY_ORDER, params![order], read)
-}
-
-/// For the operator's search.
-pub fn by_number(tx: &mut Tx, account: AccountNo, seq: i64) -> Result<Option<Checkout>> {
-    tx.opt(BY_NUMBER, params![account, seq], read)
 }
 
 /// For the operator's search.
@@ -311,6 +344,7 @@ fn read(row: &Row) -> Result<Checkout> {
         account: AccountNo(row.int(1)?),
         token: row.text(2)?,
         seq: row.int(3)?,
+        keyed: row.flag(26)?,
         package_code: row.text(4)?,
         plan_name: row.text(5)?,
         family: row.text(6)?,

@@ -1,10 +1,11 @@
 //! Coupons and who used them. A coupon's row is locked before its uses are counted, and always after the wallet's, so
 //! that two purchases cannot both take the last use. `used` on the row is the number of uses that are reserved or
-//! spent; the schema refuses more of them than the coupon allows.
+//! spent, `held_by_guests` of those that guests have reserved; the schema refuses more of them than the coupon allows.
 
 use std::collections::HashMap;
 
 use super::tx::{Row, Tx, params, queries};
+use crate::domain::account::GUESTS;
 use crate::domain::coupon::{Applicability, Applied, Coupon, Discount, UNTOLD, UseState};
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::money::Usd;
@@ -15,7 +16,7 @@ macro_rules! select_coupon {
     ($($tail:expr),+) => {
         concat!(
             "SELECT code, percent, fixed, affiliate, applicability, package_code, country, min_price, starts_at, ends_at,
-                    uses, uses_per_user, below_cost, description, used, created_at, disabled_at FROM coupons ",
+                    uses, uses_per_user, below_cost, description, used, created_at, disabled_at, held_by_guests FROM coupons ",
             $($tail),+
         )
     };
@@ -40,15 +41,15 @@ queries! {
     OFFICIAL = select_coupon!(official!(), "ORDER BY created_at DESC, code LIMIT ?3");
     COUNT_OFFICIAL = concat!("SELECT COUNT(*) FROM coupons ", official!());
     DISABLE = "UPDATE coupons SET disabled_at = ?2 WHERE code = ?1 AND disabled_at IS NULL";
-    COUNT = "UPDATE coupons SET used = used + ?2 WHERE code = ?1";
+    COUNT = "UPDATE coupons SET used = used + ?2, held_by_guests = held_by_guests + ?3 WHERE code = ?1";
     TAKE = "INSERT INTO coupon_uses (holder, code, account, state, order_id, created_at, updated_at)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
     STATE = "SELECT state FROM coupon_uses WHERE holder = ?1";
-    SPEND = "UPDATE coupon_uses SET state = 'SPENT', order_id = ?3, updated_at = ?4 WHERE holder = ?1 AND state = ?2 RETURNING code";
-    RESERVE = "UPDATE coupon_uses SET state = 'RESERVED', updated_at = ?2 WHERE holder = ?1 AND state = 'RETURNED' RETURNING code";
-    RELEASE = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2 WHERE holder = ?1 AND state = 'RESERVED' RETURNING code";
+    SPEND = "UPDATE coupon_uses SET state = 'SPENT', order_id = ?3, updated_at = ?4 WHERE holder = ?1 AND state = ?2 RETURNING code, account";
+    RESERVE = "UPDATE coupon_uses SET state = 'RESERVED', updated_at = ?2 WHERE holder = ?1 AND state = 'RETURNED' RETURNING code, account";
+    RELEASE = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2 WHERE holder = ?1 AND state = 'RESERVED' RETURNING code, account";
     GIVE_BACK = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2
-                 WHERE order_id IS NOT NULL AND order_id = ?1 AND state = 'SPENT' RETURNING code";
+                 WHERE order_id IS NOT NULL AND order_id = ?1 AND state = 'SPENT' RETURNING code, account";
     USED_BY = "SELECT COUNT(*) FROM coupon_uses WHERE code = ?1 AND account = ?2 AND state IN ('RESERVED', 'SPENT')";
     COUNTRIES = "SELECT countries FROM plans WHERE code = ?1";
     TALLY = "SELECT code, CAST(SUM(CASE WHEN state = 'RESERVED' THEN 1 ELSE 0 END) AS BIGINT),
@@ -123,7 +124,7 @@ pub struct Use<'a> {
 pub fn take(tx: &mut Tx, taken: &Use) -> Result<()> {
     let Use { holder, code, account, state, order, now } = *taken;
     tx.execute(TAKE, params![holder, code, account, state.as_str(), order, now])?;
-    if state.is_live() { count(tx, code, 1) } else { Ok(()) }
+    count(tx, &(code.to_string(), account), UseState::Returned, state)
 }
 
 pub fn state_of(tx: &mut Tx, holder: &str) -> Result<Option<UseState>> {
@@ -134,37 +135,49 @@ pub fn state_of(tx: &mut Tx, holder: &str) -> Result<Option<UseState>> {
 /// locked the coupon and found that it has one.
 pub fn spend(tx: &mut Tx, holder: &str, stood: UseState, order: &OrderId, now: Time) -> Result<()> {
     let values = params![holder, stood.as_str(), order, now];
-    let code = tx.write_opt(SPEND, values, |row| row.text(0))?;
-    let code = code.ok_or_else(|| Error::fault("a coupon's use moved under its lock"))?;
-    if stood.is_live() { Ok(()) } else { count(tx, &code, 1) }
+    let moved = tx.write_opt(SPEND, values, moved)?;
+    let moved = moved.ok_or_else(|| Error::fault("a coupon's use moved under its lock"))?;
+    count(tx, &moved, stood, UseState::Spent)
 }
 
 /// A checkout takes the use that it had given back. The caller has locked the coupon and found that it has one.
 pub fn reserve(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
-    match tx.write_opt(RESERVE, params![holder, now], |row| row.text(0))? {
-        Some(code) => count(tx, &code, 1),
+    match tx.write_opt(RESERVE, params![holder, now], moved)? {
+        Some(moved) => count(tx, &moved, UseState::Returned, UseState::Reserved),
         None => Err(Error::fault("a coupon's use moved under its lock")),
     }
 }
 
 /// A checkout does not need its use any more. Nothing happens unless it is reserved.
 pub fn release(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
-    match tx.write_opt(RELEASE, params![holder, now], |row| row.text(0))? {
-        Some(code) => count(tx, &code, -1),
+    match tx.write_opt(RELEASE, params![holder, now], moved)? {
+        Some(moved) => count(tx, &moved, UseState::Reserved, UseState::Returned),
         None => Ok(()),
     }
 }
 
 /// An order came to nothing, or was given back. Nothing happens unless its use is spent.
 pub fn give_back(tx: &mut Tx, order: &OrderId, now: Time) -> Result<()> {
-    match tx.write_opt(GIVE_BACK, params![order, now], |row| row.text(0))? {
-        Some(code) => count(tx, &code, -1),
+    match tx.write_opt(GIVE_BACK, params![order, now], moved)? {
+        Some(moved) => count(tx, &moved, UseState::Spent, UseState::Returned),
         None => Ok(()),
     }
 }
 
-fn count(tx: &mut Tx, code: &str, change: i64) -> Result<()> {
-    match tx.execute(COUNT, params![code, change])? {
+/// The code and the account of a use that was moved.
+fn moved(row: &Row) -> Result<(String, AccountNo)> {
+    Ok((row.text(0)?, AccountNo(row.int(1)?)))
+}
+
+/// A use went from one state to the other.
+fn count(tx: &mut Tx, (code, account): &(String, AccountNo), from: UseState, to: UseState) -> Result<()> {
+    let is_held = |state| i64::from(state == UseState::Reserved && *account == GUESTS);
+    let used = i64::from(to.is_live()) - i64::from(from.is_live());
+    let held_by_guests = is_held(to) - is_held(from);
+    if used == 0 && held_by_guests == 0 {
+        return Ok(());
+    }
+    match tx.execute(COUNT, params![code, used, held_by_guests])? {
         1 => Ok(()),
         _ => Err(Error::fault("a use without its coupon")),
     }
@@ -218,5 +231,6 @@ fn read(row: &Row) -> Result<Coupon> {
         used: row.int(14)?,
         created_at: row.time(15)?,
         disabled_at: row.opt_time(16)?,
+        held_by_guests: row.int(17)?,
     })
 }

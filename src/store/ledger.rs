@@ -93,8 +93,9 @@ queries! {
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN o.discount ELSE 0 END LIMIT 10";
     COUPONS_OVERUSED = "SELECT code, used - uses FROM coupons WHERE uses IS NOT NULL AND used > uses LIMIT 10";
     COUPON_COUNTS_OFF = "SELECT c.code, CAST(c.used - COALESCE(s.n, 0) AS BIGINT) FROM coupons c
-        LEFT JOIN (SELECT code, COUNT(*) AS n FROM coupon_uses WHERE state IN ('RESERVED', 'SPENT') GROUP BY code) s ON s.code = c.code
-        WHERE c.used <> COALESCE(s.n, 0) LIMIT 10";
+        LEFT JOIN (SELECT code, COUNT(*) AS n, SUM(CASE WHEN state = 'RESERVED' AND account = 0 THEN 1 ELSE 0 END) AS guests
+                   FROM coupon_uses WHERE state IN ('RESERVED', 'SPENT') GROUP BY code) s ON s.code = c.code
+        WHERE c.used <> COALESCE(s.n, 0) OR c.held_by_guests <> COALESCE(s.guests, 0) LIMIT 10";
     /// A use is reserved only while its checkout is open (an offer has none yet), and spent exactly while its order stands.
     USES_OFF = "SELECT u.holder, CAST(0 AS BIGINT) FROM coupon_uses u LEFT JOIN checkouts c ON c.id = u.holder
         LEFT JOIN orders o ON o.id = u.order_id
@@ -109,7 +110,8 @@ queries! {
         WHERE (c.coupon IS NOT NULL AND u.holder IS NULL) OR (c.coupon IS NULL AND c.discount <> 0) LIMIT 10";
     CHECKOUTS_OFF = "SELECT c.id, CAST(0 AS BIGINT) FROM checkouts c LEFT JOIN orders o ON o.id = c.order_id
         WHERE (c.status = 'PAID' AND (o.id IS NULL OR o.account <> c.account OR COALESCE(o.esim_order, '') <> COALESCE(c.esim_order, '')
-                   OR COALESCE(o.seq, -1) <> CASE WHEN c.esim_order IS NULL THEN c.seq ELSE -1 END))
+                   OR COALESCE(CASE WHEN c.keyed = 1 THEN o.checkout_no ELSE o.seq END, -1) <> CASE WHEN c.esim_order IS NULL THEN c.seq ELSE -1 END
+                   OR (c.esim_order IS NULL AND o.keyed <> c.keyed)))
            OR (c.status <> 'PAID' AND c.order_id IS NOT NULL) LIMIT 10";
     CHECKOUT_PAID_OFF = "SELECT c.id, CAST(COALESCE(h.total, 0) + o.price AS BIGINT) FROM checkouts c JOIN orders o ON o.id = c.order_id
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings
@@ -155,8 +157,9 @@ queries! {
         WHERE list_price - discount - amount < 1 OR list_price - discount - amount > 9999 LIMIT 10";
     NUMBERS_OFF = "SELECT a.id, CAST(0 AS BIGINT) FROM wallets w JOIN accounts a ON a.no = w.account
         LEFT JOIN (SELECT account, MAX(seq) AS last FROM orders WHERE seq IS NOT NULL GROUP BY account) o ON o.account = w.account
-        LEFT JOIN (SELECT account, MAX(seq) AS last FROM checkouts GROUP BY account) c ON c.account = w.account
-        WHERE w.numbers < COALESCE(o.last, 0) OR w.numbers < COALESCE(c.last, 0) LIMIT 10";
+        LEFT JOIN (SELECT account, MAX(CASE WHEN keyed = 0 THEN seq END) AS last, MAX(CASE WHEN keyed = 1 THEN seq END) AS opened
+                   FROM checkouts GROUP BY account) c ON c.account = w.account
+        WHERE w.numbers < COALESCE(o.last, 0) OR w.numbers < COALESCE(c.last, 0) OR w.opened < COALESCE(c.opened, 0) LIMIT 10";
     OWED_OFF = "SELECT COALESCE(p.invoice, '(none)'), CAST(SUM(p.amount) AS BIGINT) FROM postings p LEFT JOIN checkouts c ON c.id = p.invoice
         WHERE p.account = 'owed' GROUP BY p.invoice, c.account, c.claimed_by
         HAVING SUM(p.amount) > 0 OR c.account IS NULL OR c.account <> 0 OR (c.claimed_by IS NOT NULL AND SUM(p.amount) <> 0) LIMIT 10";

@@ -56,8 +56,6 @@ pub struct NewLogin<'a> {
 pub enum Attempt {
     Asked,
     Wrong,
-    /// A coupon's code that was not good.
-    Coupon,
 }
 
 impl Attempt {
@@ -65,7 +63,6 @@ impl Attempt {
         match self {
             Attempt::Asked => "ASKED",
             Attempt::Wrong => "WRONG",
-            Attempt::Coupon => "COUPON",
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod cursors;
 pub mod debts;
 pub mod esims;
 pub mod explain;
+pub mod guesses;
 pub mod guests;
 pub mod invoices;
 pub mod keys;
@@ -189,6 +190,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("cursors", cursors::ALL),
         ("debts", debts::ALL),
         ("esims", esims::ALL),
+        ("guesses", guesses::ALL),
         ("guests", guests::ALL),
         ("invoices", invoices::ALL),
         ("keys", keys::ALL),

@@ -16,7 +16,7 @@ macro_rules! select_look {
     ($from:literal, $account:literal, $reference:literal, $code:literal, $price_list:literal, $tail:literal) => {
         concat!(
             "SELECT w.balance, w.suspended, c.order_id,
-                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price
+                    p.plan_type, p.name, p.family, p.data_mb, p.duration_days, p.cost, p.supplier, x.price, w.numbers, w.opened
              FROM ",
             $from,
             "
@@ -36,15 +36,28 @@ macro_rules! select_look {
     };
 }
 
+/// A key's daily limit, what was spent of it, and what its open checkouts ask for. An account has few of those.
+macro_rules! select_limit {
+    ($from:literal) => {
+        concat!(
+            "SELECT k.id, k.daily_limit, k.spent_day, k.spent,
+                    (SELECT CAST(COALESCE(SUM(c.list_price - c.discount), 0) AS BIGINT) FROM checkouts c
+                     WHERE c.account = k.account AND c.status IN ('OPEN', 'EXPIRED') AND c.status = 'OPEN' AND c.token = k.id)
+             FROM ",
+            $from
+        )
+    };
+}
+
 queries! {
     LOOK = select_look!("wallets w", "?1", "?2", "?3", "?4", "WHERE w.account = ?1");
     LOOK_ALL (Postgres) = select_look!(
         "unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]))
             WITH ORDINALITY AS a (account, reference, code, price_list, n) JOIN wallets w ON w.account = a.account",
         "a.account", "a.reference", "a.code", "a.price_list", "ORDER BY a.n");
-    DAILY_LIMIT = "SELECT daily_limit, spent_day, spent FROM api_keys WHERE id = ?1 AND daily_limit IS NOT NULL";
-    DAILY_LIMITS (Postgres) = "SELECT k.id, k.daily_limit, k.spent_day, k.spent FROM unnest(CAST(?1 AS TEXT[])) AS a (id)
-        JOIN api_keys k ON k.id = a.id WHERE k.daily_limit IS NOT NULL";
+    DAILY_LIMIT = select_limit!("api_keys k WHERE k.id = ?1 AND k.daily_limit IS NOT NULL");
+    DAILY_LIMITS (Postgres) = select_limit!("unnest(CAST(?1 AS TEXT[])) AS a (id)
+        JOIN api_keys k ON k.id = a.id WHERE k.daily_limit IS NOT NULL");
     SPEND_LIMIT = "UPDATE api_keys SET spent = ?2, spent_day = ?3 WHERE id = ?1";
 }
 
@@ -54,12 +67,17 @@ pub struct Look {
     pub suspended: bool,
     pub claimed_by: Option<Claimant>,
     pub plan: Option<Offer>,
+    /// How many numbers the account has drawn, for orders and for checkouts.
+    pub numbers: i64,
+    pub opened: i64,
 }
 
 pub struct DailyLimit {
     pub limit: Usd,
     pub day: i64,
     pub spent: Usd,
+    /// What its open checkouts ask for: they may be paid at any moment, so they count against the day that it is.
+    pub reserved: Usd,
 }
 
 impl DailyLimit {
@@ -70,7 +88,8 @@ impl DailyLimit {
     /// What will have been spent, if a purchase at this price is within the limit.
     pub fn after(&self, price: Usd, day: i64) -> Result<Usd, Refusal> {
         let spent = self.spent_on(day).plus(price);
-        if spent > self.limit { Err(Refusal::DailyLimit { limit: self.limit }) } else { Ok(spent) }
+        let within = spent.plus(self.reserved) <= self.limit;
+        if within { Ok(spent) } else { Err(Refusal::DailyLimit { limit: self.limit }) }
     }
 }
 
@@ -130,23 +149,25 @@ fn read_look(row: &Row) -> Result<Look> {
         suspended: row.flag(1)?,
         claimed_by: row.opt_text(2)?.map(Claimant::from_text),
         plan,
+        numbers: row.int(11)?,
+        opened: row.int(12)?,
     })
 }
 
-/// A key's daily limit and what was spent of it, if it has one.
+/// A key's daily limit and what was spent and is reserved of it, if it has one. Exact under the wallet's lock.
 pub fn daily_limit(tx: &mut Tx, key_id: &str) -> Result<Option<DailyLimit>> {
-    tx.opt(DAILY_LIMIT, params![key_id], |row| {
-        Ok(DailyLimit { limit: row.usd(0)?, day: row.int(1)?, spent: row.usd(2)? })
-    })
+    tx.opt(DAILY_LIMIT, params![key_id], read_limit)
 }
 
 /// The limits of those of these keys that have one. PostgreSQL only.
 pub fn daily_limits(tx: &mut Tx, keys: &[&str]) -> Result<HashMap<String, DailyLimit>> {
     let rows: Vec<Vec<Param>> = keys.iter().map(|key| params![*key].to_vec()).collect();
-    let found = tx.for_each(DAILY_LIMITS, &rows, |row| {
-        Ok((row.text(0)?, DailyLimit { limit: row.usd(1)?, day: row.int(2)?, spent: row.usd(3)? }))
-    })?;
+    let found = tx.for_each(DAILY_LIMITS, &rows, |row| Ok((row.text(0)?, read_limit(row)?)))?;
     Ok(found.into_iter().collect())
+}
+
+fn read_limit(row: &Row) -> Result<DailyLimit> {
+    Ok(DailyLimit { limit: row.usd(1)?, day: row.int(2)?, spent: row.usd(3)?, reserved: row.usd(4)? })
 }
 
 /// Counts a purchase against its key's daily limit. The caller has locked the wallet and checked.

@@ -13,6 +13,7 @@ use crate::domain::esim::{Esim, EsimStatus, Usage};
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::{Entry, Payback};
 use crate::domain::money::Usd;
+use crate::domain::number::{Number, Series};
 use crate::domain::order::{Failure, Order, OrderStatus};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
@@ -26,7 +27,7 @@ macro_rules! select_order {
                     o.updated_at, o.failure_code, o.failure_detail,
                     s.order_id, s.profile, s.iccid, s.activation, s.install_by,
                     s.usage_status, s.total_mb, s.used_mb, s.as_of, s.expires_at, o.spot, o.customer_email,
-                    o.coupon, o.discount, o.refunded
+                    o.coupon, o.discount, o.refunded, o.keyed, o.checkout_no
              FROM orders o LEFT JOIN esims s ON s.order_id = COALESCE(o.esim_order, o.id) ",
             $tail
         )
@@ -36,8 +37,9 @@ macro_rules! select_order {
 queries! {
     INSERT = "INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
                   duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at, spot, customer_email,
-                  coupon, discount)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16, ?17, ?18, ?19, ?20)";
+                  coupon, discount, keyed, checkout_no)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16, ?17, ?18, ?19, ?20,
+                  ?21, ?22)";
     /// A wallet pays for all of its orders in the group, or for none. Wallets are locked in the order of their
     /// numbers, and before any claim is inserted, so that two instances cannot wait for each other.
     HOLD_ALL (Postgres) = "WITH asked AS MATERIALIZED (
@@ -65,9 +67,9 @@ queries! {
             SELECT entry, 1, debited, debit, account, line, balance, id FROM held
             UNION ALL SELECT entry, 2, credited, credit, NULL, NULL, NULL, id FROM held),
         o AS (INSERT INTO orders (id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
-                price, cost, supplier, key_id, status, ask_until, created_at, updated_at, customer_email, coupon, discount)
+                price, cost, supplier, key_id, status, ask_until, created_at, updated_at, customer_email, coupon, discount, keyed)
             SELECT id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
-                price, cost, supplier, key_id, 'PROVISIONING', ask_until, at, at, customer_email, coupon, discount FROM held)
+                price, cost, supplier, key_id, 'PROVISIONING', ask_until, at, at, customer_email, coupon, discount, 1 FROM held)
         SELECT id, seq, balance FROM held";
     FULFIL = "UPDATE orders SET status = 'FULFILLED', updated_at = ?2
               WHERE id = ?1 AND status = 'PROVISIONING' RETURNING account";
@@ -215,15 +217,23 @@ fn insert_params<'a>(order: &'a Order, seq: Param<'a>) -> Vec<Param<'a>> {
         Param::from(order.customer_email.as_ref().map(Email::as_str)),
         Param::from(order.coupon.as_ref().map(|coupon| coupon.code.as_str())),
         Param::from(coupon::discount(order.coupon.as_ref())),
+        Param::from(order.number.is_none_or(|number| number.series != Series::First)),
+        Param::from(order.number.filter(|number| number.series == Series::Checkouts).map(|number| number.n)),
     ]
 }
 
-/// Stores an order or top-up that a transfer pays for, with its entry. Its number was taken before.
+/// Stores an order or top-up that a transfer pays for, with its entry. Its number is its checkout's; one from before
+/// checkouts had their own is its place too.
 pub fn begin_paid(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<()> {
-    if order.seq.is_some() {
+    let numbered = !order.id.is_topup();
+    if numbered {
         wallet::count_order(tx, order.account)?;
     }
-    tx.execute(INSERT, &insert_params(order, Param::from(order.seq)))?;
+    let seq = match order.seq {
+        None if numbered => Some(wallet::take_number(tx, order.account)?),
+        seq => seq,
+    };
+    tx.execute(INSERT, &insert_params(order, Param::from(seq)))?;
     ledger::insert(tx, entry, order.created_at, ledger::Note::default(), None)
 }
 
@@ -383,8 +393,10 @@ pub fn by_iccid(tx: &mut Tx, iccid: &str) -> Result<Option<Order>> {
     }
 }
 
-pub fn by_number(tx: &mut Tx, account: AccountNo, seq: i64) -> Result<Option<Order>> {
-    tx.opt(BY_NUMBER, params![account, seq], read_order)
+/// The one with this number. Those that were checkouts are found by these.
+pub fn by_number(tx: &mut Tx, number: Number) -> Result<Option<Order>> {
+    let found = tx.opt(BY_NUMBER, params![number.account, number.n], read_order)?;
+    Ok(found.filter(|order| order.number == Some(number)))
 }
 
 /// The orders that delivered this ICCID, newest first.
@@ -498,10 +510,18 @@ fn read_order(row: &Row) -> Result<Order> {
         }),
         None => None,
     };
+    let (account, seq) = (AccountNo(row.int(1)?), row.opt_int(2)?);
+    let number = match (row.opt_int(36)?, seq, row.flag(35)?) {
+        (Some(n), _, _) => Some(Number { series: Series::Checkouts, account, n }),
+        (None, Some(n), true) => Some(Number { series: Series::Orders, account, n }),
+        (None, Some(n), false) => Some(Number { series: Series::First, account, n }),
+        (None, None, _) => None,
+    };
     Ok(Order {
         id: OrderId::from_text(row.text(0)?),
-        account: AccountNo(row.int(1)?),
-        seq: row.opt_int(2)?,
+        account,
+        seq,
+        number,
         esim_order: row.opt_text(3)?.map(OrderId::from_text),
         reference: row.opt_text(4)?,
         package_code: row.text(5)?,

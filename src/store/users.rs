@@ -27,6 +27,14 @@ pub fn find(tx: &mut Tx, email: &Email) -> Result<Option<Account>> {
     }
 }
 
+/// Refuses whoever has no account while no more can be made. To be asked before anything is written.
+pub fn require_room(tx: &mut Tx, email: &Email) -> Result<()> {
+    match tx.opt(FIND, params![email.as_str()], |_| Ok(()))? {
+        Some(()) => Ok(()),
+        None => accounts::require_room(tx).map(drop),
+    }
+}
+
 /// The user with this email; `id` names a new one. Two processes may both make it: the unique index lets one win.
 pub fn find_or_create(tx: &mut Tx, email: &Email, id: &AccountId, now: Time) -> Result<AccountNo> {
     if let Some(no) = tx.opt(FIND, params![email.as_str()], |row| row.int(0))? {

@@ -10,7 +10,7 @@ use crate::domain::transfer::TransferId;
 use crate::error::{Error, Result};
 
 queries! {
-    CREATE = "INSERT INTO wallets (account, balance, lines, placed, numbers, failed, suspended) VALUES (?1, 0, 0, 0, 0, 0, 0)";
+    CREATE = "INSERT INTO wallets (account, balance, lines, placed, numbers, opened, failed, suspended) VALUES (?1, 0, 0, 0, 0, 0, 0, 0)";
     READ = "SELECT balance, placed, failed, suspended FROM wallets WHERE account = ?1";
     LINES = "SELECT lines FROM wallets WHERE account = ?1";
     /// SQLite needs no lock: a write transaction has the database to itself.
@@ -21,6 +21,8 @@ queries! {
     DEBIT_FOR_ORDER = "UPDATE wallets SET balance = balance - ?2, lines = lines + 1, placed = placed + ?3, numbers = numbers + ?3
                        WHERE account = ?1 AND balance >= ?2 RETURNING lines, balance, numbers";
     NUMBER = "UPDATE wallets SET numbers = numbers + 1 WHERE account = ?1 RETURNING numbers";
+    CHECKOUT_NUMBER = "UPDATE wallets SET opened = opened + 1 WHERE account = ?1 RETURNING opened";
+    DRAWN = "SELECT account, numbers, opened FROM wallets WHERE numbers >= ?1 OR opened >= ?1 ORDER BY account LIMIT 100";
     COUNT_ORDER = "UPDATE wallets SET placed = placed + 1 WHERE account = ?1";
     COUNT_FAILED = "UPDATE wallets SET failed = failed + 1 WHERE account = ?1";
     SUSPENSION = "SELECT suspended, suspended_for FROM wallets WHERE account = ?1";
@@ -126,13 +128,33 @@ pub fn debit_for_order(
     })
 }
 
-/// Takes the account's next order number.
+/// Takes the next place among the account's orders.
 pub fn take_number(tx: &mut Tx, account: AccountNo) -> Result<i64> {
     let number = tx.write_opt(NUMBER, params![account], |row| row.int(0))?;
     number.ok_or_else(|| Error::fault("an account without a wallet"))
 }
 
-/// An order that was paid for elsewhere; its number was taken before.
+/// Takes the account's next number for a checkout.
+pub fn take_checkout_number(tx: &mut Tx, account: AccountNo) -> Result<i64> {
+    let number = tx.write_opt(CHECKOUT_NUMBER, params![account], |row| row.int(0))?;
+    number.ok_or_else(|| Error::fault("an account without a wallet"))
+}
+
+/// How many numbers an account has drawn.
+pub struct Drawn {
+    pub account: AccountNo,
+    pub orders: i64,
+    pub checkouts: i64,
+}
+
+/// Accounts that have drawn so many of either kind.
+pub fn drawn(tx: &mut Tx, least: i64) -> Result<Vec<Drawn>> {
+    tx.all(DRAWN, params![least], |row| {
+        Ok(Drawn { account: AccountNo(row.int(0)?), orders: row.int(1)?, checkouts: row.int(2)? })
+    })
+}
+
+/// An order that was paid for elsewhere.
 pub fn count_order(tx: &mut Tx, account: AccountNo) -> Result<()> {
     match tx.execute(COUNT_ORDER, params![account])? {
         1 => Ok(()),

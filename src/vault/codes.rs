@@ -113,6 +113,17 @@ mod tests {
         assert_ne!(codes.client("192.0.2.1"), codes.client("192.0.2.2"));
     }
 
+    /// Statements find the networks around an origin by these lengths.
+    #[test]
+    fn every_network_of_an_origin_has_a_word_of_17_characters() {
+        let codes = Codes::new("one");
+        for (address, words) in [("192.0.2.1", 1), ("2001:db8::1", 3)] {
+            let origin = codes.origin(address.parse().unwrap());
+            assert_eq!(origin.as_str().len(), words * 17);
+            assert!(origin.as_str().as_bytes().chunks(17).all(|word| word.ends_with(b"/")));
+        }
+    }
+
     #[test]
     fn links_open_only_for_their_purpose_and_secret() {
         let (links, other) = (Links::new("one"), Links::new("two"));

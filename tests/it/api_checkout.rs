@@ -251,27 +251,6 @@ both_databases! {
         settle(gateway, &made, "COMPLETED").await;
     }
 
-    async fn a_token_spends_no_more_than_its_limit(gateway) with [("token_daily_limit_usd", "2")] {
-        let token = sign_in(gateway, "ann@example.com", "agent").await;
-        let price = usd(&open(gateway, &token).await["plan"]["basePriceUsd"]);
-        assert!(price < Usd::dollars(2) && price.plus(price) > Usd::dollars(2), "{price}");
-        let first = open(gateway, &token).await;
-        settle(gateway, &first, "COMPLETED").await;
-        for pay_with in [Value::Null, json!("wallet")] {
-            fund(gateway, "ann@example.com", Usd::dollars(10)).await;
-            let body = json!({ "packageCode": PLAN, "payWith": pay_with });
-            assert_eq!(ask(gateway, &token, &body).await.problem(403), "LIMIT_EXCEEDED");
-        }
-        gateway.pass_time(24 * HOUR_MS);
-        open(gateway, &token).await;
-        // What fails is given back.
-        gateway.supplier("reject").await;
-        let refused = open(gateway, &token).await;
-        settle(gateway, &refused, "FAILED").await;
-        gateway.supplier("ok").await;
-        open(gateway, &token).await;
-    }
-
     async fn the_wallet_buys_at_once(gateway) {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let body = json!({ "packageCode": PLAN, "payWith": "wallet", "customerEmail": "kid@example.com" });

@@ -1,6 +1,8 @@
 //! Coupons at the agent's door: what they take off, what the books say, the one answer to every code that is not good,
 //! and what is told of them to whom.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use simgate::domain::coupon::{Applicability, Coupon, Discount, LEAST_PRICE};
@@ -17,6 +19,7 @@ use crate::people::{sameness, sign_in, with_token};
 use crate::shop::*;
 use crate::stall::{DEAR, limited, make, off, plain, plan, tally};
 
+const GUEST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 /// So many wrong codes are answered in an hour.
 const TRIES: usize = 20;
 
@@ -192,25 +195,25 @@ both_databases! {
             assert!((1..=3_600).contains(&full.header("retry-after").parse::<i64>().unwrap()));
             assert!(full.text.contains("Too many discount codes") && full.text.contains("or buy without one"), "{}", full.text);
         }
-        assert!(matches!(coupons::quote(&gateway.app, Some(no), "GOOD", &dear).await, Err(Error::Refused(Refusal::TooManyCodes { .. }))));
+        assert!(matches!(coupons::quote(&gateway.app, no, "GOOD", &dear).await, Err(Error::Refused(Refusal::TooManyCodes { .. }))));
         // Without a code everything goes on, and so does everybody else.
         ask(gateway, &ann, &json!({ "packageCode": DEAR })).await.expect(402);
         ask(gateway, &bob, &wish("good")).await.expect(402);
-        coupons::quote(&gateway.app, None, "good", &dear).await.unwrap();
+        coupons::quote_guest(&gateway.app, GUEST, "good", &dear).await.unwrap();
         gateway.pass_time(HOUR_MS);
         ask(gateway, &ann, &wish("good")).await.expect(402);
         assert_eq!(tally(gateway, "GOOD").await.1, 0);
     }
 
-    async fn guests_share_what_they_may_guess(gateway) {
+    async fn a_guest_who_guesses_has_to_wait(gateway) {
         limited(gateway, "GOOD", 100).await;
         let dear = plan(gateway, DEAR);
         let mut answered = 0;
-        while is_invalid(&coupons::quote(&gateway.app, None, "WRONG", &dear).await) {
+        while is_invalid(&coupons::quote_guest(&gateway.app, GUEST, "WRONG", &dear).await) {
             answered += 1;
         }
         assert_eq!(answered, 300);
-        assert!(matches!(coupons::quote(&gateway.app, None, "GOOD", &dear).await, Err(Error::Refused(Refusal::TooManyCodes { .. }))));
+        assert!(matches!(coupons::quote_guest(&gateway.app, GUEST, "GOOD", &dear).await, Err(Error::Refused(Refusal::TooManyCodes { .. }))));
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         ask(gateway, &token, &wish("good")).await.expect(402);
     }
@@ -257,8 +260,8 @@ both_databases! {
         assert_eq!(tally(gateway, "INFLUENCER").await, (1, 0));
         let fixed = Coupon { discount: Discount::Fixed(Usd::dollars(1)), uses_per_user: Some(1), ..plain(gateway, "MINE", 1) };
         make(gateway, fixed).await;
-        assert!(is_invalid(&coupons::quote(&gateway.app, None, "mine", &dear).await), "a guest is nobody to count for");
-        coupons::quote(&gateway.app, Some(no), "mine", &dear).await.unwrap();
+        assert!(is_invalid(&coupons::quote_guest(&gateway.app, GUEST, "mine", &dear).await), "a guest is nobody to count for");
+        coupons::quote(&gateway.app, no, "mine", &dear).await.unwrap();
     }
 
     async fn a_daily_limit_counts_what_is_paid(gateway) with [("token_daily_limit_usd", "30")] {

@@ -12,6 +12,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 use simgate::app::App;
 use simgate::config::{Raw, Settings};
+use simgate::domain::client::Whereabouts;
 use simgate::domain::money::Usd;
 use simgate::domain::refusal::Refusal;
 use simgate::error::Error;
@@ -78,7 +79,7 @@ impl Key {
         let home = std::net::IpAddr::from([127, 0, 0, 1]);
         let unknown = || {
             matches!(
-                keys::authenticate(app, &self.id, &self.secret, home),
+                keys::authenticate(app, &self.id, &self.secret, Whereabouts::At(home)),
                 Err(Error::Refused(Refusal::Unauthenticated))
             )
         };

@@ -39,6 +39,18 @@ fn free_port() -> u16 {
     }
 }
 
+/// A command that a shell becomes after it has taken some of its own rights away.
+fn limited(command: &Command, ulimit: &str) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &format!("ulimit {ulimit} && exec \"$0\" \"$@\"")]);
+    shell.arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        shell.current_dir(folder);
+    }
+    shell.env_clear().stdin(Stdio::null());
+    shell
+}
+
 impl Site {
     fn command(&self, log: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_simgate"));
@@ -49,16 +61,19 @@ impl Site {
 
     /// Starts a server and does not wait for it.
     pub fn spawn(&self) -> Server {
-        self.serve("error", Stdio::null(), Stdio::inherit())
+        self.serve("error", Stdio::null(), Stdio::inherit(), None)
     }
 
-    fn serve(&self, log: &str, out: Stdio, err: Stdio) -> Server {
+    fn serve(&self, log: &str, out: Stdio, err: Stdio, ulimit: Option<&str>) -> Server {
         let address = format!("127.0.0.1:{}", free_port());
         let mut command = self.command(log);
         command.args(["serve", "--listen", &address, "--sandbox-journal", "journal"]);
         command.args(["--rate-limit", "0", "--ip-rate-limit", "0"]);
         for (name, value) in &self.settings {
             command.args([&format!("--{}", name.replace('_', "-")), *value]);
+        }
+        if let Some(ulimit) = ulimit {
+            command = limited(&command, ulimit);
         }
         let child = command.stdout(out).stderr(err).spawn().unwrap();
         Server { child, base: format!("http://{address}"), address }
@@ -71,7 +86,13 @@ impl Site {
 
     /// The same of a server that writes all that it has to say, at this level, into a file.
     pub async fn start_talkative(&self, log: &str, file: File) -> Server {
-        self.until_ready(self.serve(log, file.try_clone().unwrap().into(), file.into())).await
+        self.until_ready(self.serve(log, file.try_clone().unwrap().into(), file.into(), None)).await
+    }
+
+    /// The same of a server that warns, and that is started with these options of `ulimit`.
+    pub async fn start_limited(&self, ulimit: &str, file: File) -> Server {
+        let out = file.try_clone().unwrap().into();
+        self.until_ready(self.serve("warn", out, file.into(), Some(ulimit))).await
     }
 
     async fn until_ready(&self, mut server: Server) -> Server {

@@ -17,7 +17,7 @@ const SMALL: &str =
 
 /// Indexes that stay small, because rows leave them when their work is done. All of one may be read.
 const QUEUES: &str =
-    "addresses_serving api_keys_sessions authorizations_open checkouts_due invoices_due invoices_open
+    "addresses_serving api_keys_sessions authorizations_open checkouts_due coupon_guesses_by_age invoices_due invoices_open
     login_attempts_by_age logins_by_age magic_links_by_age mails_by_age mails_due orders_open orders_orphaned
     settlements_open transfers_open";
 
@@ -28,13 +28,12 @@ const COARSE: &str = "currency door fingerprint kind network state status";
 const ON_PURPOSE: &[(&str, &str)] = &[
     (
         "an operator lists, searches or reports",
-        "accounts::ALL_ACCOUNTS accounts::FIND accounts::PARTNERS addresses::LIST checkouts::BY_NUMBER
-         claims::FIND coupons::TALLY keys::LIST orders::RECENT reports::MARGIN reports::MARGIN_TOTAL
-         reports::TRIAL_BALANCE",
+        "accounts::ALL_ACCOUNTS accounts::FIND accounts::PARTNERS addresses::LIST claims::FIND coupons::TALLY keys::LIST orders::RECENT reports::MARGIN reports::MARGIN_TOTAL
+         reports::TRIAL_BALANCE wallet::DRAWN",
     ),
     ("an operator moves cash, which is a sum over postings", "ledger::CASH"),
     ("it is kept in memory, and loaded anew when it has changed", "addresses::WATCHED keys::LIVE"),
-    ("the greatest number is at the end of the index", "accounts::NEXT_NO"),
+    ("the greatest number is at the end of the index", "accounts::LAST_NO"),
     ("once a minute, of mailboxes that wanted no mail or were guessed at", "logins::OLD_MAILBOXES"),
     ("asked only when a write may have run before", "settlements::EXISTS"),
 ];

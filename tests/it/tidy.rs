@@ -253,6 +253,8 @@ fn only_the_clock_reads_the_time_of_day() {
         "chain/evm.rs",
         "chain/rpc.rs",
         "http/doorway.rs",
+        "http/life.rs",
+        "http/tally.rs",
         "ops/deliver.rs",
         "store/writer.rs",
         "store/sqlite.rs",

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::http::doorway::RequestId;
 use crate::http::fields::Fields;
 use crate::http::{State, auth};
-use crate::ops::tokens::{self, Holder};
+use crate::ops::tokens::Holder;
 
 /// Where a payer's signature comes in, and where its receipt goes out.
 const PAYMENT: &str = "x402/payment";
@@ -92,7 +92,7 @@ impl Call {
         fields.finish()?;
         let given = given.as_deref().map(|text| text.strip_prefix("Bearer ").unwrap_or(text).trim());
         let text = given.or(self.header_token.as_deref()).ok_or(Refusal::TokenRequired)?;
-        let holder = tokens::authenticate(self.app(), text).await.inspect_err(|_| {
+        let holder = auth::holder(&self.state, text, self.client).await.inspect_err(|_| {
             counter!("simgate_strangers_total").increment(1);
         })?;
         // A token in the header was counted on the way in.

@@ -152,7 +152,8 @@ fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
         }
         Refusal::OrderNotFound => "The customer has no order with this orderId.".into(),
         Refusal::DailyLimit { limit } => format!(
-            "This token may spend {limit} USD a day (UTC), and this purchase would exceed it. Nothing was charged."
+            "This token may spend {limit} USD a day (UTC), and with its open checkouts this purchase would exceed it. Nothing \
+             was charged."
         ),
         Refusal::WrongPlanType if tool == "purchase_topup" => {
             "This plan does not fit this eSIM; choose one from get_topup_packages.".into()

@@ -10,6 +10,7 @@ use crate::domain::esim::Esim;
 use crate::domain::ids::{InvoiceId, OrderId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
+use crate::domain::number::Series;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::plan::RETAIL_PRICE_LIST;
 use crate::domain::refusal::Refusal;
@@ -70,14 +71,17 @@ impl Draft {
         filled: Option<Esim>,
         reference: Option<String>,
     ) -> Order {
-        let (id, seq) = match checkout.esim_order {
+        let (id, number) = match checkout.esim_order {
             Some(_) => (&self.topup, None),
-            None => (&self.order, Some(checkout.seq)),
+            None => (&self.order, Some(checkout.number())),
         };
+        // One with a number of its own gets its place among the orders now.
+        let seq = number.filter(|number| number.series == Series::First).map(|number| number.n);
         Order {
             id: id.clone(),
             account: checkout.account,
             seq,
+            number,
             esim_order: checkout.esim_order.clone(),
             reference,
             package_code: checkout.package_code.clone(),
@@ -250,7 +254,7 @@ pub(in crate::ops) fn tell(
     };
     let letter = Letter::Checkout {
         news,
-        order_ref: checkout.order_ref(),
+        order_ref: slip.numbers.of_checkout(checkout),
         plan_name: checkout.plan_name.clone(),
         amount: amount.to_string(),
         invoice: checkout.is_nobodys().then(|| checkout.id.to_string()),
@@ -281,7 +285,7 @@ pub async fn assign(
     let (draft, wanted) = (Draft::new(app), invoice.clone());
     let found = app.store.read(move |tx| checkouts::by_id(tx, &wanted)).await?;
     let checkout = found.ok_or(Refusal::InvoiceNotFound)?;
-    let what = format!("for {}", checkout.order_ref());
+    let what = format!("for {}", app.numbers.of_checkout(&checkout));
     let text = reason.map_or(what.clone(), |reason| format!("{what}: {reason}"));
     let deed = deed(app, actor, "transfers assign", format!("{id} {text}"));
     let (id, actor, lane) = (id.clone(), actor.to_string(), checkout.account.0);

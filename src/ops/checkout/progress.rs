@@ -8,8 +8,8 @@ use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::domain::transfer::TransferState;
 use crate::error::Result;
+use crate::ops::deliver;
 use crate::ops::deposits::Payment;
-use crate::ops::{deliver, settle};
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, cursors, guests, orders, transfers};
 
@@ -77,7 +77,7 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
         let mut payments = Vec::new();
         for transfer in transfers::of_invoice(tx, &id)? {
             let head = cursors::get(tx, transfer.id.network)?.map_or(0, |cursor| cursor.head);
-            payments.push(Payment { confirmations: transfer.confirmations(head), transfer });
+            payments.push((transfer, head));
         }
         let signed = authorizations::live(tx, &id)?.is_some();
         let owed = if checkout.is_guests() { guests::claimable(tx, &id)? } else { Usd::ZERO };
@@ -90,16 +90,14 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
         .filter(|(checkout, ..)| owner.is_none_or(|owner| owns(checkout, owner)))
         .ok_or(Refusal::InvoiceNotFound)?;
     let stage = Stage::PendingPayment;
+    let payments = payments.into_iter().map(|(transfer, head)| Payment::new(app, transfer, head)).collect();
     let mut progress = Progress { checkout, order, payments, required_confirmations: 0, stage, owed, signed };
     // A signature may have paid on another network than the one that was asked for.
-    let paying = progress.payment().map(|payment| &payment.transfer);
-    let network = paying.map_or(progress.checkout.network, |transfer| transfer.id.network);
+    let paying = progress.payment();
+    let network = paying.map_or(progress.checkout.network, |payment| payment.transfer.id.network);
     let terms = app.settings.settlement.networks.get(&network);
-    let required_confirmations = match (terms, paying) {
-        (Some(terms), Some(transfer)) => settle::confirmations(app, terms, transfer),
-        (Some(terms), None) => terms.confirmations,
-        (None, _) => network.confirmations(),
-    };
+    let usual = terms.map_or(network.confirmations(), |terms| terms.confirmations);
+    let required_confirmations = paying.map_or(usual, |payment| payment.needed);
     progress.required_confirmations = required_confirmations;
     let sighted = match progress.confirmations() {
         0 => Sighted::No,

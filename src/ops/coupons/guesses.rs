@@ -1,26 +1,20 @@
-//! Codes can be guessed, so whoever names too many that are not good has to wait, with a good one too. Tries are rows,
-//! as those of sign-in codes are. An account's are counted under its wallet's lock and exactly; those of a client may
-//! be exceeded by what it sends at the same moment.
+//! Codes can be guessed, so whoever names too many that are not good has to wait, with a good one too. Tries are rows.
+//! An account's are counted under its wallet's lock and exactly; those of a client, and of the networks that it is in,
+//! may be exceeded by what comes at the same moment.
 
 use std::net::IpAddr;
 
 use crate::app::App;
-use crate::domain::client;
-use crate::domain::coupon::{self, WRONG_OF_ACCOUNT, WRONG_OF_CLIENT};
-use crate::domain::email::Email;
+use crate::domain::client::Origin;
+use crate::domain::coupon::{self, Coupon, GUESS_MS, HELD_BY_GUEST, WRONG_FROM, WRONG_OF_ACCOUNT};
 use crate::domain::ids::{AccountNo, AttemptId};
-use crate::domain::login::Limit;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
-use crate::error::{Error, Result};
-use crate::ops::login;
-use crate::store::logins::{self, Attempt, By};
+use crate::error::Result;
 use crate::store::tx::Tx;
-use crate::store::{coupons, users, wallet};
+use crate::store::{checkouts, coupons, guesses, wallet};
 use crate::vault;
 
-/// Guests whose address is not known here count as one.
-const GUESTS: &str = "guests";
 /// Guests have no wallet to be keyed by.
 const LANE: i64 = 0;
 
@@ -29,48 +23,94 @@ const LANE: i64 = 0;
 pub struct Guess {
     /// In the spelling that is stored.
     pub code: String,
-    pub account: Option<AccountNo>,
     pub now: Time,
     id: AttemptId,
-    /// The keyed hash of the client's address, where it counts.
-    client: Option<String>,
+    guesser: Guesser,
+}
+
+#[derive(Clone)]
+enum Guesser {
+    /// And where it calls from, where that counts too.
+    Account(AccountNo, Option<Origin>),
+    /// Guests are known by where they are alone.
+    Guest(Origin),
 }
 
 impl Guess {
-    pub fn new(app: &App, code: &str, account: Option<AccountNo>, client: Option<IpAddr>) -> Guess {
-        let hashed = client.map(|address| app.vault.codes.client(&client::counted(address)));
-        let client = hashed.or_else(|| account.is_none().then(|| GUESTS.to_string()));
-        let (code, now) = (coupon::normal(code), app.now());
-        Guess { code, account, now, id: AttemptId::new(now, vault::random()), client }
+    pub fn of_account(app: &App, code: &str, account: AccountNo, client: Option<IpAddr>) -> Guess {
+        let origin = client.map(|address| app.vault.codes.origin(address));
+        Guess::new(app, code, Guesser::Account(account, origin))
     }
 
-    pub fn refuse_if_too_many(&self, tx: &mut Tx) -> Result<()> {
-        if let Some(email) = self.email(tx)? {
-            refuse_full(tx, By::Email(&email), WRONG_OF_ACCOUNT, self.now)?;
+    pub fn of_guest(app: &App, code: &str, client: IpAddr) -> Guess {
+        Guess::new(app, code, Guesser::Guest(app.vault.codes.origin(client)))
+    }
+
+    fn new(app: &App, code: &str, guesser: Guesser) -> Guess {
+        let now = app.now();
+        Guess { code: coupon::normal(code), now, id: AttemptId::new(now, vault::random()), guesser }
+    }
+
+    fn account(&self) -> Option<AccountNo> {
+        match &self.guesser {
+            Guesser::Account(account, _) => Some(*account),
+            Guesser::Guest(_) => None,
         }
-        match &self.client {
-            Some(client) => refuse_full(tx, By::Client(client), WRONG_OF_CLIENT, self.now),
+    }
+
+    fn origin(&self) -> Option<&Origin> {
+        match &self.guesser {
+            Guesser::Account(_, origin) => origin.as_ref(),
+            Guesser::Guest(origin) => Some(origin),
+        }
+    }
+
+    /// The limit is one on codes, not on requests: without a code everything goes on, and the refusal says so.
+    pub fn refuse_if_too_many(&self, tx: &mut Tx) -> Result<()> {
+        match self.full_until(tx)? {
+            Some(until) => {
+                let wait = (until.micros() - self.now.micros() + 999_999) / 1_000_000;
+                Err(Refusal::TooManyCodes { retry_after_secs: wait.max(1).unsigned_abs() }.into())
+            }
             None => Ok(()),
         }
     }
 
+    /// From when on one more is allowed; `None` when it is allowed now.
+    fn full_until(&self, tx: &mut Tx) -> Result<Option<Time>> {
+        let since = self.now.plus_millis(-GUESS_MS);
+        let mut oldest = Vec::new();
+        if let Some(account) = self.account() {
+            let times = guesses::by_account(tx, account, since, WRONG_OF_ACCOUNT)?;
+            oldest.extend(nth(times.into_iter(), WRONG_OF_ACCOUNT));
+        }
+        if let Some(origin) = self.origin() {
+            let networks = origin.networks();
+            let most = networks.iter().map(|(width, _)| WRONG_FROM.of(*width)).max().unwrap_or(0);
+            let tried = guesses::from_area(tx, origin, since, most)?;
+            for (width, rows) in networks {
+                let times = tried.iter().filter(|(_, from)| rows.hold(from)).map(|(at, _)| *at);
+                oldest.extend(nth(times, WRONG_FROM.of(width)));
+            }
+        }
+        Ok(oldest.into_iter().max().map(|at| at.plus_millis(GUESS_MS)))
+    }
+
     /// Writes down that it was wrong. The caller has locked the wallet, and asked whether it was one too many.
     pub fn record(&self, tx: &mut Tx) -> Result<()> {
-        let email = self.email(tx)?.unwrap_or_else(|| Email::from_text(""));
-        let client = self.client.as_deref().unwrap_or_default();
-        logins::record(tx, &self.id, Attempt::Coupon, &email, client, self.now)
+        guesses::record(tx, &self.id, self.account(), self.origin(), self.now)
     }
 
     /// Whether a job that may have run before has recorded it.
     pub fn is_recorded(&self, tx: &mut Tx) -> Result<bool> {
-        Ok(tx.is_rerun() && logins::is_recorded(tx, &self.id)?)
+        Ok(tx.is_rerun() && guesses::is_recorded(tx, &self.id)?)
     }
 
     /// The same, where nothing else is written.
     pub async fn note(self, app: &App) -> Result<()> {
-        let lane = self.account.map_or(LANE, |account| account.0);
+        let lane = self.account().map_or(LANE, |account| account.0);
         let write = move |tx: &mut Tx| {
-            if let Some(account) = self.account {
+            if let Some(account) = self.account() {
                 wallet::lock(tx, account)?;
             }
             if self.is_recorded(tx)? {
@@ -84,23 +124,23 @@ impl Guess {
 
     /// How many uses of this coupon the guesser holds; `None` when nobody knows who that is.
     pub fn used(&self, tx: &mut Tx) -> Result<Option<i64>> {
-        self.account.map(|account| coupons::used_by(tx, &self.code, account)).transpose()
+        self.account().map(|account| coupons::used_by(tx, &self.code, account)).transpose()
     }
 
-    fn email(&self, tx: &mut Tx) -> Result<Option<Email>> {
-        match self.account {
-            Some(account) => users::email(tx, account),
-            None => Ok(None),
+    /// Whether the guesser may hold one more use of it. Guests pay later if ever, and cost nothing: each place holds a
+    /// few at a time, and all of them together leave some to others.
+    pub fn may_hold(&self, tx: &mut Tx, coupon: &Coupon) -> Result<bool> {
+        match &self.guesser {
+            Guesser::Account(..) => Ok(true),
+            Guesser::Guest(origin) => {
+                let held = checkouts::held_from(tx, origin, &coupon.code, self.now.plus_days(-1))?;
+                Ok(coupon.has_use_for_guests() && !origin.is_full(held, HELD_BY_GUEST))
+            }
         }
     }
 }
 
-/// The limit is one on codes, not on requests: without a code everything goes on, and the refusal says so.
-fn refuse_full(tx: &mut Tx, by: By, limit: Limit, now: Time) -> Result<()> {
-    login::refuse_full(tx, Attempt::Coupon, by, limit, now).map_err(|error| match error {
-        Error::Refused(Refusal::RateLimited { retry_after_secs }) => {
-            Refusal::TooManyCodes { retry_after_secs }.into()
-        }
-        other => other,
-    })
+/// The oldest of the newest so many, if there are so many.
+fn nth(mut newest_first: impl Iterator<Item = Time>, most: i64) -> Option<Time> {
+    newest_first.nth(usize::try_from(most).ok()?.checked_sub(1)?)
 }

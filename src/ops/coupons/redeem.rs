@@ -17,8 +17,9 @@ use crate::store::tx::Tx;
 /// stays locked until the write ends: nobody else can take its last use before the caller has.
 pub fn accept(tx: &mut Tx, guess: &Guess, package_code: &str, offer: &Offer) -> Result<Option<Applied>> {
     guess.refuse_if_too_many(tx)?;
-    let accepted = match coupons::lock(tx, &guess.code)? {
-        Some(coupon) => {
+    let found = coupons::lock(tx, &guess.code)?;
+    let accepted = match found {
+        Some(coupon) if guess.may_hold(tx, &coupon)? => {
             let used_by_buyer = guess.used(tx)?;
             let item = Item {
                 package_code,
@@ -30,7 +31,7 @@ pub fn accept(tx: &mut Tx, guess: &Guess, package_code: &str, offer: &Offer) -> 
             let off = coupon.takes_off(&item, used_by_buyer, guess.now);
             off.map(|discount| Applied { code: coupon.code, discount })
         }
-        None => None,
+        Some(_) | None => None,
     };
     if accepted.is_none() {
         guess.record(tx)?;

@@ -14,7 +14,7 @@ use crate::chain::{Trouble, Witness};
 use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
 use crate::domain::checkout::{Checkout, CheckoutStatus};
 use crate::domain::coupon;
-use crate::domain::ids::{AccountNo, InvoiceId, OrderId, parse_order_no};
+use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::network::Network;
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
@@ -65,8 +65,8 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         Err(Flaw::Unreadable(what)) => return Err(Refusal::field("PAYMENT-SIGNATURE", what).into()),
     };
     let Some(network) = payment.network() else { return Ok(refused(Reason::Network, None)) };
-    let (owner, seq) = parse_order_no(&payment.accepted.extra.order_ref).ok_or(Refusal::InvoiceNotFound)?;
-    if owner != tender.account {
+    let number = app.numbers.parse(&payment.accepted.extra.order_ref).ok_or(Refusal::InvoiceNotFound)?;
+    if number.account != tender.account {
         return Err(Refusal::InvoiceNotFound.into());
     }
     let (payer, nonce) = (payer_of(&payment), nonce_of(&payment));
@@ -79,7 +79,9 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         if let Some(invoice) = on_chain_for(tx, network, &payer, &nonce)? {
             return Ok((Known::OnChain, checkouts::by_id(tx, &invoice)?));
         }
-        Ok((Known::No, checkouts::unpaid_by_number(tx, owner, seq, since)?))
+        let checkout = checkouts::by_number(tx, number)?;
+        let unpaid = |checkout: &Checkout| checkout.status.is_unpaid() && since < checkout.created_at;
+        Ok((Known::No, checkout.filter(unpaid)))
     };
     let (known, checkout) = app.store.read(read).await?;
     let same = match &known {
@@ -89,10 +91,10 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         Known::No => None,
     };
     if let Some(same) = same {
-        let checkout = checkout.filter(|checkout| same && (checkout.account, checkout.seq) == (owner, seq));
+        let checkout = checkout.filter(|checkout| same && checkout.number() == number);
         let checkout = checkout.ok_or(Refusal::SignatureAlreadyUsed)?;
         require_same(&checkout, &tender)?;
-        return outcome(app, network, &payment, &checkout.id, owner).await;
+        return outcome(app, network, &payment, &checkout.id, tender.account).await;
     }
     let Some(post) = app.settler.as_ref().and_then(|settler| settler.posts.get(&network)) else {
         return Ok(refused(Reason::Network, None));
@@ -117,7 +119,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
     };
     let reference = tender.reference.map(str::to_string);
     claim(app, Authorization { state, reference, ..authorization }).await?;
-    outcome(app, network, &payment, &checkout.id, owner).await
+    outcome(app, network, &payment, &checkout.id, tender.account).await
 }
 
 /// What we know of a signature when its payer shows it to us.

@@ -218,7 +218,7 @@ async fn taken(call: &Call, holder: &Holder, wish: &Wish<'_>, progress: Progress
             purchased: false,
             pending: true,
             status: StageWord(progress.stage),
-            order_ref: progress.checkout.order_ref(),
+            order_ref: call.app().numbers.of_checkout(&progress.checkout),
             message: instructions(&progress),
         }),
     }

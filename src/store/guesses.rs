@@ -1,0 +1,50 @@
+//! Codes of coupons that were not good, by who tried them and from where: what limits of guessing count. Those from a
+//! place are found by the widest network that it is in (see `domain/client.rs`); which of them are from a narrower one is
+//! told by their origins.
+
+use super::tx::{Tx, params, queries};
+use crate::domain::client::Origin;
+use crate::domain::ids::{AccountNo, AttemptId};
+use crate::domain::time::Time;
+use crate::error::Result;
+
+queries! {
+    RECORDED = "SELECT 1 FROM coupon_guesses WHERE id = ?1";
+    RECORD = "INSERT INTO coupon_guesses (id, account, origin, at) VALUES (?1, ?2, ?3, ?4)";
+    BY_ACCOUNT = "SELECT at FROM coupon_guesses WHERE account IS NOT NULL AND account = ?1 AND at > ?2 ORDER BY at DESC LIMIT ?3";
+    FROM_AREA = "SELECT at, origin FROM coupon_guesses WHERE origin IS NOT NULL
+                 AND substr(origin, 1, 17) = substr(CAST(?1 AS TEXT), 1, 17) AND at > ?2 ORDER BY at DESC LIMIT ?3";
+    OLD = "DELETE FROM coupon_guesses WHERE id IN (SELECT id FROM coupon_guesses WHERE at < ?1 ORDER BY at LIMIT ?2)";
+}
+
+/// Whether a job that may have run before has recorded it.
+pub fn is_recorded(tx: &mut Tx, id: &AttemptId) -> Result<bool> {
+    Ok(tx.opt(RECORDED, params![id.as_str()], |_| Ok(()))?.is_some())
+}
+
+pub fn record(
+    tx: &mut Tx,
+    id: &AttemptId,
+    account: Option<AccountNo>,
+    origin: Option<&Origin>,
+    now: Time,
+) -> Result<()> {
+    tx.execute(RECORD, params![id.as_str(), account, origin.map(Origin::as_str), now]).map(drop)
+}
+
+/// When an account tried since then, the newest first, at most so many.
+pub fn by_account(tx: &mut Tx, account: AccountNo, since: Time, most: i64) -> Result<Vec<Time>> {
+    tx.all(BY_ACCOUNT, params![account, since, most], |row| row.time(0))
+}
+
+/// What was tried since then from the widest network that this origin is in, the newest first, at most so many.
+pub fn from_area(tx: &mut Tx, origin: &Origin, since: Time, most: i64) -> Result<Vec<(Time, Origin)>> {
+    tx.all(FROM_AREA, params![origin.as_str(), since, most], |row| {
+        Ok((row.time(0)?, Origin::from_text(row.text(1)?)))
+    })
+}
+
+/// Forgets what is older, a bounded piece at a time. True when there may be more.
+pub fn forget(tx: &mut Tx, before: Time, most: i64) -> Result<bool> {
+    Ok(tx.execute(OLD, params![before, most])? >= most.unsigned_abs())
+}

@@ -1,0 +1,109 @@
+//! The key of order numbers. It is made once for a database and kept there, sealed: a number that was shown never
+//! changes, whatever becomes of the server secret.
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+use super::{Vault, hex, random};
+use crate::domain::checkout::Checkout;
+use crate::domain::number::Number;
+use crate::domain::order::Order;
+use crate::error::{Error, Result};
+
+/// What a sealed key is bound to.
+const PURPOSE: &[u8] = b"simgate order numbers";
+
+/// Writes and reads order numbers.
+#[derive(Clone)]
+pub struct Numbers(Hmac<Sha256>);
+
+impl Numbers {
+    fn new(key: &[u8]) -> Numbers {
+        Numbers(<Hmac<Sha256> as Mac>::new_from_slice(key).expect("HMAC takes a key of any length"))
+    }
+
+    /// A new key, sealed to be kept.
+    pub fn make(vault: &Vault) -> Result<String> {
+        let key = [random().to_be_bytes(), random().to_be_bytes()].concat();
+        Ok(hex(&vault.encrypt(PURPOSE, &key)?))
+    }
+
+    /// With the key that was kept.
+    pub fn open(vault: &Vault, sealed: &str) -> Result<Numbers> {
+        let sealed = alloy_primitives::hex::decode(sealed).map_err(Error::fault)?;
+        let key = vault
+            .decrypt(PURPOSE, &sealed)
+            .ok_or_else(|| Error::fault("the key of order numbers does not open with this secret"))?;
+        Ok(Numbers::new(&key))
+    }
+
+    fn round(&self, turn: u8, half: u64) -> u64 {
+        let mut mac = self.0.clone();
+        mac.update(&[turn]);
+        mac.update(&half.to_be_bytes());
+        u64::from_be_bytes(*mac.finalize().into_bytes().first_chunk().expect("8 of 32 bytes"))
+    }
+
+    fn text(&self, number: Number) -> Option<String> {
+        number.text(|turn, half| self.round(turn, half))
+    }
+
+    /// The number that this text stands for, whether anything has it or not.
+    pub fn parse(&self, text: &str) -> Option<Number> {
+        Number::parse(text, |turn, half| self.round(turn, half))
+    }
+
+    /// The reference for people; top-ups go by their order's.
+    pub fn of_order(&self, order: &Order) -> Option<String> {
+        self.text(order.number?)
+    }
+
+    /// The reference for people, which its order will have too.
+    pub fn of_checkout(&self, checkout: &Checkout) -> String {
+        self.text(checkout.number()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::domain::ids::AccountNo;
+    use crate::domain::number::Series;
+
+    fn order(n: i64) -> Number {
+        Number { series: Series::Orders, account: AccountNo(3), n }
+    }
+
+    #[test]
+    fn a_key_is_kept_sealed() {
+        let (vault, other) = (Vault::new("one"), Vault::new("two"));
+        let sealed = Numbers::make(&vault).unwrap();
+        let (numbers, again) =
+            (Numbers::open(&vault, &sealed).unwrap(), Numbers::open(&vault, &sealed).unwrap());
+        let text = numbers.text(order(7)).unwrap();
+        assert_eq!(again.text(order(7)).as_ref(), Some(&text));
+        assert_eq!(again.parse(&text), Some(order(7)));
+        assert!(Numbers::open(&other, &sealed).is_err());
+        assert!(Numbers::open(&vault, &sealed[2..]).is_err() && Numbers::open(&vault, "").is_err());
+        // Another database has another key.
+        let stranger = Numbers::open(&vault, &Numbers::make(&vault).unwrap()).unwrap();
+        assert_ne!(stranger.text(order(7)), Some(text.clone()));
+        assert_ne!(stranger.parse(&text), Some(order(7)));
+    }
+
+    #[test]
+    fn neighbours_look_like_strangers() {
+        let numbers = Numbers::new(b"key");
+        let texts: Vec<String> = (1..=2_000).map(|n| numbers.text(order(n)).unwrap()).collect();
+        assert_eq!(texts.iter().collect::<HashSet<_>>().len(), texts.len());
+        // Of ten letters, two numbers share a third of one by chance.
+        let shared: usize = texts
+            .windows(2)
+            .map(|pair| pair[0][2..].bytes().zip(pair[1][2..].bytes()).filter(|(a, b)| a == b).count())
+            .sum();
+        let expected = 1_999.0 * 10.0 / 32.0;
+        assert!((expected * 0.7..expected * 1.3).contains(&(shared as f64)), "{shared}");
+    }
+}
