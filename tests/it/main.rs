@@ -82,6 +82,7 @@ mod slots_caps;
 mod stall;
 mod store_parity;
 mod store_reads;
+mod stories;
 mod tidy;
 mod token_limits;
 mod visitors;
