@@ -145,9 +145,8 @@ impl StoryChain {
         let head = state.head();
         for index in 0..state.transactions.len() {
             let transaction = &state.transactions[index];
-            let spent = |moved: &Move| {
-                moved.nonce.as_ref().is_some_and(|nonce| state.is_used(&moved.sender, nonce))
-            };
+            let spent =
+                |moved: &Move| moved.nonce.as_ref().is_some_and(|nonce| state.is_used(&moved.sender, nonce));
             if transaction.block.is_none() && !transaction.moves.iter().any(spent) {
                 state.transactions[index].block = Some(head);
             }

@@ -17,7 +17,8 @@ use super::play::{Play, Told, told};
 const OWN: Usd = Usd::dollars(300);
 
 pub async fn collect(play: &mut Play<'_>, at: usize) -> Told {
-    let Some(checkout) = play.places[at].filter(|checkout| play.model.checkouts[*checkout].owner.is_none()) else {
+    let Some(checkout) = play.places[at].filter(|checkout| play.model.checkouts[*checkout].owner.is_none())
+    else {
         return Ok(());
     };
     let app = play.world.app.clone();

@@ -222,9 +222,8 @@ impl Model {
             return plain(party);
         }
         let time = seen.block.time;
-        let waits = |checkout: &Checkout| {
-            checkout.created <= time.plus_millis(999) && time < checkout.late_until
-        };
+        let waits =
+            |checkout: &Checkout| checkout.created <= time.plus_millis(999) && time < checkout.late_until;
         let by_signature = |checkout: &Checkout| {
             signed && checkout.offer.as_ref() == Some(&(seen.recipient.clone(), seen.amount))
         };
@@ -235,7 +234,8 @@ impl Model {
         };
         let exact = |checkout: &Checkout| here(checkout) && checkout.amount == seen.amount;
         let near = |checkout: &Checkout| {
-            let within = checkout.band.is_some_and(|(least, most)| least <= seen.amount && seen.amount <= most);
+            let within =
+                checkout.band.is_some_and(|(least, most)| least <= seen.amount && seen.amount <= most);
             here(checkout) && within && seen.payment_nonce.is_none() && !self.has_dearer(checkout)
         };
         let pick = |fits: &dyn Fn(&Checkout) -> bool| {
@@ -417,9 +417,8 @@ impl Model {
     /// What can be claimed of a guest's checkout: nothing while a payment of it is missing.
     pub fn claimable(&self, checkout: usize) -> Usd {
         let asked = &self.checkouts[checkout];
-        let of_it = |transfer: &&Transfer| {
-            transfer.owner.is_some_and(|owner| owner.party == Party::Guest(checkout))
-        };
+        let of_it =
+            |transfer: &&Transfer| transfer.owner.is_some_and(|owner| owner.party == Party::Guest(checkout));
         let missing = self.transfers.iter().filter(of_it).any(|transfer| transfer.debt.is_positive());
         if asked.owner.is_some() || asked.claimer.is_some() || missing { Usd::ZERO } else { asked.owed }
     }
@@ -462,17 +461,15 @@ impl Model {
 
     /// What an account owes for transfers that vanished.
     pub fn debt_of(&self, account: usize) -> Usd {
-        let mine = |transfer: &&Transfer| {
-            transfer.owner.is_some_and(|owner| owner.party == Party::Account(account))
-        };
+        let mine =
+            |transfer: &&Transfer| transfer.owner.is_some_and(|owner| owner.party == Party::Account(account));
         self.transfers.iter().filter(mine).fold(Usd::ZERO, |sum, transfer| sum.plus(transfer.debt))
     }
 
     /// Whether a transfer of this account that had counted is missing.
     pub fn misses(&self, account: usize) -> bool {
-        let mine = |transfer: &&Transfer| {
-            transfer.owner.is_some_and(|owner| owner.party == Party::Account(account))
-        };
+        let mine =
+            |transfer: &&Transfer| transfer.owner.is_some_and(|owner| owner.party == Party::Account(account));
         self.transfers.iter().filter(mine).any(|transfer| transfer.was_booked && transfer.booked.is_none())
     }
 }

@@ -135,7 +135,10 @@ impl Play<'_> {
                     let network = NETWORKS.iter().position(|network| *network == one.network).unwrap();
                     let amount = self.amount(one, one.amount, *sum);
                     let coins = |address, amount| self.coins(network, address, amount, false);
-                    self.send(network, vec![coins(&one.address, amount), coins(&other.address, other.amount)]);
+                    self.send(
+                        network,
+                        vec![coins(&one.address, amount), coins(&other.address, other.amount)],
+                    );
                 }
             }
             Step::Sign { .. } | Step::Mine { .. } | Step::Claim { .. } => self.take_signed(step).await?,
@@ -202,8 +205,12 @@ impl Play<'_> {
         coupon: Option<String>,
         limited: bool,
     ) -> Told {
-        let guest =
-            Buyer { account: GUESTS, key_id: String::new(), price_list: RETAIL_PRICE_LIST.into(), limited: false };
+        let guest = Buyer {
+            account: GUESTS,
+            key_id: String::new(),
+            price_list: RETAIL_PRICE_LIST.into(),
+            limited: false,
+        };
         let owner = index(who);
         let limited = limited && owner == Some(0);
         let buyer = match owner {
@@ -284,7 +291,8 @@ impl Play<'_> {
         for Limited { checkout, day } in &self.by_limited {
             let asked = &self.model.checkouts[*checkout];
             let order = asked.order.map(|order| self.model.orders[order].state);
-            let given_back = matches!(order, Some(State::Failed | State::Cancelled)) || (asked.ended && order.is_none());
+            let given_back =
+                matches!(order, Some(State::Failed | State::Cancelled)) || (asked.ended && order.is_none());
             let open = order.is_some() || now < asked.expires;
             if !surely || (*day == now.day() && open && !given_back) {
                 sum = sum.plus(asked.amount);
@@ -295,7 +303,9 @@ impl Play<'_> {
 
     fn refused_to_open(&self, owner: Option<usize>, limited: bool, plan: &str, error: Error) -> Told {
         match (error, owner) {
-            (Error::Refused(Refusal::AccountSuspended), Some(account)) if self.model.misses(account) => Ok(()),
+            (Error::Refused(Refusal::AccountSuspended), Some(account)) if self.model.misses(account) => {
+                Ok(())
+            }
             (Error::Refused(Refusal::DailyLimit { .. }), _) if limited => {
                 let price = catalog::find(&self.world.app, plan).unwrap().retail;
                 let most = self.spent_by_limited(false).plus(price);
@@ -308,7 +318,8 @@ impl Play<'_> {
     async fn deposit(&mut self, who: Who, network: usize) -> Told {
         let Some(account) = index(who) else { return Ok(()) };
         let (amount, currency) = (Usd::dollars(25), Currency::Usdc);
-        let new = NewDeposit { account: self.accounts[account], amount, currency, network: NETWORKS[network] };
+        let new =
+            NewDeposit { account: self.accounts[account], amount, currency, network: NETWORKS[network] };
         match deposits::open(&self.world.app, new).await {
             Ok(opened) => {
                 let address = opened.invoice.address;
@@ -457,7 +468,9 @@ impl Play<'_> {
         let id = match bought {
             Err(Error::Refused(Refusal::InsufficientBalance { .. })) if !enough => return Ok(()),
             Err(Error::Refused(Refusal::AccountSuspended)) if self.model.misses(account) => return Ok(()),
-            Err(Error::Refused(Refusal::SupplierRejected { .. } | Refusal::SupplierUnavailable { .. })) => None,
+            Err(Error::Refused(Refusal::SupplierRejected { .. } | Refusal::SupplierUnavailable { .. })) => {
+                None
+            }
             Ok(receipt) => Some(receipt.order.id),
             Err(error) => return Err(format!("a purchase was refused: {error:?}")),
         };
@@ -466,7 +479,14 @@ impl Play<'_> {
         }
         self.model.wallets[account] = self.model.wallets[account].minus(price);
         let party = Party::Account(account);
-        self.model.orders.push(Order { id, party, payment: None, price, state: State::Waiting, given: Usd::ZERO });
+        self.model.orders.push(Order {
+            id,
+            party,
+            payment: None,
+            price,
+            state: State::Waiting,
+            given: Usd::ZERO,
+        });
         self.model.ask(self.model.orders.len() - 1, true);
         Ok(())
     }

@@ -92,10 +92,12 @@ impl Play<'_> {
     async fn offer(&self, at: usize) -> Result<Option<serde_json::Value>, String> {
         let Some(asked) = self.asked(at) else { return Ok(None) };
         let id = asked.id.clone();
-        let found = self.world.app.store.read(move |tx: &mut Tx| checkouts::by_id(tx, &id)).await.map_err(told)?;
+        let found =
+            self.world.app.store.read(move |tx: &mut Tx| checkouts::by_id(tx, &id)).await.map_err(told)?;
         let checkout = found.ok_or("a checkout is gone")?;
-        let offer =
-            x402::offer(&self.world.app, &checkout, "https://example.com".into(), "pay").await.map_err(told)?;
+        let offer = x402::offer(&self.world.app, &checkout, "https://example.com".into(), "pay")
+            .await
+            .map_err(told)?;
         Ok(offer.map(|offer| serde_json::to_value(&offer.accepts[0]).unwrap()))
     }
 
@@ -158,7 +160,9 @@ impl Play<'_> {
                 return Err(format!("a signature for {} was taken for {}", asked.id, taken.invoice));
             }
             if !pays {
-                return Err(format!("{who:?}'s checkout {at} took signature {signature}, which does not pay it"));
+                return Err(format!(
+                    "{who:?}'s checkout {at} took signature {signature}, which does not pay it"
+                ));
             }
             let (receiver, amount) = (signed.receiver(), signed.amount());
             self.model.claimed.push(Claimed { payer: payer.address, nonce, checkout, receiver, amount });

@@ -50,42 +50,110 @@ pub enum Valid {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    Open { at: usize, who: Who, network: usize, dear: bool, coupon: bool, limited: bool },
+    Open {
+        at: usize,
+        who: Who,
+        network: usize,
+        dear: bool,
+        coupon: bool,
+        limited: bool,
+    },
     /// Ann or Bob asks for a deposit.
-    Deposit { who: Who, network: usize },
-    PayDeposit { who: Who, cents: i64, network: usize, other_token: bool },
-    Pay { at: usize, sum: Sum, other_token: bool, other_network: bool },
+    Deposit {
+        who: Who,
+        network: usize,
+    },
+    PayDeposit {
+        who: Who,
+        cents: i64,
+        network: usize,
+        other_token: bool,
+    },
+    Pay {
+        at: usize,
+        sum: Sum,
+        other_token: bool,
+        other_network: bool,
+    },
     /// Two checkouts in one transaction, as exchanges pay out.
-    PayBoth { first: usize, second: usize, sum: Sum },
-    Sign { signature: usize, at: usize, payer: u8, nonce: u64, sum: Sum, to: To, valid: Valid, other_token: bool },
+    PayBoth {
+        first: usize,
+        second: usize,
+        sum: Sum,
+    },
+    Sign {
+        signature: usize,
+        at: usize,
+        payer: u8,
+        nonce: u64,
+        sum: Sum,
+        to: To,
+        valid: Valid,
+        other_token: bool,
+    },
     /// Somebody brings the signature onto the chain.
-    Mine { signature: usize },
+    Mine {
+        signature: usize,
+    },
     /// Somebody shows the signature at the door, for this checkout.
-    Claim { signature: usize, at: usize, who: Who },
-    Blocks { network: usize, count: usize },
-    Reorg { network: usize, depth: usize, keep: Keep },
+    Claim {
+        signature: usize,
+        at: usize,
+        who: Who,
+    },
+    Blocks {
+        network: usize,
+        count: usize,
+    },
+    Reorg {
+        network: usize,
+        depth: usize,
+        keep: Keep,
+    },
     /// What was dropped is mined again.
-    Return { network: usize },
+    Return {
+        network: usize,
+    },
     /// The scanner looks once.
-    Look { network: usize },
+    Look {
+        network: usize,
+    },
     /// So many blocks come that everything is final, and the scanner looks.
-    Deep { network: usize },
-    Nodes { network: usize, mood: Nodes },
+    Deep {
+        network: usize,
+    },
+    Nodes {
+        network: usize,
+        mood: Nodes,
+    },
     Supplier(Supplier),
     Recover,
     Minutes(i64),
     Restart,
-    Cancel { at: usize },
+    Cancel {
+        at: usize,
+    },
     /// The operator gives this share of the price back.
-    Goodwill { at: usize, percent: i64 },
+    Goodwill {
+        at: usize,
+        percent: i64,
+    },
     /// The operator gives an order up.
-    Fail { at: usize },
+    Fail {
+        at: usize,
+    },
     /// Somebody with money of his own claims what is owed to a guest.
-    Collect { at: usize },
+    Collect {
+        at: usize,
+    },
     /// The operator gives the oldest unmatched transfer to a checkout.
-    Assign { at: usize },
+    Assign {
+        at: usize,
+    },
     /// Buys from the wallet.
-    Buy { who: Who },
+    Buy {
+        who: Who,
+    },
 }
 
 /// Numbers that look random, and are the same for the same seed.
@@ -164,9 +232,17 @@ fn open(dice: &mut Dice, at: usize, who: Who, network: usize) -> Step {
 fn aside(dice: &mut Dice) -> Step {
     let (network, at) = (dice.below(NETWORKS), dice.below(PLACES));
     match dice.below(16) {
-        0 => Step::Nodes { network, mood: dice.of(&[Nodes::Down, Nodes::Lagging, Nodes::Lying, Nodes::Honest]) },
+        0 => Step::Nodes {
+            network,
+            mood: dice.of(&[Nodes::Down, Nodes::Lagging, Nodes::Lying, Nodes::Honest]),
+        },
         1 => Step::Nodes { network, mood: Nodes::Honest },
-        2 => Step::Supplier(dice.of(&[Supplier::Ok, Supplier::Reject, Supplier::Unavailable, Supplier::Malformed])),
+        2 => Step::Supplier(dice.of(&[
+            Supplier::Ok,
+            Supplier::Reject,
+            Supplier::Unavailable,
+            Supplier::Malformed,
+        ])),
         3 => Step::Supplier(Supplier::Ok),
         4 => Step::Minutes(dice.of(&[1, 20, 31, 40, 700, 1_500])),
         5 => Step::Reorg { network, depth: 1 + dice.below(12), keep: keep(dice) },
@@ -199,7 +275,8 @@ fn plain(dice: &mut Dice) -> Vec<Step> {
     let (at, network, who) = (dice.below(PLACES), dice.below(NETWORKS), anybody(dice));
     let mut steps = vec![open(dice, at, who, network)];
     for _ in 0..1 + dice.below(2) {
-        let pay = Step::Pay { at, sum: sum(dice), other_token: dice.one_in(8), other_network: dice.one_in(8) };
+        let pay =
+            Step::Pay { at, sum: sum(dice), other_token: dice.one_in(8), other_network: dice.one_in(8) };
         steps.push(pay);
         steps.push(dice.of(&[Step::Look { network }, Step::Deep { network }, Step::Minutes(31)]));
     }
@@ -218,12 +295,20 @@ fn plain(dice: &mut Dice) -> Vec<Step> {
 
 /// Signatures that share a nonce, or are used by others, before or after they are claimed.
 fn signed(dice: &mut Dice) -> Vec<Step> {
-    let (at, who, payer, nonce) = (dice.below(PLACES), account(dice), 1 + dice.below(2) as u8, dice.below(3) as u64);
+    let (at, who, payer, nonce) =
+        (dice.below(PLACES), account(dice), 1 + dice.below(2) as u8, dice.below(3) as u64);
     let network = if dice.one_in(4) { 2 } else { 0 };
     let (right, wrong) = (dice.below(2), 2 + dice.below(2));
     let mut steps = vec![open(dice, at, who, network)];
     let sign = |signature, sum, to, valid, other_token| Step::Sign {
-        signature, at, payer, nonce, sum, to, valid, other_token,
+        signature,
+        at,
+        payer,
+        nonce,
+        sum,
+        to,
+        valid,
+        other_token,
     };
     let valid = if dice.one_in(8) { dice.of(&[Valid::Over, Valid::NotYet]) } else { Valid::Now };
     let first = if dice.one_in(6) { sum(dice) } else { Sum::Exact };
@@ -298,7 +383,11 @@ fn guest(dice: &mut Dice) -> Vec<Step> {
     if dice.one_in(3) {
         steps.push(pay(Sum::Exact));
     }
-    steps.push(Step::Reorg { network, depth: 3 + dice.below(25), keep: dice.of(&[Keep::Nothing, Keep::Later]) });
+    steps.push(Step::Reorg {
+        network,
+        depth: 3 + dice.below(25),
+        keep: dice.of(&[Keep::Nothing, Keep::Later]),
+    });
     steps.push(Step::Look { network });
     steps.push(Step::Collect { at });
     if dice.one_in(2) {

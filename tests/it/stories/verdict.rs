@@ -7,8 +7,8 @@ use simgate::domain::order::OrderStatus;
 use simgate::domain::transfer::TransferState;
 use simgate::ops::checkout::progress;
 use simgate::ops::{ledger, operator};
-use simgate::store::{debts, transfers};
 use simgate::store::tx::Tx;
+use simgate::store::{debts, transfers};
 use simgate::supplier::sim::Mood;
 
 use super::chain::{CONFIRMATIONS, Mood as Nodes};
@@ -44,7 +44,8 @@ impl Play<'_> {
             let id = transfer.facts.id.clone();
             let read = move |tx: &mut Tx| Ok((transfers::by_id(tx, &id)?, debts::of_transfer(tx, &id)?));
             let (found, debt) = self.world.app.store.read(read).await.map_err(told)?;
-            let (facts, name) = (&transfer.facts, format!("{} of {}", transfer.facts.id, transfer.facts.amount));
+            let (facts, name) =
+                (&transfer.facts, format!("{} of {}", transfer.facts.id, transfer.facts.amount));
             let Some(found) = found else {
                 // Dust need not be kept.
                 if facts.amount < DUST && self.model.house.contains(&facts.recipient) {

@@ -64,7 +64,8 @@ impl World {
         .to_vec();
         let memory = std::path::Path::new("/dev/shm");
         let folder = (place.db == Db::Sqlite && memory.is_dir()).then(|| {
-            let name = format!("simgate_stories_{}_{:x}", std::process::id(), simgate::vault::random() as u64);
+            let name =
+                format!("simgate_stories_{}_{:x}", std::process::id(), simgate::vault::random() as u64);
             memory.join(name)
         });
         if let Some(folder) = &folder {
