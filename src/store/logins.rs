@@ -21,7 +21,6 @@ queries! {
     END_ALL = "UPDATE logins SET ended_at = ?2 WHERE email = ?1 AND ended_at IS NULL";
     WRONG = "UPDATE logins SET wrong = wrong + 1 WHERE id = ?1";
     TRIED = "SELECT 1 FROM login_attempts WHERE id = ?1";
-    TRY = "INSERT INTO login_attempts (id, kind, email, ip, at) VALUES (?1, ?2, ?3, ?4, ?5)";
     NOTE = "INSERT INTO login_attempts (id, kind, email, ip, site, area, login, at, full_at, mails_full_at)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     LAST_IN_BUDGET = "SELECT at, full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' AND full_at > 0 ORDER BY at DESC LIMIT 1";
@@ -132,8 +131,6 @@ impl Last {
 #[derive(Clone, Copy)]
 pub enum By<'a> {
     Email(&'a Email),
-    /// The keyed hash of a client's address.
-    Client(&'a str),
     Network(Width, Rows<'a>),
 }
 
@@ -197,17 +194,6 @@ pub fn is_recorded(tx: &mut Tx, id: &AttemptId) -> Result<bool> {
     Ok(tx.opt(TRIED, params![id.as_str()], |_| Ok(()))?.is_some())
 }
 
-pub fn record(
-    tx: &mut Tx,
-    id: &AttemptId,
-    kind: Attempt,
-    email: &Email,
-    client: &str,
-    now: Time,
-) -> Result<()> {
-    tx.execute(TRY, params![id.as_str(), kind.as_str(), email.as_str(), client, now]).map(drop)
-}
-
 /// Writes an attempt down, with the networks that it counts in.
 pub fn note(tx: &mut Tx, new: &Try) -> Result<()> {
     let (mut site, mut area) = (String::new(), String::new());
@@ -251,7 +237,6 @@ pub fn asked_for(tx: &mut Tx, email: &Email, by: Rows, now: Time) -> Result<Vec<
 pub fn full_until(tx: &mut Tx, kind: Attempt, by: By, limit: Limit, now: Time) -> Result<Option<Time>> {
     let (sql, key) = match by {
         By::Email(email) => (OF_EMAIL, email.to_string()),
-        By::Client(client) => (OF_CLIENT, client.to_string()),
         By::Network(Width::Client, rows) => (OF_CLIENT, rows.from()),
         By::Network(Width::Site, rows) => (OF_SITE, rows.from()),
         By::Network(Width::Area, rows) => (OF_AREA, rows.from()),

@@ -238,7 +238,7 @@ impl Play<'_> {
         if let Some(account) = owner.filter(|account| self.model.debt_of(*account).is_positive()) {
             return Err(format!("account {account} owes money and may open a checkout"));
         }
-        let offer = x402::offer(&app, &opened, "https://example.com".into(), "pay").await.map_err(told)?;
+        let offer = x402::offer(&app, &opened, "https://example.com".into(), "pay");
         let offer = offer.map(|offer| {
             let amount = Usd::from_micros(offer.accepts[0].amount.parse().unwrap());
             (offer.accepts[0].pay_to.clone(), amount)

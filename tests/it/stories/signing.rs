@@ -95,9 +95,7 @@ impl Play<'_> {
         let found =
             self.world.app.store.read(move |tx: &mut Tx| checkouts::by_id(tx, &id)).await.map_err(told)?;
         let checkout = found.ok_or("a checkout is gone")?;
-        let offer = x402::offer(&self.world.app, &checkout, "https://example.com".into(), "pay")
-            .await
-            .map_err(told)?;
+        let offer = x402::offer(&self.world.app, &checkout, "https://example.com".into(), "pay");
         Ok(offer.map(|offer| serde_json::to_value(&offer.accepts[0]).unwrap()))
     }
 
