@@ -31,7 +31,7 @@ impl Till {
     }
 
     /// The scanner has looked at this transaction's block.
-    async fn until_noted(&self, hash: &str) {
+    async fn until_looked_at(&self, hash: &str) {
         self.node.mine(3).await;
         let block = self.node.block_of(hash).await;
         until("the block was looked at", async || {
@@ -101,7 +101,7 @@ at_till! {
         let wish = thief.wish(&offer, 1);
         let tiny = till.bring(&thief.sign(&twin(&wish, 1))).await;
         till.node.mine(1).await;
-        till.until_noted(&tiny).await;
+        till.until_looked_at(&tiny).await;
         till.comes_to_nothing(&thief.sign(&wish)).await;
         assert_eq!(shop::balance(&till.gateway, &till.token).await, Usd::ZERO);
         till.can_still_be_paid(&offer).await;
@@ -126,7 +126,7 @@ at_till! {
         let wish = thief.wish(&due["accepts"][0], 1);
         let tiny = till.bring(&thief.sign(&twin(&wish, 1))).await;
         till.node.mine(1).await;
-        till.until_noted(&tiny).await;
+        till.until_looked_at(&tiny).await;
         let meta = json!({ "x402/payment": decoded(&thief.sign(&wish)) });
         for _ in 0..10 {
             till.node.mine(1).await;
@@ -183,7 +183,7 @@ at_till! {
         let wish = till.payer.wish(&offer, 1);
         let tiny = till.bring(&till.payer.sign(&twin(&wish, 1))).await;
         till.node.mine(1).await;
-        till.until_noted(&tiny).await;
+        till.until_looked_at(&tiny).await;
         let depth = till.node.head().await - till.node.block_of(&tiny).await + 1;
         till.node.reorg(depth, &[]).await;
         till.buys(&till.payer.sign(&wish)).await;
@@ -216,7 +216,7 @@ at_till! {
             }
         };
         steal("in a block").await;
-        till.until_noted(&hash).await;
+        till.until_looked_at(&hash).await;
         steal("seen").await;
         assert_eq!(till.buys(&signature).await["invoiceId"], challenge["invoiceId"]);
         steal("delivered").await;
