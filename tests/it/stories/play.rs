@@ -260,7 +260,10 @@ impl Play<'_> {
             amount: opened.amount,
             price: opened.price(),
             cost: opened.cost,
-            band: None,
+            band: opened.wide.then(|| {
+                let (short, over) = (Usd::from_micros(10_000), Usd::from_micros(20_000));
+                (opened.price().minus(short), opened.price().plus(over))
+            }),
             offer,
             created: opened.created_at,
             expires: opened.expires_at,
