@@ -41,7 +41,8 @@ async fn main() {
         Arc::new(Door::new(Guard::new(&settings), true, Arc::default(), move || fixtures.clone()));
     let router = Router::new().route("/api/mcp", any(pass)).with_state(door);
     let listener = tokio::net::TcpListener::bind(&listen).await.expect("the address is free");
-    simgate::http::server::serve(router, listener, 1_000, CancellationToken::new()).await;
+    let stop = CancellationToken::new();
+    simgate::http::server::serve(router, listener, settings.connections, stop).await;
 }
 
 async fn pass(State(door): State<FixtureDoor>, request: Request) -> Response {
