@@ -193,7 +193,7 @@ fn gather(spread: u64, round: impl Fn(u8, u64) -> u64) -> u64 {
 
 /// One half is changed by the other, and changed back by the same.
 fn mix(wide: &mut u64, narrow: &mut u64, turn: u8, round: impl Fn(u8, u64) -> u64) {
-    if turn % 2 == 0 {
+    if turn.is_multiple_of(2) {
         *wide ^= round(turn, *narrow) & mask(WIDE);
     } else {
         *narrow ^= round(turn, *wide) & mask(NARROW);

@@ -74,7 +74,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
     let read = move |tx: &mut Tx| {
         if let Some(claimed) = authorizations::by_nonce(tx, network, &payer, &nonce)?.into_iter().next() {
             let checkout = checkouts::by_id(tx, &claimed.invoice)?;
-            return Ok((Known::Claimed(claimed), checkout));
+            return Ok((Known::Claimed(Box::new(claimed)), checkout));
         }
         if let Some(invoice) = on_chain_for(tx, network, &payer, &nonce)? {
             return Ok((Known::OnChain, checkouts::by_id(tx, &invoice)?));
@@ -125,7 +125,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
 /// What we know of a signature when its payer shows it to us.
 enum Known {
     No,
-    Claimed(Authorization),
+    Claimed(Box<Authorization>),
     /// Others brought it onto the chain before, and its transfer was seen.
     OnChain,
 }
