@@ -50,8 +50,8 @@ both_databases! {
     async fn a_payment_of_another_amount_is_given_to_its_checkout(gateway) {
         let token = sign_in(gateway, "ann@example.com", "Trip planner").await;
         let made = shop::open(gateway, &token).await;
-        let cent = Usd::from_micros(10_000);
-        shop::pay_amount(gateway, &made, shop::amount(&made).plus(cent)).await;
+        let more = Usd::from_micros(100_000);
+        shop::pay_amount(gateway, &made, shop::amount(&made).plus(more)).await;
         shop::unmatched(gateway, 1).await;
         let waiting = ok(gateway, "transfers unmatched");
         let transfer = &waiting["transfers"][0];
@@ -59,7 +59,7 @@ both_databases! {
         assert_eq!(*near, json!([format!("{} asks for {}", shop::id(&made), shop::amount(&made))]));
         let assigned = ok(gateway, &format!("transfers assign {id} {} --reason rounded", shop::id(&made)));
         assert_eq!((&assigned["state"], &assigned["orderStatus"]), (&json!("ASSIGNED"), &json!("FULFILLED")));
-        assert_eq!((assigned["chargedUsd"].to_string(), assigned["surplusUsd"].to_string()), (shop::amount(&made).to_string(), cent.to_string()));
+        assert_eq!((assigned["chargedUsd"].to_string(), assigned["surplusUsd"].to_string()), (shop::amount(&made).to_string(), more.to_string()));
         let found = ok(gateway, &format!("find {}", made["orderRef"].as_str().unwrap()));
         assert_eq!((&found["checkouts"][0]["status"], &found["checkouts"][0]["orderId"]), (&json!("PAID"), &assigned["orderId"]));
         assert_eq!(found["checkouts"][0]["invoiceId"], made["invoiceId"]);

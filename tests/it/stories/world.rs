@@ -59,6 +59,8 @@ impl World {
             ("polygon_gas_key", GAS_KEY),
             ("answer_within_ms", "1"),
             ("supplier_timeout_ms", &silence),
+            // What is too little to be kept is looked at in `slots.rs`.
+            ("least_kept_usd", "0"),
         ]
         .map(|(name, value)| (name.to_string(), value.to_string()))
         .to_vec();
