@@ -124,7 +124,8 @@ impl Play<'_> {
             if self.model.debt_of(index).is_positive() && !found.suspended {
                 return Err(format!("account {index} owes money and is not suspended"));
             }
-            if index < 2 && found.suspended && !self.model.misses(index) {
+            let has_cause = self.model.misses(index) || self.model.debt_of(index).is_positive();
+            if index < 2 && found.suspended && !has_cause {
                 return Err(format!("account {index} is suspended, and nothing of its is missing"));
             }
         }
