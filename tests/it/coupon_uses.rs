@@ -179,9 +179,9 @@ both_databases! {
     async fn the_operator_assigns_a_payment_with_its_coupon(gateway) {
         limited(gateway, CODE, 1).await;
         let token = sign_in(gateway, "ann@example.com", "agent").await;
-        let cent = Usd::from_micros(10_000);
+        let more = Usd::from_micros(100_000);
         let first = asked(gateway, &token).await;
-        pay_amount(gateway, &first, amount(&first).plus(cent)).await;
+        pay_amount(gateway, &first, amount(&first).plus(more)).await;
         gateway.pass_time(UNTIL_FINAL_MS);
         let waiting = unmatched(gateway, 1).await.remove(0);
         expire(gateway, &first).await;
@@ -191,7 +191,7 @@ both_databases! {
         assert!(gone.to_string().contains("coupon"), "{gone}");
         expire(gateway, &second).await;
         let assigned = paid::assign(&gateway.app, "test", &waiting.transfer.id, &invoice, None).await.unwrap();
-        assert_eq!((assigned.surplus, assigned.order.price), (cent, amount(&first)));
+        assert_eq!((assigned.surplus, assigned.order.price), (more, amount(&first)));
         assert_eq!(assigned.order.coupon.unwrap().discount, off(&first));
         until_status(gateway, &first, "COMPLETED").await;
         assert_eq!(tally(gateway, CODE).await, (0, 1));
