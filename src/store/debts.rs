@@ -8,12 +8,12 @@ use super::wallet::{self, Suspension};
 use super::{checkouts, guests, transfers};
 use crate::domain::checkout::Checkout;
 use crate::domain::ids::{AccountNo, InvoiceId};
-use crate::domain::ledger::{Entry, Payback};
+use crate::domain::ledger::{Entry, Payback, Payee};
 use crate::domain::money::Usd;
 use crate::domain::network::Network;
 use crate::domain::order::Order;
 use crate::domain::time::Time;
-use crate::domain::transfer::TransferId;
+use crate::domain::transfer::{Transfer, TransferId};
 use crate::error::{Error, Result};
 
 queries! {
@@ -125,4 +125,29 @@ pub fn suspend(tx: &mut Tx, account: AccountNo) -> Result<()> {
         meta::bump(tx, Version::Accounts)?;
     }
     Ok(())
+}
+
+/// The wallet behind a payee, with its lock.
+pub fn lock_payee(tx: &mut Tx, payee: Option<&Payee>) -> Result<Option<AccountNo>> {
+    let Some(Payee::Wallet(owner)) = payee else { return Ok(None) };
+    wallet::lock(tx, *owner)?;
+    Ok(Some(*owner))
+}
+
+/// What a transfer's payee can give back of it. Who claimed a guest's invoice gives what came of that, never what is his
+/// own.
+pub fn left_of(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Usd> {
+    let owner = match payee {
+        Payee::Invoice(invoice) => return guests::owed(tx, invoice),
+        Payee::Wallet(owner) => *owner,
+    };
+    let balance = wallet::read(tx, owner)?.balance;
+    match &transfer.invoice {
+        Some(invoice) if transfer.account != Some(owner) => {
+            let claimed =
+                checkouts::by_id(tx, invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
+            Ok(balance.min(received(tx, &claimed, owner)?))
+        }
+        Some(_) | None => Ok(balance),
+    }
 }

@@ -126,7 +126,7 @@ queries! {
         ORDER BY a.address, a.bucket ON CONFLICT (address, bucket) DO NOTHING RETURNING invoice";
     DROP_ONE = "DELETE FROM slots WHERE address = ?1 AND bucket = ?2 AND invoice = ?3";
     ANY_RESTED = "SELECT 1 FROM checkouts WHERE network = ?1 AND wide = 1 AND released = 0 AND late_until < ?2 AND updated_at < ?3 LIMIT 1";
-    RELEASE = "UPDATE checkouts SET released = created_at WHERE released = 0 AND updated_at < ?3 AND id IN (
+    RELEASE = "UPDATE checkouts SET released = created_at WHERE +released = 0 AND +updated_at < ?3 AND id IN (
                    SELECT id FROM checkouts WHERE network = ?1 AND wide = 1 AND released = 0 AND late_until < ?2 AND updated_at < ?3
                    ORDER BY late_until LIMIT 500) RETURNING id, address, list_price - discount";
     HOLDER = "SELECT c.id, c.account, c.network, c.list_price - c.discount, c.created_at, c.late_until

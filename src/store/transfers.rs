@@ -3,7 +3,7 @@
 
 use super::ledger::{self, Note};
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{addresses, authorizations, checkouts, debts, guests, invoices, slots, wallet};
+use super::{addresses, authorizations, checkouts, debts, guests, invoices, slots};
 use crate::domain::account::GUESTS;
 use crate::domain::authorization;
 use crate::domain::checkout::{self, Checkout};
@@ -352,7 +352,7 @@ pub fn credit(
         None => None,
     };
     // What is owed for it must not change between the look and the entry.
-    let owner = lock_payee(tx, payee.as_ref())?;
+    let owner = debts::lock_payee(tx, payee.as_ref())?;
     let (state, entry) = match payee {
         Some(payee) => {
             let owed = debts::of_transfer(tx, id)?.min(transfer.amount);
@@ -369,13 +369,6 @@ pub fn credit(
     }
     restate(tx, transfer.invoice.as_ref(), dust, now)?;
     Ok(Some(state))
-}
-
-/// The wallet behind a payee, with its lock.
-fn lock_payee(tx: &mut Tx, payee: Option<&Payee>) -> Result<Option<AccountNo>> {
-    let Some(Payee::Wallet(owner)) = payee else { return Ok(None) };
-    wallet::lock(tx, *owner)?;
-    Ok(Some(*owner))
 }
 
 /// What became of a transfer that is on the chain no more.
@@ -418,7 +411,7 @@ pub fn vanish(
         Some(owner) if posted => Some(guests::payee(tx, owner, transfer.invoice.as_ref())?),
         Some(_) | None => None,
     };
-    lock_payee(tx, payee.as_ref())?;
+    debts::lock_payee(tx, payee.as_ref())?;
     let TransferId { network, tx_hash, position } = id;
     let round = transfer.round + i64::from(posted);
     let values = params![
@@ -436,7 +429,7 @@ pub fn vanish(
     }
     let vanished = match (posted, payee) {
         (true, Some(payee)) => {
-            let left = left_of(tx, &transfer, &payee)?;
+            let left = debts::left_of(tx, &transfer, &payee)?;
             let taken = left.min(transfer.amount);
             let entry = Entry::reversal(&transfer, payee.clone(), taken);
             ledger::post(tx, &entry, now, Note::default(), false)?;
@@ -456,24 +449,6 @@ pub fn vanish(
     };
     restate(tx, transfer.invoice.as_ref(), dust, now)?;
     Ok(Some(vanished))
-}
-
-/// What a transfer's payee can give back of it. Who claimed a guest's invoice gives what came of that, never what is his
-/// own.
-fn left_of(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Usd> {
-    let owner = match payee {
-        Payee::Invoice(invoice) => return guests::owed(tx, invoice),
-        Payee::Wallet(owner) => *owner,
-    };
-    let balance = wallet::read(tx, owner)?.balance;
-    match &transfer.invoice {
-        Some(invoice) if transfer.account != Some(owner) => {
-            let claimed =
-                checkouts::by_id(tx, invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
-            Ok(balance.min(debts::received(tx, &claimed, owner)?))
-        }
-        Some(_) | None => Ok(balance),
-    }
 }
 
 /// The operator's decision about a transfer that is nobody's, with its entry. `None` when it is not waiting for one.

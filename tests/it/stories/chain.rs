@@ -132,7 +132,10 @@ impl StoryChain {
                 Keep::Changed(micros) => {
                     transaction.block = Some(head);
                     let moved = transaction.moves.iter_mut().filter(|moved| moved.nonce.is_none());
-                    moved.for_each(|moved| moved.amount = moved.amount.plus(Usd::from_micros(micros)));
+                    let least = Usd::from_micros(1);
+                    moved.for_each(|moved| {
+                        moved.amount = moved.amount.plus(Usd::from_micros(micros)).max(least);
+                    });
                 }
             }
         }
