@@ -171,7 +171,11 @@ impl Checkout {
     /// anything, whatever led us to this checkout.
     pub fn is_paid_by(&self, payment: &Transfer) -> bool {
         match payment.payment_nonce {
-            Some(_) => payment.currency == authorization::CURRENCY && payment.amount == self.amount,
+            Some(_) => {
+                payment.currency == authorization::CURRENCY
+                    && payment.amount == self.amount
+                    && self.signed_to().is_none_or(|receiver| receiver == payment.address)
+            }
             None => {
                 payment.currency == CURRENCY
                     && payment.id.network == self.network

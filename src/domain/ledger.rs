@@ -37,8 +37,8 @@ pub enum Account {
     Unmatched,
     /// Arrived, and the search for its owner was given up.
     Unclaimed,
-    /// What an account owes us because a deposit vanished after it was spent.
-    Receivable,
+    /// What is owed to us because this transfer vanished after it was spent.
+    Receivable(TransferId),
     /// The operator's own purse, outside the gateway.
     Treasury,
 }
@@ -65,7 +65,7 @@ impl Account {
             Account::Cash(network, currency) => format!("cash:{}:{}", network.as_str(), currency.as_str()),
             Account::Unmatched => "unmatched".into(),
             Account::Unclaimed => "unclaimed".into(),
-            Account::Receivable => "receivable".into(),
+            Account::Receivable(_) => "receivable".into(),
             Account::Treasury => "treasury".into(),
         }
     }
@@ -110,9 +110,15 @@ impl Payback {
         self.settles.as_ref().map_or(Usd::ZERO, |(_, amount)| *amount)
     }
 
-    fn legs(&self) -> [(Account, Usd); 2] {
-        [(Account::Receivable, self.settled().negated()), (owing(self.to.clone()), self.received().negated())]
+    fn legs(&self) -> impl Iterator<Item = (Account, Usd)> {
+        let settled = self.settles.iter().map(settling);
+        settled.chain([(owing(self.to.clone()), self.received().negated())])
     }
+}
+
+/// So much of what is owed for a transfer is settled.
+fn settling((transfer, amount): &(TransferId, Usd)) -> (Account, Usd) {
+    (Account::Receivable(transfer.clone()), amount.negated())
 }
 
 /// The account that says what we owe to somebody.
@@ -263,8 +269,6 @@ pub struct Entry {
     pub kind: EntryKind,
     pub order: Option<OrderId>,
     pub transfer: Option<TransferId>,
-    /// Of what is paid back: the transfer whose debt its leg on `receivable` settles.
-    pub settles: Option<TransferId>,
     pub postings: Vec<Posting>,
 }
 
@@ -279,13 +283,18 @@ impl Entry {
         assert_eq!(sum, Usd::ZERO, "an entry must balance");
         let wallets = postings.iter().filter(|posting| matches!(posting.account, Account::Wallet(_))).count();
         assert!(wallets <= 1, "an entry touches at most one wallet");
-        Entry { id, kind, order: order.cloned(), transfer: None, settles: None, postings }
+        Entry { id, kind, order: order.cloned(), transfer: None, postings }
     }
 
     /// An entry about a transfer, named after it. A transfer that vanished and came back has another round.
     fn about(transfer: &Transfer, kind: EntryKind, legs: &[(Account, Usd)]) -> Entry {
         let id = format!("{}.{}.{}", transfer.id, kind.as_str().to_lowercase(), transfer.round);
         Entry { transfer: Some(transfer.id.clone()), ..Entry::new(id, kind, None, legs) }
+    }
+
+    /// Whether it is about what is owed to us.
+    pub fn settles_something(&self) -> bool {
+        self.postings.iter().any(|posting| matches!(posting.account, Account::Receivable(_)))
     }
 
     /// An order or top-up from a wallet, before the supplier is asked.
@@ -336,8 +345,7 @@ impl Entry {
         back: &Payback,
     ) -> Entry {
         let legs: Vec<(Account, Usd)> = from.iter().cloned().chain(back.legs()).collect();
-        let settles = back.settles.as_ref().map(|(transfer, _)| transfer.clone());
-        Entry { settles, ..Entry::new(id, kind, Some(order), &legs) }
+        Entry::new(id, kind, Some(order), &legs)
     }
 
     /// The supplier refused. It shares its name with `fulfilled`: an order ends once.
@@ -391,13 +399,13 @@ impl Entry {
         Entry::new(format!("{order}.orphan"), EntryKind::Orphan, Some(order), &legs)
     }
 
-    /// A transfer to an account's address is final. What the account owes for this very transfer is settled first.
-    pub fn deposit(transfer: &Transfer, owner: impl Into<Payee>, owed: Usd) -> Entry {
-        let legs = [
-            (cash(transfer), transfer.amount),
-            (Account::Receivable, owed.negated()),
-            (owing(owner), transfer.amount.minus(owed).negated()),
-        ];
+    /// A transfer to an account's address is final. What the account owes is settled first: for this very transfer, and
+    /// for others.
+    pub fn deposit(transfer: &Transfer, owner: impl Into<Payee>, settled: &[(TransferId, Usd)]) -> Entry {
+        let rest = settled.iter().fold(transfer.amount, |rest, (_, amount)| rest.minus(*amount));
+        let mut legs = vec![(cash(transfer), transfer.amount)];
+        legs.extend(settled.iter().map(settling));
+        legs.push((owing(owner), rest.negated()));
         Entry::about(transfer, EntryKind::Deposit, &legs)
     }
 
@@ -428,7 +436,7 @@ impl Entry {
     pub fn reversal(transfer: &Transfer, owner: impl Into<Payee>, taken: Usd) -> Entry {
         let legs = [
             (owing(owner), taken),
-            (Account::Receivable, transfer.amount.minus(taken)),
+            (Account::Receivable(transfer.id.clone()), transfer.amount.minus(taken)),
             (cash(transfer), transfer.amount.negated()),
         ];
         Entry::about(transfer, EntryKind::Reversal, &legs)

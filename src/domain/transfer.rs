@@ -161,8 +161,10 @@ pub struct Transfer {
     pub invoice: Option<InvoiceId>,
     /// How often it was taken back: its entries are named by it.
     pub round: i64,
-    /// The nonce of the signature that moved it, if that was claimed for the invoice.
+    /// The nonce of the signature that moved it, if that pays for the invoice.
     pub payment_nonce: Option<String>,
+    /// It counted after one block, and that block was replaced: it may come back.
+    pub missing: bool,
 }
 
 impl Transfer {
@@ -208,6 +210,7 @@ mod tests {
             invoice: None,
             round: 0,
             payment_nonce: None,
+            missing: false,
         };
         for state in TransferState::ALL {
             let transfer = in_state(state);

@@ -17,9 +17,10 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::claims::{self, Claimant};
+use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
 use crate::store::tx::Tx;
-use crate::store::{debts, orders as rows, wallet};
+use crate::store::{orders as rows, wallet};
 use crate::supplier::{Answer, Cancel, Cancelled};
 
 pub struct Outcome {
@@ -165,9 +166,7 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
     };
     counter!("simgate_supplier_calls_total", "call" => "cancel", "outcome" => outcome).increment(1);
     match answer {
-        Answer::Done(Cancelled::Yes { returned }) => {
-            granted(app, order, supplier.name(), returned).await.map(Some)
-        }
+        Answer::Done(Cancelled::Yes { returned }) => granted(app, order, supplier.name(), returned).await,
         Answer::Done(Cancelled::No(reason)) => denied(app, order, reason).await,
         Answer::Refused(_) => denied(app, order, CancelReason::SupplierCannotCancel).await,
         Answer::NotSent(why) | Answer::Doubt(why) => {
@@ -177,12 +176,16 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
     }
 }
 
-async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd) -> Result<Outcome> {
+/// Waits while nobody can say whether there is any money to pay back.
+async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd) -> Result<Option<Outcome>> {
     let (now, account, given_up) = (app.now(), order.account, order.clone());
-    let (order, balance) = app
+    let ended = app
         .store
         .finish(account.0, move |tx| {
             wallet::lock(tx, account)?;
+            if debts::funds_of(tx, &given_up)? == Funds::Missing {
+                return Ok(None);
+            }
             let back = payback(tx, &given_up)?;
             // When somebody else finished it, its entry's name makes sure that it was paid back once.
             if rows::cancelled(tx, &given_up, &back, now)? {
@@ -191,11 +194,12 @@ async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd
                 redeem::give_back(tx, &given_up, now)?;
             }
             let ended = rows::by_id(tx, &given_up.id)?.ok_or_else(|| Error::fault("an order vanished"))?;
-            Ok((ended, wallet::read(tx, account)?.balance))
+            Ok(Some((ended, wallet::read(tx, account)?.balance)))
         })
         .await?;
+    let Some((order, balance)) = ended else { return Ok(None) };
     counter!("simgate_orders_total", "outcome" => "cancelled").increment(1);
-    Ok(Outcome { refunded: order.given_back(), balance, order, replayed: false })
+    Ok(Some(Outcome { refunded: order.given_back(), balance, order, replayed: false }))
 }
 
 /// What a cancel pays back: what is left of the price after what was given for the order already.

@@ -24,10 +24,11 @@ use crate::domain::refusal::Refusal;
 use crate::domain::text;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
 use crate::store::orders::Sold;
 use crate::store::tx::Tx;
-use crate::store::{Work, checkouts, debts, esims, orders, wallet};
+use crate::store::{Work, checkouts, esims, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
 
 /// What is kept of a supplier's or an operator's words on a failure.
@@ -77,11 +78,11 @@ pub(super) async fn finish(app: App, order: Order) {
 /// is back, or settled otherwise, the supplier is not asked; what it was asked before may still be answered.
 async fn is_paid_for(app: &App, order: &Order) -> Result<bool> {
     let looked_at = order.clone();
-    let owed = app.store.read(move |tx| debts::of_order(tx, &looked_at)).await?;
-    if owed.is_positive() {
-        tracing::warn!(order = %order.id, %owed, "the payment of an order is missing on its chain; the order waits");
+    let funds = app.store.read(move |tx| debts::funds_of(tx, &looked_at)).await?;
+    if funds != Funds::There {
+        tracing::warn!(order = %order.id, ?funds, "the payment of an order is not on its chain; the order waits");
     }
-    Ok(!owed.is_positive())
+    Ok(funds == Funds::There)
 }
 
 /// The refusal that a caller gets for a failed order.
@@ -125,7 +126,7 @@ pub enum Turn {
 
 /// One question to the supplier, and the write that follows from its answer.
 pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> {
-    // A wallet has paid before the first question, and a transfer was final then.
+    // A wallet has paid before the first question, and a transfer counted then.
     if turn == Turn::Again && !is_paid_for(app, order).await? {
         return Ok(Standing::Open);
     }
@@ -355,7 +356,8 @@ fn note_late_topup(tx: &mut Tx, waiting: &Order, supplier: &'static str, now: Ti
     Ok(())
 }
 
-/// `PROVISIONING → FAILED`, with the money back in the wallet, or owed to a guest.
+/// `PROVISIONING → FAILED`, with the money back in the wallet, or owed to a guest. It waits while nobody can say whether
+/// there is any money to give back.
 pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Result<Standing> {
     let failure = Failure { code: code.into(), detail: text::visible(why, WHY_CHARS) };
     let now = app.now();
@@ -363,6 +365,9 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
     let slip = mail::slip(app);
     let give_back = move |tx: &mut Tx| {
         wallet::lock(tx, waiting.account)?;
+        if debts::funds_of(tx, &waiting)? == Funds::Missing {
+            return Ok(None);
+        }
         let back = debts::payback(tx, &waiting, waiting.price)?;
         match orders::fail(tx, &waiting, &reason, &back, now)? {
             Some(balance) => {
@@ -372,12 +377,14 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
                     let news = if waiting.id.is_topup() { News::TopUpFailed } else { News::Failed };
                     paid::tell(tx, &slip, &checkout, news, back.received())?;
                 }
-                Ok((Finished::Now(balance), back.received()))
+                Ok(Some((Finished::Now(balance), back.received())))
             }
-            None => Ok((too_late(tx, &waiting, None)?, Usd::ZERO)),
+            None => Ok(Some((too_late(tx, &waiting, None)?, Usd::ZERO))),
         }
     };
-    let (written, received) = app.store.finish(order.account.0, give_back).await?;
+    let Some((written, received)) = app.store.finish(order.account.0, give_back).await? else {
+        return Ok(Standing::Open);
+    };
     mail::wake(app);
     match written {
         Finished::Now(balance) => {

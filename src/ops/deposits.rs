@@ -65,8 +65,8 @@ pub struct Payment {
 
 impl Payment {
     /// `head` is the newest block that we know of.
-    pub(super) fn new(app: &App, transfer: Transfer, head: i64) -> Payment {
-        let needed = settle::confirmations_needed(app, &transfer);
+    pub(super) fn new(app: &App, transfer: Transfer, head: i64, unpaid: bool) -> Payment {
+        let needed = settle::confirmations_needed(app, &transfer, unpaid);
         Payment { confirmations: transfer.confirmations(head, needed), transfer, needed }
     }
 }
@@ -233,7 +233,7 @@ pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
     let paid = Paid::sum(&invoice, &found);
     let payment = |transfer: Transfer| {
         let head = heads.get(&transfer.id.network).copied().unwrap_or_default();
-        Payment::new(app, transfer, head)
+        Payment::new(app, transfer, head, false)
     };
     let payments = found.into_iter().map(payment).collect();
     let usual_confirmations = usual_confirmations(app, invoice.network);

@@ -4,12 +4,14 @@
 use metrics::counter;
 
 use super::checkout::paid;
+use super::scan;
 use crate::app::App;
 use crate::chain::{Chain, Mined, Tip, Witness};
 use crate::config::{FinalBy, NetworkSettings};
 use crate::domain::network::AddressKind;
 use crate::domain::transfer::{Block, Sighting, Transfer, TransferState};
 use crate::error::{Error, Result};
+use crate::store::checkouts;
 use crate::store::transfers::{self, Noted, Vanished};
 
 /// So many sightings are written down at once: a write stays short.
@@ -63,23 +65,39 @@ pub fn terms<'a>(app: &'a App, chain: &dyn Chain) -> Result<&'a NetworkSettings>
     found.ok_or_else(|| Error::fault("a chain without settings"))
 }
 
-/// How many blocks a transfer waits for, its own included. A payer who signed for a small sum waits for one: who could
-/// undo it stands to gain too little.
-pub fn confirmations(app: &App, terms: &NetworkSettings, transfer: &Transfer) -> i64 {
-    let quick = transfer.payment_nonce.is_some() && transfer.amount <= app.settings.x402.quick_up_to;
-    if quick { 1 } else { terms.confirmations }
+/// How long a transfer waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// For one block: its payer signed for a small sum, and gets one eSIM for it. Who could undo it stands to gain too
+    /// little. Money in a wallet is never had so soon.
+    Quick,
+    Usual,
 }
 
-/// The same where the network may have been turned off since.
-pub fn confirmations_needed(app: &App, transfer: &Transfer) -> i64 {
+/// `unpaid`: it may be what a checkout waits for.
+fn wait(app: &App, transfer: &Transfer, unpaid: bool) -> Wait {
+    let small = transfer.payment_nonce.is_some() && transfer.amount <= app.settings.x402.quick_up_to;
+    let buys = transfer.state == TransferState::Held || (transfer.state == TransferState::Seen && unpaid);
+    if small && buys { Wait::Quick } else { Wait::Usual }
+}
+
+fn blocks(terms: &NetworkSettings, wait: Wait) -> i64 {
+    match wait {
+        Wait::Quick => 1,
+        Wait::Usual => terms.confirmations,
+    }
+}
+
+/// How many blocks a transfer waits for, its own included, where the network may have been turned off since.
+pub fn confirmations_needed(app: &App, transfer: &Transfer, unpaid: bool) -> i64 {
     let network = transfer.id.network;
     let terms = app.settings.settlement.networks.get(&network);
-    terms.map_or(network.confirmations(), |terms| confirmations(app, terms, transfer))
+    terms.map_or(network.confirmations(), |terms| blocks(terms, wait(app, transfer, unpaid)))
 }
 
 /// Up to which block a transfer of this size counts.
-fn final_up_to(app: &App, terms: &NetworkSettings, transfer: &Transfer, tip: &Tip) -> i64 {
-    let deep_enough = tip.head.number - confirmations(app, terms, transfer) + 1;
+fn final_up_to(terms: &NetworkSettings, transfer: &Transfer, wait: Wait, tip: &Tip) -> i64 {
+    let deep_enough = tip.head.number - blocks(terms, wait) + 1;
     let called_final = match terms.final_by {
         FinalBy::Safe => tip.safe,
         FinalBy::Finalized => tip.finalized,
@@ -101,7 +119,11 @@ fn shown<'a>(mined: &'a Mined, transfer: &Transfer) -> Option<&'a Sighting> {
 pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
     let terms = terms(app, chain)?;
     let Some(block) = &transfer.block else { return Ok(()) };
-    if !transfer.state.is_open() || block.number > final_up_to(app, terms, transfer, tip) {
+    if !transfer.state.is_open() {
+        return Ok(());
+    }
+    let wait = wait(app, transfer, is_waited_for(app, transfer).await?);
+    if block.number > final_up_to(terms, transfer, wait, tip) {
         return Ok(());
     }
     let mined = match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
@@ -116,23 +138,49 @@ pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, 
     match shown(&mined, transfer) {
         Some(seen) if seen.block.hash == block.hash => {
             let theirs = Tip { head: Block { number: mined.head, ..tip.head.clone() }, ..tip.clone() };
-            if block.number > final_up_to(app, terms, transfer, &theirs) {
+            if block.number > final_up_to(terms, transfer, wait, &theirs) {
                 return Ok(());
             }
-            credit(app, transfer, &block.hash).await
+            recheck_twins(app, chain, transfer, tip).await?;
+            credit(app, transfer, &block.hash, wait).await
         }
         Some(seen) => note(app, std::slice::from_ref(seen)).await,
         None => vanish(app, transfer).await,
     }
 }
 
-async fn credit(app: &App, transfer: &Transfer, block_hash: &str) -> Result<()> {
+/// Whether a signed transfer may be what a checkout waits for.
+async fn is_waited_for(app: &App, transfer: &Transfer) -> Result<bool> {
+    let (Some(_), Some(invoice)) = (&transfer.payment_nonce, transfer.invoice.clone()) else {
+        return Ok(false);
+    };
+    let found = app.store.read(move |tx| checkouts::by_id(tx, &invoice)).await?;
+    Ok(found.is_some_and(|checkout| checkout.status.is_unpaid()))
+}
+
+/// What counted before under the same signature is on the chain no more, and is taken back first.
+async fn recheck_twins(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
+    for twin in twins(app, transfer).await?.iter().filter(|twin| twin.state.is_booked()) {
+        recheck(app, chain, twin, tip).await?;
+    }
+    Ok(())
+}
+
+async fn twins(app: &App, transfer: &Transfer) -> Result<Vec<Transfer>> {
+    if transfer.payment_nonce.is_none() {
+        return Ok(Vec::new());
+    }
+    let transfer = transfer.clone();
+    app.store.read(move |tx| transfers::twins(tx, &transfer)).await
+}
+
+async fn credit(app: &App, transfer: &Transfer, block_hash: &str, wait: Wait) -> Result<()> {
     let (dust, now) = (app.settings.settlement.dust, app.now());
     let (id, hash) = (transfer.id.clone(), block_hash.to_string());
     let lane = transfer.account.map_or(LANE, |account| account.0);
     let credited = match &transfer.invoice {
         Some(invoice) if paid::is_checkout(app, invoice).await? => {
-            paid::settle(app, transfer, block_hash).await?
+            paid::settle(app, transfer, block_hash, wait == Wait::Usual).await?
         }
         Some(_) | None => {
             app.store.finish(lane, move |tx| transfers::credit(tx, &id, &hash, dust, now)).await?
@@ -171,18 +219,28 @@ pub async fn recheck(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Ti
         }
         Ok(mined) => match mined.as_ref().and_then(|mined| shown(mined, transfer)) {
             Some(seen) => note(app, std::slice::from_ref(seen)).await,
-            None if may_come_back(app, terms(app, chain)?, transfer, tip) => Ok(()),
+            None if may_come_back(app, terms(app, chain)?, transfer, tip).await? => {
+                if transfer.missing {
+                    return Ok(());
+                }
+                let missed = transfer.clone();
+                let lane = transfer.account.map_or(LANE, |account| account.0);
+                app.store.finish(lane, move |tx| transfers::miss(tx, &missed)).await
+            }
             None => vanish(app, transfer).await,
         },
     }
 }
 
 /// A payment that counted after one block is missed for as many blocks as others wait for: a block that is replaced
-/// takes it away and usually the next one brings it back. The scanner looks at these blocks again meanwhile.
-fn may_come_back(app: &App, terms: &NetworkSettings, transfer: &Transfer, tip: &Tip) -> bool {
-    let Some(block) = &transfer.block else { return false };
-    let quick = confirmations(app, terms, transfer) < terms.confirmations;
-    quick && transfer.state == TransferState::Held && tip.head.number < block.number + terms.confirmations
+/// takes it away and usually the next one brings it back. The scanner looks at these blocks again meanwhile. It cannot
+/// come back once its signature has moved something else.
+async fn may_come_back(app: &App, terms: &NetworkSettings, transfer: &Transfer, tip: &Tip) -> Result<bool> {
+    let Some(block) = &transfer.block else { return Ok(false) };
+    let looked_at = scan::overlap(app, transfer.id.network) / 2;
+    let young = tip.head.number < block.number + terms.confirmations.min(looked_at);
+    let quick = transfer.state == TransferState::Held && wait(app, transfer, false) == Wait::Quick;
+    Ok(young && quick && twins(app, transfer).await?.is_empty())
 }
 
 /// A transfer that is on no chain, as far as we know, may be in a block again.

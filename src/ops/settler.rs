@@ -42,6 +42,8 @@ pub const MARGIN_MS: i64 = 6_000;
 const AT_ONCE: i64 = 64;
 /// How long one that nothing can be done about is left alone.
 const REST_MS: i64 = 1_000;
+/// The same for one whose nonce was used: the scanner finds what that moved, and nobody else waits for it meanwhile.
+const USED_REST_MS: i64 = 5_000;
 
 /// One network's settler. What it keeps in memory only saves work.
 pub struct Settling {
@@ -104,12 +106,17 @@ impl Settling {
             None => HashSet::new(),
         };
         for authorization in &due {
-            match authorization.state {
-                AuthorizationState::Claimed => round.send(settler, authorization).await?,
+            let looked_at = match authorization.state {
+                AuthorizationState::Claimed => round.send(settler, authorization).await,
                 AuthorizationState::Sent => {
-                    round.watch(settler, authorization, under_way.contains(&authorization.id)).await?;
+                    round.watch(settler, authorization, under_way.contains(&authorization.id)).await
                 }
-                AuthorizationState::Settled | AuthorizationState::Dead => {}
+                AuthorizationState::Settled | AuthorizationState::Dead => Ok(()),
+            };
+            // One that causes trouble is not the first again.
+            if let Err(halt) = looked_at {
+                round.rest(authorization, REST_MS).await?;
+                return Err(halt);
             }
         }
         Ok(Pace::Brisk)
@@ -222,11 +229,15 @@ impl Round<'_> {
         authorization: &Authorization,
         under_way: bool,
     ) -> Result<(), Halt> {
-        if !under_way && self.is_spent(authorization).await? {
+        let used = !under_way && self.is_used(authorization, self.tip.head.number).await?;
+        if used && self.is_spent(authorization).await? {
             return Ok(self.bury(authorization, Reason::Used).await?);
         }
         if authorization.valid_before < self.now {
             return self.bury_if_over(authorization).await;
+        }
+        if used {
+            return Ok(self.rest(authorization, USED_REST_MS).await?);
         }
         let in_time = self.now.plus_millis(MARGIN_MS) < authorization.valid_before;
         match &settler.way {
@@ -252,9 +263,6 @@ impl Round<'_> {
     /// Its nonce was used in a block that stays, and not for what was signed: nothing will come of it any more. A node
     /// that does not remember that block leaves the question open until its time is over.
     async fn is_spent(&self, authorization: &Authorization) -> Result<bool, Halt> {
-        if !self.is_used(authorization, self.tip.head.number).await? {
-            return Ok(false);
-        }
         let for_good = self.is_used(authorization, self.tip.finalized).await.unwrap_or(false);
         Ok(for_good && self.is_revoked(authorization).await?)
     }

@@ -28,7 +28,7 @@ queries! {
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 FOR UPDATE");
     LIVE = select_authorization!("WHERE invoice = ?1 AND state IN ('CLAIMED', 'SENT', 'SETTLED')");
-    DUE = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try <= ?2 ORDER BY next_try, created_at LIMIT ?3");
+    DUE = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try <= ?2 ORDER BY CASE state WHEN 'CLAIMED' THEN 0 ELSE 1 END, next_try, created_at LIMIT ?3");
     MOVE = "UPDATE authorizations SET state = ?5, reason = ?6, updated_at = ?7
             WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 AND state = ?8";
     SETTLE = "UPDATE authorizations SET state = 'SETTLED', updated_at = ?4
@@ -77,7 +77,7 @@ pub fn live(tx: &mut Tx, invoice: &InvoiceId) -> Result<Option<Authorization>> {
     tx.opt(LIVE, params![invoice.as_str()], read)
 }
 
-/// Those that somebody should look at now.
+/// Those that somebody should look at now; first those that nobody has sent yet.
 pub fn due(tx: &mut Tx, network: Network, now: Time, limit: i64) -> Result<Vec<Authorization>> {
     tx.all(DUE, params![network.as_str(), now, limit], read)
 }

@@ -17,9 +17,12 @@ use crate::domain::transfer::{Transfer, TransferId};
 use crate::error::{Error, Result};
 
 queries! {
-    TAKEN = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE transfer = ?1 AND account = 'receivable'";
-    SETTLED = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE settles IS NOT NULL AND settles = ?1";
-    TAKEN_BACK = "SELECT network, tx_hash, position FROM transfers WHERE account IS NOT NULL AND account = ?1 AND round > 0";
+    /// Once postings did not say for which transfer something is owed: it was their own.
+    OWED_BEFORE = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings
+                   WHERE transfer = ?1 AND account = 'receivable' AND settles IS NULL";
+    OWED = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE settles IS NOT NULL AND settles = ?1";
+    TAKEN_BACK = "SELECT network, tx_hash, position FROM transfers WHERE account IS NOT NULL AND account = ?1 AND round > 0
+                  ORDER BY network, tx_hash, position";
     CLAIMED_BY = "SELECT id FROM checkouts WHERE claimed_by IS NOT NULL AND claimed_by = ?1";
     /// The wallet is worded so that its index, which may be long, does not fit; here and below.
     FROM_ENTRIES = "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) FROM postings WHERE entry >= ?1 AND entry < ?2 AND +wallet = ?3";
@@ -29,8 +32,8 @@ queries! {
 /// What is owed for a transfer that counted and vanished.
 pub fn of_transfer(tx: &mut Tx, id: &TransferId) -> Result<Usd> {
     let name = id.to_string();
-    let taken = tx.one(TAKEN, params![&name], |row| row.usd(0))?;
-    Ok(taken.plus(tx.one(SETTLED, params![&name], |row| row.usd(0))?))
+    let before = tx.one(OWED_BEFORE, params![&name], |row| row.usd(0))?;
+    Ok(before.plus(tx.one(OWED, params![&name], |row| row.usd(0))?))
 }
 
 /// What is owed for the payments of an invoice.
@@ -42,12 +45,25 @@ fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
     Ok(owed)
 }
 
-/// What is owed for the payment of an order; nothing for one that a wallet paid for.
-pub fn of_order(tx: &mut Tx, order: &Order) -> Result<Usd> {
-    match ledger::paid_by(tx, &order.id)? {
-        Some(transfer) => of_transfer(tx, &transfer),
-        None => Ok(Usd::ZERO),
-    }
+/// Whether the money for an order is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Funds {
+    There,
+    /// Its payment counted after one block, and that block was replaced: it may come back.
+    Missing,
+    /// Its payment is gone.
+    Owed,
+}
+
+/// A wallet's money is there, always.
+pub fn funds_of(tx: &mut Tx, order: &Order) -> Result<Funds> {
+    let Some(id) = ledger::paid_by(tx, &order.id)? else { return Ok(Funds::There) };
+    let payment = transfers::by_id(tx, &id)?.ok_or_else(|| Error::fault("a payment vanished"))?;
+    Ok(match of_transfer(tx, &id)?.is_positive() {
+        true => Funds::Owed,
+        false if payment.missing => Funds::Missing,
+        false => Funds::There,
+    })
 }
 
 /// What an account owes. Who claimed a guest's invoice answers for its payments, with what came of it and no more.
@@ -91,6 +107,29 @@ pub fn payback(tx: &mut Tx, order: &Order, amount: Usd) -> Result<Payback> {
     Ok(Payback { to, amount, settles: settled.is_positive().then_some((transfer, settled)) })
 }
 
+/// What a transfer that counts now settles: what is owed for itself, and then what its payee owes for others. Who claimed
+/// a guest's invoice settles that one's debts with it, never his own.
+pub fn settled_by(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Vec<(TransferId, Usd)>> {
+    let others = match (payee, &transfer.invoice) {
+        (Payee::Wallet(owner), _) if transfer.account == Some(*owner) => {
+            tx.all(TAKEN_BACK, params![*owner], read_id)?
+        }
+        (_, Some(invoice)) => transfers::of_invoice(tx, invoice)?.into_iter().map(|paid| paid.id).collect(),
+        (_, None) => Vec::new(),
+    };
+    let others = others.into_iter().filter(|other| *other != transfer.id);
+    let mut settled = Vec::new();
+    let mut rest = transfer.amount;
+    for id in std::iter::once(transfer.id.clone()).chain(others) {
+        let part = of_transfer(tx, &id)?.min(rest);
+        if part.is_positive() {
+            rest = rest.minus(part);
+            settled.push((id, part));
+        }
+    }
+    Ok(settled)
+}
+
 /// Posts what is paid back. When that settles the last debt of its buyer, the suspension for it ends.
 pub fn pay_back(
     tx: &mut Tx,
@@ -101,7 +140,7 @@ pub fn pay_back(
     an_order_failed: bool,
 ) -> Result<Option<Usd>> {
     let balance = ledger::post(tx, entry, at, note, an_order_failed)?;
-    if entry.settles.is_some() {
+    if entry.settles_something() {
         let claimer = checkouts::by_order(tx, &order.id)?.and_then(|checkout| checkout.claimed_by);
         lift_if_settled(tx, claimer.unwrap_or(order.account))?;
     }

@@ -150,12 +150,16 @@ queries! {
         WHERE t.state = 'HELD' AND (c.order_id IS NULL OR h.order_id IS NULL OR h.order_id <> c.order_id OR h.n <> 1
                                     OR h.total <> -t.amount) LIMIT 10";
     HELD_ELSEWHERE = "SELECT c.id, t.amount FROM transfers t JOIN checkouts c ON c.id = t.invoice
-        WHERE t.state = 'HELD' AND CASE WHEN t.payment_nonce IS NOT NULL THEN t.currency <> 'USDC'
+        WHERE t.state = 'HELD' AND CASE WHEN t.payment_nonce IS NOT NULL
+            THEN t.currency <> 'USDC' OR (t.address <> COALESCE(c.sign_to, c.address) AND (c.sign_to IS NOT NULL OR c.network <> 'TRON'))
             ELSE t.network <> c.network OR t.address <> c.address OR t.currency <> 'USDT' END LIMIT 10";
     SIGNED_OFF = "SELECT a.invoice, a.amount FROM authorizations a WHERE a.state = 'SETTLED' AND NOT EXISTS (
             SELECT 1 FROM transfers t WHERE t.payment_nonce IS NOT NULL AND t.payment_nonce = a.nonce AND t.network = a.network
             AND t.sender = a.payer AND t.address = a.pay_to AND t.amount = a.amount AND t.currency = 'USDC'
             AND t.invoice = a.invoice) LIMIT 10";
+    MOVED_TWICE = "SELECT payment_nonce, CAST(SUM(amount) - MAX(amount) AS BIGINT) FROM transfers
+        WHERE payment_nonce IS NOT NULL AND state NOT IN ('SEEN', 'ORPHANED', 'REVERSED')
+        GROUP BY network, sender, payment_nonce HAVING COUNT(*) > 1 LIMIT 10";
     PAID_BACK_OFF = "SELECT o.id, CAST(s.total - o.price AS BIGINT) FROM orders o JOIN (
             SELECT order_id, -SUM(amount) AS total FROM postings WHERE order_id IS NOT NULL
             AND account IN ('wallet', 'owed', 'receivable') AND entry <> order_id || '.hold' GROUP BY order_id) s
@@ -233,7 +237,6 @@ pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note, an_order_failed: b
 pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Line>) -> Result<()> {
     tx.execute(ENTRY, params![&entry.id, entry.kind.as_str(), at, note.actor, note.text])?;
     let transfer = entry.transfer.as_ref().map(ToString::to_string);
-    let debt = entry.settles.as_ref().map(ToString::to_string);
     for (leg, posting) in (1i64..).zip(&entry.postings) {
         let (wallet, line) = match posting.account {
             Account::Wallet(account) => (Some(account), line),
@@ -243,7 +246,10 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
             Account::Owed(invoice) => Some(invoice.as_str()),
             _ => None,
         };
-        let settles = debt.as_deref().filter(|_| posting.account == Account::Receivable);
+        let settles = match &posting.account {
+            Account::Receivable(transfer) => Some(transfer.to_string()),
+            _ => None,
+        };
         let (no, balance) = (line.map(|line| line.no), line.map(|line| line.balance));
         let account = posting.account.name();
         tx.execute(
@@ -259,7 +265,7 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
                 entry.order.as_ref(),
                 transfer.as_deref(),
                 invoice,
-                settles
+                settles.as_deref()
             ],
         )?;
     }
@@ -337,6 +343,7 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("every held transfer pays for its checkout's order, once", Unit::Usd, HELD_TRANSFERS_OFF),
     ("every held transfer came as it was asked for", Unit::Usd, HELD_ELSEWHERE),
     ("every signature that was settled moved exactly what was signed", Unit::Usd, SIGNED_OFF),
+    ("every signature moved money once", Unit::Usd, MOVED_TWICE),
     ("what is paid back for an order is at most its price", Unit::Usd, PAID_BACK_OFF),
     ("every failed or cancelled order says what was given back for it", Unit::Usd, REFUNDED_OFF),
     ("nobody gave back more for a transfer that is gone than it was", Unit::Usd, DEBTS_OFF),

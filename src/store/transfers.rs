@@ -20,7 +20,7 @@ macro_rules! select_transfer {
     ($tail:literal) => {
         concat!(
             "SELECT network, tx_hash, position, currency, sender, address, amount, block, block_hash, block_time,
-                    state, account, invoice, round, payment_nonce FROM transfers ",
+                    state, account, invoice, round, payment_nonce, missing FROM transfers ",
             $tail
         )
     };
@@ -35,14 +35,15 @@ queries! {
     REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
                    block_time = ?10, account = ?11, invoice = ?12, payment_nonce = ?13, updated_at = ?14, state = ?15
                WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?16";
-    PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8
+    PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8, missing = 0
              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 FOR UPDATE");
     END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6, invoice = ?9
            WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
-    VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6
+    VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6, missing = 0
               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
+    MISS = "UPDATE transfers SET missing = 1 WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = 'HELD' AND block_hash = ?4";
     IN_BLOCKS = select_transfer!("WHERE network = ?1 AND block IS NOT NULL AND block >= ?2 AND block <= ?3");
     /// Network and block are worded so that only the small index over open transfers fits, here and below.
     OPEN = select_transfer!("WHERE network || '' = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
@@ -116,7 +117,7 @@ pub fn note(tx: &mut Tx, seen: &Sighting, terms: &Terms, now: Time) -> Result<No
         restate(tx, owner.invoice.as_ref(), dust, now)?;
         return Ok(Noted::New);
     };
-    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) {
+    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) && !known.missing {
         return Ok(Noted::Known);
     }
     match known.state {
@@ -355,8 +356,8 @@ pub fn credit(
     let owner = debts::lock_payee(tx, payee.as_ref())?;
     let (state, entry) = match payee {
         Some(payee) => {
-            let owed = debts::of_transfer(tx, id)?.min(transfer.amount);
-            (TransferState::Credited, Entry::deposit(&transfer, payee, owed))
+            let settled = debts::settled_by(tx, &transfer, &payee)?;
+            (TransferState::Credited, Entry::deposit(&transfer, payee, &settled))
         }
         None => (TransferState::Unmatched, Entry::unmatched(&transfer)),
     };
@@ -364,7 +365,7 @@ pub fn credit(
         return Ok(None);
     }
     ledger::post(tx, &entry, now, Note::default(), false)?;
-    if let Some(owner) = owner.filter(|_| transfer.round > 0) {
+    if let Some(owner) = owner {
         debts::lift_if_settled(tx, owner)?;
     }
     restate(tx, transfer.invoice.as_ref(), dust, now)?;
@@ -380,6 +381,13 @@ pub enum Vanished {
     Reversed { taken: Usd, owed: Usd },
     /// The operator had disposed of it already: only a person can put that right.
     TooLate,
+}
+
+/// The block of a payment that counted at once was replaced, and no other block holds it so far.
+pub fn miss(tx: &mut Tx, transfer: &Transfer) -> Result<()> {
+    let TransferId { network, tx_hash, position } = &transfer.id;
+    let hash = transfer.block.as_ref().map(|block| block.hash.as_str());
+    tx.execute(MISS, params![network.as_str(), tx_hash, *position, hash]).map(drop)
 }
 
 /// The block that held the transfer is not part of the chain any more, and no other block holds it.
@@ -535,6 +543,15 @@ pub fn moved_by(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Resu
     Ok(moved)
 }
 
+/// What else the signature moved that moved this one. A token lets a signature move money once, so one of them is on a
+/// branch of the chain that was given up.
+pub fn twins(tx: &mut Tx, transfer: &Transfer) -> Result<Vec<Transfer>> {
+    let Some(nonce) = &transfer.payment_nonce else { return Ok(Vec::new()) };
+    let mut twins = moved_by(tx, transfer.id.network, &transfer.sender, nonce)?;
+    twins.retain(|twin| twin.id != transfer.id);
+    Ok(twins)
+}
+
 /// Whether something came to the address of this checkout, in its time, that is nobody's and nearly what it asks for.
 pub fn any_nearly(tx: &mut Tx, checkout: &Checkout) -> Result<bool> {
     let (from, to) = checkout::nearly(checkout.amount);
@@ -591,5 +608,6 @@ fn read(row: &Row) -> Result<Transfer> {
         invoice: row.opt_text(12)?.map(InvoiceId::from_text),
         round: row.int(13)?,
         payment_nonce: row.opt_text(14)?,
+        missing: row.flag(15)?,
     })
 }

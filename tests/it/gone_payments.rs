@@ -187,6 +187,39 @@ both_databases! {
         assert!(may_buy(gateway, &token).await);
     }
 
+    /// Who pays again, in another transaction, owes nothing any more.
+    async fn new_money_settles_what_is_owed(gateway) with [OPEN[0], OPEN[1]] {
+        let token = sign_in(gateway, ANN, "agent").await;
+        let made = open(gateway, &token).await;
+        settle(gateway, &made, "COMPLETED").await;
+        vanish(gateway, amount(&made)).await;
+        assert!(!may_buy(gateway, &token).await);
+        for paid in [Usd::ZERO, amount(&made)] {
+            pay(gateway, &made).await;
+            gateway.pass_time(UNTIL_FINAL_MS);
+            gateway.until("it counts", async || {
+                (booked(&gateway.app, "cash:POLYGON:USDT").await == amount(&made).plus(paid)).then_some(())
+            }).await;
+            assert_eq!((balance(gateway, &token).await, booked(&gateway.app, "receivable").await), (paid, Usd::ZERO));
+            assert!(may_buy(gateway, &token).await);
+        }
+    }
+
+    /// The payment is gone, and so is the money that it brought: nothing is owed. Whoever pays again may buy again.
+    async fn who_owes_nothing_may_buy_again(gateway) with [OPEN[0], OPEN[1]] {
+        let token = sign_in(gateway, ANN, "agent").await;
+        let made = open(gateway, &token).await;
+        gateway.supplier("reject").await;
+        settle(gateway, &made, "FAILED").await;
+        assert_eq!(balance(gateway, &token).await, amount(&made));
+        vanish(gateway, Usd::ZERO).await;
+        assert_eq!((balance(gateway, &token).await, may_buy(gateway, &token).await), (Usd::ZERO, false));
+        pay(gateway, &made).await;
+        gateway.pass_time(UNTIL_FINAL_MS);
+        gateway.until("it counts", async || (balance(gateway, &token).await == amount(&made)).then_some(())).await;
+        assert!(may_buy(gateway, &token).await);
+    }
+
     /// Who claimed a guest's second payment gives that back, and nothing of his own for the first.
     async fn who_claimed_answers_for_what_he_got(gateway) with [OPEN[0], OPEN[1]] {
         let made = guest(gateway, "kid@example.com").await;

@@ -221,6 +221,23 @@ both_databases! {
         raw::execute(location, &books.fill("UPDATE wallets SET balance = balance - 1 WHERE account = {wallet}")).unwrap();
     }
 
+    /// One signature, two transactions: each on a branch of its own, and never both in the books.
+    async fn a_signature_that_counts_twice_is_found(gateway) {
+        let location = &gateway.app.settings.database;
+        for hash in ["0x1", "0x2"] {
+            let row = format!(
+                "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash, block_time,
+                     state, account, payment_nonce, round, seen_at, updated_at)
+                 VALUES ('POLYGON', '{hash}', 0, 'USDC', '0xa', '0xb', 1000000, 1, '0xc', 0, 'CREDITED', 1, '0xd', 0, 0, 0)"
+            );
+            raw::execute(location, &row).unwrap();
+        }
+        let verdict = ledger::verify(&gateway.app).await.unwrap();
+        let law = "every signature moved money once";
+        assert!(verdict.breaches.iter().any(|breach| breach.law == law && breach.row == "0xd"));
+        raw::execute(location, "DELETE FROM transfers").unwrap();
+    }
+
     async fn damage_to_what_is_owed_is_found(gateway) {
         let (owed, claimed) = (guest(gateway, "kid@example.com").await, guest(gateway, "kid@example.com").await);
         gateway.supplier("reject").await;

@@ -116,8 +116,14 @@ enum Settled {
 }
 
 /// The payment of a checkout is final in this block. Answers what became of it; `None` when it does not wait for
-/// that any more, or has to wait longer.
-pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<Option<TransferState>> {
+/// that any more, or has to wait longer: it must be `deep` to be anything but what pays for the checkout, and what its
+/// signature moved before must be taken back first.
+pub async fn settle(
+    app: &App,
+    payment: &Transfer,
+    block_hash: &str,
+    deep: bool,
+) -> Result<Option<TransferState>> {
     if app.buying_on_hold.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -134,6 +140,9 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
         let Some((payment, invoice)) = transfers::lock_open(tx, &id, &hash)? else {
             return Ok(Settled::NotWaiting);
         };
+        if transfers::twins(tx, &payment)?.iter().any(|twin| twin.state.is_booked()) {
+            return Ok(Settled::NotWaiting);
+        }
         let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
         let filled = filled_esim(tx, &checkout)?;
         let reference = reference(tx, &checkout)?;
@@ -152,6 +161,9 @@ pub async fn settle(app: &App, payment: &Transfer, block_hash: &str) -> Result<O
                 tell(tx, &draft.slip, &checkout, News::LateDelivery, payment.amount)?;
             }
             return Ok(Settled::Begun(Box::new(order)));
+        }
+        if !deep {
+            return Ok(Settled::NotWaiting);
         }
         transfers::credit(tx, &id, &hash, dust, draft.now)?;
         authorizations::settle(tx, &payment, draft.now)?;

@@ -102,7 +102,8 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
             let head = cursors::get(tx, transfer.id.network)?.map_or(0, |cursor| cursor.head);
             payments.push((transfer, head));
         }
-        let signed = authorizations::live(tx, &id)?.is_some();
+        let moved = payments.iter().any(|(transfer, _)| transfer.payment_nonce.is_some());
+        let signed = moved || authorizations::live(tx, &id)?.is_some();
         let owed = if checkout.is_guests() { guests::claimable(tx, &id)? } else { Usd::ZERO };
         let rounds = rounds(tx, &checkout, fee, now)?;
         let nearly_paid =
@@ -116,7 +117,9 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
         .filter(|(checkout, ..)| owner.is_none_or(|owner| owns(checkout, owner)))
         .ok_or(Refusal::InvoiceNotFound)?;
     let stage = Stage::PendingPayment;
-    let payments = payments.into_iter().map(|(transfer, head)| Payment::new(app, transfer, head)).collect();
+    let unpaid = checkout.status.is_unpaid();
+    let payments =
+        payments.into_iter().map(|(transfer, head)| Payment::new(app, transfer, head, unpaid)).collect();
     let mut progress = Progress {
         checkout,
         order,

@@ -94,6 +94,14 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         let checkout = checkout.filter(|checkout| same && checkout.number() == number);
         let checkout = checkout.ok_or(Refusal::SignatureAlreadyUsed)?;
         require_same(&checkout, &tender)?;
+        if let (Known::OnChain, Some(reference)) = (&known, tender.reference) {
+            let (account, reference, invoice) = (tender.account, reference.to_string(), checkout.id.clone());
+            let write = move |tx: &mut Tx| {
+                wallet::lock(tx, account)?;
+                name(tx, account, Some(&reference), &invoice)
+            };
+            app.store.write(account.0, write).await?;
+        }
         return outcome(app, network, &payment, &checkout.id, tender.account).await;
     }
     let Some(post) = app.settler.as_ref().and_then(|settler| settler.posts.get(&network)) else {
@@ -201,11 +209,17 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
         // What a transfer pays for was decided when it was seen.
         None => on_chain_for(tx, *network, payer, nonce)?,
     };
-    if let Some(invoice) = used_for {
-        return if invoice == new.invoice { Ok(()) } else { Err(Refusal::SignatureAlreadyUsed.into()) };
+    if used_for.as_ref().is_some_and(|invoice| *invoice != new.invoice) {
+        return Err(Refusal::SignatureAlreadyUsed.into());
+    }
+    if used_for.is_some() {
+        return name(tx, new.account, new.reference.as_deref(), &new.invoice);
     }
     if wallet::read(tx, new.account)?.suspended {
         return Err(Refusal::AccountSuspended.into());
+    }
+    if let Some(reference) = &new.reference {
+        require_free(tx, new.account, reference, &new.invoice)?;
     }
     let checkout = checkouts::lock(tx, &new.invoice)?.ok_or(Refusal::InvoiceNotFound)?;
     if checkout.status != CheckoutStatus::Open || authorizations::live(tx, &new.invoice)?.is_some() {
@@ -220,14 +234,27 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
     if new.state == AuthorizationState::Claimed {
         deliverable?;
     }
-    if let Some(reference) = &new.reference {
-        match claims::holder(tx, new.account, reference)? {
-            None => claims::insert(tx, new.account, reference, new.invoice.as_str())?,
-            Some(Claimant::Checkout(holder)) if holder == new.invoice => {}
-            Some(_) => return Err(Refusal::IdempotencyConflict.into()),
-        }
-    }
+    name(tx, new.account, new.reference.as_deref(), &new.invoice)?;
     authorizations::insert(tx, new)
+}
+
+/// Whether a reference stands for nothing yet, and so may stand for this checkout; false when it does already.
+fn require_free(tx: &mut Tx, account: AccountNo, reference: &str, invoice: &InvoiceId) -> Result<bool> {
+    match claims::holder(tx, account, reference)? {
+        None => Ok(true),
+        Some(Claimant::Checkout(holder)) if holder == *invoice => Ok(false),
+        Some(_) => Err(Refusal::IdempotencyConflict.into()),
+    }
+}
+
+/// From now on the reference stands for this checkout: whoever asks again with it is not asked to pay twice.
+fn name(tx: &mut Tx, account: AccountNo, reference: Option<&str>, invoice: &InvoiceId) -> Result<()> {
+    match reference {
+        Some(reference) if require_free(tx, account, reference, invoice)? => {
+            claims::insert(tx, account, reference, invoice.as_str())
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Waits by reading, like every second caller: settler and supplier may be another process's.

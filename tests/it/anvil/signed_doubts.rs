@@ -4,7 +4,9 @@
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 use simgate::domain::network::Network;
-use simgate::store::cursors;
+use simgate::domain::transfer::TransferState;
+use simgate::store::tx::Tx;
+use simgate::store::{cursors, transfers};
 
 use super::desk::CONFIRMATIONS;
 use super::node::{address, number};
@@ -12,6 +14,7 @@ use super::payer::decoded;
 use super::proxy::Mood;
 use super::till::{PLAN, PURSE, Setup, Till, at_till, receipt};
 use crate::harness::until;
+use crate::shop;
 
 const HASTY: &[(&str, &str)] = &[("answer_within_ms", "50")];
 /// Longer than any signature counts, and than a transaction may stall.
@@ -232,6 +235,30 @@ at_till! {
         })
         .await;
         assert_eq!((till.book("receivable").await, till.poll(&invoice).await["txHash"].as_str()), (Usd::ZERO, Some(hash)));
+        till.ask(&till.token, json!({ "packageCode": PLAN })).await.expect(402);
+    }
+
+    /// Delivered after one block, which is then replaced by one in which somebody else's transaction uses the signature: the
+    /// money came once, and nobody is owed anything for the other.
+    async fn a_signature_that_another_transaction_used_counts_once(till) with { settings: HASTY } {
+        let (signature, invoice, offer) = till.begin().await;
+        till.until_pooled(1).await;
+        let first = till.until_completed(&invoice).await["txHash"].as_str().unwrap().to_string();
+        let price = Usd::from_micros(offer["amount"].as_str().unwrap().parse().unwrap());
+        let depth = till.node.head().await - till.node.block_of(&first).await + 1;
+        till.node.reorg(depth, &[]).await;
+        let second = till.node.send_as(&till.node.payer, &transfer_call(&signature), 500).await;
+        until("the other transaction counts", async || {
+            till.node.mine(1).await;
+            let hash = second.clone();
+            let read = move |tx: &mut Tx| transfers::of_transaction(tx, Network::Polygon, &hash);
+            let seen = till.gateway.app.store.read(read).await.unwrap();
+            seen.iter().any(|transfer| transfer.state == TransferState::Credited).then_some(())
+        })
+        .await;
+        assert_eq!((till.book("cash:POLYGON:USDC").await, till.book("receivable").await), (price, Usd::ZERO));
+        assert_eq!(shop::balance(&till.gateway, &till.token).await, Usd::ZERO);
+        assert_eq!(till.gateway.journalled("sold").len(), 1);
         till.ask(&till.token, json!({ "packageCode": PLAN })).await.expect(402);
     }
 

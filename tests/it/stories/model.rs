@@ -105,6 +105,8 @@ pub struct Transfer {
     pub was_booked: bool,
     /// What is owed for it since it vanished.
     pub debt: Usd,
+    /// It counted at once and was dropped: it may come back.
+    pub missing: bool,
 }
 
 /// A signature that the gateway took, and what it is for.
@@ -191,7 +193,25 @@ impl Model {
         }
     }
 
-    /// Money that comes for a transfer settles what is owed for it first.
+    /// Money that arrives settles what is owed for its own transfer first, and then what its owner owes for others.
+    fn give_new(&mut self, transfer: usize, party: Party, amount: Usd) {
+        let mut debts: Vec<usize> = (0..self.transfers.len())
+            .filter(|other| self.transfers[*other].owner.is_some_and(|owner| owner.party == party))
+            .collect();
+        debts.sort_by_key(|other| {
+            let TransferId { network, tx_hash, position } = &self.transfers[*other].facts.id;
+            (*other != transfer, network.as_str(), tx_hash.clone(), *position)
+        });
+        let mut rest = amount;
+        for other in debts {
+            let debt = &mut self.transfers[other].debt;
+            let settled = rest.min(*debt);
+            (*debt, rest) = (debt.minus(settled), rest.minus(settled));
+        }
+        self.give(party, rest);
+    }
+
+    /// Money that goes back for what a transfer paid settles what is owed for that first.
     fn give_for(&mut self, transfer: Option<usize>, party: Party, amount: Usd) {
         let mut rest = amount;
         if let Some(transfer) = transfer {
@@ -264,9 +284,15 @@ impl Model {
             let owner = self.owner(&seen);
             let Some(index) = self.find(&seen.id) else {
                 let block = Some(seen.block.clone());
-                let new =
-                    Transfer { facts: seen, block, owner, booked: None, was_booked: false, debt: Usd::ZERO };
-                self.transfers.push(new);
+                self.transfers.push(Transfer {
+                    facts: seen,
+                    block,
+                    owner,
+                    booked: None,
+                    was_booked: false,
+                    debt: Usd::ZERO,
+                    missing: false,
+                });
                 continue;
             };
             let known = &mut self.transfers[index];
@@ -288,32 +314,49 @@ impl Model {
                 continue;
             }
             match all.iter().find(|seen| shows(seen, &known.facts)) {
-                Some(seen) => self.transfers[index].block = Some(seen.block.clone()),
-                None if self.may_come_back(index, head) => {}
+                Some(seen) => {
+                    self.transfers[index].block = Some(seen.block.clone());
+                    self.transfers[index].missing = false;
+                }
+                None if self.may_come_back(index, head) => self.transfers[index].missing = true,
                 None => self.vanish(index),
             }
         }
-        let mut due: Vec<(i64, usize)> = (0..self.transfers.len())
+        let mut waiting: Vec<(i64, usize)> = (0..self.transfers.len())
             .filter(|index| self.transfers[*index].facts.id.network == network)
             .filter(|index| self.transfers[*index].booked.is_none())
             .filter_map(|index| Some((self.transfers[index].block.as_ref()?.number, index)))
-            .filter(|(block, index)| head - block + 1 >= self.confirmations(*index))
             .collect();
-        due.sort_unstable();
-        due.into_iter().for_each(|(_, index)| self.book(index));
+        waiting.sort_unstable();
+        for (block, index) in waiting {
+            // What was booked just now may have ended the checkout that this one pays for.
+            if head - block + 1 >= self.confirmations(index) {
+                self.book(index);
+            }
+        }
     }
 
+    /// A small signed payment counts at once for the checkout that waits for it, and for nothing else.
     fn confirmations(&self, transfer: usize) -> i64 {
-        let transfer = &self.transfers[transfer];
-        let signed = transfer.owner.is_some_and(|owner| owner.signed && owner.pays.is_some());
-        if signed && transfer.facts.amount <= QUICK { 1 } else { CONFIRMATIONS }
+        let Transfer { facts, owner, booked, was_booked, .. } = &self.transfers[transfer];
+        let Some(Owner { pays: Some(checkout), signed: true, .. }) = owner else { return CONFIRMATIONS };
+        let buys = *booked == Some(Booked::Held) || (!was_booked && !self.checkouts[*checkout].ended);
+        if buys && facts.amount <= QUICK { 1 } else { CONFIRMATIONS }
     }
 
-    /// A payment that counted at once is missed for as many blocks as others wait for.
+    /// A payment that counted at once is missed for as many blocks as others wait for, unless its signature has moved
+    /// something else meanwhile.
     fn may_come_back(&self, transfer: usize, head: i64) -> bool {
         let known = &self.transfers[transfer];
         let young = known.block.as_ref().is_some_and(|block| head < block.number + CONFIRMATIONS);
-        young && known.booked == Some(Booked::Held) && self.confirmations(transfer) == 1
+        let again = self.transfers.iter().any(|other| {
+            other.facts.id != known.facts.id
+                && other.block.is_some()
+                && other.owner.is_some_and(|owner| owner.signed && owner.pays.is_some())
+                && other.facts.sender == known.facts.sender
+                && other.facts.payment_nonce == known.facts.payment_nonce
+        });
+        young && !again && known.booked == Some(Booked::Held) && self.confirmations(transfer) == 1
     }
 
     fn book(&mut self, index: usize) {
@@ -335,7 +378,7 @@ impl Model {
             }
         }
         self.transfers[index].booked = Some(Booked::ToOwner);
-        self.give_for(Some(index), party, amount);
+        self.give_new(index, party, amount);
     }
 
     /// The order of a paid checkout, and the first question to the supplier.
@@ -352,7 +395,12 @@ impl Model {
     /// Whether the money of an order is on no chain, and not made good either.
     pub fn is_unpaid(&self, order: usize) -> bool {
         let payment = self.orders[order].payment.map(|payment| &self.transfers[payment]);
-        payment.is_some_and(|payment| payment.debt.is_positive())
+        payment.is_some_and(|payment| payment.debt.is_positive() || payment.missing)
+    }
+
+    /// Whether nobody can say if there is money to be paid back for an order.
+    pub fn is_in_doubt(&self, order: usize) -> bool {
+        self.orders[order].payment.is_some_and(|payment| self.transfers[payment].missing)
     }
 
     /// The supplier is asked for an order. What it may have sold before, it sells.
@@ -382,6 +430,9 @@ impl Model {
         let done_before = self.orders[order].state == State::Cancelling(true);
         match self.mood.unwrap_or(Mood::Ok) {
             Mood::Reject if !done_before => self.orders[order].state = State::Delivered,
+            Mood::Ok | Mood::Reject if self.is_in_doubt(order) => {
+                self.orders[order].state = State::Cancelling(true);
+            }
             Mood::Ok | Mood::Reject => {
                 self.orders[order].state = State::Cancelled;
                 let rest = self.orders[order].price.minus(self.orders[order].given);
@@ -449,6 +500,7 @@ impl Model {
     /// What was booked is taken back.
     fn vanish(&mut self, index: usize) {
         self.transfers[index].block = None;
+        self.transfers[index].missing = false;
         let Some(booked) = self.transfers[index].booked.take() else { return };
         self.transfers[index].was_booked = true;
         let (amount, owner) = (self.transfers[index].facts.amount, self.transfers[index].owner);

@@ -433,7 +433,7 @@ impl Play<'_> {
 
     async fn fail(&mut self, at: usize) -> Told {
         let Some((id, order)) = self.order(at).await? else { return Ok(()) };
-        let waits = self.model.orders[order].state == State::Waiting;
+        let waits = self.model.orders[order].state == State::Waiting && !self.model.is_in_doubt(order);
         let failed = operator::fail_order(&self.world.app, "test", id.as_str(), "story").await;
         if waits {
             self.model.fail(order);

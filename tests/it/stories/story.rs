@@ -259,13 +259,14 @@ fn aside(dice: &mut Dice) -> Step {
 }
 
 fn act(dice: &mut Dice) -> Vec<Step> {
-    match dice.below(10) {
+    match dice.below(11) {
         0 | 1 => plain(dice),
         2..=4 => signed(dice),
         5 => deposit(dice),
         6 => guest(dice),
         7 => slow(dice),
         8 => refunds(dice),
+        9 => quick(dice),
         _ => crowd(dice),
     }
 }
@@ -339,6 +340,50 @@ fn signed(dice: &mut Dice) -> Vec<Step> {
         steps.push(rest.swap_remove(index));
     }
     steps.push(Step::Deep { network: 0 });
+    steps
+}
+
+/// A signed payment counts at once, its block is replaced, and the signature is mined again, or not.
+fn quick(dice: &mut Dice) -> Vec<Step> {
+    let (at, who, network) = (dice.below(PLACES), account(dice), 0);
+    let (signature, payer, nonce) = (dice.below(2), 1 + dice.below(2) as u8, 3 + dice.below(3) as u64);
+    let mine = Step::Mine { signature };
+    let mut steps = vec![
+        Step::Open { at, who, network, dear: false, coupon: false, limited: false },
+        Step::Sign {
+            signature,
+            at,
+            payer,
+            nonce,
+            sum: Sum::Exact,
+            to: To::Asked,
+            valid: Valid::Now,
+            other_token: false,
+        },
+    ];
+    if !dice.one_in(3) {
+        steps.push(Step::Claim { signature, at, who });
+    }
+    if dice.one_in(4) {
+        steps.push(Step::Supplier(Supplier::Malformed));
+    }
+    steps.extend([mine.clone(), Step::Look { network }]);
+    steps.push(Step::Reorg { network, depth: 1 + dice.below(3), keep: Keep::Nothing });
+    let mut rest = vec![Step::Look { network }, Step::Look { network }, Step::Cancel { at }, Step::Recover];
+    rest.push(dice.of(&[mine.clone(), mine, Step::Return { network }, Step::Fail { at }]));
+    rest.push(dice.of(&[
+        Step::Buy { who },
+        Step::Goodwill { at, percent: 50 },
+        Step::Supplier(Supplier::Ok),
+    ]));
+    if dice.one_in(3) {
+        rest.push(Step::Reorg { network, depth: 1 + dice.below(3), keep: Keep::Nothing });
+    }
+    while !rest.is_empty() {
+        let index = dice.below(rest.len());
+        steps.push(rest.swap_remove(index));
+    }
+    steps.extend([Step::Deep { network }, Step::Return { network }, Step::Deep { network }]);
     steps
 }
 
