@@ -142,7 +142,10 @@ pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, 
                 return Ok(());
             }
             recheck_twins(app, chain, transfer, tip).await?;
-            credit(app, transfer, &block.hash, wait).await
+            let deep = [tip, &theirs]
+                .iter()
+                .all(|tip| block.number <= final_up_to(terms, transfer, Wait::Usual, tip));
+            credit(app, transfer, &block.hash, deep).await
         }
         Some(seen) => note(app, std::slice::from_ref(seen)).await,
         None => vanish(app, transfer).await,
@@ -174,13 +177,14 @@ async fn twins(app: &App, transfer: &Transfer) -> Result<Vec<Transfer>> {
     app.store.read(move |tx| transfers::twins(tx, &transfer)).await
 }
 
-async fn credit(app: &App, transfer: &Transfer, block_hash: &str, wait: Wait) -> Result<()> {
+/// `deep`: it is as deep as every transfer has to be that is not quick.
+async fn credit(app: &App, transfer: &Transfer, block_hash: &str, deep: bool) -> Result<()> {
     let (dust, now) = (app.settings.settlement.dust, app.now());
     let (id, hash) = (transfer.id.clone(), block_hash.to_string());
     let lane = transfer.account.map_or(LANE, |account| account.0);
     let credited = match &transfer.invoice {
         Some(invoice) if paid::is_checkout(app, invoice).await? => {
-            paid::settle(app, transfer, block_hash, wait == Wait::Usual).await?
+            paid::settle(app, transfer, block_hash, deep).await?
         }
         Some(_) | None => {
             app.store.finish(lane, move |tx| transfers::credit(tx, &id, &hash, dust, now)).await?
