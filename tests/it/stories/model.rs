@@ -330,8 +330,9 @@ impl Model {
         waiting.sort_unstable();
         for (block, index) in waiting {
             // What was booked just now may have ended the checkout that this one pays for.
-            if head - block + 1 >= self.confirmations(index) {
-                self.book(index);
+            let depth = head - block + 1;
+            if depth >= self.confirmations(index) {
+                self.book(index, depth >= CONFIRMATIONS);
             }
         }
     }
@@ -359,7 +360,7 @@ impl Model {
         young && !again && known.booked == Some(Booked::Held) && self.confirmations(transfer) == 1
     }
 
-    fn book(&mut self, index: usize) {
+    fn book(&mut self, index: usize, deep: bool) {
         let transfer = &self.transfers[index];
         let amount = transfer.facts.amount;
         let Some(Owner { party, pays, .. }) = transfer.owner else {
@@ -369,13 +370,17 @@ impl Model {
         let time = transfer.block.as_ref().expect("only what is in a block is booked").time;
         if let Some(checkout) = pays.filter(|checkout| !self.checkouts[*checkout].ended) {
             let asked = &mut self.checkouts[checkout];
-            asked.ended = true;
             // Late it is delivered while that costs us no more than what was paid.
-            if time < asked.expires || asked.cost <= amount {
+            let buys = time < asked.expires || asked.cost <= amount;
+            asked.ended |= buys || deep;
+            if buys {
                 self.transfers[index].booked = Some(Booked::Held);
                 self.begin(checkout, index, amount);
                 return;
             }
+        }
+        if !deep {
+            return;
         }
         self.transfers[index].booked = Some(Booked::ToOwner);
         self.give_new(index, party, amount);
