@@ -21,7 +21,7 @@ use self::world::World;
 use crate::harness::{Db, on_place};
 
 /// How many stories all tests on SQLite play together.
-const STORIES: u64 = 1_000;
+const STORIES: u64 = 2_000;
 /// Tests that share them.
 const PARTS: u64 = 4;
 /// One story of so many is played on PostgreSQL too.
