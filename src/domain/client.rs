@@ -106,6 +106,11 @@ impl Origin {
         &self.0
     }
 
+    /// The client alone, without its wider networks.
+    pub fn client(&self) -> Rows<'_> {
+        Rows(self.0.strip_suffix('/').unwrap_or(&self.0))
+    }
+
     /// Whether one of its networks has its share of something already.
     pub fn is_full(&self, has: Shares, most: Shares) -> bool {
         self.networks().into_iter().any(|(width, _)| has.of(width) >= most.of(width))

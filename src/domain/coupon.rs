@@ -24,6 +24,8 @@ pub const WRONG_FROM: Shares = Shares { client: 300, site: 600, area: 1_200 };
 pub const GUESS_MS: i64 = 3_600_000;
 /// So many uses of a coupon a guest may have reserved at a time, by where he is.
 pub const HELD_BY_GUEST: Shares = Shares { client: 2, site: 4, area: 8 };
+/// And an account, wherever it is.
+pub const HELD_BY_ACCOUNT: i64 = 2;
 
 /// A code in the one spelling that is stored: codes match in any case.
 pub fn normal(text: &str) -> String {

@@ -26,7 +26,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::{TokenKind, shown_prefix};
 use crate::error::Result;
-use crate::store::logins::{self, Attempt, By, Last, Login, Try};
+use crate::store::logins::{self, Attempt, By, Counted, Last, Login, Try};
 use crate::store::tokens::{self, NewToken};
 use crate::store::tx::Tx;
 use crate::store::users;
@@ -230,7 +230,7 @@ impl Proof {
         };
         logins::note(tx, &wrong)?;
         let a_day = Limit { most: WRONG_BEFORE_LONG, within_ms: DAY_MS };
-        if logins::full_until(tx, Attempt::Wrong, By::Email(email), a_day, now)?.is_some() {
+        if logins::full_until(tx, Counted::Wrong, By::Email(email), a_day, now)?.is_some() {
             logins::set_long_codes(tx, email, true)?;
         }
         Ok(())
@@ -244,7 +244,7 @@ fn limited<'a>(tx: &mut Tx, origin: &'a Origin, now: Time) -> Result<Option<Rows
     let mut narrowest = None;
     for (width, network) in origin.networks() {
         let limit = Limit { most: WRONG_OF_CLIENT.of(width), within_ms: HOUR_MS };
-        if logins::full_until(tx, Attempt::Wrong, By::Network(width, network), limit, now)?.is_some() {
+        if logins::full_until(tx, Counted::Wrong, By::Network(width, network), limit, now)?.is_some() {
             narrowest = Some(network);
         }
     }

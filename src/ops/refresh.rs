@@ -59,14 +59,17 @@ pub async fn refresh(app: &App) -> Result<()> {
         app.clock.follow(now);
     }
     let seen = *app.seen.lock().map_err(Error::fault)?;
+    // Each part that is loaded is noted at once: another that cannot be must not have it loaded again in every round.
     if versions.accounts != seen.accounts {
         keys::load(app).await?;
         restore::load_hold(app).await?;
+        app.seen.lock().map_err(Error::fault)?.accounts = versions.accounts;
     }
     // Who waits for a key need not wait for the catalog.
     drop(round);
     if versions.catalog != seen.catalog {
         catalog::load(app).await?;
+        app.seen.lock().map_err(Error::fault)?.catalog = versions.catalog;
     }
     if versions.simulator != seen.simulator {
         app.sim.reload().await?;

@@ -51,6 +51,8 @@ queries! {
     GIVE_BACK = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2
                  WHERE order_id IS NOT NULL AND order_id = ?1 AND state = 'SPENT' RETURNING code, account";
     USED_BY = "SELECT COUNT(*) FROM coupon_uses WHERE code = ?1 AND account = ?2 AND state IN ('RESERVED', 'SPENT')";
+    /// Worded so that the index fits.
+    HELD_BY = "SELECT COUNT(*) FROM coupon_uses WHERE code = ?1 AND account = ?2 AND state IN ('RESERVED', 'SPENT') AND state = 'RESERVED'";
     COUNTRIES = "SELECT countries FROM plans WHERE code = ?1";
     TALLY = "SELECT code, CAST(SUM(CASE WHEN state = 'RESERVED' THEN 1 ELSE 0 END) AS BIGINT),
                     CAST(SUM(CASE WHEN state = 'SPENT' THEN 1 ELSE 0 END) AS BIGINT)
@@ -186,6 +188,11 @@ fn count(tx: &mut Tx, (code, account): &(String, AccountNo), from: UseState, to:
 /// How many uses this account has reserved or spent.
 pub fn used_by(tx: &mut Tx, code: &str, account: AccountNo) -> Result<i64> {
     tx.one(USED_BY, params![code, account], |row| row.int(0))
+}
+
+/// How many uses this account's open checkouts have reserved.
+pub fn held_by(tx: &mut Tx, code: &str, account: AccountNo) -> Result<i64> {
+    tx.one(HELD_BY, params![code, account], |row| row.int(0))
 }
 
 /// What a plan covers.

@@ -9,6 +9,20 @@ use crate::domain::login::{CODE_MS, Limit, MOST_WRONG, Realm, Taken};
 use crate::domain::time::Time;
 use crate::error::Result;
 
+/// When the last but so many attempts of two kinds were made. Of each kind no more are read than could count.
+macro_rules! nth_newest {
+    ($whose:literal) => {
+        concat!(
+            "SELECT at FROM (SELECT at FROM (SELECT at FROM login_attempts WHERE ",
+            $whose,
+            " AND kind = ?2 AND at > ?4 ORDER BY at DESC LIMIT ?5) one
+             UNION ALL SELECT at FROM (SELECT at FROM login_attempts WHERE ",
+            $whose,
+            " AND kind = ?3 AND at > ?4 ORDER BY at DESC LIMIT ?5) other) both_kinds ORDER BY at DESC LIMIT 1 OFFSET ?6"
+        )
+    };
+}
+
 queries! {
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = "SELECT n FROM versions WHERE name = 'logins' FOR UPDATE";
@@ -27,10 +41,10 @@ queries! {
     LAST_OF_ALL = "SELECT at, mails_full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' ORDER BY at DESC LIMIT 1";
     ASKED_FOR = "SELECT login FROM login_attempts
                  WHERE email = ?1 AND kind IN ('ASKED', 'JOINED') AND at > ?2 AND ip >= ?3 AND ip < ?4";
-    OF_EMAIL = "SELECT at FROM login_attempts WHERE email = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT 1 OFFSET ?4";
-    OF_CLIENT = "SELECT at FROM login_attempts WHERE ip = ?1 AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT 1 OFFSET ?4";
-    OF_SITE = "SELECT at FROM login_attempts WHERE site = ?1 AND site <> '' AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT 1 OFFSET ?4";
-    OF_AREA = "SELECT at FROM login_attempts WHERE area = ?1 AND area <> '' AND kind = ?2 AND at > ?3 ORDER BY at DESC LIMIT 1 OFFSET ?4";
+    OF_EMAIL = nth_newest!("email = ?1");
+    OF_CLIENT = nth_newest!("ip = ?1");
+    OF_SITE = nth_newest!("site = ?1 AND site <> ''");
+    OF_AREA = nth_newest!("area = ?1 AND area <> ''");
     FORGIVE = "UPDATE login_attempts SET email = '' WHERE email = ?1 AND kind = 'WRONG'";
     MAILBOX = "SELECT long_codes, silent_until FROM mailboxes WHERE email = ?1";
     SET_LONG = "INSERT INTO mailboxes (email, long_codes, silent_until) VALUES (?1, ?2, 0)
@@ -124,6 +138,27 @@ impl Last {
     /// What an asker has to wait for.
     pub fn heard(&self, in_budget: bool) -> Option<Taken> {
         if in_budget { self.in_budget } else { self.of_all }
+    }
+}
+
+/// Which attempts are counted.
+#[derive(Clone, Copy)]
+pub enum Counted {
+    /// Whatever makes an asker.
+    Asks,
+    /// What may have been mailed.
+    Mails,
+    Wrong,
+}
+
+impl Counted {
+    fn kinds(self) -> [&'static str; 2] {
+        let (one, other) = match self {
+            Counted::Asks => (Attempt::Asked, Some(Attempt::Joined)),
+            Counted::Mails => (Attempt::Asked, None),
+            Counted::Wrong => (Attempt::Wrong, None),
+        };
+        [one.as_str(), other.map_or("", Attempt::as_str)]
     }
 }
 
@@ -234,15 +269,17 @@ pub fn asked_for(tx: &mut Tx, email: &Email, by: Rows, now: Time) -> Result<Vec<
 }
 
 /// From when on one more is allowed; `None` when it is allowed now.
-pub fn full_until(tx: &mut Tx, kind: Attempt, by: By, limit: Limit, now: Time) -> Result<Option<Time>> {
+pub fn full_until(tx: &mut Tx, counted: Counted, by: By, limit: Limit, now: Time) -> Result<Option<Time>> {
     let (sql, key) = match by {
         By::Email(email) => (OF_EMAIL, email.to_string()),
         By::Network(Width::Client, rows) => (OF_CLIENT, rows.from()),
         By::Network(Width::Site, rows) => (OF_SITE, rows.from()),
         By::Network(Width::Area, rows) => (OF_AREA, rows.from()),
     };
+    let [one, other] = counted.kinds();
     let since = now.plus_millis(-limit.within_ms);
-    let oldest = tx.opt(sql, params![&key, kind.as_str(), since, limit.most - 1], |row| row.time(0))?;
+    let values = params![&key, one, other, since, limit.most, limit.most - 1];
+    let oldest = tx.opt(sql, values, |row| row.time(0))?;
     Ok(oldest.map(|at| at.plus_millis(limit.within_ms)))
 }
 

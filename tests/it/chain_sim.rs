@@ -463,10 +463,16 @@ impl Follower {
         if from > head {
             return;
         }
-        // Hashes first, as a chain client reads them: what is replaced meanwhile is found next time.
+        // Hashes first, as a chain client reads them: what is replaced meanwhile is found next time. What was replaced
+        // between the look at the last one and these would not be: they do not follow it any more.
         let mut hashes = BTreeMap::new();
         for number in from..=head {
             hashes.insert(number, chain.block(number).await.unwrap().unwrap().hash);
+        }
+        if let Some((&number, hash)) = self.hashes.last_key_value()
+            && chain.block(number).await.unwrap().is_none_or(|block| block.hash != *hash)
+        {
+            return;
         }
         let scanned = chain.scan(from, head, watched).await.unwrap();
         self.hashes.append(&mut hashes);

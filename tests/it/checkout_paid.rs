@@ -302,7 +302,7 @@ both_databases! {
         fund(gateway, "ann@example.com", Usd::dollars(1)).await;
         let made = open(gateway, &token).await;
         settle(gateway, &made, "COMPLETED").await;
-        polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
+        polygon(gateway).reorg(DEEP, Keep::Nothing).await.unwrap();
         gateway.until("it is taken back", async || {
             (balance(gateway, &token).await == Usd::ZERO).then_some(())
         }).await;

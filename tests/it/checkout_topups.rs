@@ -202,7 +202,7 @@ both_databases! {
         gateway.until("the payment is seen", async || {
             (record(gateway, &made).await["confirmations"].as_i64().unwrap() > 0).then_some(())
         }).await;
-        gateway.app.sim_chains[&Network::Polygon].reorg(30, Keep::Nothing).await.unwrap();
+        gateway.app.sim_chains[&Network::Polygon].reorg(DEEP, Keep::Nothing).await.unwrap();
         gateway.until("the payment is gone", async || {
             (record(gateway, &made).await["confirmations"] == 0).then_some(())
         }).await;

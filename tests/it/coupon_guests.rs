@@ -1,11 +1,12 @@
-//! Guests reserve uses of a coupon for nothing, so nobody of them holds many, and all of them together leave half to
-//! others. Whoever pays keeps what he has.
+//! Checkouts reserve uses of a coupon for nothing, so nobody holds many, and all guests together leave half to others.
+//! Whoever pays keeps what he has.
 
 use serde_json::json;
+use simgate::domain::money::Usd;
 
 use crate::harness::{Gateway, Reply, both_databases, reply};
-use crate::people::sign_in;
-use crate::shop::{MINUTE_MS, ask, settle, until_status};
+use crate::people::{sameness, sign_in};
+use crate::shop::{MINUTE_MS, ask, fund, settle, until_status};
 use crate::stall::{DEAR, limited, make, plain, tally};
 use crate::visitors::{form, guest_record, onward};
 
@@ -56,9 +57,7 @@ both_databases! {
         onward(&visit(gateway, "192.0.2.7", CODE).await);
         refused(&visit(gateway, "192.0.2.7", CODE).await, &nonsense);
         let token = sign_in(gateway, "ann@example.com", "agent").await;
-        for _ in 0..4 {
-            ask(gateway, &token, &json!({ "packageCode": DEAR, "discountCode": CODE })).await.expect(402);
-        }
+        ask(gateway, &token, &json!({ "packageCode": DEAR, "discountCode": CODE })).await.expect(402);
         // What is paid for is not held any more.
         settle(gateway, &guest_record(gateway, &paid).await, "COMPLETED").await;
         onward(&visit(gateway, "192.0.2.7", CODE).await);
@@ -69,6 +68,38 @@ both_databases! {
         onward(&visit(gateway, "2001:db8:bad::1", CODE).await);
     }
 
+    /// An account opens checkouts for nothing too, and holds no more; what it pays for at once is not held.
+    async fn an_account_holds_two_uses_at_a_time(gateway) with [BEHIND, ("ip_rate_limit", "0")] {
+        limited(gateway, CODE, 10).await;
+        make(gateway, plain(gateway, "OTHER", 10)).await;
+        let token = sign_in(gateway, "ann@example.com", "agent").await;
+        let wish = |code: &str| json!({ "packageCode": DEAR, "discountCode": code });
+        let nonsense = ask(gateway, &token, &wish(NONSENSE)).await;
+        let first = ask(gateway, &token, &wish(CODE)).await.expect(402);
+        ask(gateway, &token, &wish(CODE)).await.expect(402);
+        let third = ask(gateway, &token, &wish(CODE)).await;
+        assert_eq!(third.problem(422), "COUPON_INVALID");
+        assert_eq!(sameness(&third), sameness(&nonsense));
+        assert_eq!(tally(gateway, CODE).await, (2, 0));
+        // Another code, another account and the wallet go on.
+        ask(gateway, &token, &wish("OTHER")).await.expect(402);
+        let other = sign_in(gateway, "bob@example.com", "agent").await;
+        ask(gateway, &other, &wish(CODE)).await.expect(402);
+        fund(gateway, "ann@example.com", Usd::dollars(100)).await;
+        let mut from_wallet = wish(CODE);
+        from_wallet["payWith"] = json!("wallet");
+        ask(gateway, &token, &from_wallet).await.expect(200);
+        // What is paid for is not held any more, and what has ended neither.
+        settle(gateway, &first, "COMPLETED").await;
+        ask(gateway, &token, &wish(CODE)).await.expect(402);
+        assert_eq!(ask(gateway, &token, &wish(CODE)).await.problem(422), "COUPON_INVALID");
+        gateway.pass_time(31 * MINUTE_MS);
+        gateway.until("the others have expired", async || (tally(gateway, CODE).await == (0, 2)).then_some(())).await;
+        for _ in 0..2 {
+            ask(gateway, &token, &wish(CODE)).await.expect(402);
+        }
+    }
+
     async fn guests_together_hold_half(gateway) with [BEHIND, ("ip_rate_limit", "0")] {
         limited(gateway, CODE, 10).await;
         let nonsense = visit(gateway, "198.51.100.1", NONSENSE).await;
@@ -77,19 +108,22 @@ both_databases! {
             held.push(onward(&visit(gateway, &format!("192.0.2.{n}"), CODE).await));
         }
         refused(&visit(gateway, "192.0.2.99", CODE).await, &nonsense);
-        let token = sign_in(gateway, "ann@example.com", "agent").await;
+        let mut tokens = Vec::new();
+        for person in ["ann", "bob", "eve"] {
+            tokens.push(sign_in(gateway, &format!("{person}@example.com"), "agent").await);
+        }
         let wish = json!({ "packageCode": DEAR, "discountCode": CODE });
-        for _ in 0..4 {
-            ask(gateway, &token, &wish).await.expect(402);
+        for n in 0..4 {
+            ask(gateway, &tokens[n / 2], &wish).await.expect(402);
         }
         assert_eq!(tally(gateway, CODE).await, (9, 0));
-        // Two pay: of the four that neither they nor the account have, guests hold three already.
+        // Two pay: of the four that neither they nor the accounts have, guests hold three already.
         for invoice in &held[..2] {
             settle(gateway, &guest_record(gateway, invoice).await, "COMPLETED").await;
         }
         refused(&visit(gateway, "192.0.2.99", CODE).await, &nonsense);
-        ask(gateway, &token, &wish).await.expect(402);
-        assert_eq!(ask(gateway, &token, &wish).await.problem(422), "COUPON_INVALID", "all ten are taken");
+        ask(gateway, &tokens[2], &wish).await.expect(402);
+        assert_eq!(ask(gateway, &tokens[2], &wish).await.problem(422), "COUPON_INVALID", "all ten are taken");
         // Who pays late gets what is left, though guests could reserve no more.
         gateway.pass_time(31 * MINUTE_MS);
         gateway.until("the others have expired", async || (tally(gateway, CODE).await == (0, 2)).then_some(())).await;

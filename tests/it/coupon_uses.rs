@@ -168,7 +168,7 @@ both_databases! {
         settle(gateway, &made, "COMPLETED").await;
         assert_eq!(tally(gateway, CODE).await, (0, 1));
         // Taken back after the delivery: the eSIM is out, and so is the use.
-        polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
+        polygon(gateway).reorg(DEEP, Keep::Nothing).await.unwrap();
         let ann = account(gateway, "ann@example.com").await;
         gateway.until("it is owed", async || {
             operator::account_by_no(&gateway.app, ann).await.unwrap().suspended.then_some(())
@@ -211,7 +211,8 @@ both_databases! {
         assert_eq!(failed.failure.unwrap().detail, "nobody answers", "nothing hidden is kept");
         assert_eq!((tally(gateway, CODE).await, balance(gateway, &token).await), ((0, 0), Usd::dollars(100)));
         gateway.supplier("ok").await;
-        ask(gateway, &token, &from_wallet).await.expect(200);
+        let bought = ask(gateway, &token, &from_wallet).await;
+        assert!(bought.status == 200 || bought.status == 202, "{}", bought.text);
         assert_eq!(tally(gateway, CODE).await, (0, 1));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
 use serde_json::json;
+use simgate::clock::Clock;
 
 use crate::customer::{call, failure, fine};
 use crate::harness::{Db, Gateway, Reply, both_databases, each_database, reply, until};
@@ -46,14 +47,6 @@ fn counted(gateway: &Gateway, sql: &str) -> i64 {
     raw::rows(&gateway.app.settings.database, sql)[0][0].parse().unwrap()
 }
 
-/// Budgets are a day's: no test may see one begin by itself.
-fn away_from_midnight(gateway: &Gateway) {
-    let left = DAY - gateway.app.now().micros() / 1_000 % DAY;
-    if left < 2 * HOUR {
-        gateway.pass_time(left + 1_000);
-    }
-}
-
 fn wrong_tries(gateway: &Gateway) -> i64 {
     counted(gateway, "SELECT CAST(COUNT(*) AS TEXT) FROM login_attempts WHERE kind = 'WRONG'")
 }
@@ -93,6 +86,28 @@ both_databases! {
         assert_eq!(coded(gateway, SHARED, "ann@example.com", 6).await, first);
         guess(gateway, SHARED, 20).await;
         verify_from(gateway, SHARED, "ann@example.com", &first).await.expect(200);
+    }
+
+    /// Who is told that a code was just sent has become an asker of it too. That counts like asking, or it would be a way
+    /// to short codes without end.
+    async fn being_told_that_one_was_sent_makes_an_asker(gateway) with [("trusted_proxies", "127.0.0.1"), ("ip_rate_limit", "0")] {
+        let mut codes = Vec::new();
+        for n in 0..3 {
+            codes.push(coded(gateway, "198.51.100.1", &format!("ann{n}@example.com"), 6).await);
+        }
+        assert_eq!(ask_from(gateway, SHARED, "ann0@example.com").await.problem(429), "RATE_LIMITED");
+        guess(gateway, SHARED, 20).await;
+        verify_from(gateway, SHARED, "ann0@example.com", &codes[0]).await.expect(200);
+        let busy = "192.0.2.8";
+        for n in 0..49 {
+            ask_from(gateway, busy, &format!("own{n}@example.com")).await.expect(200);
+        }
+        for email in ["ann1@example.com", "ann1@example.com", "one-more@example.com", "ann2@example.com"] {
+            assert_eq!(ask_from(gateway, busy, email).await.problem(429), "RATE_LIMITED", "{email}");
+        }
+        guess(gateway, busy, 20).await;
+        assert_eq!(verify_from(gateway, busy, "ann2@example.com", &codes[2]).await.problem(401), "OTP_INVALID");
+        verify_from(gateway, busy, "ann1@example.com", &codes[1]).await.expect(200);
     }
 
     /// What a limited client types at the codes of others is a guess at nothing: it ends no code, makes no address's
@@ -221,7 +236,8 @@ both_databases! {
     }
 
     /// Whoever keeps a mailbox's bucket empty does not lock out who shares an address with a guesser either: asking makes
-    /// an asker of the long code that is alive, though it cannot be mailed again. A short code is not to be had that way.
+    /// an asker of the long code that is alive, though it cannot be mailed again. A short code is not to be had that way;
+    /// then the next mail carries a long one, whoever asks for it.
     async fn an_empty_bucket_locks_no_shared_address_out(gateway) with [("trusted_proxies", "127.0.0.1"), ("ip_rate_limit", "0")] {
         let (ann, bob, nuisance) = ("ann@example.com", "bob@example.com", "192.0.2.9");
         let short = coded(gateway, nuisance, bob, 6).await;
@@ -242,7 +258,15 @@ both_databases! {
         }
         verify_from(gateway, SHARED, ann, &long).await.expect(200);
         assert_eq!(verify_from(gateway, SHARED, bob, &short).await.problem(401), "OTP_INVALID");
+        gateway.pass_time(4 * MINUTE);
+        let long = coded(gateway, "198.51.100.9", bob, 20).await;
+        assert_eq!(verify_from(gateway, SHARED, bob, &long).await.problem(401), "OTP_INVALID");
+        assert_eq!(ask_from(gateway, SHARED, bob).await.problem(429), "RATE_LIMITED");
+        verify_from(gateway, SHARED, bob, &long).await.expect(200);
         verify(gateway, bob, &short).await.expect(200);
+        // That was it: the next is short again.
+        gateway.pass_time(10 * MINUTE);
+        coded(gateway, "198.51.100.9", bob, 6).await;
     }
 
     /// Somebody asks in another's name as often as it goes, and tries codes to end them. Of every fifteen minutes there
@@ -296,7 +320,7 @@ both_databases! {
     /// The day's budget is spent: everybody hears the same, and the same is done for everybody; but only who has an
     /// account is mailed. Nobody's limits are other ones.
     async fn a_spent_budget_tells_nothing(gateway) with [("trusted_proxies", "127.0.0.1"), ("otp_daily_budget", "3")] {
-        away_from_midnight(gateway);
+        gateway.away_from_midnight();
         for name in ["known", "quiet"] {
             sign_in(gateway, &format!("{name}@example.com"), "agent").await;
         }
@@ -325,9 +349,52 @@ both_databases! {
         assert_eq!(mails(gateway, "unknown@example.com").await.len(), 1);
     }
 
+    /// A network that has had its share of the day's mails asks in others' names and ends their codes. Who has an account
+    /// is mailed with every gain all the same, however often she asks herself; and hears what everybody hears.
+    async fn a_spent_share_takes_nobodys_mails_away(gateway) with [("trusted_proxies", "127.0.0.1"), ("ip_rate_limit", "0"), ("otp_daily_budget", "600")] {
+        gateway.away_from_midnight();
+        let people = ["ann@example.com", "stranger@example.com"];
+        sign_in(gateway, people[0], "agent").await;
+        gateway.pass_time(30 * MINUTE);
+        let attacker = |n: usize| format!("2001:db8:7:{:x}::1", n << 8);
+        for n in 0..58 {
+            ask_from(gateway, &attacker(n), &format!("p{n}@example.com")).await.expect(200);
+        }
+        assert!(mails(gateway, "p57@example.com").await.is_empty(), "its share is spent");
+        let codes = async |email: &str| {
+            let mails = mails(gateway, email).await;
+            mails.iter().filter(|mail| mail["subject"] == "Your sign-in code").count()
+        };
+        let (mut told, mut mailed) = ([Vec::new(), Vec::new()], Vec::new());
+        let mut had = codes(people[0]).await;
+        for half in 0..120 {
+            for (email, told) in people.iter().zip(&mut told) {
+                told.push(ask_from(gateway, &attacker(58 + half), email).await.status);
+                verify(gateway, email, "00000x").await.problem(401);
+                if half >= 6 {
+                    told.push(ask(gateway, email).await.status);
+                }
+            }
+            let has = codes(people[0]).await;
+            if has > had {
+                mailed.push(half as f64 / 2.0);
+            }
+            had = has;
+            gateway.pass_time(MINUTE / 2);
+        }
+        assert_eq!(told[0], told[1]);
+        assert!(mailed.windows(2).all(|two| two[1] - two[0] < 8.0) && mailed.len() > 8, "{mailed:?}");
+        gateway.until("the next one is mailed", async || {
+            gateway.pass_time(MINUTE / 2);
+            ask(gateway, people[0]).await;
+            (codes(people[0]).await > had).then_some(())
+        }).await;
+        verify(gateway, people[0], &code(gateway, people[0]).await).await.expect(200);
+    }
+
     /// One network cannot use the day's mails up for all: it gets a tenth of what is left.
     async fn a_network_gets_a_share_of_the_budget(gateway) with [("trusted_proxies", "127.0.0.1"), ("ip_rate_limit", "0"), ("otp_daily_budget", "600")] {
-        away_from_midnight(gateway);
+        gateway.away_from_midnight();
         let mut mailed = Vec::new();
         for n in 0..58 {
             let email = format!("p{n}@example.com");
@@ -366,6 +433,12 @@ fn the_operator_is_alarmed(db: Db) {
     on_site(db, vec![("otp_daily_budget", "2")], async |site| {
         let log = site.place.dir.join("log");
         let server = site.start_talkative("warn", File::create(&log).unwrap()).await;
+        // Its clock cannot be moved.
+        let clock = Clock::default();
+        until("no day begins soon", async || {
+            (DAY - clock.now().micros() / 1_000 % DAY > MINUTE / 2).then_some(())
+        })
+        .await;
         let unmailed = async || {
             let metrics = reply(site.client.get(format!("{}/metrics", server.base))).await.text;
             let line =

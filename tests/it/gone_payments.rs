@@ -19,10 +19,6 @@ const OPEN: [(&str, &str); 2] = [("trusted_proxies", "127.0.0.1"), ("ip_rate_lim
 /// Short times, so that the supplier's silence is over soon.
 const SHORT: [(&str, &str); 2] = [("answer_within_ms", "200"), ("supplier_timeout_ms", "300")];
 
-/// Reaches below every payment of a test, however slow the machine is; and so many blocks later they are back.
-const DEEP: i64 = 500;
-const LATER: i64 = 600;
-
 async fn order_of(gateway: &Gateway, checkout: &Value) -> String {
     record(gateway, checkout).await["orderId"].as_str().unwrap().to_string()
 }

@@ -142,7 +142,7 @@ both_databases! {
 
     async fn a_payment_that_vanishes_is_owed_no_more(gateway) with [OPEN[0], OPEN[1]] {
         let made = failed(gateway).await;
-        polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
+        polygon(gateway).reorg(DEEP, Keep::Nothing).await.unwrap();
         gateway.until("it is taken back", async || (owed(gateway).await == Usd::ZERO).then_some(())).await;
         assert_eq!((booked(&gateway.app, "receivable").await, booked(&gateway.app, "cash:POLYGON:USDT").await), (Usd::ZERO, Usd::ZERO));
         assert_eq!(ask_for_code(gateway, &made).await, 409);
@@ -165,7 +165,7 @@ both_databases! {
         let made = failed(gateway).await;
         let otp = claim_code(gateway, id(&made), "mum@example.com").await;
         assert_eq!(claim(gateway, id(&made), "mum@example.com", &otp).await.status, 200);
-        polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
+        polygon(gateway).reorg(DEEP, Keep::Nothing).await.unwrap();
         gateway.until("it is taken back", async || (wallet_of(gateway, "mum@example.com").await == Usd::ZERO).then_some(())).await;
         let mum = operator::account(&gateway.app, "mum@example.com").await.unwrap();
         assert!(!mum.suspended, "what came of the invoice is gone, and nothing is owed");
@@ -176,7 +176,7 @@ both_databases! {
     /// The chain takes the payment back while the supplier is asked. That the supplier then refuses makes nobody richer.
     async fn what_vanished_before_it_failed_cannot_be_claimed(gateway) with [SHORT[0], SHORT[1], OPEN[0], OPEN[1]] {
         let made = undelivered(gateway).await;
-        polygon(gateway).reorg(60, Keep::Nothing).await.unwrap();
+        polygon(gateway).reorg(DEEP, Keep::Nothing).await.unwrap();
         gateway.until("it is missing", async || (booked(&gateway.app, "receivable").await == amount(&made)).then_some(())).await;
         give_up(gateway, &made).await;
         assert_eq!((owed(gateway).await, booked(&gateway.app, "receivable").await), (Usd::ZERO, Usd::ZERO));

@@ -1,6 +1,7 @@
 //! The real binary in a test's own folder: started on a free port, killed or asked to stop, and helped by the
 //! command line. A server that a test leaves behind is killed.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl A
 }
 
 /// Below the range from which the system gives ports to clients: nobody takes it between two starts.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     loop {
         let port = 10_000 + (simgate::vault::random() % 20_000) as u16;
         if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
@@ -68,9 +69,10 @@ impl Site {
         let address = format!("127.0.0.1:{}", free_port());
         let mut command = self.command(log);
         command.args(["serve", "--listen", &address, "--sandbox-journal", "journal"]);
-        command.args(["--rate-limit", "0", "--ip-rate-limit", "0"]);
-        for (name, value) in &self.settings {
-            command.args([&format!("--{}", name.replace('_', "-")), *value]);
+        let mut settings = BTreeMap::from([("rate_limit", "0"), ("ip_rate_limit", "0")]);
+        settings.extend(self.settings.iter().copied());
+        for (name, value) in settings {
+            command.args([&format!("--{}", name.replace('_', "-")), value]);
         }
         if let Some(ulimit) = ulimit {
             command = limited(&command, ulimit);

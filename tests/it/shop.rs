@@ -15,11 +15,17 @@ use simgate::store::tx::Tx;
 
 use crate::harness::{Gateway, Reply, reply};
 use crate::people::with_token;
+use crate::raw;
 
 pub const CHECKOUT: &str = "/api/agentic/checkout";
 pub const PLAN: &str = "JP-1GB-7D";
 /// More blocks than any network asks for come in this time.
 pub const UNTIL_FINAL_MS: i64 = 6_000;
+/// Reaches below every payment of a test, however slow the machine is; and so many blocks later they are back.
+pub const DEEP: i64 = 500;
+pub const LATER: i64 = 600;
+/// A block of a simulated chain takes so long.
+const BLOCK_MS: i64 = 200;
 pub const MINUTE_MS: i64 = 60_000;
 pub const HOUR_MS: i64 = 60 * MINUTE_MS;
 
@@ -112,16 +118,28 @@ pub async fn pay_and_vanish(gateway: &Gateway, checkout: &Value) {
     let confirmations = async || record(gateway, checkout).await["confirmations"].as_i64().unwrap();
     pay(gateway, checkout).await;
     gateway.until("the payment is seen", async || (confirmations().await > 0).then_some(())).await;
-    polygon(gateway).reorg(30, Keep::Nothing).await.unwrap();
+    polygon(gateway).reorg(DEEP, Keep::Nothing).await.unwrap();
     gateway.until("the payment is gone", async || (confirmations().await == 0).then_some(())).await;
 }
 
-/// What was paid vanishes from the chain, and is in a later block, while nobody can look.
+/// What was paid vanishes from the chain, and is in a later block, while nobody can look; then it is seen there.
 pub async fn move_payments(gateway: &Gateway) {
     let chain = polygon(gateway);
+    let blocks = || {
+        let sql = "SELECT CAST(COALESCE(block, 0) AS TEXT) FROM transfers ORDER BY tx_hash, position";
+        raw::rows(&gateway.app.settings.database, sql)
+    };
     chain.behave(Mood::Down, 0).await.unwrap();
-    chain.reorg(60, Keep::Later(70)).await.unwrap();
+    let before = blocks();
+    chain.reorg(DEEP, Keep::Later(LATER)).await.unwrap();
+    gateway.pass_time(LATER * BLOCK_MS);
     chain.behave(Mood::Ok, 0).await.unwrap();
+    gateway
+        .until("they are seen in other blocks", async || {
+            let mut both = blocks().into_iter().zip(&before);
+            both.all(|(now, was)| now != *was && now[0] != "0").then_some(())
+        })
+        .await;
 }
 
 pub async fn balance(gateway: &Gateway, token: &str) -> Usd {

@@ -38,6 +38,7 @@ fn until_midnight(gateway: &Gateway, minutes: i64) {
 
 both_databases! {
     async fn an_open_checkout_counts_until_it_ends(gateway) with [("token_daily_limit_usd", "2")] {
+        gateway.away_from_midnight();
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         fund(gateway, "ann@example.com", Usd::dollars(100)).await;
         let first = open(gateway, &token).await;
@@ -80,6 +81,7 @@ both_databases! {
     }
 
     async fn a_wallet_leaves_no_room_for_checkouts(gateway) with [("token_daily_limit_usd", "2")] {
+        gateway.away_from_midnight();
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         fund(gateway, "ann@example.com", Usd::dollars(100)).await;
         ask(gateway, &token, &from_wallet()).await.expect(200);
@@ -87,6 +89,7 @@ both_databases! {
     }
 
     async fn checkouts_and_purchases_at_once_stay_within_it(gateway) with [("token_daily_limit_usd", "5"), ("token_rate_limit", "0"), ("ip_rate_limit", "0")] {
+        gateway.away_from_midnight();
         let price = plan(gateway, PLAN).retail;
         let room = Usd::dollars(5).micros() / price.micros();
         assert!((2..8).contains(&room), "{price}");

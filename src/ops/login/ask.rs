@@ -3,7 +3,9 @@
 //!
 //! An address has two buckets for that. What is asked for beyond the budget may be mailed to nobody, so it must not keep
 //! those waiting who ask within it: these look at the one bucket, which only they take from. Whoever asks beyond the
-//! budget looks at the bucket of all asks. Neither depends on whether there is an account.
+//! budget looks at the bucket of all mails. Where that one is empty, an ask within the budget takes nothing from it: who
+//! has an account and was not mailed for that reason is mailed as soon as it gains. Neither bucket depends on whether
+//! there is an account.
 
 use std::net::IpAddr;
 
@@ -17,7 +19,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::mail::{self, Letter, Slip};
-use crate::store::logins::{self, Attempt, By, Last, Login, NewLogin, Try};
+use crate::store::logins::{self, Attempt, By, Counted, Last, Login, NewLogin, Try};
 use crate::store::tx::Tx;
 use crate::store::users;
 use crate::vault;
@@ -44,7 +46,7 @@ pub async fn ask(app: &App, ask: Ask) -> Result<Asked> {
     let (now, client) = (app.now(), ask.client);
     let draft = Draft {
         attempt: AttemptId::new(now, vault::random()),
-        joining: AttemptId::new(now, vault::random()),
+        joining: [(); 2].map(|()| AttemptId::new(now, vault::random())),
         login: LoginId::new(now, vault::random()),
         origin: app.vault.codes.origin(client),
         budget: app.settings.logins.daily_budget,
@@ -100,7 +102,7 @@ impl Done {
 
 struct Draft {
     attempt: AttemptId,
-    joining: AttemptId,
+    joining: [AttemptId; 2],
     login: LoginId,
     origin: Origin,
     budget: i64,
@@ -150,7 +152,10 @@ impl Draft {
         };
         let taken = Last {
             in_budget: in_budget.then(|| MAILS.take(last.in_budget, now)),
-            of_all: Some(MAILS.take(last.of_all, now)),
+            of_all: match last.of_all {
+                Some(last) if !is_room => Some(last),
+                last => Some(MAILS.take(last, now)),
+            },
         };
         self.note(tx, &self.attempt, Attempt::Asked, &login.id, taken)?;
         if in_budget {
@@ -166,14 +171,15 @@ impl Draft {
         Ok(Done { asked: Asked::Sent { until: login.expires_at }, unmailed, spent: in_budget && left == 1 })
     }
 
-    /// Until when the client, or one of its networks, may not ask any more.
+    /// Until when the client, or one of its networks, may not ask any more. Joining counts like asking: either gives
+    /// five tries at a short code.
     fn full_until(&self, tx: &mut Tx) -> Result<Option<Time>> {
         let mut full = None;
         for (width, network) in self.origin.networks() {
             let limit = Limit { most: ASKS_OF_CLIENT.of(width), within_ms: HOUR_MS };
             full = full.max(logins::full_until(
                 tx,
-                Attempt::Asked,
+                Counted::Asks,
                 By::Network(width, network),
                 limit,
                 self.now,
@@ -182,19 +188,28 @@ impl Draft {
         Ok(full)
     }
 
-    /// Nothing may be mailed to the address yet. What was mailed before is good for the asker too, unless it is limited:
-    /// then asking again makes it an asker of the long code that is alive, or whoever keeps a mailbox's bucket empty
-    /// would lock the people out who share a limited address. A short code stays closed to it, since asking like this
-    /// costs nothing: short codes could be guessed at by the thousand.
+    /// Nothing may be mailed to the address yet. What was mailed before is good for the asker too, and asking makes it
+    /// an asker of that: it may try it also when somebody behind the same address has guessed too often since.
+    ///
+    /// A client that is limited already is made an asker of a long code only, since short ones could be guessed at. If
+    /// none is alive the next mail carries one, whoever asks for it: else whoever keeps a mailbox's bucket empty would
+    /// lock the people out who share a limited address.
     fn refuse(&self, tx: &mut Tx, last: Taken, may_join: bool) -> Result<Asked> {
         let (email, now) = (&self.email, self.now);
         let mut open = logins::open(tx, email, self.door.realm(), now)?;
-        if let Some(network) = limited(tx, &self.origin, now)? {
-            let mut own = logins::asked_for(tx, email, network, now)?;
-            if let Some(long) = open.long.as_ref().filter(|long| may_join && !own.contains(&long.id)) {
-                self.note(tx, &self.joining, Attempt::Joined, &long.id, Last::default())?;
-                own.push(long.id.clone());
+        let limited = limited(tx, &self.origin, now)?;
+        if may_join && limited.is_some() && open.long.is_none() {
+            logins::set_long_codes(tx, email, true)?;
+        }
+        let mut own = logins::asked_for(tx, email, limited.unwrap_or_else(|| self.origin.client()), now)?;
+        let short = open.short.as_ref().filter(|_| limited.is_none());
+        for (login, joining) in short.into_iter().chain(&open.long).zip(&self.joining) {
+            if may_join && !own.contains(&login.id) {
+                self.note(tx, joining, Attempt::Joined, &login.id, Last::default())?;
+                own.push(login.id.clone());
             }
+        }
+        if limited.is_some() {
             open = open.only(|login| own.contains(&login.id));
         }
         let (retry_after_secs, until) = (seconds(now, MAILS.next_at(last)), open.until());
@@ -212,7 +227,7 @@ impl Draft {
         match self.origin.networks().first() {
             Some((width, widest)) => {
                 let by = By::Network(*width, *widest);
-                Ok(logins::full_until(tx, Attempt::Asked, by, share, self.now)?.is_some())
+                Ok(logins::full_until(tx, Counted::Mails, by, share, self.now)?.is_some())
             }
             None => Ok(false),
         }
