@@ -14,7 +14,7 @@ pub const SPECS: &[Spec] = &[
     spec("connections_per_client", "", "connections of one IPv4 address or IPv6 /64 at most (default: an eighth of all, and in a sandbox any number from loopback)"),
     spec("keep_alive_s", "75", "seconds that a connection stays open between two requests"),
     spec("http2_age_s", "3600", "seconds after which an HTTP/2 connection is asked to end"),
-    spec("write_stall_s", "30", "seconds that an answer waits for a client that reads nothing of it"),
+    spec("write_stall_s", "30", "seconds that an answer waits for a client that does not go on reading it"),
 ];
 
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
@@ -23,18 +23,24 @@ pub type Millis = u64;
 /// Far beyond all that happens, and far enough from the end of numbers to be added to.
 pub const NEVER: Millis = u64::MAX / 2;
 
-/// HTTP/2 gets an answer in pieces of this size, each when the client has room for the one before. So an answer is
-/// under way until its last piece is on its way.
+/// HTTP/2 gets an answer in pieces of this size, each as soon as the client has room for the first byte of the
+/// one before. So the last byte of an answer is a piece of its own: until there is room for the rest, it is under way.
 const PIECE: usize = 16 * 1024;
+
+/// What is no longer than this goes as a whole. Most answers do, and all that a connection may ask for hold little.
+const SHORT: usize = 2 * 1024;
+
+/// Answers that wait for their client are counted by the round in which they last went on: this one, the one before,
+/// or the one before that.
+const ROUNDS: usize = 3;
+
+/// How long a client may take to hear that its connection ends. What it asks for after that is refused.
+pub const FAREWELL: Millis = 1_000;
 
 /// A new connection is about to ask. Newcomers must not push each other out before they could.
 const GREETING: Millis = 1_000;
 
-const STAYS: u8 = 0;
-const LEAVES: u8 = 1;
-const LEAVES_AT_ONCE: u8 = 2;
-
-/// Whoever looks at these only has to see each of them soon, in whatever order.
+/// Whoever looks at these only has to see each of them soon, in whatever order, but for what `UnderWay::begin` says.
 pub struct Life {
     /// When the server began.
     start: Instant,
@@ -49,10 +55,12 @@ pub struct Life {
     http2: AtomicBool,
     /// Since when the socket takes no more bytes, or never.
     stalled_since: AtomicU64,
-    /// Answers over HTTP/2 that wait for their client, and when one of them last went on.
-    owed: AtomicUsize,
-    moved_at: AtomicU64,
-    leaves: AtomicU8,
+    /// Answers over HTTP/2 that wait for their client. Each is watched for itself: what is read of one answer is no
+    /// excuse for another that nobody reads.
+    owed: [AtomicUsize; ROUNDS],
+    round: AtomicUsize,
+    /// Until when it takes requests: for ever while it stays, and no more at all when it must go at once.
+    open_until: AtomicU64,
     task: AtomicWaker,
 }
 
@@ -69,9 +77,9 @@ impl Life {
             asked: AtomicBool::new(false),
             http2: AtomicBool::new(false),
             stalled_since: AtomicU64::new(NEVER),
-            owed: AtomicUsize::new(0),
-            moved_at: AtomicU64::new(NEVER),
-            leaves: AtomicU8::new(STAYS),
+            owed: Default::default(),
+            round: AtomicUsize::new(0),
+            open_until: AtomicU64::new(NEVER),
             task: AtomicWaker::new(),
         }
     }
@@ -96,7 +104,7 @@ impl Life {
 
     /// An answer counts until the socket has taken it.
     pub fn is_served(&self) -> bool {
-        self.under_way.load(Acquire) > 0
+        self.under_way.load(SeqCst) > 0
             || self.unflushed.load(Relaxed)
             || self.stalled_since.load(Relaxed) != NEVER
     }
@@ -115,26 +123,35 @@ impl Life {
         self.heard.load(Relaxed) && !self.is_http2() && self.under_way.load(Relaxed) == 0
     }
 
-    /// Since when an answer waits for its client to read, or never.
-    pub fn unread_since(&self) -> Millis {
-        match self.stalled_since.load(Relaxed) {
-            NEVER if self.owed.load(Relaxed) > 0 => self.moved_at.load(Relaxed),
-            stalled => stalled,
-        }
+    /// Since when the socket takes no more bytes, or never.
+    pub fn stalled_since(&self) -> Millis {
+        self.stalled_since.load(Relaxed)
+    }
+
+    /// Whether an answer over HTTP/2 waits for its client.
+    pub fn owes(&self) -> bool {
+        self.owed.iter().any(|owed| owed.load(Relaxed) > 0)
+    }
+
+    /// Begins the next round. Tells through how many whole rounds, two at most, an answer has waited by now.
+    pub fn next_round(&self) -> usize {
+        let round = self.round.fetch_add(1, Relaxed);
+        let left_from = |ago: usize| self.owed[(round + ROUNDS - ago) % ROUNDS].load(Relaxed) > 0;
+        if left_from(2) { 2 } else { usize::from(left_from(1)) }
     }
 
     /// Asks the connection to end. It finishes what it serves; who is in a hurry does not wait for farewells.
     pub fn send_away(&self, at_once: bool) {
-        self.leaves.store(if at_once { LEAVES_AT_ONCE } else { LEAVES }, Relaxed);
+        self.open_until.fetch_min(if at_once { 0 } else { self.now() + FAREWELL }, SeqCst);
         self.task.wake();
     }
 
     pub fn is_leaving(&self) -> bool {
-        self.leaves.load(Relaxed) != STAYS
+        self.open_until.load(Relaxed) != NEVER
     }
 
     pub fn leaves_at_once(&self) -> bool {
-        self.leaves.load(Relaxed) == LEAVES_AT_ONCE
+        self.open_until.load(Relaxed) == 0
     }
 
     /// The task that is to be woken when something changes.
@@ -147,12 +164,21 @@ impl Life {
 pub struct UnderWay(Arc<Life>);
 
 impl UnderWay {
-    pub fn begin(life: &Arc<Life>, version: Version) -> UnderWay {
+    /// Nothing where the connection was sent away and the client must know it: else it could stay for as long as it
+    /// asks, since over HTTP/2 nothing but its own answer to a ping would end the requests.
+    pub fn begin(life: &Arc<Life>, version: Version) -> Option<UnderWay> {
+        // In this order: who sends a connection away looks after that whether it is served.
+        life.under_way.fetch_add(1, SeqCst);
+        let open_until = life.open_until.load(SeqCst);
+        if open_until != NEVER && open_until <= life.now() {
+            // It is no less idle for that.
+            life.under_way.fetch_sub(1, SeqCst);
+            return None;
+        }
         life.heard.store(false, Relaxed);
         life.asked.store(true, Relaxed);
         life.http2.store(version == Version::HTTP_2, Relaxed);
-        life.under_way.fetch_add(1, Relaxed);
-        UnderWay(life.clone())
+        Some(UnderWay(life.clone()))
     }
 
     pub fn life(&self) -> &Life {
@@ -174,7 +200,7 @@ impl Drop for UnderWay {
         // What was heard meanwhile was the body.
         life.heard.store(false, Relaxed);
         // Over HTTP/2 a request ends in a task of its own, and the connection's must set its clock.
-        if life.under_way.fetch_sub(1, Release) == 1 && life.is_http2() {
+        if life.under_way.fetch_sub(1, SeqCst) == 1 && life.is_http2() {
             life.task.wake();
         }
     }
@@ -186,13 +212,13 @@ pub struct Served {
     /// What is left of a piece of it that was too long for one.
     rest: Bytes,
     request: UnderWay,
-    /// Whether the client is waited for, and not we. Of no interest where the socket tells.
-    owed: bool,
+    /// Where it is counted while the client is waited for, and not we. Of no interest where the socket tells.
+    owed: Option<usize>,
 }
 
 impl Served {
     pub fn new(body: Body, request: UnderWay) -> Served {
-        let mut served = Served { body, rest: Bytes::new(), request, owed: false };
+        let mut served = Served { body, rest: Bytes::new(), request, owed: None };
         served.owe(true);
         served
     }
@@ -202,14 +228,16 @@ impl Served {
         if !life.is_http2() {
             return;
         }
-        if owed {
-            life.moved_at.store(life.now(), Relaxed);
+        let owed = owed.then(|| life.round.load(Relaxed) % ROUNDS);
+        if owed == self.owed {
+            return;
         }
-        match (self.owed, owed) {
-            (false, true) => life.owed.fetch_add(1, Relaxed),
-            (true, false) => life.owed.fetch_sub(1, Relaxed),
-            (true, true) | (false, false) => 0,
-        };
+        if let Some(round) = owed {
+            life.owed[round].fetch_add(1, Relaxed);
+        }
+        if let Some(round) = self.owed {
+            life.owed[round].fetch_sub(1, Relaxed);
+        }
         self.owed = owed;
     }
 }
@@ -226,7 +254,7 @@ impl HttpBody for Served {
             let polled = Pin::new(&mut self.body).poll_frame(cx);
             self.owe(polled.is_ready());
             match ready!(polled) {
-                Some(Ok(frame)) if self.owed => match frame.into_data() {
+                Some(Ok(frame)) if self.owed.is_some() => match frame.into_data() {
                     Ok(data) => self.rest = data,
                     Err(other) => return Poll::Ready(Some(Ok(other))),
                 },
@@ -235,7 +263,10 @@ impl HttpBody for Served {
         } else {
             self.owe(true);
         }
-        let length = self.rest.len().min(PIECE);
+        let length = match self.rest.len() {
+            short @ ..=SHORT => short,
+            long => PIECE.min(long - 1),
+        };
         Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(length)))))
     }
 

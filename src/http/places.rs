@@ -136,25 +136,35 @@ impl Crowd {
 
     /// Sends the longest idle connection of the largest network away, or of this one; false when none is idle.
     fn make_room(&mut self, within: Option<&Network>) -> bool {
+        let at_once = self.open.len() - self.placed >= MOST_LEAVING;
+        while let Some((number, guest)) = self.longest_idle(within) {
+            guest.life.send_away(at_once);
+            // Who was asked for something in this moment keeps its place until that is answered. So nobody but those
+            // who may say farewell is ever served without a place.
+            if !guest.life.is_served() {
+                self.unseat(number);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn longest_idle(&self, within: Option<&Network>) -> Option<(u64, &Guest)> {
         let inside = |guest: &Guest| {
             within.is_none_or(|network| guest.networks.iter().any(|(own, ..)| own == network))
         };
         let candidates = self.open.iter().filter(|(_, guest)| guest.is_placed && inside(guest));
         let idle = candidates.filter_map(|(number, guest)| {
-            guest.life.dispensable_since().map(|since| (guest.load(), Reverse((since, *number))))
+            let since = guest.life.dispensable_since()?;
+            Some(((guest.load(), Reverse((since, *number))), guest))
         });
-        let Some((_, Reverse((_, number)))) = idle.max() else { return false };
-        let at_once = self.open.len() - self.placed >= MOST_LEAVING;
-        self.unseat(number);
-        if let Some(guest) = self.open.get_mut(&number) {
-            guest.is_placed = false;
-            guest.life.send_away(at_once);
-        }
-        true
+        let ((_, Reverse((_, number))), guest) = idle.max_by_key(|(rank, _)| *rank)?;
+        Some((number, guest))
     }
 
     fn unseat(&mut self, number: u64) {
-        let Some(guest) = self.open.get(&number).filter(|guest| guest.is_placed) else { return };
+        let Some(guest) = self.open.get_mut(&number).filter(|guest| guest.is_placed) else { return };
+        guest.is_placed = false;
         for (network, held, _) in &guest.networks {
             if held.fetch_sub(1, Relaxed) == 1 {
                 self.networks.remove(network);
@@ -201,7 +211,7 @@ mod tests {
     /// A connection that serves a request.
     fn busy() -> (Arc<Life>, UnderWay) {
         let life = Life::idle(0);
-        let request = UnderWay::begin(&life, Version::HTTP_11);
+        let request = UnderWay::begin(&life, Version::HTTP_11).unwrap();
         (life, request)
     }
 
@@ -279,7 +289,7 @@ mod tests {
             .map(|(address, life)| enter(&places, address, life).unwrap());
         let _entered = enter(&places, "192.0.2.1", &newcomer).unwrap();
         assert!(idle.is_leaving() && !other.is_leaving() && !served.is_leaving());
-        let _request = UnderWay::begin(&newcomer, Version::HTTP_11);
+        let _request = UnderWay::begin(&newcomer, Version::HTTP_11).unwrap();
         assert!(matches!(enter(&places, "192.0.2.1", &idle), Err(Full::Share)));
         assert!(!other.is_leaving());
     }
@@ -305,5 +315,10 @@ mod tests {
         assert!(!last.is_leaving() && gone.iter().all(|life| life.is_leaving()));
         let hurried: Vec<bool> = gone.iter().map(|life| life.leaves_at_once()).collect();
         assert_eq!(hurried.iter().position(|hurried| *hurried), Some(MOST_LEAVING));
+        // Who is in a hurry is asked nothing more, and is as idle as before.
+        let hurried = gone.last().unwrap();
+        assert!(UnderWay::begin(hurried, Version::HTTP_2).is_none());
+        assert_eq!(hurried.idle_since(), Some(MOST_LEAVING as u64));
+        assert!(UnderWay::begin(last, Version::HTTP_2).is_some());
     }
 }

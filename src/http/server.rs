@@ -10,7 +10,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::HeaderValue;
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -29,8 +29,9 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_millis(50);
 const HEAD_BYTES: usize = 32 * 1024;
 const MAX_HEADERS: usize = 64;
-/// What the system holds of an answer at most. So who never reads holds little, and who reads slowly is seen to: the
-/// system tells that there is room again when a third of this was read.
+/// What the system holds of an answer at most; Linux makes it twice as much, for its own needs too. So who never reads
+/// holds little. The system tells that there is room again when about a third was read: some 80 KiB in `write_stall`
+/// is the slowest that a client may read over HTTP/1.
 const SEND_BUFFER: usize = 128 * 1024;
 
 /// Who is on the other end of the socket.
@@ -124,13 +125,9 @@ impl House {
     fn new(router: Router, limits: Connections) -> House {
         let mut protocols = Builder::new(TokioExecutor::new());
         protocols.http1().header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(HEAD_BYTES);
-        protocols
-            .http2()
-            .timer(TokioTimer::new())
-            .keep_alive_interval(Duration::from_secs(10))
-            .keep_alive_timeout(PATIENCE)
-            .max_header_list_size(HEAD_BYTES as u32)
-            .max_concurrent_streams(64);
+        // No pings: who is gone is found out by what he does not read, and by the clock. An answer to a ping would have
+        // to wait behind all that a slow reader has yet to read.
+        protocols.http2().max_header_list_size(HEAD_BYTES as u32).max_concurrent_streams(64);
         let keep_alive = HeaderValue::try_from(format!("timeout={}", limits.keep_alive.as_secs()))
             .expect("digits are a header's value");
         House { router, protocols, limits, keep_alive }
@@ -140,16 +137,20 @@ impl House {
         let _ = stream.set_nodelay(true);
         let (router, keep_alive) = (&self.router, &self.keep_alive);
         let service = hyper::service::service_fn(|request: hyper::Request<Incoming>| {
-            let under_way = UnderWay::begin(&life, request.version());
-            let head = Head::of(&request);
-            let mut request: Request = request.map(|body| Unread::watch(&head, body, &under_way));
-            request.extensions_mut().insert(Peer(peer));
-            let (answering, keep_alive) = (router.clone().call(request), keep_alive.clone());
+            let begun = UnderWay::begin(&life, request.version()).map(|under_way| {
+                let head = Head::of(&request);
+                let mut request: Request = request.map(|body| Unread::watch(&head, body, &under_way));
+                request.extensions_mut().insert(Peer(peer));
+                (under_way, head, router.clone().call(request), keep_alive.clone())
+            });
             async move {
-                let response = answering.await?;
+                // This tells the client that nothing was done, and that it may ask again elsewhere.
+                let refused = h2::Reason::REFUSED_STREAM;
+                let (under_way, head, answering, keep_alive) = begun.ok_or(refused)?;
+                let Ok(response) = answering.await;
                 let stays = !under_way.life().is_leaving();
                 let response = head.say_what_follows(response, stays.then_some(keep_alive));
-                Ok::<_, std::convert::Infallible>(response.map(|body| Served::new(body, under_way)))
+                Ok::<_, h2::Error>(response.map(|body| Served::new(body, under_way)))
             }
         });
         let socket = TokioIo::new(Watched { stream, life: life.clone() });

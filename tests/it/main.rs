@@ -56,6 +56,7 @@ mod fire_races;
 mod fire_shutdown;
 mod fire_supplier;
 mod fire_tools;
+mod frames;
 mod gone_payments;
 mod harness;
 mod hosts;
