@@ -30,6 +30,7 @@ pub struct Checkout {
     pub amount: Usd,
     pub price: Usd,
     pub cost: Usd,
+    pub coupon: bool,
     /// What else is taken for it, where people may round.
     pub band: Option<(Usd, Usd)>,
     /// What is to be signed for it: receiver and amount.

@@ -259,7 +259,7 @@ fn aside(dice: &mut Dice) -> Step {
 }
 
 fn act(dice: &mut Dice) -> Vec<Step> {
-    match dice.below(11) {
+    match dice.below(12) {
         0 | 1 => plain(dice),
         2..=4 => signed(dice),
         5 => deposit(dice),
@@ -267,6 +267,7 @@ fn act(dice: &mut Dice) -> Vec<Step> {
         7 => slow(dice),
         8 => refunds(dice),
         9 => quick(dice),
+        10 => hoard(dice),
         _ => crowd(dice),
     }
 }
@@ -489,6 +490,29 @@ fn refunds(dice: &mut Dice) -> Vec<Step> {
         steps.push(rest.swap_remove(index));
     }
     steps.push(dice.of(&[Step::Return { network }, Step::Look { network }, Step::Recover]));
+    steps
+}
+
+/// Somebody opens checkout after checkout and pays for one at most; another pays as people do.
+fn hoard(dice: &mut Dice) -> Vec<Step> {
+    let (network, hoarder, buyer) = (dice.below(NETWORKS), anybody(dice), anybody(dice));
+    let (theirs, at) = (0, 1 + dice.below(PLACES - 1));
+    let pay = |at, sum| Step::Pay { at, sum, other_token: false, other_network: false };
+    let mut steps = Vec::new();
+    for _ in 0..3 + dice.below(5) {
+        let dear = dice.one_in(4);
+        steps.push(Step::Open { at: theirs, who: hoarder, network, dear, coupon: false, limited: false });
+    }
+    steps.push(open(dice, at, buyer, network));
+    steps.push(pay(at, dice.of(&[Sum::Exact, Sum::Rounded, Sum::Rounded, Sum::Off(-1_000_000)])));
+    steps.push(dice.of(&[Step::Look { network }, Step::Deep { network }]));
+    steps.push(dice.of(&[
+        pay(theirs, Sum::Rounded),
+        pay(at, Sum::Rounded),
+        Step::Assign { at },
+        Step::Minutes(31),
+    ]));
+    steps.push(Step::Deep { network });
     steps
 }
 
