@@ -5,6 +5,7 @@
 use super::ids::{AccountNo, EntryId, InvoiceId, OrderId};
 use super::money::Usd;
 use super::network::{Currency, Network};
+use super::payback::{Payback, Payee};
 use super::transfer::{Transfer, TransferId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -71,51 +72,6 @@ impl Account {
     }
 }
 
-/// Whom money goes back to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Payee {
-    Wallet(AccountNo),
-    /// A guest paid it, and nobody has claimed what is owed to the invoice.
-    Invoice(InvoiceId),
-}
-
-impl From<AccountNo> for Payee {
-    fn from(owner: AccountNo) -> Payee {
-        Payee::Wallet(owner)
-    }
-}
-
-/// What is paid back for an order. What its own payment still owes us, because that vanished from its chain, is settled
-/// first; only the rest reaches anybody.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Payback {
-    pub to: Payee,
-    pub amount: Usd,
-    /// The transfer that paid for the order, and how much of the amount goes towards what it owes.
-    pub settles: Option<(TransferId, Usd)>,
-}
-
-impl Payback {
-    /// All of it to its payee.
-    pub fn whole(to: impl Into<Payee>, amount: Usd) -> Payback {
-        Payback { to: to.into(), amount, settles: None }
-    }
-
-    /// What its payee gets.
-    pub fn received(&self) -> Usd {
-        self.amount.minus(self.settled())
-    }
-
-    fn settled(&self) -> Usd {
-        self.settles.as_ref().map_or(Usd::ZERO, |(_, amount)| *amount)
-    }
-
-    fn legs(&self) -> impl Iterator<Item = (Account, Usd)> {
-        let settled = self.settles.iter().map(settling);
-        settled.chain([(owing(self.to.clone()), self.received().negated())])
-    }
-}
-
 /// So much of what is owed for a transfer is settled.
 fn settling((transfer, amount): &(TransferId, Usd)) -> (Account, Usd) {
     (Account::Receivable(transfer.clone()), amount.negated())
@@ -127,6 +83,12 @@ fn owing(payee: impl Into<Payee>) -> Account {
         Payee::Wallet(owner) => Account::Wallet(owner),
         Payee::Invoice(invoice) => Account::Owed(invoice),
     }
+}
+
+/// How a payback is shared out.
+fn shared_out(back: &Payback) -> impl Iterator<Item = (Account, Usd)> {
+    let settled = back.settles.iter().map(settling);
+    settled.chain([(owing(back.to.clone()), back.received().negated())])
 }
 
 /// Where the other half of an operator's credit or debit comes from.
@@ -344,7 +306,7 @@ impl Entry {
         from: &[(Account, Usd)],
         back: &Payback,
     ) -> Entry {
-        let legs: Vec<(Account, Usd)> = from.iter().cloned().chain(back.legs()).collect();
+        let legs: Vec<(Account, Usd)> = from.iter().cloned().chain(shared_out(back)).collect();
         Entry::new(id, kind, Some(order), &legs)
     }
 

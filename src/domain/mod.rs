@@ -17,6 +17,7 @@ pub mod money;
 pub mod network;
 pub mod number;
 pub mod order;
+pub mod payback;
 pub mod plan;
 pub mod refusal;
 pub mod search;

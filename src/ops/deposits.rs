@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::addresses::derive;
 use super::scan::{self, Halt};
-use super::settle;
+use super::{depth, settle};
 use crate::app::App;
 use crate::chain::address::Xpub;
 use crate::chain::{Chain, Mined, Tip, Watched, Witness};
@@ -66,7 +66,7 @@ pub struct Payment {
 impl Payment {
     /// `head` is the newest block that we know of.
     pub(super) fn new(app: &App, transfer: Transfer, head: i64, unpaid: bool) -> Payment {
-        let needed = settle::confirmations_needed(app, &transfer, unpaid);
+        let needed = depth::confirmations_needed(app, &transfer, unpaid);
         Payment { confirmations: transfer.confirmations(head, needed), transfer, needed }
     }
 }

@@ -10,6 +10,7 @@ pub mod checkout;
 pub mod coupons;
 pub mod deliver;
 pub mod deposits;
+mod depth;
 pub mod doctor;
 pub mod find;
 pub mod guests;

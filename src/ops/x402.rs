@@ -4,10 +4,12 @@
 //! is what a payer goes through.
 
 mod pay;
+mod reference;
 
 use alloy_primitives::hex;
 
-pub use self::pay::{Earlier, Outcome, Tender, earlier, pay};
+pub use self::pay::{Outcome, Tender, pay};
+pub use self::reference::{Earlier, earlier};
 use super::settler::MARGIN_MS;
 use crate::app::App;
 use crate::chain::address;

@@ -5,9 +5,9 @@ use super::tx::{Tx, params, queries};
 use super::{checkouts, debts, transfers, wallet};
 use crate::domain::account::GUESTS;
 use crate::domain::ids::{AccountNo, InvoiceId};
-use crate::domain::ledger::Payee;
 use crate::domain::money::Usd;
 use crate::domain::order::Order;
+use crate::domain::payback::Payee;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 

@@ -29,6 +29,7 @@ pub mod meta;
 pub mod migrate;
 pub mod offers;
 pub mod orders;
+mod owners;
 mod postgres;
 mod reader;
 pub mod reports;

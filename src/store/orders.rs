@@ -11,10 +11,11 @@ use crate::domain::coupon;
 use crate::domain::email::Email;
 use crate::domain::esim::{Esim, EsimStatus, Usage};
 use crate::domain::ids::{AccountNo, OrderId};
-use crate::domain::ledger::{Entry, Payback};
+use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::number::{Number, Series};
 use crate::domain::order::{Failure, Order, OrderStatus};
+use crate::domain::payback::Payback;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 

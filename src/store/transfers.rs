@@ -2,16 +2,16 @@
 //! its invoice in the same write: whoever comes second, on any instance, finds nothing left to do.
 
 use super::ledger::{self, Note};
+use super::owners::{self, Owner};
 use super::tx::{Param, Row, Tx, params, queries};
-use super::{addresses, authorizations, checkouts, debts, guests, invoices, slots};
-use crate::domain::account::GUESTS;
-use crate::domain::authorization;
+use super::{checkouts, debts, guests, invoices};
 use crate::domain::checkout::{self, Checkout};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::invoice::{Invoice, Paid};
-use crate::domain::ledger::{Entry, Payee};
+use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
+use crate::domain::payback::Payee;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Block, Sighting, Transfer, TransferId, TransferState};
 use crate::error::{Error, Result};
@@ -107,7 +107,7 @@ pub struct Terms {
 pub fn note(tx: &mut Tx, seen: &Sighting, terms: &Terms, now: Time) -> Result<Noted> {
     let dust = terms.dust;
     let Some(known) = by_id(tx, &seen.id)? else {
-        let Some(owner) = owner(tx, seen, terms)? else { return Ok(Noted::Foreign) };
+        let Some(owner) = owners::find(tx, seen, terms)? else { return Ok(Noted::Foreign) };
         if owner.account.is_none() && seen.amount < terms.least_kept {
             return Ok(Noted::Dust);
         }
@@ -122,7 +122,7 @@ pub fn note(tx: &mut Tx, seen: &Sighting, terms: &Terms, now: Time) -> Result<No
     }
     match known.state {
         TransferState::Seen | TransferState::Orphaned if !shows(seen, &known) => {
-            let Some(owner) = owner(tx, seen, terms)? else { return Ok(Noted::Foreign) };
+            let Some(owner) = owners::find(tx, seen, terms)? else { return Ok(Noted::Foreign) };
             rewrite(tx, seen, &known, &owner, TransferState::Seen, now)?;
             restate(tx, known.invoice.as_ref(), dust, now)?;
             restate(tx, owner.invoice.as_ref(), dust, now)?;
@@ -182,44 +182,6 @@ pub fn shows(seen: &Sighting, known: &Transfer) -> bool {
         && seen.amount == known.amount
 }
 
-/// Whose a transfer is, as far as its address, its amount or a signature tells.
-#[derive(Default)]
-struct Owner {
-    account: Option<AccountNo>,
-    /// Which invoice it counts for.
-    invoice: Option<InvoiceId>,
-    /// The signature that moved it, if that pays for the invoice.
-    payment_nonce: Option<String>,
-}
-
-/// `None` when the address is not ours.
-fn owner(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Option<Owner>> {
-    let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
-    let signed = match &seen.payment_nonce {
-        Some(nonce) => authorizations::by_nonce(tx, seen.id.network, &seen.sender, nonce)?,
-        None => Vec::new(),
-    };
-    // What was signed for, to the last digit, pays for it.
-    if let Some(paying) = signed.iter().find(|claimed| claimed.moved(seen)) {
-        return Ok(Some(Owner {
-            account: Some(paying.account),
-            invoice: Some(paying.invoice.clone()),
-            payment_nonce: seen.payment_nonce.clone(),
-        }));
-    }
-    if let Some(owner) = address.account {
-        let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
-        return Ok(Some(Owner { account: Some(owner), invoice, payment_nonce: None }));
-    }
-    // Anything else under the nonce of a claimed signature is its claimer's money, and pays for nothing. Who has no
-    // wallet has the invoice.
-    if let Some(claimed) = signed.first() {
-        let invoice = (claimed.account == GUESTS).then(|| claimed.invoice.clone());
-        return Ok(Some(Owner { account: Some(claimed.account), invoice, payment_nonce: None }));
-    }
-    payer_of(tx, seen, terms).map(Some)
-}
-
 fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
     vec![
         Param::from(seen.id.network.as_str()),
@@ -236,30 +198,6 @@ fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
         Param::from(owner.invoice.as_ref().map(InvoiceId::as_str)),
         Param::from(owner.payment_nonce.as_deref()),
     ]
-}
-
-/// A payment to the house is known by its exact amount: whose checkout asked for it at that time. If nobody's did, it is
-/// known by being near a price. One that a signature moved, before we were shown that, pays for the checkout that asked
-/// for it to be signed; a signature is never for another amount.
-fn payer_of(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Owner> {
-    let Sighting { recipient, amount, block, payment_nonce, .. } = seen;
-    let (found, payment_nonce) = if payment_nonce.is_some() && seen.currency == authorization::CURRENCY {
-        (checkouts::to_be_signed(tx, recipient, *amount, block.time)?, payment_nonce.clone())
-    } else if seen.currency == checkout::CURRENCY {
-        let exact = checkouts::at(tx, seen.id.network, recipient, *amount, block.time)?;
-        let found = match exact {
-            None if payment_nonce.is_none() => slots::meant(tx, seen, terms.exchange_fee)?,
-            exact => exact,
-        };
-        (found, None)
-    } else {
-        (None, None)
-    };
-    Ok(found.map_or(Owner::default(), |(invoice, account)| Owner {
-        account: Some(account),
-        invoice: Some(invoice),
-        payment_nonce,
-    }))
 }
 
 /// Something about the payment of an invoice changed, be it a deposit or a checkout.

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use metrics::counter;
 
+use super::reference::{name, require_free};
 use super::{bill, checked, nonce_of, payer_of};
 use crate::app::App;
 use crate::chain::evm::Called;
 use crate::chain::{Trouble, Witness};
 use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
 use crate::domain::checkout::{Checkout, CheckoutStatus};
-use crate::domain::coupon;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::network::Network;
 use crate::domain::order::OrderStatus;
@@ -23,9 +23,7 @@ use crate::ops::checkout::paid;
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::coupons::redeem;
 use crate::ops::deposits;
-use crate::ops::orders::{self, Buyer, Purchase, Receipt};
 use crate::ops::settler::reason_of;
-use crate::store::claims::{self, Claimant};
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, transfers, wallet};
 use crate::x402::settler::{CURRENCY, Post};
@@ -144,34 +142,6 @@ fn on_chain_for(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Resu
     Ok(moved.into_iter().find_map(|transfer| transfer.invoice))
 }
 
-/// What a purchase's reference stands for already.
-pub enum Earlier {
-    Bought(Box<Receipt>),
-    /// A signature that came with it is on its way, or its order is.
-    Underway(Box<Progress>),
-}
-
-/// Whoever lost an answer asks again with the same reference, signed or not: nobody is asked to pay twice.
-pub async fn earlier(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Earlier> {
-    let (account, reference) = (buyer.account, purchase.reference.clone().unwrap_or_default());
-    let holder = app.store.read(move |tx| claims::holder(tx, account, &reference)).await?;
-    let Some(Claimant::Checkout(id)) = holder else {
-        let receipt = orders::replay(app, buyer, purchase).await?;
-        return Ok(Earlier::Bought(Box::new(receipt)));
-    };
-    let progress = progress::show(app, &id, Some(account)).await?;
-    let checkout = &progress.checkout;
-    let code = purchase.discount_code.as_deref().map(coupon::normal);
-    let same = checkout.is_for(&purchase.package_code, purchase.esim_order.as_ref())
-        && checkout.coupon.as_ref().map(|applied| &applied.code) == code.as_ref();
-    // One that nobody signed for was opened at another door, which knows it by this reference for ever.
-    if same && progress.signed {
-        Ok(Earlier::Underway(Box::new(progress)))
-    } else {
-        Err(Refusal::IdempotencyConflict.into())
-    }
-}
-
 /// A payment buys what it was asked for, and nothing else.
 fn require_same(checkout: &Checkout, tender: &Tender) -> Result<()> {
     let same = checkout.is_for(tender.package_code, tender.esim_order);
@@ -236,25 +206,6 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
     }
     name(tx, new.account, new.reference.as_deref(), &new.invoice)?;
     authorizations::insert(tx, new)
-}
-
-/// Whether a reference stands for nothing yet, and so may stand for this checkout; false when it does already.
-fn require_free(tx: &mut Tx, account: AccountNo, reference: &str, invoice: &InvoiceId) -> Result<bool> {
-    match claims::holder(tx, account, reference)? {
-        None => Ok(true),
-        Some(Claimant::Checkout(holder)) if holder == *invoice => Ok(false),
-        Some(_) => Err(Refusal::IdempotencyConflict.into()),
-    }
-}
-
-/// From now on the reference stands for this checkout: whoever asks again with it is not asked to pay twice.
-fn name(tx: &mut Tx, account: AccountNo, reference: Option<&str>, invoice: &InvoiceId) -> Result<()> {
-    match reference {
-        Some(reference) if require_free(tx, account, reference, invoice)? => {
-            claims::insert(tx, account, reference, invoice.as_str())
-        }
-        Some(_) | None => Ok(()),
-    }
 }
 
 /// Waits by reading, like every second caller: settler and supplier may be another process's.

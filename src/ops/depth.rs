@@ -1,0 +1,52 @@
+//! How deep in its chain a transfer has to be before it counts.
+
+use crate::app::App;
+use crate::chain::Tip;
+use crate::config::{FinalBy, NetworkSettings};
+use crate::domain::network::AddressKind;
+use crate::domain::transfer::{Transfer, TransferState};
+
+/// How long a transfer waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// For one block: its payer signed for a small sum, and gets one eSIM for it. Who could undo it stands to gain too
+    /// little. Money in a wallet is never had so soon.
+    Quick,
+    Usual,
+}
+
+/// `unpaid`: it may be what a checkout waits for.
+pub fn wait(app: &App, transfer: &Transfer, unpaid: bool) -> Wait {
+    let small = transfer.payment_nonce.is_some() && transfer.amount <= app.settings.x402.quick_up_to;
+    let buys = transfer.state == TransferState::Held || (transfer.state == TransferState::Seen && unpaid);
+    if small && buys { Wait::Quick } else { Wait::Usual }
+}
+
+fn blocks(terms: &NetworkSettings, wait: Wait) -> i64 {
+    match wait {
+        Wait::Quick => 1,
+        Wait::Usual => terms.confirmations,
+    }
+}
+
+/// How many blocks a transfer waits for, its own included, where the network may have been turned off since.
+pub fn confirmations_needed(app: &App, transfer: &Transfer, unpaid: bool) -> i64 {
+    let network = transfer.id.network;
+    let terms = app.settings.settlement.networks.get(&network);
+    terms.map_or(network.confirmations(), |terms| blocks(terms, wait(app, transfer, unpaid)))
+}
+
+/// Up to which block a transfer of this size counts.
+pub fn final_up_to(terms: &NetworkSettings, transfer: &Transfer, wait: Wait, tip: &Tip) -> i64 {
+    let deep_enough = tip.head.number - blocks(terms, wait) + 1;
+    let called_final = match terms.final_by {
+        FinalBy::Safe => tip.safe,
+        FinalBy::Finalized => tip.finalized,
+    };
+    match transfer.id.network.kind() {
+        // A block there is final when most of the producers have built on it, whatever its depth.
+        AddressKind::Tron => tip.finalized,
+        AddressKind::Evm if transfer.amount >= terms.final_from => deep_enough.min(called_final),
+        AddressKind::Evm => deep_enough,
+    }
+}
