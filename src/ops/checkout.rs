@@ -126,7 +126,7 @@ fn guess(app: &App, new: &NewCheckout) -> Option<Guess> {
     let code = new.discount_code.as_ref()?;
     Some(match new.buyer.account {
         GUESTS => Guess::of_guest(app, code, new.client),
-        account => Guess::of_payer(app, code, account, new.client),
+        account => Guess::of_account(app, code, account, Some(new.client)),
     })
 }
 

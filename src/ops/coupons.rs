@@ -72,7 +72,7 @@ impl From<Coupon> for Offer {
 
 /// What this account would pay for a plan with this code. Nothing is reserved: the purchase decides.
 pub async fn quote(app: &App, account: AccountNo, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
-    look(app, Guess::of_account(app, code, account), plan, |_| true).await
+    look(app, Guess::of_account(app, code, account, None), plan, |_| true).await
 }
 
 /// The same for a guest.
@@ -82,7 +82,7 @@ pub async fn quote_guest(app: &App, client: IpAddr, code: &str, plan: &Arc<Plan>
 
 /// The same for whoever asks without buying: an affiliate's code is confirmed to nobody.
 pub async fn validate(app: &App, account: AccountNo, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
-    look(app, Guess::of_account(app, code, account), plan, |coupon| !coupon.affiliate).await
+    look(app, Guess::of_account(app, code, account, None), plan, |coupon| !coupon.affiliate).await
 }
 
 async fn look(app: &App, guess: Guess, plan: &Arc<Plan>, shown: fn(&Coupon) -> bool) -> Result<Quote> {

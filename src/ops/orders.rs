@@ -117,7 +117,7 @@ impl Draft {
         let now = app.now();
         let account = buyer.account;
         let on_hold = app.buying_on_hold.load(Ordering::Relaxed);
-        let guess = purchase.discount_code.as_ref().map(|code| Guess::of_account(app, code, account));
+        let guess = purchase.discount_code.as_ref().map(|code| Guess::of_account(app, code, account, None));
         Draft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold, guess }
     }
 

@@ -6,9 +6,7 @@ use std::net::IpAddr;
 
 use crate::app::App;
 use crate::domain::client::Origin;
-use crate::domain::coupon::{
-    self, Coupon, GUESS_MS, HELD_BY_ACCOUNT, HELD_BY_GUEST, WRONG_FROM, WRONG_OF_ACCOUNT,
-};
+use crate::domain::coupon::{self, Coupon, GUESS_MS, WRONG_FROM, WRONG_OF_ACCOUNT};
 use crate::domain::ids::{AccountNo, AttemptId};
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
@@ -32,21 +30,16 @@ pub struct Guess {
 
 #[derive(Clone)]
 enum Guesser {
-    /// Pays from its wallet, if at all: no use is held for it.
-    Account(AccountNo),
-    /// Opens a checkout, which holds a use until it is paid or ends. Where it calls from counts too.
-    Payer(AccountNo, Origin),
+    /// And where it calls from, when it opens a checkout: that counts too, and a use is held until it is paid or ends.
+    Account(AccountNo, Option<Origin>),
     /// Guests are known by where they are alone.
     Guest(Origin),
 }
 
 impl Guess {
-    pub fn of_account(app: &App, code: &str, account: AccountNo) -> Guess {
-        Guess::new(app, code, Guesser::Account(account))
-    }
-
-    pub fn of_payer(app: &App, code: &str, account: AccountNo, client: IpAddr) -> Guess {
-        Guess::new(app, code, Guesser::Payer(account, app.vault.codes.origin(client)))
+    pub fn of_account(app: &App, code: &str, account: AccountNo, client: Option<IpAddr>) -> Guess {
+        let origin = client.map(|address| app.vault.codes.origin(address));
+        Guess::new(app, code, Guesser::Account(account, origin))
     }
 
     pub fn of_guest(app: &App, code: &str, client: IpAddr) -> Guess {
@@ -60,15 +53,15 @@ impl Guess {
 
     fn account(&self) -> Option<AccountNo> {
         match &self.guesser {
-            Guesser::Account(account) | Guesser::Payer(account, _) => Some(*account),
+            Guesser::Account(account, _) => Some(*account),
             Guesser::Guest(_) => None,
         }
     }
 
     fn origin(&self) -> Option<&Origin> {
         match &self.guesser {
-            Guesser::Account(_) => None,
-            Guesser::Payer(_, origin) | Guesser::Guest(origin) => Some(origin),
+            Guesser::Account(_, origin) => origin.as_ref(),
+            Guesser::Guest(origin) => Some(origin),
         }
     }
 
@@ -136,13 +129,15 @@ impl Guess {
 
     /// Whether the guesser may hold one more use of it. Whoever opens a checkout pays later if ever, and that costs
     /// nothing: each account and each place of guests hold a few at a time, and all guests together leave some to others.
-    pub fn may_hold(&self, tx: &mut Tx, coupon: &Coupon) -> Result<bool> {
+    pub fn may_hold(&self, tx: &mut Tx, named: &Coupon) -> Result<bool> {
         match &self.guesser {
-            Guesser::Account(_) => Ok(true),
-            Guesser::Payer(account, _) => Ok(coupons::held_by(tx, &coupon.code, *account)? < HELD_BY_ACCOUNT),
+            Guesser::Account(_, None) => Ok(true),
+            Guesser::Account(account, Some(_)) => {
+                Ok(coupons::held_by(tx, &named.code, *account)? < coupon::HELD_BY_ACCOUNT)
+            }
             Guesser::Guest(origin) => {
-                let held = checkouts::held_from(tx, origin, &coupon.code, self.now.plus_days(-1))?;
-                Ok(coupon.has_use_for_guests() && !origin.is_full(held, HELD_BY_GUEST))
+                let held = checkouts::held_from(tx, origin, &named.code, self.now.plus_days(-1))?;
+                Ok(named.has_use_for_guests() && !origin.is_full(held, coupon::HELD_BY_GUEST))
             }
         }
     }
