@@ -10,6 +10,7 @@ use simgate::domain::network::Network;
 use simgate::store::cursors;
 use simgate::store::tx::Tx;
 
+use super::desk::CONFIRMATIONS;
 use super::payer::{Payer, Wish, decoded};
 use super::signed_doubts::transfer_call;
 use super::signed_tools::{BUY, demanded, paying};
@@ -116,6 +117,28 @@ at_till! {
         till.node.mine(1).await;
         till.comes_to_nothing(&thief.sign(&wish)).await;
         till.can_still_be_paid(&offer).await;
+    }
+
+    /// One block is enough for the eSIM that a checkout waits for. Money in a wallet is never had so soon.
+    async fn a_second_signature_for_a_checkout_waits_like_a_deposit(till) with { settings: HASTY } {
+        let offer = till.offer().await;
+        till.buys(&till.payer.pay(&offer, 1)).await;
+        let again = till.bring(&till.payer.pay(&offer, 2)).await;
+        till.node.mine(1).await;
+        let block = till.node.block_of(&again).await;
+        // When a later round has begun, the one before has booked all that counts.
+        for depth in [CONFIRMATIONS - 2, CONFIRMATIONS - 1] {
+            till.node.mine(block + depth - 1 - till.node.head().await).await;
+            until("the scanner knows the newest block", async || {
+                let cursor = till.gateway.app.store.read(|tx| cursors::get(tx, Network::Polygon)).await.unwrap()?;
+                (cursor.head == block + depth - 1).then_some(())
+            })
+            .await;
+        }
+        assert_eq!(shop::balance(&till.gateway, &till.token).await, Usd::ZERO);
+        let price = Usd::from_micros(offer["amount"].as_str().unwrap().parse().unwrap());
+        till.until_in_wallet(&till.token, price).await;
+        assert_eq!(till.sold(), 1);
     }
 
     /// The same through a tool.
