@@ -143,6 +143,14 @@ impl Model {
         self.transfers.iter().position(|transfer| transfer.facts.id == *id)
     }
 
+    /// Whether something is known that this payer's nonce moved. That it is on the chain no more is found at the next look.
+    pub fn is_seen(&self, payer: &str, nonce: &str) -> bool {
+        let moved = |known: &Transfer| {
+            known.facts.sender == payer && known.facts.payment_nonce.as_deref() == Some(nonce)
+        };
+        self.transfers.iter().any(|known| known.block.is_some() && moved(known))
+    }
+
     fn is_ours(&self, address: &str) -> bool {
         self.deposits.contains_key(address) || self.house.contains(address)
     }

@@ -137,6 +137,7 @@ impl Play<'_> {
             && signed.is_valid(self.seconds() + 10)
             && !self.model.claimed.iter().any(|one| one.checkout == checkout)
             && !self.model.misses(account)
+            && !self.model.is_seen(&payer.address, &nonce)
             && !self.world.chains[0].is_used(&payer.address, &nonce);
         let tender = Tender {
             account: self.accounts[account],

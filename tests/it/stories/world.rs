@@ -114,6 +114,12 @@ impl World {
             self.chains[network].begin(self.now());
             self.round(network).await;
         }
+        // What was left open is closed now, and rests for a day.
+        self.pass(26 * HOUR_MS);
+        for network in 0..COUNT {
+            self.chains[network].mine(1, self.now());
+            self.round(network).await;
+        }
     }
 
     /// One round of a scanner. Answers what it looked at: up to which block, and the head; `None` when it could not.
