@@ -117,7 +117,6 @@ impl World {
         // What was left open is closed now, and rests for a day.
         self.pass(26 * HOUR_MS);
         for network in 0..COUNT {
-            self.chains[network].mine(1, self.now());
             self.round(network).await;
         }
     }
@@ -125,7 +124,8 @@ impl World {
     /// One round of a scanner. Answers what it looked at: up to which block, and the head; `None` when it could not.
     pub async fn round(&mut self, network: usize) -> Option<(i64, i64)> {
         let lag = if network == 0 { LAG } else { 0 };
-        self.chains[network].mine(lag as usize, self.now());
+        // A scanner looks at a new head, and at nothing while there is none.
+        self.chains[network].mine(lag.max(1) as usize, self.now());
         let name = NETWORKS[network];
         let scanned = self.app.store.read(move |tx: &mut Tx| cursors::get(tx, name)).await.unwrap();
         let head = self.chains[network].all().map(|(_, head)| head);
