@@ -18,9 +18,16 @@ impl Clock {
         Time::from_micros(system_micros() + correction)
     }
 
-    /// Takes the database's time, read just now, as the truth.
-    pub fn follow(&self, database_now: i64) {
-        self.behind_database.store(database_now - system_micros(), Ordering::Relaxed);
+    /// Takes what `ask` reads of the database's clock as the truth. The answer belongs to a moment between question and
+    /// answer, and our clock moves only if it was wrong at both: else a delay on the way would set it back.
+    pub fn follow<E>(&self, ask: impl FnOnce() -> Result<Option<i64>, E>) -> Result<(), E> {
+        let asked = system_micros();
+        if let Some(database_now) = ask()? {
+            let (least, most) = (database_now - system_micros(), database_now - asked);
+            let behind = self.behind_database.load(Ordering::Relaxed);
+            self.behind_database.store(behind.min(most).max(least), Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// For tests: time passes at once.
@@ -33,4 +40,28 @@ impl Clock {
 fn system_micros() -> i64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is set to after 1970");
     i64::try_from(since_1970.as_micros()).expect("the clock is set to before the year 294247")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_answer_does_not_set_the_clock_back() {
+        const HOUR: i64 = 3_600_000_000;
+        let clock = Clock::default();
+        let behind = || clock.behind_database.load(Ordering::Relaxed);
+        clock.follow(|| Ok::<_, ()>(Some(system_micros() + HOUR))).unwrap();
+        let first = behind();
+        assert!(first > HOUR / 2 && first <= HOUR);
+        let slow = || {
+            let read = system_micros() + HOUR;
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            Ok::<_, ()>(Some(read))
+        };
+        clock.follow(slow).unwrap();
+        assert_eq!(behind(), first);
+        clock.follow(|| Ok::<_, ()>(Some(system_micros()))).unwrap();
+        assert!(behind().abs() < HOUR / 2);
+    }
 }

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::ops::{catalog, keys, restore};
 use crate::store::meta;
 pub use crate::store::meta::Versions;
+use crate::store::tx::Tx;
 
 /// The rounds of looking, one after the other.
 #[derive(Default)]
@@ -54,10 +55,12 @@ impl Drop for Round<'_> {
 /// Reloads everything that changed since this was last called.
 pub async fn refresh(app: &App) -> Result<()> {
     let round = app.rounds.begin();
-    let (now, versions) = app.store.read(|tx| Ok((meta::database_now(tx)?, meta::versions(tx)?))).await?;
-    if let Some(now) = now {
-        app.clock.follow(now);
-    }
+    let clock = app.clock.clone();
+    let look = move |tx: &mut Tx| {
+        clock.follow(|| meta::database_now(tx))?;
+        meta::versions(tx)
+    };
+    let versions = app.store.read(look).await?;
     let seen = *app.seen.lock().map_err(Error::fault)?;
     // Each part that is loaded is noted at once: another that cannot be must not have it loaded again in every round.
     if versions.accounts != seen.accounts {

@@ -34,7 +34,7 @@ const order = async (packageCode) => (await json("/api/b2b/v1/orders", { package
 
 // A block that was shown is replaced, and what was paid in it is gone.
 async function vanish(network, invoice, text) {
-  await json("/sandbox/chain", { network, reorg: 300 });
+  await json("/sandbox/chain", { network, reorg: 100_000 });
   await shows(invoice, text);
 }
 

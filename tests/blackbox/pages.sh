@@ -3,7 +3,7 @@
 pages_in_a_browser() {
   gateway_command coupon create --code TRIP10 --percent 10 &&
     API_URL=$api_url API_KEY=$api_key API_SECRET=$api_secret GATEWAY_DIR=$gw_dir CHROMIUM=$(command -v chromium) \
-      timeout --foreground 420 node "$bb/pages.mjs"
+      timeout --foreground 1200 node "$bb/pages.mjs"
 }
 
 pages_for_people() {

@@ -266,6 +266,7 @@ both_databases! {
     }
 
     async fn a_daily_limit_counts_what_is_paid(gateway) with [("token_daily_limit_usd", "30")] {
+        gateway.away_from_midnight();
         make(gateway, Coupon { below_cost: true, discount: Discount::Fixed(Usd::dollars(1_000)), ..plain(gateway, "GIFT", 1) }).await;
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         fund(gateway, "ann@example.com", Usd::dollars(100)).await;

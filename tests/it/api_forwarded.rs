@@ -30,6 +30,7 @@ both_databases! {
         let terms = KeyTerms { ips: "127.0.0.1,192.0.2.7,2001:db8:7::/48".into(), ..KeyTerms::default() };
         let made = operator::create_key(&gateway.app, "test", account, terms).await.unwrap();
         let key = Key { id: made.id.to_string(), secret: made.secret };
+        key.until_known(&gateway.app).await;
         let table: &[(&[&[u8]], u16)] = &[
             (&[], 200),
             (&[b"192.0.2.7"], 200),

@@ -323,7 +323,9 @@ both_databases! {
             held.push_str(&raw::rows(location, sql).concat().concat());
         }
         assert!(held.contains("bob@example.com"));
-        for secret in [right.as_str(), &token, &token[8..], "198.51.100.77", "2001:db8"] {
+        // Among longer numbers, such as times, its digits may stand by chance.
+        assert!(!digit_runs(&held, 6).contains(&right), "the code is stored");
+        for secret in [token.as_str(), &token[8..], "198.51.100.77", "2001:db8"] {
             assert!(!held.contains(secret), "{secret} is stored");
         }
     }

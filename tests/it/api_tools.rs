@@ -455,6 +455,7 @@ both_databases! {
     }
 
     async fn a_token_spends_no_more_than_it_may(gateway) with [("token_daily_limit_usd", "5")] {
+        gateway.away_from_midnight();
         let token = ann(gateway, 100).await;
         let mut bought = 0;
         let refused = loop {

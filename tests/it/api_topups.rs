@@ -160,7 +160,7 @@ both_databases! {
     }
 
     async fn an_unanswered_top_up_is_accepted_and_finished_later(gateway)
-        with [("answer_within_ms", "200"), ("supplier_timeout_ms", "300")]
+        with [("answer_within_ms", "200"), ("supplier_timeout_ms", "3000")]
     {
         let order = gateway.order("JP-1GB-7D").await;
         let iccid = order["iccid"].as_str().unwrap();

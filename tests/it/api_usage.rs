@@ -58,7 +58,7 @@ both_databases! {
         }
     }
 
-    async fn a_silent_carrier_leaves_the_last_known_reading(gateway) with [("supplier_timeout_ms", "300")] {
+    async fn a_silent_carrier_leaves_the_last_known_reading(gateway) with [("supplier_timeout_ms", "1500")] {
         let known = gateway.order("JP-5GB-30D").await;
         let unknown = gateway.order("JP-5GB-30D").await;
         gateway.sandbox("usage", json!({ "iccid": known["iccid"], "usedGb": 2 })).await;

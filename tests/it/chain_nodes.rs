@@ -1,7 +1,5 @@
 //! Real chains through nodes that lag, lie, refuse and fall silent. The node is in `mock_node.rs`.
 
-use std::time::Duration;
-
 use serde_json::json;
 use simgate::chain::evm::{Evm, EvmSettings};
 use simgate::chain::{Chain, Scanned, Token, Trouble, Watched, Witness, address};
@@ -10,6 +8,7 @@ use simgate::domain::network::{AddressKind, Currency, Network};
 use simgate::domain::time::Time;
 use simgate::domain::transfer::Sighting;
 
+use crate::harness::until;
 use crate::mock_node::*;
 
 fn connect(nodes: &[&Node]) -> Evm {
@@ -316,16 +315,22 @@ async fn a_node_that_is_down_is_left_alone_and_comes_back() {
         trouble(alone.tip().await, "node 1 cannot be reached: HTTP 502");
         both.scan(1, 100, &watched).await.unwrap();
     }
-    trouble(alone.tip().await, "node 1 rests after failures");
+    let rests = async || {
+        until("it is left alone", async || {
+            alone.tip().await.unwrap_err().0.contains("node 1 rests after failures").then_some(())
+        })
+        .await;
+    };
+    // Each pause is longer than the one before.
+    rests().await;
     first.set().status = None;
-    tokio::time::sleep(Duration::from_millis(700)).await;
-    assert_eq!(alone.tip().await.unwrap().head.number, 100);
+    let back = async || until("it is back", async || alone.tip().await.ok()).await;
+    assert_eq!(back().await.head.number, 100);
     first.set().status = Some(429);
     trouble(alone.tip().await, "wants to be left alone: HTTP 429");
+    rests().await;
     first.set().status = None;
-    trouble(alone.tip().await, "node 1 rests after failures");
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
-    alone.tip().await.unwrap();
+    back().await;
 }
 
 #[tokio::test]

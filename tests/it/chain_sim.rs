@@ -17,6 +17,7 @@ use simgate::start::{self, Role};
 
 use crate::harness::{Gateway, both_databases};
 use crate::raw;
+use crate::shop::DEEP;
 
 const TEN: Usd = Usd::dollars(10);
 /// So many blocks may come while a test looks at the chain: time does not stand still.
@@ -418,14 +419,14 @@ both_databases! {
         let block = async || chain.transaction(hash, Witness::Second).await.unwrap().map(|mined| mined.block);
         let mut before = gateway.until("it is mined", block).await;
         for (keep, later) in [(json!(true), 0), (json!(0), 0), (json!(3), 3)] {
-            let told = gateway.sandbox("chain", json!({ "network": "TRON", "reorg": MARGIN, "keep": keep })).await;
+            let told = gateway.sandbox("chain", json!({ "network": "TRON", "reorg": DEEP, "keep": keep })).await;
             assert_eq!(told["mode"], "ok");
             let after = gateway.until("it is mined again", block).await;
             assert_eq!(after.number, before.number + later);
             assert_ne!(after.hash, before.hash);
             before = after;
         }
-        gateway.sandbox("chain", json!({ "network": "TRON", "reorg": 2 * MARGIN, "keep": false })).await;
+        gateway.sandbox("chain", json!({ "network": "TRON", "reorg": DEEP, "keep": false })).await;
         assert_eq!(block().await, None);
 
         for body in [

@@ -24,8 +24,7 @@ fn head(gateway: &Gateway, method: &str, path: &str, more: &str) -> String {
 }
 
 /// Reads until the other side closes: what it said, and how long that took.
-async fn listen(stream: &mut TcpStream) -> (String, Duration) {
-    let started = Instant::now();
+async fn listen(stream: &mut TcpStream, started: Instant) -> (String, Duration) {
     let mut said = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut said)).await;
     assert!(read.is_ok(), "still open after 30 s, having said {:?}", String::from_utf8_lossy(&said));
@@ -34,15 +33,16 @@ async fn listen(stream: &mut TcpStream) -> (String, Duration) {
 
 /// Sends this, stays silent, and hears the end.
 async fn stall(gateway: &Gateway, sent: &str) -> (String, Duration) {
+    let started = Instant::now();
     let mut stream = connect(gateway).await;
     stream.write_all(sent.as_bytes()).await.unwrap();
-    listen(&mut stream).await
+    listen(&mut stream, started).await
 }
 
 /// Sends a byte a second for as long as the other side takes it.
 async fn drip(gateway: &Gateway, sent: &str) -> Duration {
-    let (mut reader, mut writer) = connect(gateway).await.into_split();
     let started = Instant::now();
+    let (mut reader, mut writer) = connect(gateway).await.into_split();
     let speak = async {
         for byte in sent.bytes().cycle() {
             if writer.write_all(&[byte]).await.is_err() {
@@ -155,7 +155,7 @@ fn an_answer_that_comes_before_the_body_is_not_lost() {
             // The body goes on, and so does the connection.
             stream.write_all(body.as_bytes()).await.unwrap();
             stream.write_all(served.as_bytes()).await.unwrap();
-            let (said, _) = listen(&mut stream).await;
+            let (said, _) = listen(&mut stream, Instant::now()).await;
             assert!(said.starts_with("HTTP/1.1 200"), "{said}");
         }
         // Who sends everything before it listens hears the answer, too, and that this connection ends.

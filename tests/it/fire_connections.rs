@@ -99,39 +99,48 @@ fn idle_connections_end() {
 
 #[test]
 fn old_http2_is_asked_to_end_and_answered_first() {
-    run(Db::Sqlite, vec![("http2_age_s", "5")], async |gateway| {
-        sandbox::set_mood(&gateway.app, Mood::Slow, 20_000, None).await.unwrap();
-        let mut line = http2(dial(gateway, 1).await, &Builder::new()).await;
-        let order = r#"{"packageCode":"JP-1GB-7D"}"#;
-        let mut response = line.begin(gateway, "POST", "/api/b2b/v1/orders", order).await.unwrap();
-        // Nothing new may be asked, while the order is still open.
-        let refused = until("the client is told", async || line.requests.clone().ready().await.err());
-        let refused = tokio::select! {
-            refused = refused => refused,
-            early = &mut response => panic!("answered before it was told: {early:?}"),
-        };
-        assert!(refused.is_go_away(), "{refused:?}");
-        assert_eq!(refused.reason(), Some(h2::Reason::NO_ERROR));
-        assert_eq!(operator::open_orders(&gateway.app).await.unwrap(), 1);
-        let response = timeout(LONG, response).await.expect("an answer in time").unwrap();
-        assert_eq!(response.status(), 200);
-        let body = read(response.into_body(), Duration::ZERO).await;
-        assert!(String::from_utf8(body).unwrap().contains("FULFILLED"));
-        let _ = line.until_ended().await;
-    });
+    run(
+        Db::Sqlite,
+        vec![("http2_age_s", "5"), ("answer_within_ms", "60000"), ("supplier_timeout_ms", "90000")],
+        async |gateway| {
+            sandbox::set_mood(&gateway.app, Mood::Slow, 20_000, None).await.unwrap();
+            let mut line = http2(dial(gateway, 1).await, &Builder::new()).await;
+            let order = r#"{"packageCode":"JP-1GB-7D"}"#;
+            let mut response = line.begin(gateway, "POST", "/api/b2b/v1/orders", order).await.unwrap();
+            // Nothing new may be asked, while the order is still open.
+            let refused = until("the client is told", async || line.requests.clone().ready().await.err());
+            let refused = tokio::select! {
+                refused = refused => refused,
+                early = &mut response => panic!("answered before it was told: {early:?}"),
+            };
+            assert!(refused.is_go_away(), "{refused:?}");
+            assert_eq!(refused.reason(), Some(h2::Reason::NO_ERROR));
+            assert_eq!(operator::open_orders(&gateway.app).await.unwrap(), 1);
+            let response = timeout(LONG, response).await.expect("an answer in time").unwrap();
+            assert_eq!(response.status(), 200);
+            let body = read(response.into_body(), Duration::ZERO).await;
+            assert!(String::from_utf8(body).unwrap().contains("FULFILLED"));
+            let _ = line.until_ended().await;
+        },
+    );
 }
 
 /// Over HTTP/2 it is the client's answer to a ping that ends its requests. Who does not give it could stay for ever.
 #[test]
 fn who_does_not_hear_that_it_is_over_is_refused() {
     run(Db::Sqlite, vec![("http2_age_s", "1")], async |gateway| {
-        let mut frames = Frames::open(dial(gateway, 1).await, 65_535).await;
         let again = async |frames: &mut Frames| {
             frames.ask(gateway, "GET", BALANCE).await;
         };
-        let heard = frames.until(|_| false, again).await;
-        let first = |kind: u8| heard.iter().position(|frame| frame.kind == kind).unwrap();
-        assert!(first(HEADERS) < first(GOAWAY) && first(GOAWAY) < first(RST_STREAM));
+        // On a slow machine a whole second may pass between two of them.
+        let heard = until("an answer, the farewell and a refusal", async || {
+            let mut frames = Frames::open(dial(gateway, 1).await, 65_535).await;
+            let heard = frames.until(|_| false, again).await;
+            let first = |kind: u8| heard.iter().position(|frame| frame.kind == kind);
+            let (answer, farewell, refusal) = (first(HEADERS)?, first(GOAWAY)?, first(RST_STREAM)?);
+            (answer < farewell && farewell < refusal).then_some(heard)
+        })
+        .await;
         for frame in heard.iter().filter(|frame| frame.kind == RST_STREAM) {
             assert_eq!(frame.payload, REFUSED);
         }
@@ -169,14 +178,14 @@ fn who_never_reads_gives_its_place_up() {
 /// However much else is read on its connection; and that is not cut off for it at once.
 #[test]
 fn an_answer_that_nobody_reads_ends_its_connection() {
-    run(Db::Sqlite, vec![("write_stall_s", "3")], async |gateway| {
+    run(Db::Sqlite, vec![("write_stall_s", "8")], async |gateway| {
         let all = gateway.get(PLANS).await.text.len();
         let mut frames = Frames::open(dial(gateway, 1).await, 0).await;
         let dead = frames.ask(gateway, "GET", PLANS).await;
         let live = frames.ask(gateway, "GET", PLANS).await;
         let again = async |frames: &mut Frames| {
             frames.ask(gateway, "HEAD", BALANCE).await;
-            frames.allow(live, 2 * 1024).await;
+            frames.allow(live, 1024).await;
         };
         let mut heard = frames.until(|frame| frame.kind == GOAWAY, again).await;
         assert_eq!(heard.last().map(|frame| frame.kind), Some(GOAWAY));
@@ -198,12 +207,12 @@ fn an_answer_that_nobody_reads_ends_its_connection() {
 
 #[test]
 fn who_reads_slowly_is_served() {
-    let settings = vec![("write_stall_s", "5"), ("keep_alive_s", "2")];
+    let settings = vec![("write_stall_s", "10"), ("keep_alive_s", "2")];
     run(Db::Sqlite, settings, async |gateway| {
         let all = gateway.get(PLANS).await.text.len();
         let pieces = |size: usize| (all / size) as u32 + 1;
         // About three times as long as nothing at all may be read.
-        let pause = |size: usize| Duration::from_secs(14) / pieces(size);
+        let pause = |size: usize| Duration::from_secs(28) / pieces(size);
         let from_the_socket = async |request: Vec<u8>| {
             let mut stream = dial_narrow(gateway, 1).await;
             stream.write_all(&request).await.unwrap();
@@ -228,7 +237,7 @@ fn who_reads_slowly_is_served() {
         };
         let started = Instant::now();
         let ((), (), streamed) = futures_util::future::join3(plain, wide, streamed).await;
-        assert!(started.elapsed() > 2 * FIVE, "too quick to prove anything: {:?}", started.elapsed());
+        assert!(started.elapsed() > 4 * FIVE, "too quick to prove anything: {:?}", started.elapsed());
         assert_eq!(streamed, all);
     });
 }

@@ -134,8 +134,9 @@ fn busy(db: Db) {
             done.store(true, std::sync::atomic::Ordering::Relaxed);
         };
         futures_util::future::join(buyers, operator).await;
-        let lines = site.cli(&["wallet", "statement", &partner, "--limit", "100000"]).await.to_string();
-        assert_eq!(lines.matches("busy").count(), 10);
+        let lines = site.cli(&["wallet", "statement", &partner, "--limit", "100000"]).await;
+        let lines = lines["transactions"].as_array().unwrap();
+        assert_eq!(lines.iter().filter(|line| line["note"] == "busy").count(), 10);
         site.verify_books().await;
     });
 }

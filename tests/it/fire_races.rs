@@ -85,7 +85,7 @@ both_databases! {
             slowest
         };
         let (_, slowest) = join(flood, honest).await;
-        assert!(slowest < Duration::from_secs(10), "an order beside the flood took {slowest:?}");
+        assert!(slowest < Duration::from_secs(25), "an order beside the flood took {slowest:?}");
         assert_eq!(reruns(gateway).await, before, "a refusal rolled a group back");
     }
 }

@@ -228,7 +228,7 @@ both_databases! {
             let row = format!(
                 "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash, block_time,
                      state, account, payment_nonce, round, seen_at, updated_at)
-                 VALUES ('POLYGON', '{hash}', 0, 'USDC', '0xa', '0xb', 1000000, 1, '0xc', 0, 'CREDITED', 1, '0xd', 0, 0, 0)"
+                 VALUES ('POLYGON', '{hash}', 0, 'USDC', '0xa', '0xb', 1000000, 1000000000, '0xc', 0, 'CREDITED', 1, '0xd', 0, 0, 0)"
             );
             raw::execute(location, &row).unwrap();
         }

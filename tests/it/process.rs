@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -30,10 +31,13 @@ pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl A
     });
 }
 
-/// Below the range from which the system gives ports to clients: nobody takes it between two starts.
+/// Below the range from which the system gives ports to clients, and in a part of it where no other test looks:
+/// nobody takes it between two starts.
 pub fn free_port() -> u16 {
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").map_or(0, |slot| slot.parse().unwrap());
     loop {
-        let port = 10_000 + (simgate::vault::random() % 20_000) as u16;
+        let port = 10_000 + slot % 40 * 500 + TAKEN.fetch_add(1, Ordering::Relaxed) % 500;
         if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }

@@ -22,7 +22,7 @@ pub const PLAN: &str = "JP-1GB-7D";
 /// More blocks than any network asks for come in this time.
 pub const UNTIL_FINAL_MS: i64 = 6_000;
 /// Reaches below every payment of a test, however slow the machine is; and so many blocks later they are back.
-pub const DEEP: i64 = 500;
+pub const DEEP: i64 = 5_000;
 pub const LATER: i64 = 600;
 /// A block of a simulated chain takes so long.
 const BLOCK_MS: i64 = 200;

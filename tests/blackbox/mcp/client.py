@@ -13,7 +13,7 @@ BASE = sys.argv[1]
 
 def fetch(url, body=None, kind="application/json"):
     headers = {"Content-Type": kind} if body is not None else {}
-    return urllib.request.urlopen(urllib.request.Request(url, data=body, headers=headers), timeout=10)
+    return urllib.request.urlopen(urllib.request.Request(url, data=body, headers=headers), timeout=60)
 
 
 async def journey(call_tool, list_tools, name):

@@ -76,7 +76,7 @@ pub fn on_place(db: Db, test: impl AsyncFnOnce(&Place) + 'static) {
 /// Starts anvil, and starts it again when somebody took the free port first.
 async fn spawn(kind: Kind, client: &reqwest::Client) -> (Child, String) {
     loop {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = crate::process::free_port();
         let (mut child, url) = (spawn_on(kind, port), format!("http://127.0.0.1:{port}"));
         let answers = until("anvil answers or has ended", async || {
             if child.try_wait().unwrap().is_some() {

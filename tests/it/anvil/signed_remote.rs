@@ -96,6 +96,8 @@ impl Counter {
     }
 
     async fn offer(&self) -> Value {
+        let settler = self.gateway.app.settler.as_ref();
+        until("the settler is there", async || settler?.open_posts().next().map(drop)).await;
         until("payments by signature are taken", async || {
             let body = self.post(None).await.expect(402);
             (body["capabilities"]["x402"] == true).then(|| body["accepts"][0].clone())

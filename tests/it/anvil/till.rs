@@ -105,6 +105,8 @@ impl Till {
 
     /// Asks for a plan until it can be paid by signature: the body of the 402.
     pub async fn challenge(&self) -> Value {
+        let settler = self.gateway.app.settler.as_ref();
+        until("the settler is there", async || settler?.open_posts().next().map(drop)).await;
         until("payments by signature are taken", async || {
             let asked = self.ask(&self.token, json!({ "packageCode": PLAN })).await;
             let body = asked.expect(402);
