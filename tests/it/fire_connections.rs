@@ -99,30 +99,28 @@ fn idle_connections_end() {
 
 #[test]
 fn old_http2_is_asked_to_end_and_answered_first() {
-    run(
-        Db::Sqlite,
-        vec![("http2_age_s", "5"), ("answer_within_ms", "60000"), ("supplier_timeout_ms", "90000")],
-        async |gateway| {
-            sandbox::set_mood(&gateway.app, Mood::Slow, 20_000, None).await.unwrap();
-            let mut line = http2(dial(gateway, 1).await, &Builder::new()).await;
-            let order = r#"{"packageCode":"JP-1GB-7D"}"#;
-            let mut response = line.begin(gateway, "POST", "/api/b2b/v1/orders", order).await.unwrap();
-            // Nothing new may be asked, while the order is still open.
-            let refused = until("the client is told", async || line.requests.clone().ready().await.err());
-            let refused = tokio::select! {
-                refused = refused => refused,
-                early = &mut response => panic!("answered before it was told: {early:?}"),
-            };
-            assert!(refused.is_go_away(), "{refused:?}");
-            assert_eq!(refused.reason(), Some(h2::Reason::NO_ERROR));
-            assert_eq!(operator::open_orders(&gateway.app).await.unwrap(), 1);
-            let response = timeout(LONG, response).await.expect("an answer in time").unwrap();
-            assert_eq!(response.status(), 200);
-            let body = read(response.into_body(), Duration::ZERO).await;
-            assert!(String::from_utf8(body).unwrap().contains("FULFILLED"));
-            let _ = line.until_ended().await;
-        },
-    );
+    let settings =
+        vec![("http2_age_s", "5"), ("answer_within_ms", "60000"), ("supplier_timeout_ms", "90000")];
+    run(Db::Sqlite, settings, async |gateway| {
+        sandbox::set_mood(&gateway.app, Mood::Slow, 20_000, None).await.unwrap();
+        let mut line = http2(dial(gateway, 1).await, &Builder::new()).await;
+        let order = r#"{"packageCode":"JP-1GB-7D"}"#;
+        let mut response = line.begin(gateway, "POST", "/api/b2b/v1/orders", order).await.unwrap();
+        // Nothing new may be asked, while the order is still open.
+        let refused = until("the client is told", async || line.requests.clone().ready().await.err());
+        let refused = tokio::select! {
+            refused = refused => refused,
+            early = &mut response => panic!("answered before it was told: {early:?}"),
+        };
+        assert!(refused.is_go_away(), "{refused:?}");
+        assert_eq!(refused.reason(), Some(h2::Reason::NO_ERROR));
+        assert_eq!(operator::open_orders(&gateway.app).await.unwrap(), 1);
+        let response = timeout(LONG, response).await.expect("an answer in time").unwrap();
+        assert_eq!(response.status(), 200);
+        let body = read(response.into_body(), Duration::ZERO).await;
+        assert!(String::from_utf8(body).unwrap().contains("FULFILLED"));
+        let _ = line.until_ended().await;
+    });
 }
 
 /// Over HTTP/2 it is the client's answer to a ping that ends its requests. Who does not give it could stay for ever.

@@ -15,6 +15,7 @@ const LATE: i64 = 3_000;
 /// Longer than this process asks (`supplier_timeout_ms` below).
 const TOO_SLOW: i64 = 60_000;
 
+/// Counts how often the supplier has answered with a profile.
 const ANSWERS: &str = "simgate_supplier_calls_total{call=\"provision\",outcome=\"done\"}";
 
 /// What the supplier is told, what the caller hears, and how the order ends once the supplier behaves again.
@@ -157,7 +158,7 @@ async fn check_refused(gateway: &Gateway, case: &Case, reference: &str, first: R
     assert_eq!(filed(gateway, reference).await.len(), 2);
 }
 
-/// How often the supplier has answered with a profile.
+/// What a counter stands at.
 async fn counted(gateway: &Gateway, what: &str) -> u64 {
     let text = gateway.get("/metrics").await.text;
     let line = text.lines().find(|line| line.starts_with(what));

@@ -14,7 +14,7 @@ use simgate::domain::money::Usd;
 use super::desk::{borrowed, changed, settings_for};
 use super::node::{self, Node};
 use super::payer::Payer;
-use super::till::{PLAN, PURSE, node_for, receipt};
+use super::till::{PLAN, PURSE, node_for, receipt, until_open};
 use crate::harness::{Db, Gateway, Reply, check_books, start_gateway, until};
 use crate::people::sign_in;
 
@@ -96,8 +96,7 @@ impl Counter {
     }
 
     async fn offer(&self) -> Value {
-        let settler = self.gateway.app.settler.as_ref();
-        until("the settler is there", async || settler?.open_posts().next().map(drop)).await;
+        until_open(&self.gateway).await;
         until("payments by signature are taken", async || {
             let body = self.post(None).await.expect(402);
             (body["capabilities"]["x402"] == true).then(|| body["accepts"][0].clone())

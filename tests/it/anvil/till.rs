@@ -105,8 +105,7 @@ impl Till {
 
     /// Asks for a plan until it can be paid by signature: the body of the 402.
     pub async fn challenge(&self) -> Value {
-        let settler = self.gateway.app.settler.as_ref();
-        until("the settler is there", async || settler?.open_posts().next().map(drop)).await;
+        until_open(&self.gateway).await;
         until("payments by signature are taken", async || {
             let asked = self.ask(&self.token, json!({ "packageCode": PLAN })).await;
             let body = asked.expect(402);
@@ -199,6 +198,13 @@ impl Till {
         })
         .await;
     }
+}
+
+/// Waits until payments by signature can be settled. Who asks for a plan again and again instead opens a checkout each
+/// time, and a customer has at most fifty.
+pub async fn until_open(gateway: &Gateway) {
+    let settler = gateway.app.settler.as_ref();
+    until("the settler is there", async || settler?.open_posts().next().map(drop)).await;
 }
 
 /// Asks for a checkout, signed or not.
