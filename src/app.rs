@@ -22,9 +22,11 @@ use crate::knowledge::Library;
 use crate::mail::Mailer;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
+use crate::ops::jobs::Jobs;
 use crate::ops::keys::KeyRing;
 use crate::ops::refresh::{Rounds, Versions};
 use crate::ops::tokens::Seen;
+use crate::ops::vitals::Heads;
 use crate::store::Store;
 use crate::supplier::Supplier;
 use crate::supplier::sim::Sim;
@@ -69,6 +71,9 @@ pub struct Parts {
     /// Up to which change catalog, keys and simulator are loaded.
     pub seen: Mutex<Versions>,
     pub rounds: Rounds,
+    pub jobs: Jobs,
+    /// The newest block of each network that a node showed us.
+    pub heads: Heads,
     /// Work that outlives the request that began it; a shutdown waits for it.
     pub tasks: TaskTracker,
 }
@@ -101,6 +106,7 @@ impl App {
                     api_key: settings.settlement.tron_api_key.clone(),
                     tokens: terms.tokens.clone(),
                     addresses_per_call: settings.settlement.scan_addresses,
+                    clock: clock.clone(),
                 };
                 let chain = Arc::new(Evm::new(nodes).map_err(Error::settings)?);
                 nodes_of.insert(network, chain.clone());
@@ -133,6 +139,8 @@ impl App {
             buying_on_hold: AtomicBool::new(false),
             seen: Mutex::default(),
             rounds: Rounds::default(),
+            jobs: Jobs::default(),
+            heads: Heads::default(),
             tasks: TaskTracker::new(),
         })))
     }

@@ -18,7 +18,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::email::Email;
 use crate::domain::money::Usd;
-use crate::store::Location;
+use crate::store::{Location, hide_password};
 
 pub use self::connections::Connections;
 pub use self::host::Host;
@@ -65,7 +65,8 @@ const GENERAL: &[Spec] = &[
     spec("support_contact", "", "how customers reach you, for the help pages: an email address or a URL"),
     spec("security_contact", "", "whom to tell about a hole, for security.txt: an email address or an https URL"),
     spec("write_queue", "4096", "writes that may wait for the database before callers get 503"),
-    spec("sqlite_log_mb", "64", "how long SQLite's log is made at the start, so that it need not grow; 0 to let it grow"),
+    spec("sqlite_log_mb", "64", "how long SQLite's log should be; it is made so at the start, so that it need not grow; 0: 64, and it grows"),
+    spec("job_patience_s", "300", "how long a job that money depends on may take for a round before /readyz is 503"),
     spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
     spec("log_format", "text", "text or json"),
 ];
@@ -130,6 +131,7 @@ pub struct Settings {
     pub connections: Connections,
     pub write_queue: usize,
     pub sqlite_log_mb: u64,
+    pub job_patience_s: u64,
     pub log: String,
     pub log_json: bool,
     pub logins: Logins,
@@ -219,7 +221,7 @@ impl Raw {
             return Ok(None);
         }
         read(text).map(Some).ok_or_else(|| {
-            let shown = if known(name).is_some_and(|spec| spec.secret) { "hidden" } else { text };
+            let shown = known(name).map_or("(hidden)".into(), |spec| shown(spec, text));
             ConfigError(format!("{name} ({source}) is {shown:?}: {allowed}"))
         })
     }
@@ -238,13 +240,7 @@ impl Raw {
     pub fn shown(&self) -> Vec<(&'static str, String, String)> {
         let show = |spec: &Spec| {
             let (text, source) = &self.0[spec.name];
-            let text = match text.as_str() {
-                "" => String::new(),
-                _ if spec.secret => "(hidden)".into(),
-                text if spec.name == "database_url" => hide_password(text),
-                text => text.into(),
-            };
-            (spec.name, text, source.clone())
+            (spec.name, shown(spec, text), source.clone())
         };
         specs().map(show).collect()
     }
@@ -254,14 +250,19 @@ fn known(name: &str) -> Option<&'static Spec> {
     specs().find(|spec| spec.name == name)
 }
 
-/// A database URL without what stands between the user's name and the `@`.
-pub fn hide_password(url: &str) -> String {
-    match (url.find("://"), url.rfind('@')) {
-        (Some(scheme), Some(at)) => match url[scheme + 3..at].find(':') {
-            Some(colon) => format!("{}:(hidden){}", &url[..scheme + 3 + colon], &url[at..]),
-            None => url.into(),
-        },
-        _ => url.into(),
+/// The URL is not shown where it is wrong: who knows where its password stands.
+fn database(raw: &Raw) -> Result<Location, ConfigError> {
+    let (url, source) = &raw.0["database_url"];
+    Location::parse(url).map_err(|why| ConfigError(format!("database_url ({source}): {why}")))
+}
+
+/// A setting's text as it may be shown.
+fn shown(spec: &Spec, text: &str) -> String {
+    match text {
+        "" => String::new(),
+        _ if spec.secret => "(hidden)".into(),
+        text if spec.name.ends_with("_url") => hide_password(text),
+        text => text.into(),
     }
 }
 
@@ -320,7 +321,7 @@ impl Settings {
         let connections = Connections::check(raw, mode, &trusted_proxies)?;
         let settings = Settings {
             mode,
-            database: raw.require("database_url", "must be sqlite:PATH or postgres://…", Location::parse)?,
+            database: database(raw)?,
             listen,
             agent_url: raw.parse("agent_url", must_be_url, url)?.unwrap_or_else(|| base_url.clone()),
             checkout_url: raw.parse("checkout_url", must_be_url, url)?.unwrap_or_else(|| base_url.clone()),
@@ -357,6 +358,11 @@ impl Settings {
                 "sqlite_log_mb",
                 "must be a whole number, at most 1024",
                 whole(0, 1_024),
+            )? as u64,
+            job_patience_s: raw.require(
+                "job_patience_s",
+                "must be a whole number from 1 to 86400",
+                whole(1, 86_400),
             )? as u64,
             log: raw.text("log").to_string(),
             log_json: raw.require("log_format", "must be text or json", |text| match text {
@@ -443,7 +449,7 @@ mod tests {
                 vec![],
                 vec![("SIMGATE_SECRET", "short")],
                 None,
-                "secret (SIMGATE_SECRET in the environment) is \"hidden\": must have at least 32 characters",
+                "secret (SIMGATE_SECRET in the environment) is \"(hidden)\": must have at least 32 characters",
             ),
         ] {
             let error = load(&flags, &env, file).err().expect(expected);
@@ -474,8 +480,17 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_hidden() {
-        assert_eq!(hide_password("postgres://me:pw@host/db"), "postgres://me:(hidden)@host/db");
-        assert_eq!(hide_password("sqlite:x.db"), "sqlite:x.db");
+    fn a_wrong_database_url_is_told_without_its_password() {
+        for (url, told) in [
+            ("mysql://me:hush@db.example/shop", "must be sqlite:PATH or postgres://"),
+            ("postgres:me:hush@db.example/shop", "must be sqlite:PATH or postgres://"),
+            ("postgres://me:hush@db.example/shop?sslmode=on", "sslmode is \"on\""),
+            ("postgres://me:hush@db.example:port/shop", "port"),
+            ("sqlite:", "must be sqlite:PATH"),
+        ] {
+            let error = load(&[("database_url", url)], &[], None).err().expect(url);
+            assert!(error.0.starts_with("database_url (--database-url): "), "{}", error.0);
+            assert!(error.0.contains(told) && !error.0.contains("hush"), "{}", error.0);
+        }
     }
 }

@@ -24,8 +24,10 @@ pub struct Fault {
 pub enum FaultKind {
     /// Another transaction won: run the job again and it will see why.
     Conflict,
-    /// The connection to the database broke; what was asked may or may not have happened.
+    /// The connection to the database broke or cannot write; what was asked may or may not have happened.
     Disconnected,
+    /// The database has no room for it now: a full disk, or a server out of memory or connections. Nothing was written.
+    NoRoom,
     /// A setting does not fit the database or this build: the operator must change it. Exit 2.
     Settings,
     Other,
@@ -36,8 +38,23 @@ impl Error {
         Error::Fault(Fault { what: what.to_string(), kind: FaultKind::Other })
     }
 
+    /// What callers can act on: a refusal, or a fault that passes by itself.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        static NO_ROOM: Refusal = Refusal::NoRoom;
+        match self {
+            Error::Refused(refusal) => Some(refusal),
+            Error::Fault(Fault { kind: FaultKind::NoRoom, .. }) => Some(&NO_ROOM),
+            Error::Fault(_) => None,
+        }
+    }
+
     pub fn settings(what: impl fmt::Display) -> Error {
         Error::Fault(Fault { what: what.to_string(), kind: FaultKind::Settings })
+    }
+
+    /// The connection to the database is gone, or good for nothing.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Error::Fault(Fault { kind: FaultKind::Disconnected, .. }))
     }
 }
 
@@ -154,6 +171,7 @@ impl Refusal {
             MagicLinkEnded => (404, "NOT_FOUND", "Link has ended", "This link is unknown, or its 30 minutes are over; ask for a new one.".into()),
             ChainUnavailable => (503, "CHAIN_UNAVAILABLE", "Chain unavailable", "The network's nodes did not answer, so the chain could not be looked at; nothing is lost. Try again shortly.".into()),
             BuyingOnHold => (503, "OVERLOADED", "Buying is on hold", "Buying is on hold while the operator checks a restored backup; nothing was charged.".into()),
+            NoRoom => (503, "OVERLOADED", "Nothing can be written", "The gateway cannot write anything down just now; nothing was charged. Try again shortly.".into()),
             Overloaded => (503, "OVERLOADED", "Overloaded", "Too much is waiting; nothing was charged. Try again shortly.".into()),
         };
         Problem { status, code, title, detail }

@@ -20,7 +20,7 @@ use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::refresh;
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
-use crate::store::{Capacity, Location, Store, accounts, addresses, meta};
+use crate::store::{Capacity, Location, LogSize, Serving, Store, accounts, addresses, meta};
 use crate::vault::{self, Numbers, Vault};
 use crate::{http, jobs, telemetry};
 
@@ -38,11 +38,7 @@ pub enum Role {
 
 /// Opens the database: a server migrates and seeds it, a command refuses a schema that is not its own.
 pub async fn open(settings: Settings, role: Role) -> Result<App> {
-    if settings.mode == Mode::Live {
-        return Err(Error::settings(
-            "mode is live: it needs a real supplier, and this build has only the simulator",
-        ));
-    }
+    refuse_live(&settings)?;
     let location = settings.database.clone();
     let lock = match role {
         Role::Server => Some(
@@ -78,6 +74,15 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
     Ok(app)
 }
 
+fn refuse_live(settings: &Settings) -> Result<()> {
+    match settings.mode {
+        Mode::Sandbox => Ok(()),
+        Mode::Live => Err(Error::settings(
+            "mode is live: it needs a real supplier, and this build has only the simulator",
+        )),
+    }
+}
+
 /// Everything from an up-to-date schema to an application; a server also seeds a new database.
 async fn assemble(settings: Settings, location: Location, role: Role) -> Result<App> {
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
@@ -86,9 +91,9 @@ async fn assemble(settings: Settings, location: Location, role: Role) -> Result<
             lanes: cores,
             readers: cores * 2,
             queue: settings.write_queue,
-            log_mb: Some(settings.sqlite_log_mb),
+            log: Some(LogSize::of_mb(settings.sqlite_log_mb)),
         },
-        Role::Command => Capacity { lanes: 1, readers: 1, queue: settings.write_queue, log_mb: None },
+        Role::Command => Capacity { lanes: 1, readers: 1, queue: settings.write_queue, log: None },
     };
     let store = Arc::new(Store::open(location, &capacity)?);
     let vault = stamp(&settings, &store, role).await?;
@@ -262,6 +267,9 @@ pub async fn serve(mut settings: Settings) -> Result<()> {
         ),
         None => None,
     };
+    refuse_live(&settings)?;
+    let location = settings.database.clone();
+    let serving = on_plain_thread(move || Serving::begin(&location)).await?;
     let app = open(settings, Role::Server).await?;
     greet(&app);
     let stop = CancellationToken::new();
@@ -272,6 +280,7 @@ pub async fn serve(mut settings: Settings) -> Result<()> {
         signalled.cancel();
     });
     run(&app, listener, metrics_listener, stop).await;
+    drop(serving);
     tracing::info!("stopped");
     Ok(())
 }
@@ -282,7 +291,12 @@ pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>,
     if let Some(metrics) = metrics {
         let limits =
             Connections { per_client: Some(SCRAPERS), most: SCRAPERS, ..app.settings.connections.clone() };
-        app.tasks.spawn(http::server::serve(http::metrics_router(), metrics, limits, stop.clone()));
+        app.tasks.spawn(http::server::serve(
+            http::metrics_router(app.clone()),
+            metrics,
+            limits,
+            stop.clone(),
+        ));
     }
     let router = http::router(app.clone());
     let deadline = async {

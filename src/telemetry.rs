@@ -1,7 +1,9 @@
-//! Logs to stderr, and metrics in Prometheus' text form. Neither ever holds a secret, a token or a body.
+//! Logs to stderr, and metrics in Prometheus' text form. Neither ever holds a secret, a token or a body. What would be
+//! said again and again is said once a minute (`EveryMinute`).
 
 use std::io::IsTerminal;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
@@ -44,4 +46,50 @@ pub fn metrics() -> Option<&'static PrometheusHandle> {
             .ok()
     };
     METRICS.get_or_init(install).as_ref()
+}
+
+/// Lets one line a minute through: trouble that comes back every second must not bury everything else.
+#[derive(Default)]
+pub struct EveryMinute(Mutex<Told>);
+
+#[derive(Default)]
+struct Told {
+    last: Option<Instant>,
+    left_out: u64,
+}
+
+impl EveryMinute {
+    pub const fn new() -> EveryMinute {
+        EveryMinute(Mutex::new(Told { last: None, left_out: 0 }))
+    }
+
+    /// Whether the line may be written now, and then how many were left out since the last one.
+    pub fn turn(&self) -> Option<u64> {
+        self.turn_at(Instant::now())
+    }
+
+    fn turn_at(&self, now: Instant) -> Option<u64> {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.last.is_some_and(|last| now < last + Duration::from_secs(60)) {
+            told.left_out += 1;
+            return None;
+        }
+        told.last = Some(now);
+        Some(std::mem::take(&mut told.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_a_minute_tells_how_many_it_stands_for() {
+        let (lines, start) = (EveryMinute::new(), Instant::now());
+        let after = |seconds| lines.turn_at(start + Duration::from_secs(seconds));
+        assert_eq!(
+            [after(0), after(1), after(59), after(60), after(119), after(500)],
+            [Some(0), None, None, Some(2), None, Some(1)]
+        );
+    }
 }

@@ -1,24 +1,30 @@
 //! A real network, asked through the JSON-RPC of its nodes; TRON's speak it too and differ by what `tron.rs` holds.
-//! Any node may lie, lag or fall silent: answers are compared with each other before they are believed, another
-//! node is asked when one fails, and what cannot be made to fit is `Trouble`. `check.rs` asks whether it is the right
-//! chain at all, `scan.rs` reads ranges of blocks, `wire.rs` the JSON.
+//! Any node may lie, lag or fall silent: `asking.rs` says whom to believe, and what cannot be made to fit is `Trouble`.
+//! `check.rs` asks whether it is the right chain at all, `scan.rs` reads ranges of blocks, `look.rs` has them from one
+//! node, `wire.rs` reads the JSON.
 
+mod asking;
 mod calls;
 mod check;
+mod known;
+mod look;
 mod scan;
 mod wire;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use alloy_primitives::hex;
+use futures_util::future::join_all;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use self::scan::{Known, Window};
+use self::known::Known;
+use self::scan::Passes;
 use super::rpc::{Answer, Call, Provider, RpcError};
-use super::{Chain, Mined, Reply, Scanned, Tip, Token, Trouble, Watched, Witness, address, tron};
+use super::{Chain, Demoted, Mined, Reply, Scanned, Tip, Token, Trouble, Watched, Witness, address, tron};
+use crate::clock::Clock;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::transfer::{Block, Sighting, TransferId};
@@ -26,11 +32,13 @@ use crate::domain::transfer::{Block, Sighting, TransferId};
 pub use self::calls::{Broadcast, Called, Fees, Paid, Purse};
 pub use self::wire::{Contracts, Movement, Spotted, abi_text, parse_logs};
 
-/// How many calls go into one batch of small questions; public nodes allow few.
-const BATCH: usize = 20;
+/// The newest block, in the words of nodes.
+const LATEST: &str = "latest";
 const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
-/// So much of a chain may one node be ahead of another, and of what the time that went by allows.
-const AHEAD: Duration = Duration::from_secs(600);
+/// Nodes behind one address differ by this much of a chain.
+const FLICKER: Duration = Duration::from_secs(4);
+/// So far before us a block's clock may be.
+const FUTURE_MS: i64 = 2 * 3_600_000;
 
 pub struct EvmSettings {
     pub network: Network,
@@ -40,6 +48,7 @@ pub struct EvmSettings {
     pub api_key: Option<String>,
     pub tokens: Vec<Token>,
     pub addresses_per_call: usize,
+    pub clock: Arc<Clock>,
 }
 
 pub struct Evm {
@@ -48,27 +57,19 @@ pub struct Evm {
     nodes: Vec<Provider>,
     /// By node: whether it is known to be on this chain and to show our tokens there.
     verified: Vec<AtomicBool>,
-    /// By node: how many blocks it lets us ask for at once.
-    windows: Vec<Mutex<Window>>,
     tokens: Vec<Token>,
     contracts: Contracts,
     addresses_per_call: usize,
+    clock: Arc<Clock>,
     known: Mutex<Known>,
-    /// The highest block that was shown to exist: a node that does not reach it lags.
+    passes: Mutex<Passes>,
+    /// Where enough nodes were: one that does not reach it lags.
     reached: AtomicI64,
-    /// The last head that a second node vouched for, and when.
-    vouched: Mutex<Option<(i64, Instant)>>,
-}
-
-/// Nodes that are still to be asked, and what those said who were of no use.
-struct Asking<'a> {
-    nodes: std::vec::IntoIter<&'a Provider>,
-    said: Vec<String>,
 }
 
 impl Evm {
     pub fn new(settings: EvmSettings) -> Result<Evm, Trouble> {
-        let EvmSettings { network, providers, api_key, tokens, addresses_per_call } = settings;
+        let EvmSettings { network, providers, api_key, tokens, addresses_per_call, clock } = settings;
         let kind = network.kind();
         let header = match kind {
             AddressKind::Evm => None,
@@ -86,135 +87,63 @@ impl Evm {
             network,
             kind,
             verified: nodes.iter().map(|_| AtomicBool::new(false)).collect(),
-            windows: nodes.iter().map(|_| Mutex::default()).collect(),
             nodes,
             contracts: Contracts::new(kind, &tokens)?,
             tokens,
             addresses_per_call: addresses_per_call.max(1),
+            clock,
             known: Mutex::default(),
+            passes: Mutex::default(),
             reached: AtomicI64::new(0),
-            vouched: Mutex::default(),
         })
     }
 
-    /// The best first.
-    fn all(&self) -> Asking<'_> {
-        let mut nodes: Vec<&Provider> = self.nodes.iter().collect();
-        nodes.sort_by_key(|node| node.disappointments());
-        Asking { nodes: nodes.into_iter(), said: Vec::new() }
-    }
-
-    fn all_but(&self, node: &Provider) -> Asking<'_> {
-        let mut asking = self.all();
-        let others: Vec<&Provider> = asking.nodes.filter(|other| other.index != node.index).collect();
-        asking.nodes = others.into_iter();
-        asking
-    }
-
-    /// Asks one node after the other until one gives an answer that holds together. Who asks on hears from others.
-    async fn ask<'a, T, F>(
-        &'a self,
-        asking: &mut Asking<'a>,
-        question: impl Fn(&'a Provider) -> F + Send,
-    ) -> Result<(&'a Provider, T), Trouble>
-    where
-        F: Future<Output = Result<T, RpcError>> + Send,
-    {
-        for node in asking.nodes.by_ref() {
-            if !node.is_ready() {
-                asking.said.push(format!("{} rests after failures", node.name));
-                continue;
-            }
-            let answer = match self.verify(node).await {
-                Ok(()) => question(node).await,
-                Err(error) => Err(error),
-            };
-            match answer {
-                Ok(answer) => {
-                    node.succeeded();
-                    return Ok((node, answer));
-                }
-                Err(error) => {
-                    node.failed(&error);
-                    asking.said.push(format!("{} {error}", node.name));
-                }
-            }
-        }
-        Err(self.trouble(asking.said.join("; ")))
-    }
-
-    fn trouble(&self, what: impl std::fmt::Display) -> Trouble {
-        Trouble::new(format_args!("{}: {what}", self.network.as_str()))
-    }
-
     async fn tip_at(&self, node: &Provider) -> Result<Tip, RpcError> {
-        let tags: &[&str] = match self.kind {
-            AddressKind::Evm => &["latest", "finalized", "safe"],
-            AddressKind::Tron => tron::TAGS,
-        };
+        let mut tags = vec![LATEST];
+        tags.extend(self.words_for_final().iter().filter(|tag| node.may_know(tag)));
         let calls: Vec<Call> = tags.iter().map(|tag| block_call(tag)).collect();
-        let mut answers = node.call(&calls).await?.into_iter();
-        let mut next =
-            || answers.next().unwrap_or_else(|| Err(RpcError::Unreadable("too few answers".into())));
-        let head = self.block_of(&next()?)?.ok_or_else(|| RpcError::Doubtful("has no blocks".into()))?;
-        // A young chain has no such block yet, and its nodes say so in different ways: nothing is final then.
-        let marked = |answer: Answer| match answer {
-            Ok(raw) => Ok(self.block_of(&raw)?.map_or(0, |block| block.number.min(head.number))),
+        let mut answers = tags.into_iter().zip(node.call(&calls).await?);
+        let (_, head) = answers.next().ok_or_else(|| RpcError::Unreadable("too few answers".into()))?;
+        let head = self.block_of(&head?)?.ok_or_else(|| RpcError::Doubtful("has no blocks".into()))?;
+        let (mut safe, mut finalized) = (0, 0);
+        for (tag, answer) in answers {
+            let number = self.marked(node, tag, answer)?.min(head.number);
+            if tag == "finalized" { finalized = number } else { safe = number }
+        }
+        Ok(Tip { head, safe: safe.max(finalized), finalized })
+    }
+
+    /// TRON has no safe block between the newest and the solidified one.
+    fn words_for_final(&self) -> &'static [&'static str] {
+        match self.kind {
+            AddressKind::Evm => &["finalized", "safe"],
+            AddressKind::Tron => &["finalized"],
+        }
+    }
+
+    /// The block that a node calls so. A young chain has none yet, and its nodes say so in different ways; others do not
+    /// know the word. Nothing is final then, by its account.
+    fn marked(&self, node: &Provider, tag: &'static str, answer: Answer) -> Result<i64, RpcError> {
+        match answer {
+            Ok(raw) => Ok(self.block_of(&raw)?.map_or(0, |block| block.number)),
             Err(RpcError::Refused(_, why)) if why.contains("not found") || why.contains("unknown block") => {
                 Ok(0)
             }
-            Err(error) => Err(error),
-        };
-        let finalized = marked(next())?;
-        let safe = match self.kind {
-            AddressKind::Evm => marked(next())?.max(finalized),
-            AddressKind::Tron => finalized,
-        };
-        Ok(Tip { head, safe, finalized })
-    }
-
-    /// A chain cannot have come further than time allows since two nodes last agreed on how far it was: beyond that,
-    /// and when nothing was agreed on yet, another node must be about as far. Otherwise a single lie would have us
-    /// wait for blocks of the far future.
-    async fn vouch(&self, node: &Provider, head: i64) -> Result<(), Trouble> {
-        let (millis, ahead) = (fastest_block_ms(self.network), AHEAD.as_millis() as i64);
-        let vouched = *self.vouched();
-        let possible =
-            vouched.map(|(head, at)| head.saturating_add((at.elapsed().as_millis() as i64 + ahead) / millis));
-        if self.nodes.len() == 1 || possible.is_some_and(|possible| head <= possible) {
-            return Ok(());
-        }
-        let mut asking = self.all_but(node);
-        let mut contradicted = false;
-        loop {
-            let (other, there) = match self.ask(&mut asking, |node| self.head_at(node)).await {
-                Ok(answer) => answer,
-                Err(trouble) if !contradicted => return Err(trouble),
-                Err(trouble) => {
-                    node.failed(&RpcError::Doubtful(format!("claims a head that nobody else has: {head}")));
-                    return Err(trouble);
-                }
-            };
-            if head <= there.saturating_add(ahead / millis) {
-                *self.vouched() = Some((head, Instant::now()));
-                return Ok(());
+            Err(RpcError::Refused(..) | RpcError::TooMuch(_)) => {
+                node.lacks(tag);
+                Ok(0)
             }
-            contradicted = true;
-            asking.said.push(format!("{} is at block {there} and {} at {head}", other.name, node.name));
+            Err(error) => Err(error),
         }
-    }
-
-    fn vouched(&self) -> MutexGuard<'_, Option<(i64, Instant)>> {
-        self.vouched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn head_at(&self, node: &Provider) -> Result<i64, RpcError> {
-        let answers = node.call_all(&[head_call()]).await?;
-        head_of(&answers[0])
     }
 
     fn block_of(&self, raw: &RawValue) -> Result<Option<Block>, RpcError> {
-        wire::block(self.kind, raw.get()).map_err(RpcError::Unreadable)
+        let block = wire::block(self.kind, raw.get()).map_err(RpcError::Unreadable)?;
+        let latest = self.clock.now().plus_millis(FUTURE_MS);
+        if let Some(block) = block.as_ref().filter(|block| block.time > latest) {
+            return Err(RpcError::Doubtful(format!("shows block {} of the far future", block.number)));
+        }
+        Ok(block)
     }
 
     /// `None` only for a block that the chain is not known to have reached: a node that lacks an older one lags.
@@ -238,6 +167,11 @@ impl Evm {
             let reached = self.reached.load(Ordering::Relaxed);
             return if head >= reached { Ok(None) } else { Err(lags(reached)) };
         };
+        // Whoever tells how deep it lies must not be far behind: it would keep everybody waiting.
+        let needed = self.reached.load(Ordering::Relaxed) - asking::blocks_in(self.network, FLICKER);
+        if head < needed {
+            return Err(lags(needed));
+        }
         if wire::spell(self.kind, &receipt.tx_hash) != hash {
             return Err(RpcError::Doubtful("shows the receipt of another transaction".into()));
         }
@@ -256,25 +190,14 @@ impl Evm {
         Ok(Some(Mined { block, succeeded: receipt.succeeded, transfers, head }))
     }
 
-    /// The same from two nodes, unless there is but one.
-    async fn transaction_at_two(&self, hash: &str) -> Result<Option<Mined>, Trouble> {
-        let mut asking = self.all();
-        let (first, one) = self.ask(&mut asking, |node| self.transaction_at(node, hash)).await?;
-        if self.nodes.len() == 1 {
-            return Ok(one);
-        }
-        let (second, other) = self.ask(&mut asking, |node| self.transaction_at(node, hash)).await?;
-        let differ =
-            || self.trouble(format_args!("{} and {} tell of different things", first.name, second.name));
-        match (one, other) {
-            (None, None) => Ok(None),
-            (Some(one), Some(other)) => {
-                let head = one.head.min(other.head);
-                let agreed = Mined { head, ..one };
-                if agreed == (Mined { head, ..other }) { Ok(Some(agreed)) } else { Err(differ()) }
-            }
-            (Some(_), None) | (None, Some(_)) => Err(differ()),
-        }
+    /// The same from enough nodes.
+    async fn transaction_by_quorum(&self, hash: &str) -> Result<Option<Mined>, Trouble> {
+        let with_head =
+            |mined: &Option<Mined>, head| mined.as_ref().map(|mined| Mined { head, ..mined.clone() });
+        let same = |one: &Option<Mined>, other: &Option<Mined>| with_head(one, 0) == with_head(other, 0);
+        let voices = self.agreeing(|node| self.transaction_at(node, hash), same).await?;
+        let lowest = voices.iter().filter_map(|(_, mined)| mined.as_ref().map(|mined| mined.head)).min();
+        Ok(voices.first().zip(lowest).and_then(|((_, mined), head)| with_head(mined, head)))
     }
 
     /// Every movement in a receipt, as the world may see it.
@@ -304,28 +227,24 @@ impl Evm {
         node: &Provider,
         currency: Currency,
         addresses: &[[u8; 20]],
+        at: &str,
     ) -> Result<Vec<Usd>, RpcError> {
-        let mut balances = Vec::with_capacity(addresses.len());
-        for some in addresses.chunks(BATCH) {
-            let call = |address: &[u8; 20]| {
-                let mut data = [0; 36];
-                data[..4].copy_from_slice(&BALANCE_OF);
-                data[16..].copy_from_slice(address);
-                self.view(currency, &data)
-            };
-            let calls: Vec<Call> = some.iter().map(call).collect();
-            for answer in node.call_all(&calls).await? {
-                let balance = wire::word(answer.get()).and_then(wire::amount);
-                balances.push(balance.ok_or_else(|| RpcError::Unreadable("a balance beyond belief".into()))?);
-            }
-        }
-        Ok(balances)
+        let call = |address: &[u8; 20]| {
+            let mut data = [0; 36];
+            data[..4].copy_from_slice(&BALANCE_OF);
+            data[16..].copy_from_slice(address);
+            self.view(currency, &data, at)
+        };
+        let calls: Vec<Call> = addresses.iter().map(call).collect();
+        let beyond = || RpcError::Unreadable("a balance beyond belief".into());
+        let balance = |answer: &RawValue| wire::word(answer.get()).and_then(wire::amount).ok_or_else(beyond);
+        node.call_all(&calls).await?.iter().map(|answer| balance(answer)).collect()
     }
 
     /// A call that only reads, of a token's contract.
-    fn view(&self, currency: Currency, data: &[u8]) -> Call {
+    fn view(&self, currency: Currency, data: &[u8], at: &str) -> Call {
         let contract = self.contracts.contract(currency).map(hex::encode_prefixed);
-        ("eth_call", json!([{"to": contract, "data": hex::encode_prefixed(data)}, "latest"]))
+        ("eth_call", json!([{"to": contract, "data": hex::encode_prefixed(data)}, at]))
     }
 }
 
@@ -342,16 +261,8 @@ fn head_call() -> Call {
 }
 
 fn head_of(raw: &RawValue) -> Result<i64, RpcError> {
-    let head = serde_json::from_str(raw.get()).ok().and_then(wire::quantity);
+    let head = serde_json::from_str(raw.get()).ok().and_then(wire::height);
     head.ok_or_else(|| RpcError::Unreadable("a head that is no number".into()))
-}
-
-/// No network makes blocks faster than this, today or soon.
-fn fastest_block_ms(network: Network) -> i64 {
-    match network {
-        Network::Arbitrum => 100,
-        Network::Base | Network::Polygon | Network::Tron => 1_000,
-    }
 }
 
 fn lags(number: i64) -> RpcError {
@@ -367,75 +278,72 @@ impl Chain for Evm {
         &self.tokens
     }
 
-    /// A node that cannot be reached is no reason not to start while another can; one that is wrong is.
+    /// A node that cannot be reached, or is wrong, is no reason not to start while enough others may be right.
     fn check(&self) -> Reply<'_, ()> {
         Box::pin(async move {
-            let (mut sound, mut said, mut wrong) = (false, Vec::new(), false);
-            for node in &self.nodes {
-                let error = match self.check_node(node).await {
+            let (mut sound, mut wrong, mut said) = (0, 0, Vec::new());
+            let checks = self.nodes.iter().map(async |node| (node, self.check_node(node).await));
+            for (node, checked) in join_all(checks).await {
+                match checked {
                     Ok(()) => {
                         node.succeeded();
-                        sound = true;
-                        continue;
+                        sound += 1;
                     }
-                    Err(error) => error,
-                };
-                node.failed(&error);
-                wrong |= matches!(error, RpcError::Doubtful(_));
-                said.push(format!("{} {error}", node.name));
+                    Err(error) => {
+                        node.failed(&error);
+                        wrong += usize::from(matches!(error, RpcError::Foreign(_)));
+                        said.push(format!("{} {error}", node.name));
+                    }
+                }
             }
-            if sound && !wrong { Ok(()) } else { Err(self.trouble(said.join("; "))) }
+            let possible = self.nodes.len() - wrong;
+            if sound > 0 && possible >= self.quorum() { Ok(()) } else { Err(self.trouble(said.join("; "))) }
         })
+    }
+
+    fn demoted(&self) -> Vec<Demoted> {
+        let demoted = |node: &Provider| {
+            let demotion = node.demotion()?;
+            Some(Demoted { node: node.name.clone(), why: demotion.demerit.as_str(), said: demotion.said })
+        };
+        self.nodes.iter().filter_map(demoted).collect()
     }
 
     fn tip(&self) -> Reply<'_, Tip> {
         Box::pin(async move {
-            let (mut node, mut tip) = self.ask(&mut self.all(), |node| self.tip_at(node)).await?;
-            if node.stands_still(tip.head.number)
-                && let Ok((other, there)) = self.ask(&mut self.all_but(node), |node| self.tip_at(node)).await
-                && there.head.number > tip.head.number
-            {
-                node.failed(&lags(there.head.number));
-                (node, tip) = (other, there);
-            }
-            self.vouch(node, tip.head.number).await?;
+            let tips = self.all(|node| self.tip_at(node)).await?;
+            let tip = self.common_tip(&tips).ok_or_else(|| self.trouble("nobody answered"))?;
             self.reached.store(tip.head.number, Ordering::Relaxed);
             Ok(tip)
         })
     }
 
     fn block(&self, number: i64) -> Reply<'_, Option<Block>> {
-        Box::pin(async move {
-            let (_, block) = self.ask(&mut self.all(), |node| self.block_at(node, number)).await?;
-            Ok(block)
-        })
+        Box::pin(self.agreed(move |node| self.block_at(node, number)))
     }
 
-    fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched) -> Reply<'a, Scanned> {
+    fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched, witness: Witness) -> Reply<'a, Scanned> {
         Box::pin(async move {
             if from < 0 || to < from {
                 return Err(self.trouble(format_args!("there are no blocks from {from} to {to}")));
             }
-            let question = |node| self.scan_at(node, from, to, watched);
-            let (_, scanned) = self.ask(&mut self.all(), question).await?;
-            self.reached.fetch_max(scanned.last.number, Ordering::Relaxed);
-            Ok(scanned)
+            match witness {
+                Witness::Any => self.scan_in_turn(from, to, watched).await,
+                Witness::Quorum => self.scan_by_quorum(from, to, watched).await,
+            }
         })
     }
 
     fn transaction<'a>(&'a self, hash: &'a str, witness: Witness) -> Reply<'a, Option<Mined>> {
         Box::pin(async move {
             match witness {
-                Witness::Any => {
-                    let question = |node| self.transaction_at(node, hash);
-                    self.ask(&mut self.all(), question).await.map(|(_, mined)| mined)
-                }
-                Witness::Second => self.transaction_at_two(hash).await,
+                Witness::Any => self.any(|node| self.transaction_at(node, hash)).await,
+                Witness::Quorum => self.transaction_by_quorum(hash).await,
             }
         })
     }
 
-    fn balances<'a>(&'a self, currency: Currency, addresses: &'a [String]) -> Reply<'a, Vec<Usd>> {
+    fn balances<'a>(&'a self, currency: Currency, addresses: &'a [String], at: i64) -> Reply<'a, Vec<Usd>> {
         Box::pin(async move {
             if self.contracts.contract(currency).is_none() {
                 return Err(self.trouble(format_args!("{} is not taken here", currency.as_str())));
@@ -443,9 +351,11 @@ impl Chain for Evm {
             let read = |text: &String| address::bytes(self.kind, text);
             let wanted: Option<Vec<[u8; 20]>> = addresses.iter().map(read).collect();
             let wanted = wanted.ok_or_else(|| self.trouble("an address cannot be read"))?;
-            let question = |node| self.balances_at(node, currency, &wanted);
-            let (_, balances) = self.ask(&mut self.all(), question).await?;
-            Ok(balances)
+            let at = match self.kind {
+                AddressKind::Evm => wire::as_quantity(at),
+                AddressKind::Tron => LATEST.to_string(),
+            };
+            self.agreed(|node| self.balances_at(node, currency, &wanted, &at)).await
         })
     }
 }

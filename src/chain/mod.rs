@@ -3,6 +3,8 @@
 
 pub mod address;
 pub mod evm;
+mod health;
+mod limit;
 pub(crate) mod rpc;
 pub mod sim;
 mod tron;
@@ -61,18 +63,27 @@ pub struct Mined {
     pub succeeded: bool,
     /// Every movement of a token that we take, to whomever.
     pub transfers: Vec<Sighting>,
-    /// How far the chain has come, by the lowest word of the nodes that answered: never below the block.
+    /// How far the chain has come, by the lowest word of the nodes that say so: never below the block.
     pub head: i64,
 }
 
 /// Whose word to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
-    /// Whichever node answers.
+    /// Whichever node answers: a hint, for which no money moves.
     Any,
-    /// What two different nodes agree on, before money moves; a node that is the only one counts alone. Where they
-    /// differ, or only one of several answers, there is `Trouble`.
-    Second,
+    /// What most nodes say: 2 of 2, 2 of 3, 3 of 5; a node that is the only one counts alone. Where too few agree,
+    /// there is `Trouble`.
+    Quorum,
+}
+
+/// A node that does not count like the others at present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demoted {
+    pub node: String,
+    pub why: &'static str,
+    /// What it did, as a sentence goes on after its name.
+    pub said: String,
 }
 
 /// A token that this deployment takes on a network.
@@ -88,20 +99,27 @@ pub trait Chain: Send + Sync {
 
     fn tokens(&self) -> &[Token];
 
-    /// Chain id, decimals and symbols are what they must be.
+    /// Chain id, decimals and symbols are what they must be, at enough nodes.
     fn check(&self) -> Reply<'_, ()>;
 
+    /// The nodes that failed or were wrong lately.
+    fn demoted(&self) -> Vec<Demoted> {
+        Vec::new()
+    }
+
+    /// How far enough nodes have come.
     fn tip(&self) -> Reply<'_, Tip>;
 
     /// `None` when the chain has no block of this number yet.
     fn block(&self, number: i64) -> Reply<'_, Option<Block>>;
 
-    /// What moved to watched addresses in the blocks `from..=to`.
-    fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched) -> Reply<'a, Scanned>;
+    /// What moved to watched addresses in the blocks `from..=to`. Any witness: who reads the same blocks again hears
+    /// another node.
+    fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched, witness: Witness) -> Reply<'a, Scanned>;
 
     /// `None` when it is in no block. The hash is spelled as `domain::transfer::parse_tx_hash` does.
     fn transaction<'a>(&'a self, hash: &'a str, witness: Witness) -> Reply<'a, Option<Mined>>;
 
-    /// What lies on each of these addresses.
-    fn balances<'a>(&'a self, currency: Currency, addresses: &'a [String]) -> Reply<'a, Vec<Usd>>;
+    /// What lies on each of these addresses at this block; on TRON, which cannot tell, in the newest.
+    fn balances<'a>(&'a self, currency: Currency, addresses: &'a [String], at: i64) -> Reply<'a, Vec<Usd>>;
 }

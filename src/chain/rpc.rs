@@ -1,77 +1,42 @@
 //! A thin JSON-RPC client: one batch to one node, its answers or what went wrong, sorted by what to do about it.
-//! It remembers how a node fares, so that a dead one is left alone for a while. A node's URL often holds an API
-//! key: nodes are called "node 1" and "node 2", and what they say is stripped of it before anybody reads it.
+//! It remembers what a node allows (`limit.rs`) and how it fares (`health.rs`). A node's URL often holds an API key:
+//! nodes are called "node 1" and "node 2", and what they say is stripped of it before anybody reads it.
 
+mod error;
+
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use metrics::counter;
+use metrics::{counter, gauge};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+pub use self::error::RpcError;
+use self::error::TIMEOUT;
 use super::Trouble;
+use super::health::{Demerit, Demotion, Health};
+use super::limit::Limit;
 use crate::domain::network::Network;
 
-const TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// More than any provider sends in one answer; a node that goes on and on shall not fill our memory.
 const LARGEST_ANSWER: usize = 160 << 20;
-/// So many failures in a row, and the node is left alone: first this long, then twice as long each time.
-const PATIENCE: u32 = 3;
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A head that has not moved for so long makes one look at another node's.
-const STANDSTILL: Duration = Duration::from_secs(30);
+/// Public nodes allow few calls in one request.
+const BATCH: Limit = Limit::new(20, 20);
+/// Blocks whose logs are asked for at once.
+const WINDOW: Limit = Limit::new(500, 10_000);
+/// Whether a node knows a tag by now is asked this often.
+const TAGS_EVERY: Duration = Duration::from_secs(3_600);
 
 /// A method and its parameters.
 pub type Call = (&'static str, Value);
 /// What a node says to one call of a batch.
 pub type Answer = Result<Box<RawValue>, RpcError>;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RpcError {
-    /// No connection, no answer in time, or none that is HTTP.
-    Unreachable(String),
-    TimedOut,
-    /// The node wants to be left alone, for so many seconds when it says so.
-    Busy(String, Option<u64>),
-    /// Too many blocks or too large an answer: ask for less.
-    TooMuch(String),
-    /// It understood and said no.
-    Refused(i64, String),
-    /// Its answer cannot be read.
-    Unreadable(String),
-    /// Its answers do not fit together, or it lags behind: another node may know better.
-    Doubtful(String),
-}
-
-impl RpcError {
-    /// The node itself is ill; in all other cases it may be right about the next thing.
-    fn is_outage(&self) -> bool {
-        matches!(
-            self,
-            RpcError::Unreachable(_) | RpcError::TimedOut | RpcError::Busy(..) | RpcError::Unreadable(_)
-        )
-    }
-}
-
-impl fmt::Display for RpcError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RpcError::Unreachable(why) => write!(f, "cannot be reached: {why}"),
-            RpcError::TimedOut => write!(f, "did not answer within {} s", TIMEOUT.as_secs()),
-            RpcError::Busy(why, _) => write!(f, "wants to be left alone: {why}"),
-            RpcError::TooMuch(why) => write!(f, "wants to be asked for less: {why}"),
-            RpcError::Refused(code, why) => write!(f, "refused ({code}): {why}"),
-            RpcError::Unreadable(why) => write!(f, "answered something unreadable: {why}"),
-            RpcError::Doubtful(why) => f.write_str(why),
-        }
-    }
-}
 
 #[derive(Deserialize)]
 struct Reply<'a> {
@@ -91,6 +56,13 @@ struct ReplyError {
     message: String,
 }
 
+impl ReplyError {
+    /// Some refuse a batch that is too long in the place of each of its answers.
+    fn is_about_batch(&self) -> bool {
+        self.code == -32014 || self.message.to_lowercase().contains("batch")
+    }
+}
+
 /// One node, or many behind one URL.
 pub struct Provider {
     pub index: usize,
@@ -103,17 +75,10 @@ pub struct Provider {
     /// Parts of the URL and of the headers that open the node's door.
     secrets: Vec<String>,
     health: Mutex<Health>,
-}
-
-#[derive(Default)]
-struct Health {
-    /// In a row, of any sort: the lower, the sooner a node is asked.
-    disappointments: u32,
-    /// In a row, those for which a node is left alone.
-    outages: u32,
-    pause: Duration,
-    resting_until: Option<Instant>,
-    head: Option<(i64, Instant)>,
+    batch: Mutex<Limit>,
+    window: Mutex<Limit>,
+    /// Words for blocks that it does not know, and when it was last asked.
+    lacks: Mutex<HashMap<&'static str, Instant>>,
 }
 
 impl Provider {
@@ -138,17 +103,51 @@ impl Provider {
         // The longest first: what is left of a longer one would not be recognised.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         let client = client(&url, TIMEOUT).map_err(|error| wrong(&error.without_url().to_string()))?;
-        Ok(Provider { index, name, network, url, headers, client, secrets, health: Mutex::default() })
+        Ok(Provider {
+            index,
+            name,
+            network,
+            url,
+            headers,
+            client,
+            secrets,
+            health: Mutex::default(),
+            batch: Mutex::new(BATCH),
+            window: Mutex::new(WINDOW),
+            lacks: Mutex::default(),
+        })
     }
 
-    /// The answers in the order of the calls, whatever the order in which they came.
+    /// The answers in the order of the calls, in as many requests as the node wants.
     pub async fn call(&self, calls: &[Call]) -> Result<Vec<Answer>, RpcError> {
-        let batch: Vec<Value> = calls
+        let mut answers = Vec::with_capacity(calls.len());
+        while answers.len() < calls.len() {
+            let rest = &calls[answers.len()..];
+            let asked = (rest.len() as i64).min(lock(&self.batch).size());
+            match self.send(&rest[..asked as usize]).await {
+                Ok(some) => {
+                    lock(&self.batch).worked(asked);
+                    answers.extend(some);
+                }
+                // Whatever it says, fewer at a time may be welcome; a single one is refused for itself.
+                Err(RpcError::TooMuch(_) | RpcError::Refused(..)) if asked > 1 => {
+                    lock(&self.batch).shrink(asked)
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// One request: a batch, or a single call by itself, as some nodes want it.
+    async fn send(&self, calls: &[Call]) -> Result<Vec<Answer>, RpcError> {
+        let mut batch: Vec<Value> = calls
             .iter()
             .enumerate()
             .map(|(id, (method, params))| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .collect();
-        let request = self.client.post(self.url.clone()).headers(self.headers.clone()).json(&batch);
+        let body = if batch.len() == 1 { batch.swap_remove(0) } else { Value::Array(batch) };
+        let request = self.client.post(self.url.clone()).headers(self.headers.clone()).json(&body);
         let response = request.send().await.map_err(|error| self.unreachable(error))?;
         let status = response.status();
         let retry_after =
@@ -163,7 +162,7 @@ impl Provider {
         let body = self.read(response).await?;
         let replies = match serde_json::from_slice::<Vec<Reply>>(&body) {
             Ok(replies) => replies,
-            Err(error) => return Err(self.no_batch(status, &body, &error)),
+            Err(error) => self.single(status, &body, &error, calls.len() == 1)?,
         };
         if !status.is_success() {
             return Err(RpcError::Unreachable(format!("HTTP {}", status.as_u16())));
@@ -171,10 +170,16 @@ impl Provider {
         let mut answers: Vec<Option<Answer>> = calls.iter().map(|_| None).collect();
         for reply in replies {
             let Some(place) = reply.id.and_then(|id| answers.get_mut(id)) else { continue };
-            *place = Some(match reply.error {
+            let answer = match reply.error {
+                Some(error) if calls.len() > 1 && error.is_about_batch() => {
+                    return Err(RpcError::TooMuch(self.clean(&error.message)));
+                }
                 Some(error) => Err(self.refusal(error)),
                 None => Ok(reply.result.unwrap_or(RawValue::NULL).to_owned()),
-            });
+            };
+            if place.replace(answer).is_some() {
+                return Err(RpcError::Unreadable("an answer came twice".into()));
+            }
         }
         let missing = || RpcError::Unreadable("an answer is missing from the batch".into());
         answers.into_iter().map(|answer| answer.ok_or_else(missing)).collect()
@@ -196,12 +201,19 @@ impl Provider {
         Ok(body)
     }
 
-    /// A node that cannot serve a batch as a whole says so in one object, some with an HTTP error.
-    fn no_batch(&self, status: StatusCode, body: &[u8], error: &serde_json::Error) -> RpcError {
+    /// The answer to a single call; or one object for a whole batch, which is how a node says that it cannot serve it.
+    fn single<'a>(
+        &self,
+        status: StatusCode,
+        body: &'a [u8],
+        error: &serde_json::Error,
+        wanted: bool,
+    ) -> Result<Vec<Reply<'a>>, RpcError> {
         match serde_json::from_slice::<Reply>(body) {
-            Ok(Reply { error: Some(error), .. }) => self.refusal(error),
-            _ if !status.is_success() => RpcError::Unreachable(format!("HTTP {}", status.as_u16())),
-            _ => RpcError::Unreadable(self.clean(&error.to_string())),
+            Ok(reply) if wanted && reply.id.is_some() && status.is_success() => Ok(vec![reply]),
+            Ok(Reply { error: Some(error), .. }) => Err(self.refusal(error)),
+            _ if !status.is_success() => Err(RpcError::Unreachable(format!("HTTP {}", status.as_u16()))),
+            _ => Err(RpcError::Unreadable(self.clean(&error.to_string()))),
         }
     }
 
@@ -227,8 +239,8 @@ impl Provider {
         if says(&["rate limit", "too many requests", "request count", "per second", "capacity"]) {
             return RpcError::Busy(message, None);
         }
-        if [-32005, -32602, 413].contains(&error.code)
-            || says(&["range", "more than", "limit exceeded", "response size", "too many"])
+        if [-32005, 413].contains(&error.code)
+            || says(&["range", "more than", "limit exceeded", "exceeds max", "response size", "too many"])
         {
             return RpcError::TooMuch(message);
         }
@@ -242,76 +254,84 @@ impl Provider {
         text.chars().take(160).collect()
     }
 
-    fn health(&self) -> MutexGuard<'_, Health> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How many blocks it lets us ask for.
+    pub fn window(&self) -> MutexGuard<'_, Limit> {
+        lock(&self.window)
     }
 
-    /// Whether it may be asked now. After its rest one caller is let through, and the others wait for what comes
-    /// of it.
+    /// Whether it is worth asking for a block by this word.
+    pub fn may_know(&self, tag: &str) -> bool {
+        lock(&self.lacks).get(tag).is_none_or(|since| since.elapsed() > TAGS_EVERY)
+    }
+
+    pub fn lacks(&self, tag: &'static str) {
+        lock(&self.lacks).insert(tag, Instant::now());
+    }
+
+    /// Whether it may be asked now.
     pub fn is_ready(&self) -> bool {
-        let mut health = self.health();
-        let now = Instant::now();
-        match health.resting_until {
-            Some(until) if now < until => false,
-            Some(_) => {
-                health.resting_until = Some(now + TIMEOUT);
-                true
-            }
-            None => true,
-        }
+        lock(&self.health).is_ready(Instant::now(), TIMEOUT)
     }
 
-    /// How many times in a row it has disappointed.
-    pub fn disappointments(&self) -> u32 {
-        self.health().disappointments
+    /// The lower, the sooner it is asked; true for one that was wrong lately.
+    pub fn rank(&self) -> (bool, u32) {
+        lock(&self.health).rank(Instant::now())
+    }
+
+    pub fn demotion(&self) -> Option<Demotion> {
+        lock(&self.health).demotion().cloned()
     }
 
     pub fn succeeded(&self) {
-        let mut health = self.health();
-        if health.resting_until.is_some() {
-            tracing::info!(network = self.network.as_str(), node = self.name, "the node is back");
+        if lock(&self.health).succeeded(Instant::now()) {
+            tracing::info!(
+                network = self.network.as_str(),
+                node = self.name,
+                "the node is as good as others again"
+            );
+            self.tell(None);
         }
-        *health = Health { head: health.head, ..Health::default() };
     }
 
     pub fn failed(&self, error: &RpcError) {
         counter!("simgate_provider_errors_total", "network" => self.network.as_str(), "node" => self.name.clone())
             .increment(1);
-        let mut health = self.health();
-        health.disappointments += 1;
-        if !error.is_outage() {
-            // It answered, so it is not resting any more.
-            health.resting_until = None;
-            return;
-        }
-        health.outages += 1;
-        let asked_for = match error {
-            RpcError::Busy(_, seconds) => Some(Duration::from_secs(seconds.unwrap_or(1))),
-            _ => None,
+        let silent = lock(&self.health).disappointed(error.is_outage());
+        let (demerit, least) = match error {
+            RpcError::Busy(_, seconds) => (Demerit::Busy, Duration::from_secs(seconds.unwrap_or(1))),
+            RpcError::Foreign(_) => (Demerit::Foreign, Duration::ZERO),
+            _ if silent => (Demerit::Silent, Duration::ZERO),
+            _ => return,
         };
-        if health.outages < PATIENCE && asked_for.is_none() {
-            return;
-        }
-        let again = health.resting_until.is_some();
-        health.pause =
-            (health.pause * 2).max(FIRST_PAUSE).max(asked_for.unwrap_or_default()).min(LONGEST_PAUSE);
-        health.resting_until = Some(Instant::now() + health.pause);
-        if !again {
-            tracing::warn!(network = self.network.as_str(), node = self.name, "the node rests: it {error}");
+        self.demote_for(demerit, error.to_string(), least);
+    }
+
+    /// It was wrong: what it says counts last for a while.
+    pub fn demote(&self, demerit: Demerit, said: impl fmt::Display) {
+        self.demote_for(demerit, said.to_string(), Duration::ZERO);
+    }
+
+    fn demote_for(&self, demerit: Demerit, said: String, least: Duration) {
+        let demoted = lock(&self.health).demote(Instant::now(), demerit, said.clone(), least);
+        // Once for each fall: a line for every try would bury everything else.
+        if demoted {
+            let (network, why) = (self.network.as_str(), demerit.as_str());
+            tracing::warn!(network, node = self.name, why, "a node is demoted: it {said}");
+            self.tell(Some(demerit));
         }
     }
 
-    /// Notes where its chain ends; true when that has been the same for suspiciously long.
-    pub fn stands_still(&self, head: i64) -> bool {
-        let mut health = self.health();
-        match health.head {
-            Some((known, since)) if known == head => since.elapsed() > STANDSTILL,
-            _ => {
-                health.head = Some((head, Instant::now()));
-                false
-            }
+    fn tell(&self, now: Option<Demerit>) {
+        for demerit in Demerit::ALL {
+            gauge!("simgate_node_demoted", "network" => self.network.as_str(), "node" => self.name.clone(),
+                "why" => demerit.as_str())
+            .set(f64::from(now == Some(demerit)));
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Everything in a URL that may be a key: all but the host's name.
@@ -364,6 +384,7 @@ mod tests {
         for (code, message) in [
             (-32005, "query returned more than 10000 results"),
             (-32602, "eth_getLogs is limited to a 10,000 range"),
+            (-32602, "query exceeds max results 20000"),
             (-32000, "Log response size exceeded"),
             (-32000, "exceed max block range: 5000"),
         ] {
@@ -371,29 +392,8 @@ mod tests {
         }
         let slow = "daily request count exceeded, request rate limited";
         assert_eq!(sort(-32005, slow), RpcError::Busy(slow.into(), None));
-        assert_eq!(
-            sort(-32601, "the method does not exist"),
-            RpcError::Refused(-32601, "the method does not exist".into())
-        );
-    }
-
-    #[test]
-    fn a_dead_node_is_left_alone() {
-        let node = provider("http://127.0.0.1:1");
-        for _ in 0..PATIENCE - 1 {
-            node.failed(&RpcError::TimedOut);
-            assert!(node.is_ready());
+        for (code, message) in [(-32601, "the method does not exist"), (-32602, "TAG safe not supported")] {
+            assert_eq!(sort(code, message), RpcError::Refused(code, message.into()));
         }
-        node.failed(&RpcError::TimedOut);
-        assert!(!node.is_ready());
-        std::thread::sleep(FIRST_PAUSE);
-        assert!(node.is_ready(), "one may try");
-        assert!(!node.is_ready(), "and only one");
-        node.failed(&RpcError::TimedOut);
-        assert!(node.health().pause == FIRST_PAUSE * 2 && !node.is_ready());
-        node.succeeded();
-        assert!(node.is_ready() && node.disappointments() == 0);
-        node.failed(&RpcError::Busy("HTTP 429".into(), Some(7)));
-        assert!(node.health().pause == Duration::from_secs(7) && !node.is_ready());
     }
 }

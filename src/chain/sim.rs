@@ -345,10 +345,10 @@ impl Chain for SimChain {
         }))
     }
 
-    fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched) -> Reply<'a, Scanned> {
+    fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched, witness: Witness) -> Reply<'a, Scanned> {
         Box::pin(async move {
             let look = move |tx: &mut Tx, world: &World| {
-                let last = to.min(world.head_of(Witness::Any));
+                let last = to.min(world.head_of(witness));
                 Ok((world.clone(), last, sim_chain::in_blocks(tx, world.network, from, last)?))
             };
             let (world, last, moved) = self.ask(look).await?;
@@ -363,7 +363,7 @@ impl Chain for SimChain {
                     sightings.push(world.sighting(transfer));
                 }
             }
-            if world.lies(Witness::Any) && (from..=last).contains(&world.lie_block) {
+            if world.lies(witness) && (from..=last).contains(&world.lie_block) {
                 sightings
                     .extend(watched.addresses().iter().filter_map(|recipient| self.lie(&world, recipient)));
                 sightings.sort_by_key(|sighting| sighting.block.number);
@@ -397,7 +397,7 @@ impl Chain for SimChain {
         })
     }
 
-    fn balances<'a>(&'a self, currency: Currency, addresses: &'a [String]) -> Reply<'a, Vec<Usd>> {
+    fn balances<'a>(&'a self, currency: Currency, addresses: &'a [String], at: i64) -> Reply<'a, Vec<Usd>> {
         // Rows hold addresses as `address::text` writes them.
         let kind = self.network.kind();
         let spelled =
@@ -407,8 +407,8 @@ impl Chain for SimChain {
             return Box::pin(async { Err(Trouble::new("the balance of what is no address")) });
         }
         Box::pin(self.ask(move |tx, world| {
-            let (network, head) = (world.network, world.head_of(Witness::Any));
-            let one = |address: &String| sim_chain::balance(tx, network, address, currency, head);
+            let (network, at) = (world.network, world.head_of(Witness::Any).min(at));
+            let one = |address: &String| sim_chain::balance(tx, network, address, currency, at);
             spelled.iter().map(one).collect()
         }))
     }

@@ -4,7 +4,3 @@
 
 /// TronGrid and its like know their callers by it.
 pub const API_KEY_HEADER: &str = "tron-pro-api-key";
-
-/// What to ask for to know how far the chain has come. There is no safe block between the newest and the
-/// solidified one, and asking for it is an error.
-pub const TAGS: &[&str] = &["latest", "finalized"];

@@ -9,6 +9,9 @@ use crate::start::{self, Role};
 
 pub async fn run(raw: &Raw, settings: Settings) -> Outcome {
     let mut checks = vec![check_settings(&settings)];
+    if let Some((finding, advice)) = settings.database.weakness() {
+        checks.push(Check::warn("database", finding, advice));
+    }
     let mode = settings.mode.as_str();
     match start::open(settings, Role::Command).await {
         Ok(app) => {

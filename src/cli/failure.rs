@@ -42,7 +42,9 @@ impl From<Error> for Failure {
             Error::Refused(refusal) => (1, refusal.problem().code),
             Error::Fault(fault) => match fault.kind {
                 FaultKind::Settings => (2, "INVALID_SETTINGS"),
-                FaultKind::Conflict | FaultKind::Disconnected | FaultKind::Other => (1, "INTERNAL"),
+                FaultKind::Conflict | FaultKind::Disconnected | FaultKind::NoRoom | FaultKind::Other => {
+                    (1, "INTERNAL")
+                }
             },
         };
         Failure { exit, code, message: error.to_string() }

@@ -144,6 +144,13 @@ impl Settlement {
                     raw.source(&format!("{name}_rpc"))
                 )));
             }
+            if mode == Mode::Live && found.providers.len() == 1 {
+                return Err(ConfigError(format!(
+                    "{name}_rpc ({}) names one node, and nobody would contradict it: live mode needs two or more, of \
+                     different companies",
+                    raw.source(&format!("{name}_rpc"))
+                )));
+            }
             if mode == Mode::Sandbox || !found.is_simulated() {
                 networks.insert(network, found);
             }
@@ -167,8 +174,9 @@ impl Settlement {
                 }
                 (text, _) => text,
             };
-            Xpub::parse(kind, text)
-                .map_err(|wrong| ConfigError(format!("{name} ({}) is \"hidden\": {wrong}", raw.source(name))))
+            Xpub::parse(kind, text).map_err(|wrong| {
+                ConfigError(format!("{name} ({}) is \"(hidden)\": {wrong}", raw.source(name)))
+            })
         };
         let usd = "must be an amount of USD";
         Ok(Settlement {

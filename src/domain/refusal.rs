@@ -118,6 +118,8 @@ pub enum Refusal {
     ChainUnavailable,
     /// A restored backup waits for the operator's word.
     BuyingOnHold,
+    /// The database takes nothing at the moment.
+    NoRoom,
     Overloaded,
 }
 

@@ -15,12 +15,24 @@ impl Time {
         self.0
     }
 
+    /// At the end of time it stands still.
     pub fn plus_millis(self, millis: i64) -> Time {
-        Time(self.0 + millis * 1_000)
+        Time(self.0.saturating_add(millis.saturating_mul(1_000)))
     }
 
     pub fn plus_days(self, days: i64) -> Time {
-        Time(self.0 + days * DAY)
+        Time(self.0.saturating_add(days.saturating_mul(DAY)))
+    }
+
+    /// Whether so much has not passed yet since then. What lies ahead was noted by a clock that was wrong.
+    pub fn is_within(self, millis: i64, since: Time) -> bool {
+        since <= self && self < since.plus_millis(millis)
+    }
+
+    /// Clocks of two instances, and those of gateway and database, are less than this apart: what was promised for later
+    /// than that was promised by a clock that was wrong.
+    pub fn and_a_little(self) -> Time {
+        self.plus_millis(2_000)
     }
 
     /// The UTC day, counted from 1970: what a daily limit counts by.

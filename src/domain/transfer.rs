@@ -165,6 +165,8 @@ pub struct Transfer {
     pub payment_nonce: Option<String>,
     /// It counted after one block, and that block was replaced: it may come back.
     pub missing: bool,
+    /// Nodes did not agree on what became of it.
+    pub doubted: bool,
 }
 
 impl Transfer {
@@ -211,6 +213,7 @@ mod tests {
             round: 0,
             payment_nonce: None,
             missing: false,
+            doubted: false,
         };
         for state in TransferState::ALL {
             let transfer = in_state(state);

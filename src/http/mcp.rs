@@ -96,8 +96,10 @@ pub async fn serve(FromState(desk): FromState<Desk>, request: Request) -> Respon
     let (parts, body) = request.into_parts();
     match count_visitor(&parts, &desk.0.state).await {
         Ok(()) => desk.0.door.pass(Request::from_parts(parts, body)).await,
-        Err(Refused(Error::Refused(why))) => door::refused(&why),
-        Err(Refused(Error::Fault(fault))) => door::fault(&fault.what),
+        Err(Refused(error)) => match error.refusal() {
+            Some(why) => door::refused(why),
+            None => door::fault(&error.to_string()),
+        },
     }
 }
 

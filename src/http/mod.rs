@@ -64,6 +64,7 @@ use self::products::Products;
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::refusal::Refusal;
+use crate::ops::vitals;
 use crate::telemetry;
 
 #[derive(Clone)]
@@ -149,10 +150,11 @@ pub fn router(app: App) -> Router {
             .route("/sandbox/usage", post(sandbox::usage))
             .route("/sandbox/supplier", post(sandbox::supplier))
             .route("/sandbox/pay", post(sandbox::pay))
-            .route("/sandbox/chain", post(sandbox::chain));
+            .route("/sandbox/chain", post(sandbox::chain))
+            .route("/sandbox/job", post(sandbox::job));
     }
     if app.settings.metrics_on_main() {
-        private = private.route("/metrics", get(metrics));
+        private = private.route("/metrics", get(metrics).with_state(app.clone()));
     }
     let hosts = Arc::new(Hosts::new(&app.settings));
     let router = router.merge(private.layer(middleware::from_fn_with_state(hosts, hosts::guard)));
@@ -185,8 +187,9 @@ pub fn router(app: App) -> Router {
 }
 
 /// What the second, private listener serves.
-pub fn metrics_router() -> Router {
-    Router::new().route("/metrics", get(metrics)).fallback(nowhere).layer(middleware::from_fn(doorway::pass))
+pub fn metrics_router(app: App) -> Router {
+    let router = Router::new().route("/metrics", get(metrics)).fallback(nowhere);
+    router.layer(middleware::from_fn(doorway::pass)).with_state(app)
 }
 
 fn prepare_shelves(app: &App) -> Shelves {
@@ -244,15 +247,18 @@ async fn healthy() -> Response {
     (StatusCode::OK, "ok\n").into_response()
 }
 
-/// Requests can be served: the database answers and there is something on sale.
+/// Requests can be served: the database answers and takes what is written, there is something on sale, and no job that
+/// money depends on is late.
 async fn ready(FromState(state): FromState<State>) -> Response {
-    match crate::ops::refresh::is_ready(&state.app).await {
-        true => (StatusCode::OK, "ready\n").into_response(),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response(),
+    let why = vitals::unready(&state.app).await;
+    if why.is_empty() {
+        return (StatusCode::OK, "ready\n").into_response();
     }
+    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}\n", why.join("; "))).into_response()
 }
 
-async fn metrics() -> Response {
+async fn metrics(FromState(app): FromState<App>) -> Response {
+    vitals::tell(&app).await;
     let text = telemetry::metrics().map(|handle| handle.render()).unwrap_or_default();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }

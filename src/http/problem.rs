@@ -32,10 +32,7 @@ pub struct Pending(pub Error);
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let status = match &self.0 {
-            Error::Refused(refusal) => refusal.problem().status,
-            Error::Fault(_) => 500,
-        };
+        let status = self.0.refusal().map_or(500, |refusal| refusal.problem().status);
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         response.extensions_mut().insert(Pending(self.0));
@@ -113,13 +110,10 @@ pub struct FieldProblem {
 
 /// Writes the body of a pending error. A fault is logged here, once; the caller learns only the request id.
 pub fn render(error: &Error, response: Response, request_id: &str, as_page: bool) -> Response {
-    let refusal = match error {
-        Error::Refused(refusal) => Some(refusal),
-        Error::Fault(fault) => {
-            tracing::error!(request_id, what = %fault.what, "a request failed");
-            None
-        }
-    };
+    let refusal = error.refusal();
+    if let (None, Error::Fault(fault)) = (refusal, error) {
+        tracing::error!(request_id, what = %fault.what, "a request failed");
+    }
     let body = problem(refusal, request_id);
     let (mut parts, _) = response.into_parts();
     let kind = if as_page { "text/html; charset=utf-8" } else { "application/problem+json" };
@@ -137,8 +131,7 @@ pub fn render(error: &Error, response: Response, request_id: &str, as_page: bool
 
 /// What an answer says beside its body.
 pub fn extra_header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
-    let Error::Refused(refusal) = error else { return None };
-    match refusal {
+    match error.refusal()? {
         Refusal::Unauthenticated => {
             Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("X-B2B-Key realm=\"partner\"")))
         }
@@ -151,6 +144,7 @@ pub fn extra_header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
         | Refusal::TooManyCodes { retry_after_secs } => {
             Some((header::RETRY_AFTER, HeaderValue::from(*retry_after_secs)))
         }
+        Refusal::NoRoom => Some((header::RETRY_AFTER, HeaderValue::from_static("5"))),
         Refusal::Overloaded
         | Refusal::SupplierUnavailable { .. }
         | Refusal::CarrierUnavailable

@@ -1,4 +1,5 @@
-//! Sandbox only: play the phone, the supplier, the customer who pays, and the chain. These routes do not exist in live mode.
+//! Sandbox only: play the phone, the supplier, the customer who pays, the chain, and whatever can befall a job. These
+//! routes do not exist in live mode.
 
 use axum::extract::{RawQuery, State as FromState};
 use axum::http::StatusCode;
@@ -14,6 +15,7 @@ use super::wire::{self, CurrencyWord, Money, NetworkWord};
 use crate::domain::esim::{EsimStatus, is_iccid};
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
+use crate::ops::jobs::Fate;
 use crate::ops::mail;
 use crate::ops::sandbox::{self, ChainMood, ChainOrder, Keep, Means};
 use crate::ops::usage::Report;
@@ -152,5 +154,16 @@ pub async fn chain(
         "mode": now.mood.as_str(),
         "head": now.head,
     });
+    Ok((StatusCode::OK, axum::Json(view)).into_response())
+}
+
+/// Makes a job of the gateway itself panic or hang, or work again: `{job, mode}`.
+pub async fn job(_: Anyone, FromState(state): FromState<State>, body: JsonBody) -> Result<Response, Refused> {
+    let mut fields = Fields::parse(&body)?;
+    let name = fields.required_text("job", 64);
+    let fate = fields.required_word("mode", "ok, panic, hang", Fate::parse);
+    let fate = fields.finish_with(fate)?;
+    state.app.jobs.decide(&name, fate)?;
+    let view = serde_json::json!({ "success": true, "job": name, "mode": fate.as_str() });
     Ok((StatusCode::OK, axum::Json(view)).into_response())
 }

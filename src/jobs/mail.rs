@@ -6,13 +6,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::ops::mail;
+use crate::ops::{jobs, mail};
+use crate::telemetry::EveryMinute;
 
 const EVERY: Duration = Duration::from_secs(1);
 const ROUNDS_BETWEEN_CLEANING: u32 = 60;
 
 pub async fn run(app: App, stop: CancellationToken) {
-    let (mut silent, mut rounds) = (false, 0u32);
+    let (lines, mut rounds) = (EveryMinute::default(), 0u32);
     let mut sending = JoinSet::new();
     loop {
         let wait = async {
@@ -29,15 +30,12 @@ pub async fn run(app: App, stop: CancellationToken) {
             outcome = mail::forget_old(&app).await;
         }
         rounds = rounds.wrapping_add(1);
-        match outcome {
-            Ok(()) => silent = false,
-            // Once for each outage: a line every second would bury everything else.
-            Err(error) if !silent => {
-                tracing::warn!(%error, "the outbox cannot be read; trying again");
-                silent = true;
-            }
-            Err(_) => {}
+        if let Err(error) = outcome
+            && let Some(left_out) = lines.turn()
+        {
+            tracing::warn!(%error, left_out, "the outbox cannot be read; trying again");
         }
+        jobs::finished();
     }
     // What is being sent is finished: cut off in the middle it would be sent twice.
     while sending.join_next().await.is_some() {}

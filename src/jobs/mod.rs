@@ -1,4 +1,5 @@
-//! Work that nobody asked for just now. Each job is safe to run on many instances at once.
+//! Work that nobody asked for just now. Each job is safe to run on many instances at once, and is supervised: one that
+//! panics is started again. How they are doing is in `ops/jobs.rs`.
 
 mod mail;
 mod recover;
@@ -7,20 +8,80 @@ mod scan;
 mod settle;
 mod watch;
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 
+/// Before a job that died is started again, growing up to the longest while it dies soon.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A job that lived for so long ran well.
+const WELL: Duration = Duration::from_secs(60);
+
 /// Starts every job; they end when `stop` is cancelled.
 pub fn start(app: &App, stop: &CancellationToken) {
-    app.tasks.spawn(watch::run(app.clone(), stop.clone()));
-    app.tasks.spawn(recover::run(app.clone(), stop.clone()));
-    app.tasks.spawn(mail::run(app.clone(), stop.clone()));
+    let patience = Duration::from_secs(app.settings.job_patience_s);
+    let supplier = Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs());
+    supervise(app, stop, "watch".into(), Some(patience), watch::run);
+    // A round asks suppliers, and waits as long as they may take.
+    supervise(app, stop, "recover".into(), Some(patience + supplier), recover::run);
+    supervise(app, stop, "mail".into(), None, mail::run);
     for chain in app.chains.values() {
-        app.tasks.spawn(scan::run(app.clone(), chain.clone(), stop.clone()));
-        app.tasks.spawn(resting::run(app.clone(), chain.clone(), stop.clone()));
+        let network = chain.network().as_str();
+        let scanned = chain.clone();
+        let scan = move |app, stop| scan::run(app, scanned.clone(), stop);
+        supervise(app, stop, format!("scan {network}"), Some(patience), scan);
+        let chain = chain.clone();
+        let look = move |app, stop| resting::run(app, chain.clone(), stop);
+        supervise(app, stop, format!("resting {network}"), None, look);
     }
-    for network in app.settler.iter().flat_map(|settler| settler.posts.keys()) {
-        app.tasks.spawn(settle::run(app.clone(), *network, stop.clone()));
+    for &network in app.settler.iter().flat_map(|settler| settler.posts.keys()) {
+        let settle = move |app, stop| settle::run(app, network, stop);
+        supervise(app, stop, format!("settle {}", network.as_str()), Some(patience), settle);
     }
+}
+
+/// Runs a job until `stop`. `limit`: how long it may take for a round when money depends on it.
+fn supervise<F>(
+    app: &App,
+    stop: &CancellationToken,
+    name: String,
+    limit: Option<Duration>,
+    make: impl Fn(App, CancellationToken) -> F + Send + 'static,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (job, stop, app) = (app.jobs.enlist(name, limit), stop.clone(), app.clone());
+    let tasks = app.tasks.clone();
+    tasks.spawn(async move {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let started = Instant::now();
+            let run = job.clone().run(&stop, make(app.clone(), stop.clone()));
+            let ended = AssertUnwindSafe(run).catch_unwind().await;
+            if stop.is_cancelled() {
+                return;
+            }
+            if started.elapsed() >= WELL {
+                pause = FIRST_PAUSE;
+            }
+            let why = ended.err().map_or("it ended by itself".into(), |panic| said(&*panic));
+            counter!("simgate_job_panics_total", "job" => job.name.clone()).increment(1);
+            tracing::error!(job = job.name, why, "a job died; it is started again in {} s", pause.as_secs());
+            stop.run_until_cancelled(tokio::time::sleep(pause)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    });
+}
+
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }

@@ -1,30 +1,33 @@
-//! Runs recovery every second, and counts what waits for the operator: orders that their supplier has not
-//! answered for half an hour, and money that is nobody's.
+//! Runs recovery every second, and warns of what waits for the operator: orders that their supplier has not answered for
+//! half an hour.
 
 use std::time::Duration;
 
-use metrics::gauge;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::error::Result;
-use crate::ops::{operator, recover, transfers};
+use crate::ops::{jobs, operator, recover};
+use crate::telemetry::EveryMinute;
 
 const EVERY: Duration = Duration::from_secs(1);
 
 pub async fn run(app: App, stop: CancellationToken) {
-    let mut warned = 0;
+    let (mut warned, lines) = (0, EveryMinute::default());
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
-        if let Some(Err(error)) = stop.run_until_cancelled(round(&app, &mut warned)).await {
-            tracing::warn!(%error, "recovery could not run; trying again");
+        let Some(round) = stop.run_until_cancelled(round(&app, &mut warned)).await else { break };
+        if let Err(error) = round
+            && let Some(left_out) = lines.turn()
+        {
+            tracing::warn!(%error, left_out, "recovery could not run; trying again");
         }
+        jobs::finished();
     }
 }
 
 async fn round(app: &App, warned: &mut i64) -> Result<()> {
     recover::round(app).await?;
     let stuck: i64 = operator::stuck_orders(app).await?.iter().map(|(_, count)| count).sum();
-    gauge!("simgate_orders_stuck").set(stuck as f64);
     if stuck > *warned {
         tracing::warn!(
             stuck,
@@ -32,6 +35,5 @@ async fn round(app: &App, warned: &mut i64) -> Result<()> {
         );
     }
     *warned = stuck;
-    gauge!("simgate_transfers_unmatched").set(transfers::count_unmatched(app).await? as f64);
     Ok(())
 }

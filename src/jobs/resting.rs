@@ -7,23 +7,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::chain::Chain;
-use crate::ops::resting;
 use crate::ops::scan::Halt;
+use crate::ops::{jobs, resting};
+use crate::telemetry::EveryMinute;
 
 /// Whether a day has passed is a small question; so a look that failed is soon tried again.
 const EVERY: Duration = Duration::from_secs(10);
 
 pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
-    let network = chain.network().as_str();
+    let (network, lines) = (chain.network().as_str(), EveryMinute::default());
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
-        match stop.run_until_cancelled(resting::look(&app, &*chain)).await {
-            Some(Ok(())) | None => {}
-            Some(Err(Halt::Chain(trouble))) => {
-                tracing::warn!(network, %trouble, "balances could not be looked at")
-            }
-            Some(Err(Halt::Ours(error))) => {
-                tracing::warn!(network, %error, "balances could not be looked at")
+        let Some(looked) = stop.run_until_cancelled(resting::look(&app, &*chain)).await else { break };
+        if let Err(halt) = looked
+            && let Some(left_out) = lines.turn()
+        {
+            match halt {
+                Halt::Chain(trouble) => {
+                    tracing::warn!(network, %trouble, left_out, "balances could not be looked at");
+                }
+                Halt::Ours(error) => {
+                    tracing::warn!(network, %error, left_out, "balances could not be looked at");
+                }
             }
         }
+        jobs::finished();
     }
 }

@@ -7,7 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::chain::Chain;
+use crate::ops::jobs;
 use crate::ops::scan::{Halt, Pace, Scanner};
+use crate::telemetry::EveryMinute;
 
 /// While nobody waits for money; a new invoice ends the pause.
 const EASY: Duration = Duration::from_secs(5);
@@ -23,12 +25,11 @@ pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
         None => return,
     };
     let mut scanner = Scanner::new(chain);
-    let mut trouble_pause = None;
+    let (mut trouble_pause, lines) = (None, EveryMinute::default());
     let mut expected = app.expected.subscribe();
     loop {
         expected.mark_unchanged();
         let Some(round) = stop.run_until_cancelled(scanner.round(&app)).await else { break };
-        scanner.tell_head_age(&app);
         let pause = match round {
             Ok(pace) => {
                 if trouble_pause.take().is_some() {
@@ -38,20 +39,21 @@ pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
             }
             Err(halt) => {
                 let pause = trouble_pause.map_or(FIRST_PAUSE, |last: Duration| (last * 2).min(LONGEST_PAUSE));
-                // Once for each outage: a line for every try would bury everything else.
-                match (&trouble_pause, halt) {
-                    (None, Halt::Chain(trouble)) => {
-                        tracing::warn!(network, %trouble, "the chain cannot be followed; trying again");
+                if let Some(left_out) = lines.turn() {
+                    match halt {
+                        Halt::Chain(trouble) => {
+                            tracing::warn!(network, %trouble, left_out, "the chain cannot be followed; trying again");
+                        }
+                        Halt::Ours(error) => {
+                            tracing::warn!(network, %error, left_out, "the chain's blocks cannot be written down; trying again");
+                        }
                     }
-                    (None, Halt::Ours(error)) => {
-                        tracing::warn!(network, %error, "the chain's blocks cannot be written down; trying again");
-                    }
-                    (Some(_), _) => {}
                 }
                 trouble_pause = Some(pause);
                 pause
             }
         };
+        jobs::finished();
         let wait = async {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}

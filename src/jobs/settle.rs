@@ -6,8 +6,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::domain::network::Network;
+use crate::ops::jobs;
 use crate::ops::scan::{Halt, Pace};
 use crate::ops::settler::Settling;
+use crate::telemetry::EveryMinute;
 
 /// While something is under way.
 const BRISK: Duration = Duration::from_millis(250);
@@ -17,32 +19,30 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(2);
 
 pub async fn run(app: App, network: Network, stop: CancellationToken) {
     let mut settling = Settling::new(network);
-    let mut in_trouble = false;
+    let lines = EveryMinute::default();
     let mut claimed = app.claimed.subscribe();
     loop {
         claimed.mark_unchanged();
         let Some(round) = stop.run_until_cancelled(settling.round(&app)).await else { break };
         let pause = match round {
-            Ok(pace) => {
-                in_trouble = false;
-                if pace == Pace::Brisk { BRISK } else { EASY }
-            }
+            Ok(Pace::Brisk) => BRISK,
+            Ok(Pace::Easy) => EASY,
             Err(halt) => {
-                // Once for each outage: a line for every try would bury everything else.
-                let name = network.as_str();
-                match halt {
-                    Halt::Chain(trouble) if !in_trouble => {
-                        tracing::warn!(network = name, %trouble, "payments cannot be settled; trying again");
+                if let Some(left_out) = lines.turn() {
+                    let name = network.as_str();
+                    match halt {
+                        Halt::Chain(trouble) => {
+                            tracing::warn!(network = name, %trouble, left_out, "payments cannot be settled; trying again");
+                        }
+                        Halt::Ours(error) => {
+                            tracing::warn!(network = name, %error, left_out, "payments cannot be settled; trying again");
+                        }
                     }
-                    Halt::Ours(error) if !in_trouble => {
-                        tracing::warn!(network = name, %error, "payments cannot be settled; trying again");
-                    }
-                    Halt::Chain(_) | Halt::Ours(_) => {}
                 }
-                in_trouble = true;
                 AFTER_TROUBLE
             }
         };
+        jobs::finished();
         let wait = async {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}

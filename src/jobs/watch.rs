@@ -7,7 +7,9 @@ use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::ops::jobs;
 use crate::ops::refresh::refresh;
+use crate::telemetry::EveryMinute;
 
 const EVERY: Duration = Duration::from_millis(250);
 /// However many ask: so many milliseconds between two looks, at least.
@@ -15,7 +17,7 @@ const LEAST: Duration = Duration::from_millis(25);
 const _: () = assert!(EVERY.as_millis() * 2 <= 1_000, "a change counts everywhere within a second");
 
 pub async fn run(app: App, stop: CancellationToken) {
-    let mut blind = false;
+    let lines = EveryMinute::default();
     loop {
         let wait = async {
             tokio::time::sleep(LEAST).await;
@@ -27,14 +29,11 @@ pub async fn run(app: App, stop: CancellationToken) {
         if stop.run_until_cancelled(wait).await.is_none() {
             break;
         }
-        match refresh(&app).await {
-            Ok(()) => blind = false,
-            // Once for each outage: four lines a second would bury everything else.
-            Err(error) if !blind => {
-                tracing::warn!(%error, "cannot see what other processes changed; trying again");
-                blind = true;
-            }
-            Err(_) => {}
+        if let Err(error) = refresh(&app).await
+            && let Some(left_out) = lines.turn()
+        {
+            tracing::warn!(%error, left_out, "cannot see what other processes changed; trying again");
         }
+        jobs::finished();
     }
 }

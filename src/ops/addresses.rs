@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::app::App;
-use crate::chain::Chain;
 use crate::chain::address::Xpub;
+use crate::chain::{Chain, Reply};
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
@@ -124,14 +124,11 @@ pub async fn survey(app: &App) -> Result<Survey> {
 
 async fn ask(chain: Arc<dyn Chain>, addresses: Vec<String>) -> Result<HashMap<Currency, Vec<Usd>>, String> {
     let mut found = HashMap::new();
+    let at = in_time(chain.tip()).await?.head.number;
     for token in chain.tokens() {
         let mut amounts = Vec::with_capacity(addresses.len());
         for part in addresses.chunks(AT_ONCE) {
-            match timeout(PATIENCE, chain.balances(token.currency, part)).await {
-                Ok(Ok(part)) => amounts.extend(part),
-                Ok(Err(trouble)) => return Err(trouble.to_string()),
-                Err(_) => return Err("no word within 10 s".into()),
-            }
+            amounts.extend(in_time(chain.balances(token.currency, part, at)).await?);
         }
         if amounts.len() != addresses.len() {
             return Err("the node answered for another number of addresses".into());
@@ -139,4 +136,11 @@ async fn ask(chain: Arc<dyn Chain>, addresses: Vec<String>) -> Result<HashMap<Cu
         found.insert(token.currency, amounts);
     }
     Ok(found)
+}
+
+async fn in_time<T>(answer: Reply<'_, T>) -> Result<T, String> {
+    match timeout(PATIENCE, answer).await {
+        Ok(answer) => answer.map_err(|trouble| trouble.to_string()),
+        Err(_) => Err("no word within 10 s".into()),
+    }
 }

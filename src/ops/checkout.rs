@@ -36,6 +36,7 @@ use crate::store::claims::Claimant;
 use crate::store::offers::{self, Asked, DailyLimit, Look, Offer};
 use crate::store::tx::Tx;
 use crate::store::{Work, wallet};
+use crate::telemetry::EveryMinute;
 use crate::vault;
 
 const MOST_OPEN: i64 = 50;
@@ -116,7 +117,13 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         Outcome::WrongCoupon => Err(Refusal::CouponInvalid.into()),
         Outcome::NoAmount => {
             counter!("simgate_checkout_amounts_exhausted_total").increment(1);
-            tracing::error!("every address for checkouts is out of amounts: is a scanner standing still?");
+            static LINES: EveryMinute = EveryMinute::new();
+            if let Some(left_out) = LINES.turn() {
+                tracing::error!(
+                    left_out,
+                    "every address for checkouts is out of amounts: is a scanner standing still?"
+                );
+            }
             Err(Refusal::Overloaded.into())
         }
     }

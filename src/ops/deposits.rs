@@ -316,7 +316,7 @@ impl Looks {
         what: &str,
         work: impl Future<Output = Result<Option<InvoiceId>>>,
     ) -> Result<Option<InvoiceId>> {
-        let recent = |look: &Look| app.now() < look.at.plus_millis(LOOK_EVERY_MS);
+        let recent = |look: &Look| app.now().is_within(LOOK_EVERY_MS, look.at);
         let slot = {
             let mut slots = self.0.lock().map_err(Error::fault)?;
             let in_use = |slot: &Slot| Arc::strong_count(slot) > 1;
@@ -377,13 +377,10 @@ async fn look_on(app: &App, chain: &dyn Chain, address: &str) -> Result<(), Halt
 }
 
 async fn settle_address(app: &App, chain: &dyn Chain, address: &str, tip: &Tip) -> Result<()> {
-    let address = address.to_string();
-    for transfer in app.store.read(move |tx| transfers::open_at(tx, &address)).await? {
-        if transfer.id.network == chain.network() {
-            settle::credit_if_final(app, chain, &transfer, tip).await?;
-        }
-    }
-    Ok(())
+    let (address, least) = (address.to_string(), app.settings.settlement.least_kept);
+    let mut open = app.store.read(move |tx| transfers::open_at(tx, &address, least)).await?;
+    open.retain(|transfer| transfer.id.network == chain.network());
+    settle::credit_final(app, chain, &open, tip).await
 }
 
 /// Looks at one transaction. Answers the other invoice of this account that it counts for, if it does.
@@ -423,9 +420,8 @@ async fn judge(
             Ok(Ok(tip)) => tip,
             Ok(Err(_)) | Err(_) => return Err(Refusal::ChainUnavailable.into()),
         };
-        for transfer in here {
-            settle::credit_if_final(app, chain, transfer, &tip).await?;
-        }
+        let here: Vec<Transfer> = here.into_iter().cloned().collect();
+        settle::credit_final(app, chain, &here, &tip).await?;
         return Ok(None);
     }
     if let Some(other) = elsewhere.iter().find_map(|transfer| transfer.invoice.clone()) {

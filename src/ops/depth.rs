@@ -44,8 +44,8 @@ pub fn final_up_to(terms: &NetworkSettings, transfer: &Transfer, wait: Wait, tip
         FinalBy::Finalized => tip.finalized,
     };
     match transfer.id.network.kind() {
-        // A block there is final when most of the producers have built on it, whatever its depth.
-        AddressKind::Tron => tip.finalized,
+        // A block there is final when most of the producers have built on it; they take turns, so that takes some blocks.
+        AddressKind::Tron => deep_enough.min(tip.finalized),
         AddressKind::Evm if transfer.amount >= terms.final_from => deep_enough.min(called_final),
         AddressKind::Evm => deep_enough,
     }

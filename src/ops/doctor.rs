@@ -1,6 +1,9 @@
 //! A look over the whole service for `simgate doctor`: each check says how things stand and what to do about it.
 //! These are quick facts; the proof of the books is `ledger::verify`.
 
+mod log;
+mod running;
+
 use std::time::Duration;
 
 use super::{operator, restore, transfers};
@@ -82,9 +85,12 @@ pub async fn examine(app: &App) -> Result<Vec<Check>> {
             checks.push(settling(settler, post).await);
         }
     }
+    checks.push(running::gateway(app).await);
+    checks.extend(running::turns(app).await?);
     checks.push(numbers(app).await?);
     checks.push(unmatched(app).await?);
     checks.push(support(app));
+    checks.extend(log::length(app)?);
     Ok(checks)
 }
 
@@ -174,6 +180,9 @@ async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
             return Ok(Check::fail("chain", format!("{name} does not answer within 10 s"), advice));
         }
     };
+    let demoted = chain.demoted();
+    let demoted: Vec<String> =
+        demoted.into_iter().map(|node| format!("{} {} ({})", node.node, node.said, node.why)).collect();
     let tokens: Vec<&str> = chain.tokens().iter().map(|token| token.currency.as_str()).collect();
     let providers = app.settings.settlement.networks.get(&network).map_or(0, |terms| terms.providers.len());
     let head_ms = (app.now().micros() - tip.head.time.micros()).max(0) / 1_000;
@@ -202,11 +211,15 @@ async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
             finding,
             "the scanner is behind: is a gateway running, and what does its log say?",
         )
-    } else if providers == 1 {
+    } else if !demoted.is_empty() {
         let advice = format!(
-            "add a second one to {}_rpc: nobody confirms what a single node says",
+            "the others go on, and it is tried again; if it stays so, put another in its place in {}_rpc",
             name.to_lowercase()
         );
+        Check::warn("chain", format!("{finding}; {}", demoted.join("; ")), advice)
+    } else if providers == 1 {
+        let advice =
+            format!("add two more to {}_rpc: nobody confirms what a single node says", name.to_lowercase());
         Check::warn("chain", finding, advice)
     } else {
         Check::ok("chain", finding)
@@ -284,7 +297,7 @@ fn catalog(app: &App) -> Check {
 /// Debits against credits, and wallets against their postings, in one state of the database.
 async fn ledger(app: &App) -> Result<Check> {
     let (lines, owners) =
-        app.store.snapshot(|tx| Ok((reports::trial_balance(tx)?, accounts::list(tx)?))).await?;
+        app.store.study(|tx| Ok((reports::trial_balance(tx)?, accounts::list(tx)?))).await?;
     let sum = |amounts: &mut dyn Iterator<Item = Usd>| amounts.fold(Usd::ZERO, Usd::plus);
     let (debit, credit) = (sum(&mut lines.iter().map(|l| l.debit)), sum(&mut lines.iter().map(|l| l.credit)));
     let of_wallets = lines.iter().filter(|line| line.account == "wallet");

@@ -19,7 +19,7 @@ pub struct Verdict {
 }
 
 pub async fn verify(app: &App) -> Result<Verdict> {
-    let (counts, breaches) = app.store.snapshot(ledger::check).await?;
+    let (counts, breaches) = app.store.study(ledger::check).await?;
     Ok(Verdict { counts, breaches })
 }
 
@@ -88,7 +88,7 @@ async fn compare(app: &App) -> Result<Comparison> {
         Ok(sums)
     };
     let purses =
-        app.store.snapshot(read).await?.into_iter().filter_map(|(network, currency, booked, pending)| {
+        app.store.study(read).await?.into_iter().filter_map(|(network, currency, booked, pending)| {
             let taken =
                 app.settings.settlement.networks.get(&network).is_some_and(|terms| terms.takes(currency));
             let on_chain = survey.sum(app, network, currency);

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use metrics::{counter, gauge};
+use metrics::counter;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -23,6 +23,7 @@ use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tokens;
 use crate::store::tx::Tx;
 use crate::store::{guesses, magic_links};
+use crate::telemetry::EveryMinute;
 use crate::vault::{self, Numbers};
 
 /// Mails have no wallet; they share one lane.
@@ -128,16 +129,24 @@ pub async fn round(app: &App, sending: &mut JoinSet<Result<()>>) -> Result<()> {
     }
     let room = AT_ONCE - sending.len() as i64;
     let now = app.now();
-    let (due, late) = app
-        .store
-        .read(move |tx| Ok((mails::due(tx, now, room)?, mails::waiting(tx, now.plus_millis(-HOLD_MS))?)))
-        .await?;
-    gauge!("simgate_mails_late").set(late as f64);
-    for mail in due {
+    let latest = now.plus_millis(PAUSES_MS[PAUSES_MS.len() - 1]);
+    for mail in app.store.read(move |tx| mails::due(tx, now, latest, room)).await? {
         sending.spawn(send(app.clone(), mail));
     }
     Ok(())
 }
+
+/// How many mails should have been sent a while ago.
+pub async fn count_late(app: &App) -> Result<i64> {
+    if app.mailer.is_none() {
+        return Ok(0);
+    }
+    let before = app.now().plus_millis(-HOLD_MS);
+    app.store.read(move |tx| mails::waiting(tx, before)).await
+}
+
+/// When the mail server is away, all mails have the same trouble.
+static POSTPONED: EveryMinute = EveryMinute::new();
 
 async fn send(app: App, mail: Mail) -> Result<()> {
     let (id, seen, now) = (mail.id.clone(), mail.next_try, app.now());
@@ -166,7 +175,9 @@ async fn send(app: App, mail: Mail) -> Result<()> {
             counter!("simgate_mails_total", "outcome" => "postponed").increment(1);
             let pause = PAUSES_MS[(mail.tries as usize).min(PAUSES_MS.len() - 1)];
             let again = app.now().plus_millis(pause);
-            tracing::warn!(to, why, tries, "a mail could not be sent; trying again");
+            if let Some(left_out) = POSTPONED.turn() {
+                tracing::warn!(to, why, tries, left_out, "a mail could not be sent; trying again");
+            }
             let id = mail.id;
             app.store.finish(LANE, move |tx| mails::postpone(tx, &id, held_until, again)).await
         }

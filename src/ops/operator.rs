@@ -371,7 +371,7 @@ pub async fn stuck_orders(app: &App) -> Result<Vec<(String, i64)>> {
 /// The stuck orders themselves, the longest waiting first.
 pub async fn longest_waiting(app: &App, account: Option<AccountNo>, limit: usize) -> Result<Vec<Order>> {
     let since = app.now().plus_millis(-STUCK_AFTER_MS);
-    let read = move |tx: &mut Tx| orders::due(tx, Time::from_micros(i64::MAX), i64::MAX);
+    let read = move |tx: &mut Tx| orders::due(tx, Time::from_micros(i64::MAX), since, i64::MAX);
     let mut waiting = app.store.snapshot(read).await?;
     waiting
         .retain(|order| order.updated_at < since && account.is_none_or(|account| order.account == account));

@@ -27,6 +27,7 @@ use crate::store::offers::{self, Asked, Look, Offer};
 use crate::store::orders::{self, PageFilter, PageQuery};
 use crate::store::tx::Tx;
 use crate::store::{Work, wallet};
+use crate::telemetry::EveryMinute;
 
 /// Recovery leaves an order alone for at most this long after its asker must have given up.
 const ASK_MARGIN_MS: i64 = 5_000;
@@ -328,12 +329,16 @@ pub(super) fn require_numbers(series: Series, account: AccountNo, drawn: i64) ->
     if !series.is_used_up(account, drawn) {
         return Ok(());
     }
-    tracing::error!(
-        account = account.0,
-        ?series,
-        drawn,
-        "an account has used up its order numbers; see `simgate doctor`"
-    );
+    static LINES: EveryMinute = EveryMinute::new();
+    if let Some(left_out) = LINES.turn() {
+        tracing::error!(
+            account = account.0,
+            ?series,
+            drawn,
+            left_out,
+            "an account has used up its order numbers; see `simgate doctor`"
+        );
+    }
     Err(Refusal::NoNumbersLeft)
 }
 

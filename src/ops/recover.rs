@@ -16,13 +16,19 @@ use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
 use crate::store::orders as rows;
 use crate::supplier::{Answer, Cancel, Cancelled};
+use crate::telemetry::EveryMinute;
 
 const AT_ONCE: i64 = 64;
+
+/// Orders are tried again and again, and often all of them have the same trouble.
+static ORDERS: EveryMinute = EveryMinute::new();
+static PROFILES: EveryMinute = EveryMinute::new();
 
 /// One round over everything that is due. Answers how many orders were taken over.
 pub async fn round(app: &App) -> Result<usize> {
     let now = app.now();
-    let due = app.store.read(move |tx| rows::due(tx, now, AT_ONCE)).await?;
+    let longest = orders::ask_until(app, now);
+    let due = app.store.read(move |tx| rows::due(tx, now, longest, AT_ONCE)).await?;
     let mut asked = tokio::task::JoinSet::new();
     for order in due {
         asked.spawn(take_over(app.clone(), order));
@@ -30,7 +36,19 @@ pub async fn round(app: &App) -> Result<usize> {
     for (id, profile) in app.store.read(rows::orphans).await? {
         asked.spawn(take_back(app.clone(), id, profile));
     }
-    Ok(asked.join_all().await.into_iter().filter(|taken| *taken).count())
+    let mut taken_over = 0;
+    while let Some(taken) = asked.join_next().await {
+        match taken {
+            Ok(taken) => taken_over += usize::from(taken),
+            // One that panics must not keep the others waiting.
+            Err(error) => {
+                if let Some(left_out) = ORDERS.turn() {
+                    tracing::error!(%error, left_out, "an open order could not be looked at");
+                }
+            }
+        }
+    }
+    Ok(taken_over)
 }
 
 /// As long as one process may ask; a supplier that stays silent must not hold up the others.
@@ -42,10 +60,14 @@ async fn take_back(app: App, id: OrderId, profile: String) -> bool {
     match timeout(patience(&app), cancel_orphan(&app, &id, &profile)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            tracing::error!(order = %id, %error, "a profile of a failed order could not be cancelled yet");
+            if let Some(left_out) = PROFILES.turn() {
+                tracing::error!(order = %id, %error, left_out, "a profile of a failed order could not be cancelled yet");
+            }
         }
         Err(_) => {
-            tracing::error!(order = %id, "the supplier does not answer about a profile of a failed order")
+            if let Some(left_out) = PROFILES.turn() {
+                tracing::error!(order = %id, left_out, "the supplier does not answer about a profile of a failed order");
+            }
         }
     }
     true
@@ -55,7 +77,9 @@ async fn take_over(app: App, order: Order) -> bool {
     match timeout(patience(&app), ask_again(&app, &order)).await {
         Ok(Ok(taken)) => taken,
         Ok(Err(error)) => {
-            tracing::error!(order = %order.id, %error, "an open order could not be finished yet");
+            if let Some(left_out) = ORDERS.turn() {
+                tracing::error!(order = %order.id, %error, left_out, "an open order could not be finished yet");
+            }
             true
         }
         Err(_) => {

@@ -81,7 +81,9 @@ pub async fn refresh(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Whether requests can be served: the database answers, and there is something on sale.
+/// Whether requests can be served: the database takes writes and answers, and there is something on sale.
 pub async fn is_ready(app: &App) -> bool {
-    app.catalog.borrow().size() > 0 && app.store.read(meta::versions).await.is_ok()
+    app.catalog.borrow().size() > 0
+        && app.store.can_write().await
+        && app.store.read(meta::versions).await.is_ok()
 }

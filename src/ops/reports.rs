@@ -17,7 +17,7 @@ pub struct MarginReport {
 pub async fn margin(app: &App, from: Option<Time>, to: Option<Time>, limit: i64) -> Result<MarginReport> {
     let (from, to) = (from.map_or(i64::MIN, Time::micros), to.map_or(i64::MAX, Time::micros));
     app.store
-        .snapshot(move |tx| {
+        .study(move |tx| {
             let orders = reports::margin(tx, from, to, limit)?;
             let (order_count, total) = reports::margin_total(tx, from, to)?;
             Ok(MarginReport { orders, order_count, total })
@@ -26,7 +26,7 @@ pub async fn margin(app: &App, from: Option<Time>, to: Option<Time>, limit: i64)
 }
 
 pub async fn trial_balance(app: &App) -> Result<Vec<TrialLine>> {
-    app.store.snapshot(reports::trial_balance).await
+    app.store.study(reports::trial_balance).await
 }
 
 pub async fn wallets(app: &App) -> Result<Vec<Account>> {

@@ -1,10 +1,14 @@
 //! Once a day every address is looked at by its balance, watched or not. What lies there beyond what we know of came
-//! when nobody looked, and the blocks since the last look are searched for it.
+//! when nobody looked, or was left out by who did: the blocks since the last look are searched for it, and a balance is
+//! stored only when its transfers explain it.
+
+use metrics::counter;
 
 use super::scan::{self, Halt};
 use crate::app::App;
 use crate::chain::{Chain, Watched};
 use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
 use crate::error::Result;
 use crate::store::tx::Tx;
@@ -18,7 +22,7 @@ pub async fn look(app: &App, chain: &dyn Chain) -> Result<(), Halt> {
     let (network, now) = (chain.network(), app.now());
     let due = now.plus_millis(-DAY_MS);
     let cursor = app.store.read(move |tx| cursors::get(tx, network)).await?;
-    if cursor.is_none_or(|cursor| cursor.balances_at >= due) {
+    if cursor.is_none_or(|cursor| (due..=now.and_a_little()).contains(&cursor.balances_at)) {
         return Ok(());
     }
     let take = move |tx: &mut Tx| cursors::take_balances(tx, network, now, due);
@@ -50,37 +54,78 @@ async fn look_at(app: &App, chain: &dyn Chain, part: &[(String, Time)]) -> Resul
     // A payment while we look is in the balance, in a later block than this one, or in both, but not in neither.
     let before = chain.tip().await?.head.number;
     let names: Vec<String> = part.iter().map(|(address, _)| address.clone()).collect();
-    let mut changed: Vec<(String, i64)> = Vec::new();
     let mut held = Vec::new();
     for token in chain.tokens() {
         let currency = token.currency;
-        let balances = chain.balances(currency, &names).await?;
+        let balances = chain.balances(currency, &names, before).await?;
         for ((address, made_at), amount) in part.iter().zip(balances) {
             let name = address.clone();
             let read = move |tx: &mut Tx| {
                 let known = cursors::checked_balance(tx, network, &name, currency)?;
                 let (balance, block) = known.unwrap_or((Usd::ZERO, -1));
                 let came = transfers::received_since(tx, &name, network, currency, block)?;
-                Ok((known.map(|(_, block)| block), balance.plus(came)))
+                Ok((known, balance.plus(came)))
             };
             let (checked, expected) = app.store.read(read).await?;
-            if amount != expected {
-                let age_ms = (app.now().micros() - made_at.micros()) / 1_000;
-                let made = before - scan::blocks_in(app, network, age_ms + DAY_MS);
-                changed.push((address.clone(), checked.unwrap_or(made)));
-            }
-            held.push((address.clone(), currency, amount));
+            let age_ms = (app.now().micros() - made_at.micros()) / 1_000;
+            let made = before - scan::blocks_in(app, network, age_ms + DAY_MS);
+            let (balance, since) = checked.unwrap_or((Usd::ZERO, made));
+            held.push(Held { address: address.clone(), currency, amount, expected, balance, since });
         }
     }
-    if let Some(since) = changed.iter().map(|(_, block)| *block).min() {
-        let watched = Watched::new(network.kind(), changed.into_iter().map(|(address, _)| address));
-        let to = chain.tip().await?.head.number;
-        scan::look(app, chain, &watched, since - scan::overlap(app, network), to).await?;
+    search(app, chain, &mut held).await?;
+    let (explained, strange): (Vec<Held>, Vec<Held>) =
+        held.into_iter().partition(|held| held.amount <= held.expected);
+    for held in &strange {
+        tell(network, held);
     }
     let write = move |tx: &mut Tx| {
-        held.iter().try_for_each(|(address, currency, amount)| {
-            cursors::check_balance(tx, network, address, *currency, *amount, before)
+        explained.iter().try_for_each(|held| {
+            cursors::check_balance(tx, network, &held.address, held.currency, held.amount, before)
         })
     };
     Ok(app.store.finish(scan::lane(network), write).await?)
+}
+
+/// What lies on an address.
+struct Held {
+    address: String,
+    currency: Currency,
+    amount: Usd,
+    /// At most this should lie there, by all that we know of.
+    expected: Usd,
+    /// What lay there when it was last explained, and the block of that.
+    balance: Usd,
+    since: i64,
+}
+
+/// Where more or less lies than we know of, the blocks since are searched: what they hold for us is written down, be it
+/// weeks old, and explains what lies there.
+async fn search(app: &App, chain: &dyn Chain, held: &mut [Held]) -> Result<(), Halt> {
+    let changed: Vec<&Held> = held.iter().filter(|held| held.amount != held.expected).collect();
+    let Some(since) = changed.iter().map(|held| held.since).min() else { return Ok(()) };
+    let network = chain.network();
+    let watched = Watched::new(network.kind(), changed.into_iter().map(|held| held.address.clone()));
+    let to = chain.tip().await?.head.number;
+    let found = scan::look(app, chain, &watched, since - scan::overlap(app, network), to).await?;
+    for held in held.iter_mut().filter(|held| held.amount != held.expected) {
+        let came = found.iter().filter(|seen| {
+            seen.recipient == held.address && seen.currency == held.currency && seen.block.number > held.since
+        });
+        held.expected = came.fold(held.balance, |sum, seen| sum.plus(seen.amount));
+    }
+    Ok(())
+}
+
+/// Money came by a way that no node shows us. It is not taken as explained: the search begins again tomorrow.
+fn tell(network: Network, held: &Held) {
+    counter!("simgate_balances_unexplained_total", "network" => network.as_str()).increment(1);
+    tracing::error!(
+        network = network.as_str(),
+        address = held.address,
+        currency = held.currency.as_str(),
+        amount = %held.amount,
+        explained = %held.expected,
+        "more lies on an address than its transfers explain; do the nodes leave something out? See docs/settlement.md"
+    );
 }

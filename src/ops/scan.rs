@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use metrics::gauge;
 
-use super::settle;
+use super::{jobs, settle};
 use crate::app::App;
-use crate::chain::{Chain, Tip, Trouble, Watched};
-use crate::domain::ids::secret_text;
+use crate::chain::{Chain, Tip, Trouble, Watched, Witness};
 use crate::domain::network::Network;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Block, Sighting, TransferId};
@@ -18,13 +17,15 @@ use crate::error::{Error, Result};
 use crate::store::cursors::{self, Cursor};
 use crate::store::tx::Tx;
 use crate::store::{addresses, checkouts, invoices, meta, slots, transfers};
-use crate::vault;
+use crate::telemetry::EveryMinute;
 
 /// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
 const TURN_MS: i64 = 6_000;
 const RENEW_MS: i64 = 2_000;
 /// A round looks at so many new ranges at most, so that a long catch-up does not keep finished transfers waiting.
 const RANGES: usize = 50;
+/// So often at least every block is read by one node after the other.
+const READS: i64 = 8;
 /// A head of this age is news; one that is also far below what was scanned means that the rest was never there.
 const FRESH_MS: i64 = 120_000;
 /// Transfers that are on no chain are asked for again this often, for this long.
@@ -90,9 +91,8 @@ pub struct Scanner {
     watched_as_of: Option<(i64, Time)>,
     /// The head of the last whole round.
     seen_head: Option<String>,
-    /// The time of the newest block that a node showed us.
-    head_time: Option<Time>,
     lost_at: Time,
+    lines: EveryMinute,
 }
 
 /// How soon to look again.
@@ -109,15 +109,15 @@ impl Scanner {
         let watched = Watched::new(chain.network().kind(), []);
         Scanner {
             chain,
-            holder: secret_text("", [vault::random(), vault::random()]),
+            holder: jobs::holder(),
             held_until: Time::from_micros(0),
             fence: 0,
             checked_at: None,
             watched,
             watched_as_of: None,
             seen_head: None,
-            head_time: None,
             lost_at: Time::from_micros(0),
+            lines: EveryMinute::default(),
         }
     }
 
@@ -128,12 +128,12 @@ impl Scanner {
     /// Looks at the chain once: new blocks, vanished transfers, final ones, expired invoices.
     pub async fn round(&mut self, app: &App) -> Result<Pace, Halt> {
         let now = app.now();
-        if self.checked_at.is_none_or(|at| at.plus_millis(HOUR_MS) < now) {
+        if !self.checked_at.is_some_and(|at| now.is_within(HOUR_MS, at)) {
             self.chain.check().await?;
             self.checked_at = Some(now);
         }
         let tip = self.chain.tip().await?;
-        self.head_time = Some(tip.head.time);
+        app.heads.saw(self.network(), tip.head.time);
         if !self.take_turn(app, &tip).await? {
             return Ok(Pace::Easy);
         }
@@ -157,6 +157,7 @@ impl Scanner {
             }
         }
         self.scan(app, cursor, &tip).await?;
+        self.review_doubted(app, &tip).await?;
         self.settle(app, &tip).await?;
         self.ask_for_lost(app).await?;
         self.expire(app).await?;
@@ -164,18 +165,12 @@ impl Scanner {
         Ok(if self.watched.is_empty() { Pace::Easy } else { Pace::Brisk })
     }
 
-    /// How old the newest block is that we know of: it grows while nodes are silent.
-    pub fn tell_head_age(&self, app: &App) {
-        if let Some(time) = self.head_time {
-            gauge!("simgate_chain_head_age_seconds", "network" => self.network().as_str())
-                .set((app.now().micros() - time.micros()) as f64 / 1e6);
-        }
-    }
-
     /// Takes the turn or keeps it. The first instance ever decides where scanning begins.
     async fn take_turn(&mut self, app: &App, tip: &Tip) -> Result<bool, Halt> {
         let (network, now) = (self.network(), app.now());
-        if now.plus_millis(TURN_MS - RENEW_MS) < self.held_until {
+        // What lies further ahead was promised by a clock that has been set back since.
+        let ahead = now.plus_millis(TURN_MS - RENEW_MS)..=now.plus_millis(TURN_MS);
+        if ahead.contains(&self.held_until) {
             return Ok(true);
         }
         let begin = settle::terms(app, &*self.chain)?.start_block;
@@ -213,7 +208,7 @@ impl Scanner {
         let as_of = now.min(cursor.scanned_time);
         let version = app.store.read(meta::versions).await?.addresses;
         let fresh =
-            self.watched_as_of.is_some_and(|(loaded, at)| loaded == version && now < at.plus_millis(HOUR_MS));
+            self.watched_as_of.is_some_and(|(loaded, at)| loaded == version && now.is_within(HOUR_MS, at));
         if !fresh {
             let found = app.store.read(move |tx| addresses::watched(tx, kind, as_of)).await?;
             self.watched = Watched::new(kind, found);
@@ -266,14 +261,18 @@ impl Scanner {
         if self.seen_head.as_ref() == Some(&tip.head.hash) || target < 0 {
             return Ok(());
         }
-        let mut from = (cursor.scanned + 1 - overlap(app, network)).max(0).min(target);
+        let overlap = overlap(app, network);
+        let mut from = (cursor.scanned + 1 - overlap).max(0).min(target);
+        // Blocks that come by in one go are not read often enough to hear every node about them.
+        let catching_up = target - cursor.scanned > overlap / READS;
+        let witness = if catching_up { Witness::Quorum } else { Witness::Any };
         let mut new_ranges = 0;
         while new_ranges < RANGES {
             let (last, sightings) = if self.watched.is_empty() {
                 let last = self.chain.block(target).await?;
                 (last.ok_or_else(|| Trouble::new("the node has no block below its head"))?, Vec::new())
             } else {
-                let scanned = self.chain.scan(from, target, &self.watched).await?;
+                let scanned = self.chain.scan(from, target, &self.watched, witness).await?;
                 (scanned.last, scanned.sightings)
             };
             settle::note(app, &sightings).await?;
@@ -287,6 +286,7 @@ impl Scanner {
             if !self.advance(app, cursor, last.clone()).await? {
                 return Ok(());
             }
+            jobs::alive();
             if last.number >= target {
                 self.seen_head = Some(tip.head.hash.clone());
                 break;
@@ -334,14 +334,24 @@ impl Scanner {
         Ok(())
     }
 
+    /// What nodes did not agree on when it was not where we had seen it, however deep it lies by now.
+    async fn review_doubted(&self, app: &App, tip: &Tip) -> Result<()> {
+        let network = self.network();
+        for transfer in app.store.read(move |tx| transfers::doubted(tx, network)).await? {
+            settle::recheck(app, &*self.chain, &transfer, tip).await?;
+        }
+        Ok(())
+    }
+
     /// Credits what has become final.
     async fn settle(&self, app: &App, tip: &Tip) -> Result<()> {
         let (network, head) = (self.network(), tip.head.number);
-        for transfer in app.store.read(move |tx| transfers::open(tx, network, head)).await? {
-            // One that cannot be written must not keep the others waiting.
-            if let Err(error) = settle::credit_if_final(app, &*self.chain, &transfer, tip).await {
-                tracing::error!(transfer = %transfer.id, %error, "a transfer could not be credited yet");
-            }
+        let least = app.settings.settlement.least_kept;
+        let open = app.store.read(move |tx| transfers::open(tx, network, head, least)).await?;
+        if let Err(error) = settle::credit_final(app, &*self.chain, &open, tip).await
+            && let Some(left_out) = self.lines.turn()
+        {
+            tracing::error!(network = network.as_str(), %error, left_out, "a transfer could not be credited yet");
         }
         Ok(())
     }
@@ -349,13 +359,14 @@ impl Scanner {
     /// A transfer that vanished may be mined again in a block that is not searched any more.
     async fn ask_for_lost(&mut self, app: &App) -> Result<()> {
         let (network, now) = (self.network(), app.now());
-        if now < self.lost_at.plus_millis(LOST_EVERY_MS) {
+        if now.is_within(LOST_EVERY_MS, self.lost_at) {
             return Ok(());
         }
         self.lost_at = now;
         let since = now.plus_days(-LOST_DAYS);
         for transfer in app.store.read(move |tx| transfers::lost(tx, network, since)).await? {
             settle::find_again(app, &*self.chain, &transfer).await?;
+            jobs::alive();
         }
         Ok(())
     }
@@ -391,15 +402,22 @@ impl Scanner {
     }
 }
 
-/// Writes down what moved to these addresses in these blocks.
-pub async fn look(app: &App, chain: &dyn Chain, watched: &Watched, from: i64, to: i64) -> Result<(), Halt> {
-    let mut from = from.max(0);
+/// Writes down what moved to these addresses in these blocks, and answers it.
+pub async fn look(
+    app: &App,
+    chain: &dyn Chain,
+    watched: &Watched,
+    from: i64,
+    to: i64,
+) -> Result<Vec<Sighting>, Halt> {
+    let (mut from, mut found) = (from.max(0), Vec::new());
     while from <= to {
-        let scanned = chain.scan(from, to, watched).await?;
+        let scanned = chain.scan(from, to, watched, Witness::Quorum).await?;
         settle::note(app, &scanned.sightings).await?;
         from = scanned.last.number + 1;
+        found.extend(scanned.sightings);
     }
-    Ok(())
+    Ok(found)
 }
 
 /// A network's writes follow each other.

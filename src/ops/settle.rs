@@ -1,21 +1,30 @@
 //! From what a chain shows to what is in a wallet. The scanner, a partner's verify and the daily look at balances
 //! all come through here, so a transfer is written down, credited and taken back by one set of rules.
 
+use std::collections::{HashMap, HashSet};
+
+use futures_util::future::join_all;
 use metrics::counter;
 
 use super::checkout::paid;
 use super::depth::{Wait, final_up_to, wait};
-use super::scan;
+use super::{jobs, scan};
 use crate::app::App;
 use crate::chain::{Chain, Mined, Tip, Witness};
 use crate::config::NetworkSettings;
+use crate::domain::ids::InvoiceId;
+use crate::domain::money::Usd;
 use crate::domain::transfer::{Block, Sighting, Transfer, TransferState};
 use crate::error::{Error, Result};
 use crate::store::checkouts;
 use crate::store::transfers::{self, Noted, Vanished};
+use crate::store::tx::Tx;
+use crate::telemetry::EveryMinute;
 
 /// So many sightings are written down at once: a write stays short.
 const AT_ONCE: usize = 100;
+/// So many transactions are asked for at once.
+const TRANSACTIONS: usize = 8;
 
 /// The write lane of transfers whose owner is not known yet.
 const LANE: i64 = 0;
@@ -24,17 +33,23 @@ const LANE: i64 = 0;
 pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
     let (terms, now) = (app.settings.settlement.terms(), app.now());
     for part in seen.chunks(AT_ONCE) {
-        let written = part.to_vec();
-        let noted = app
-            .store
-            .finish(LANE, move |tx| {
-                written
-                    .iter()
-                    .map(|seen| transfers::note(tx, seen, &terms, now))
-                    .collect::<Result<Vec<Noted>>>()
-            })
-            .await?;
-        for (seen, noted) in part.iter().zip(noted) {
+        let looked_at = part.to_vec();
+        let old = move |tx: &mut Tx| {
+            looked_at.iter().map(|seen| transfers::is_old(tx, seen, &terms)).collect::<Result<Vec<_>>>()
+        };
+        let old = app.store.read(old).await?;
+        for seen in part.iter().zip(&old).filter(|(_, old)| **old == Some(Noted::Dust)).map(|(seen, _)| seen)
+        {
+            tell(seen.id.network.as_str(), "dust");
+        }
+        let new: Vec<Sighting> =
+            part.iter().zip(&old).filter(|(_, old)| old.is_none()).map(|(seen, _)| seen.clone()).collect();
+        if new.is_empty() {
+            continue;
+        }
+        let written = new.clone();
+        let noted = app.store.finish(LANE, move |tx| transfers::note(tx, &written, &terms, now)).await?;
+        for (seen, noted) in new.iter().zip(noted) {
             let (transfer, amount) = (&seen.id, seen.amount);
             match noted {
                 Noted::New => {
@@ -47,8 +62,7 @@ pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
                         "a transfer that was taken back is on the chain again with another owner or token; see \
                          docs/settlement.md");
                 }
-                Noted::Dust => tell(transfer.network.as_str(), "dust"),
-                Noted::Moved | Noted::Known | Noted::Foreign => {}
+                Noted::Moved | Noted::Known | Noted::Foreign | Noted::Dust => {}
             }
         }
     }
@@ -70,41 +84,102 @@ fn shown<'a>(mined: &'a Mined, transfer: &Transfer) -> Option<&'a Sighting> {
     mined.transfers.iter().find(|seen| mined.succeeded && transfers::shows(seen, transfer))
 }
 
-/// Credits a transfer if it is final by now, when two nodes agree on it and are both far enough beyond its block.
-pub async fn credit_if_final(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
+/// Credits those of these transfers that are final by now, when enough nodes agree on them and all of them are far enough
+/// beyond their blocks. They are given in the order of the chain. One look at a transaction serves all its transfers. What
+/// cannot be credited keeps nothing else waiting: the first trouble is answered at the end.
+pub async fn credit_final(app: &App, chain: &dyn Chain, transfers: &[Transfer], tip: &Tip) -> Result<()> {
+    let mut groups: Vec<Vec<&Transfer>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for transfer in transfers {
+        let place = *places.entry(&transfer.id.tx_hash).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.push(transfer),
+            None => groups.push(vec![transfer]),
+        }
+    }
+    let (mut outcome, mut rest) = (Ok(()), &groups[..]);
+    while !rest.is_empty() {
+        let (together, later) = rest.split_at(independent(rest, app.settings.settlement.least_kept));
+        let credited = join_all(together.iter().map(|group| credit_group(app, chain, group, tip))).await;
+        outcome = credited.into_iter().fold(outcome, Result::and);
+        rest = later;
+        jobs::alive();
+    }
+    outcome
+}
+
+/// How many of the first groups may be credited at once. What pays for one thing counts in the order of the chain, unless
+/// it is dust. Of two that one signature may have moved the second proves that the first is gone.
+fn independent(groups: &[Vec<&Transfer>], dust: Usd) -> usize {
+    let mut paid: HashSet<&InvoiceId> = HashSet::new();
+    let mut count = 0;
+    for group in groups.iter().take(TRANSACTIONS) {
+        let kept = group.iter().filter(|transfer| transfer.amount >= dust);
+        let invoices: HashSet<&InvoiceId> = kept.filter_map(|transfer| transfer.invoice.as_ref()).collect();
+        if group.iter().any(|transfer| transfer.payment_nonce.is_some()) || !paid.is_disjoint(&invoices) {
+            break;
+        }
+        paid.extend(invoices);
+        count += 1;
+    }
+    count.max(1)
+}
+
+/// The same for transfers of one transaction.
+async fn credit_group(app: &App, chain: &dyn Chain, group: &[&Transfer], tip: &Tip) -> Result<()> {
     let terms = terms(app, chain)?;
-    let Some(block) = &transfer.block else { return Ok(()) };
-    if !transfer.state.is_open() {
-        return Ok(());
+    let mut due = Vec::new();
+    for transfer in group.iter().filter(|transfer| transfer.state.is_open()) {
+        let wait = wait(app, transfer, is_waited_for(app, transfer).await?);
+        let final_up_to = final_up_to(terms, transfer, wait, tip);
+        if let Some(block) = transfer.block.as_ref().filter(|block| block.number <= final_up_to) {
+            due.push((*transfer, block, wait));
+        }
     }
-    let wait = wait(app, transfer, is_waited_for(app, transfer).await?);
-    if block.number > final_up_to(terms, transfer, wait, tip) {
-        return Ok(());
-    }
-    let mined = match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
+    let Some((first, ..)) = due.first() else { return Ok(()) };
+    let mined = match chain.transaction(&first.id.tx_hash, Witness::Quorum).await {
         Ok(mined) => mined,
         Err(trouble) => {
             tell(chain.network().as_str(), "disputed");
-            tracing::warn!(transfer = %transfer.id, %trouble, "a final transfer waits: two nodes do not agree on it");
+            static LINES: EveryMinute = EveryMinute::new();
+            if let Some(left_out) = LINES.turn() {
+                tracing::warn!(transfer = %first.id, %trouble, left_out, "a final transfer waits: too few nodes agree on it");
+            }
             return Ok(());
         }
     };
-    let Some(mined) = mined else { return vanish(app, transfer).await };
-    match shown(&mined, transfer) {
-        Some(seen) if seen.block.hash == block.hash => {
-            let theirs = Tip { head: Block { number: mined.head, ..tip.head.clone() }, ..tip.clone() };
-            if block.number > final_up_to(terms, transfer, wait, &theirs) {
-                return Ok(());
+    let mut outcome = Ok(());
+    for (transfer, block, wait) in due {
+        let judged = match mined.as_ref().and_then(|mined| Some((mined, shown(mined, transfer)?))) {
+            Some((mined, seen)) if seen.block.hash == block.hash => {
+                credit_at(app, chain, (transfer, block), wait, mined.head, tip).await
             }
-            recheck_twins(app, chain, transfer, tip).await?;
-            let deep = [tip, &theirs]
-                .iter()
-                .all(|tip| block.number <= final_up_to(terms, transfer, Wait::Usual, tip));
-            credit(app, transfer, &block.hash, deep).await
-        }
-        Some(seen) => note(app, std::slice::from_ref(seen)).await,
-        None => vanish(app, transfer).await,
+            Some((_, seen)) => note(app, std::slice::from_ref(seen)).await,
+            None => vanish(app, transfer).await,
+        };
+        outcome = outcome.and(judged);
     }
+    outcome
+}
+
+/// Enough nodes, the least of which is at `head`, show the transfer in this block.
+async fn credit_at(
+    app: &App,
+    chain: &dyn Chain,
+    (transfer, block): (&Transfer, &Block),
+    wait: Wait,
+    head: i64,
+    tip: &Tip,
+) -> Result<()> {
+    let terms = terms(app, chain)?;
+    let theirs = Tip { head: Block { number: head, ..tip.head.clone() }, ..tip.clone() };
+    if block.number > final_up_to(terms, transfer, wait, &theirs) {
+        return Ok(());
+    }
+    recheck_twins(app, chain, transfer, tip).await?;
+    let deep =
+        [tip, &theirs].iter().all(|tip| block.number <= final_up_to(terms, transfer, Wait::Usual, tip));
+    credit(app, transfer, &block.hash, deep).await
 }
 
 /// Whether a signed transfer may be what a checkout waits for.
@@ -157,27 +232,35 @@ async fn credit(app: &App, transfer: &Transfer, block_hash: &str, deep: bool) ->
         }
         Some(_) => {
             tell(network, "unmatched");
-            tracing::warn!(
-                transfer = %transfer.id,
-                amount = %transfer.amount,
-                "money arrived that is nobody's; see `simgate transfers unmatched`"
-            );
+            // Anybody can send us dust.
+            static LINES: EveryMinute = EveryMinute::new();
+            if let Some(left_out) = LINES.turn() {
+                tracing::warn!(
+                    transfer = %transfer.id,
+                    amount = %transfer.amount,
+                    left_out,
+                    "money arrived that is nobody's; see `simgate transfers unmatched`"
+                );
+            }
         }
         None => {}
     }
     Ok(())
 }
 
-/// A transfer was not where we had seen it: finds it again, or takes back what it gave, when two nodes agree that
-/// it is gone.
+/// A transfer was not where we had seen it: finds it again, or takes back what it gave, when enough nodes agree that
+/// it is gone. While they do not, it is looked at again in every round.
 pub async fn recheck(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Tip) -> Result<()> {
-    match chain.transaction(&transfer.id.tx_hash, Witness::Second).await {
+    match chain.transaction(&transfer.id.tx_hash, Witness::Quorum).await {
         Err(trouble) => {
             tracing::debug!(transfer = %transfer.id, %trouble, "cannot tell what became of a transfer");
-            Ok(())
+            doubt(app, transfer, true).await
         }
         Ok(mined) => match mined.as_ref().and_then(|mined| shown(mined, transfer)) {
-            Some(seen) => note(app, std::slice::from_ref(seen)).await,
+            Some(seen) => {
+                note(app, std::slice::from_ref(seen)).await?;
+                doubt(app, transfer, false).await
+            }
             None if may_come_back(app, terms(app, chain)?, transfer, tip).await? => {
                 if transfer.missing {
                     return Ok(());
@@ -189,6 +272,14 @@ pub async fn recheck(app: &App, chain: &dyn Chain, transfer: &Transfer, tip: &Ti
             None => vanish(app, transfer).await,
         },
     }
+}
+
+async fn doubt(app: &App, transfer: &Transfer, doubted: bool) -> Result<()> {
+    if transfer.doubted == doubted {
+        return Ok(());
+    }
+    let id = transfer.id.clone();
+    app.store.finish(LANE, move |tx| transfers::doubt(tx, &id, doubted)).await
 }
 
 /// A payment that counted after one block is missed for as many blocks as others wait for: a block that is replaced

@@ -1,24 +1,28 @@
 //! Bringing claimed authorizations onto the chain, and saying what became of them. One instance settles a network at
 //! a time, under a fence number; what it does is written down before it is done, so another can go on from there.
 //! Money is booked by `settle.rs`, as for every transfer; here an authorization only dies, and only when it is sure
-//! that it will never move anything. `settler/local.rs` sends transactions, `settler/remote.rs` asks a facilitator.
+//! that it will never move anything. `settler/local.rs` sends transactions, whose numbers
+//! `settler/numbers.rs` keeps without a gap; `settler/remote.rs` asks a facilitator.
 
 mod local;
+mod numbers;
 mod remote;
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use alloy_primitives::hex;
 use metrics::counter;
+use tokio::task::JoinHandle;
 
+use self::numbers::Gap;
 use super::scan::{Halt, Pace, lane};
-use super::settle;
+use super::{jobs, settle};
 use crate::app::App;
 use crate::chain::evm::Called;
 use crate::chain::{Chain, Tip, Witness, address};
 use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
-use crate::domain::ids::secret_text;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
 use crate::domain::transfer::Transfer;
@@ -26,7 +30,6 @@ use crate::error::{Error, Result};
 use crate::store::settlements::{self, Turn};
 use crate::store::tx::Tx;
 use crate::store::{authorizations, claims, cursors, transfers};
-use crate::vault;
 use crate::x402::authorization::{Permission, Seal, state_call};
 use crate::x402::settler::{CURRENCY, Post, Settler, Unfit, Way};
 
@@ -52,9 +55,12 @@ pub struct Settling {
     turn: Option<Turn>,
     held_until: Time,
     checked_at: Option<Time>,
-    trouble: Option<String>,
+    /// Looks at whether payments can be settled, beside the rounds: whom it asks may not answer.
+    check: Option<JoinHandle<()>>,
+    trouble: Arc<Mutex<Option<String>>>,
     /// When transactions that cannot offer more were last sent again.
     nudged_at: Time,
+    gap: Option<Gap>,
 }
 
 /// What a round works with.
@@ -70,23 +76,45 @@ struct Round<'a> {
     in_flight: AtomicUsize,
 }
 
+async fn look(app: &App, network: Network, trouble: &Mutex<Option<String>>) {
+    let Some((settler, post)) = post(app, network) else { return };
+    let found = match settler.way.check(post).await {
+        Ok(_) => None,
+        Err(Unfit::Wrong(why)) => Some(why),
+        Err(Unfit::Unknown(trouble)) => Some(trouble.to_string()),
+    };
+    let mut known = trouble.lock().unwrap_or_else(PoisonError::into_inner);
+    let network = network.as_str();
+    // Once for each change: a line for every try would bury everything else.
+    match (&*known, &found) {
+        (Some(_), None) => tracing::info!(network, "payments by signature can be settled again"),
+        (before, Some(why)) if before.as_ref() != Some(why) => {
+            tracing::warn!(network, why, "payments by signature cannot be settled");
+        }
+        _ => {}
+    }
+    *known = found;
+}
+
 impl Settling {
     pub fn new(network: Network) -> Settling {
         Settling {
             network,
-            holder: secret_text("", [vault::random(), vault::random()]),
+            holder: jobs::holder(),
             turn: None,
             held_until: Time::from_micros(0),
             checked_at: None,
-            trouble: None,
+            check: None,
+            trouble: Arc::default(),
             nudged_at: Time::from_micros(0),
+            gap: None,
         }
     }
 
     /// Sends what was claimed and looks after what was sent.
     pub async fn round(&mut self, app: &App) -> Result<Pace, Halt> {
         let Some((settler, post)) = post(app, self.network) else { return Ok(Pace::Easy) };
-        self.check(app, settler, post).await;
+        self.check(app, post);
         let Some(turn) = self.take_turn(app, post).await? else { return Ok(Pace::Easy) };
         let (network, now) = (self.network, app.now());
         let due = app.store.read(move |tx| authorizations::due(tx, network, now, AT_ONCE)).await?;
@@ -95,7 +123,7 @@ impl Settling {
         if due.is_empty() && pending.is_empty() {
             return Ok(Pace::Easy);
         }
-        let nudge = self.nudged_at.plus_millis(local::STALL_MS) < now;
+        let nudge = !now.is_within(local::STALL_MS, self.nudged_at);
         if nudge {
             self.nudged_at = now;
         }
@@ -105,6 +133,9 @@ impl Settling {
             Some(gas) => round.follow(gas, &pending).await?,
             None => HashSet::new(),
         };
+        if let Some(gas) = post.gas.as_ref().filter(|_| nudge) {
+            self.close_gap(app, post, gas, &turn, &pending).await?;
+        }
         for authorization in &due {
             let looked_at = match authorization.state {
                 AuthorizationState::Claimed => round.send(settler, authorization).await,
@@ -118,6 +149,7 @@ impl Settling {
                 round.rest(authorization, REST_MS).await?;
                 return Err(halt);
             }
+            jobs::alive();
         }
         Ok(Pace::Brisk)
     }
@@ -129,37 +161,28 @@ impl Settling {
     }
 
     /// Decides what is offered. Every instance does, whoever has the turn: every one of them hands out offers.
-    async fn check(&mut self, app: &App, settler: &Settler, post: &Post) {
+    fn check(&mut self, app: &App, post: &Post) {
         let now = app.now();
         let every = if post.domain().is_some() { CHECK_MS } else { RECHECK_MS };
-        if self.checked_at.is_some_and(|at| now < at.plus_millis(every)) {
+        if self.checked_at.is_some_and(|at| now.is_within(every, at)) {
+            return;
+        }
+        if self.check.as_ref().is_some_and(|check| !check.is_finished()) {
             return;
         }
         self.checked_at = Some(now);
-        let network = self.network.as_str();
-        let found = match settler.way.check(post).await {
-            Ok(_) => None,
-            Err(Unfit::Wrong(why)) => Some(why),
-            Err(Unfit::Unknown(trouble)) => Some(trouble.to_string()),
-        };
-        // Once for each change: a line for every try would bury everything else.
-        match (&self.trouble, &found) {
-            (Some(_), None) => tracing::info!(network, "payments by signature can be settled again"),
-            (before, Some(why)) if before.as_ref() != Some(why) => {
-                tracing::warn!(network, why, "payments by signature cannot be settled");
-            }
-            _ => {}
-        }
-        self.trouble = found;
+        let (app, network, trouble) = (app.clone(), self.network, self.trouble.clone());
+        self.check = Some(tokio::spawn(async move { look(&app, network, &trouble).await }));
     }
 
     async fn take_turn(&mut self, app: &App, post: &Post) -> Result<Option<Turn>> {
         let now = app.now();
-        if self.turn.is_some() && now.plus_millis(TURN_MS - RENEW_MS) < self.held_until {
+        let ahead = now.plus_millis(TURN_MS - RENEW_MS)..=now.plus_millis(TURN_MS);
+        if self.turn.is_some() && ahead.contains(&self.held_until) {
             return Ok(self.turn.clone());
         }
         let (network, until) = (self.network, now.plus_millis(TURN_MS));
-        let sender = post.gas.as_ref().map_or("remote", |gas| &gas.key.address).to_string();
+        let sender = post.sender().to_string();
         let holder = self.holder.clone();
         let write = move |tx: &mut Tx| settlements::take(tx, network, &sender, &holder, now, until);
         let turn = app.store.finish(lane(network), write).await?;
@@ -267,12 +290,12 @@ impl Round<'_> {
         Ok(for_good && self.is_revoked(authorization).await?)
     }
 
-    /// Whether the token has seen its nonce by this block, as two nodes say.
+    /// Whether the token has seen its nonce by this block, as enough nodes say.
     async fn is_used(&self, authorization: &Authorization, block: i64) -> Result<bool, Halt> {
         let (permission, _) = permission(authorization)?;
         let call = state_call(&permission.from, &permission.nonce);
         let chain = &self.post.chain;
-        match chain.call(CURRENCY, &call, None, Some(block), Witness::Second).await? {
+        match chain.call(CURRENCY, &call, None, Some(block), Witness::Quorum).await? {
             Called::Returned(word) => Ok(word.iter().any(|byte| *byte != 0)),
             Called::Reverted(why) => {
                 Err(Error::fault(format!("a token does not tell its nonces: {why}")).into())
@@ -330,8 +353,6 @@ async fn arrived(app: &App, post: &Post, hash: &str, tip: &Tip) -> Result<(), Ha
     let Some(mined) = chain.transaction(hash, Witness::Any).await? else { return Ok(()) };
     settle::note(app, &mined.transfers).await?;
     let (network, hash) = (post.network, hash.to_string());
-    for transfer in app.store.read(move |tx| transfers::of_transaction(tx, network, &hash)).await? {
-        settle::credit_if_final(app, chain, &transfer, tip).await?;
-    }
-    Ok(())
+    let ours = app.store.read(move |tx| transfers::of_transaction(tx, network, &hash)).await?;
+    Ok(settle::credit_final(app, chain, &ours, tip).await?)
 }

@@ -9,6 +9,7 @@ use crate::domain::number;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::Result;
+use crate::telemetry::EveryMinute;
 
 /// An account with its wallet.
 macro_rules! select_account {
@@ -69,7 +70,14 @@ pub fn last(tx: &mut Tx) -> Result<AccountNo> {
 pub fn require_room(tx: &mut Tx) -> Result<AccountNo> {
     let next = AccountNo(last(tx)?.0 + 1);
     if number::is_last_account(next) {
-        tracing::error!(last = next.0 - 1, "there is no room for new accounts; see `simgate doctor`");
+        static LINES: EveryMinute = EveryMinute::new();
+        if let Some(left_out) = LINES.turn() {
+            tracing::error!(
+                last = next.0 - 1,
+                left_out,
+                "there is no room for new accounts; see `simgate doctor`"
+            );
+        }
         return Err(Refusal::NoMoreAccounts.into());
     }
     Ok(next)

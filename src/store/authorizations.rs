@@ -29,6 +29,7 @@ queries! {
     LOCK (Postgres) = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 FOR UPDATE");
     LIVE = select_authorization!("WHERE invoice = ?1 AND state IN ('CLAIMED', 'SENT', 'SETTLED')");
     DUE = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try <= ?2 ORDER BY CASE state WHEN 'CLAIMED' THEN 0 ELSE 1 END, next_try, created_at LIMIT ?3");
+    FAR_AHEAD = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try > ?2 LIMIT ?3");
     MOVE = "UPDATE authorizations SET state = ?5, reason = ?6, updated_at = ?7
             WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 AND state = ?8";
     SETTLE = "UPDATE authorizations SET state = 'SETTLED', updated_at = ?4
@@ -77,9 +78,15 @@ pub fn live(tx: &mut Tx, invoice: &InvoiceId) -> Result<Option<Authorization>> {
     tx.opt(LIVE, params![invoice.as_str()], read)
 }
 
+/// No authorization rests for longer; one that does was laid to rest by a clock that was wrong.
+const LONGEST_REST_MS: i64 = 120_000;
+
 /// Those that somebody should look at now; first those that nobody has sent yet.
 pub fn due(tx: &mut Tx, network: Network, now: Time, limit: i64) -> Result<Vec<Authorization>> {
-    tx.all(DUE, params![network.as_str(), now, limit], read)
+    let mut due = tx.all(DUE, params![network.as_str(), now, limit], read)?;
+    let far = now.plus_millis(LONGEST_REST_MS);
+    due.extend(tx.all(FAR_AHEAD, params![network.as_str(), far, limit], read)?);
+    Ok(due)
 }
 
 /// False when it was not in that state any more.

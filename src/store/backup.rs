@@ -1,4 +1,4 @@
-//! A consistent copy while the service runs (SQLite's own online copy, or `pg_dump`), and the way back. Nothing is
+//! A consistent copy while the service runs (a still picture, packed, or `pg_dump`), and the way back. Nothing is
 //! ever overwritten: a backup goes to a new file, and a database that is replaced is moved aside.
 
 use std::fs::File;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use postgres::config::Host;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Location;
-use super::postgres::Session;
-use super::sqlite::{open_reader, open_writer};
+use super::postgres::{Address, Session};
+use super::sqlite::{open_reader, open_writer, with_ending};
+use super::still;
 use super::tx::sqlite_error;
 use crate::error::{Error, Result};
 
@@ -36,9 +36,25 @@ pub fn copy(location: &Location, to: &Path) -> Result<Backup> {
     if to.exists() {
         return Err(Error::fault(format!("{} exists already; a backup never overwrites", to.display())));
     }
+    create_private(to)?;
+    let outcome = fill(location, to);
+    if !matches!(outcome, Ok(Backup::Done)) {
+        remove(to)?;
+    }
+    outcome
+}
+
+/// An empty file that only its owner can read, from the first byte on: in it goes what the database holds.
+fn create_private(path: &Path) -> Result<()> {
+    let created = File::options().create_new(true).write(true).mode(0o600).open(path);
+    created.map(drop).map_err(|error| Error::fault(format!("{}: {error}", path.display())))
+}
+
+/// Both ways fill an empty file that is there.
+fn fill(location: &Location, to: &Path) -> Result<Backup> {
     match location {
         Location::Sqlite(path) => {
-            vacuum(&open_reader(path)?, to)?;
+            vacuum(&still::picture(path)?, to)?;
             Ok(Backup::Done)
         }
         Location::Postgres(url) => {
@@ -47,7 +63,7 @@ pub fn copy(location: &Location, to: &Path) -> Result<Backup> {
             Ok(match output(command)? {
                 Some(_) => Backup::Done,
                 None => Backup::RunYourself(format!(
-                    "pg_dump --format=custom --file {} --dbname \"$SIMGATE_DATABASE_URL\"",
+                    "(umask 077; pg_dump --format=custom --file {} --dbname \"$SIMGATE_DATABASE_URL\")",
                     to.display()
                 )),
             })
@@ -55,7 +71,7 @@ pub fn copy(location: &Location, to: &Path) -> Result<Backup> {
     }
 }
 
-/// VACUUM INTO reads one snapshot and syncs the copy; writers go on meanwhile.
+/// VACUUM INTO leaves out what is free, and syncs the copy.
 fn vacuum(source: &Connection, to: &Path) -> Result<()> {
     let target = to.to_str().ok_or_else(|| Error::fault("the path is not valid UTF-8"))?;
     source.execute("VACUUM INTO ?1", [target]).map_err(sqlite_error).map(drop)
@@ -83,11 +99,10 @@ pub fn unpack(location: &Location, from: &Path, force: bool) -> Result<Unpacked>
                     "the database is not empty: make a new one, and set SIMGATE_DATABASE_URL to it",
                 ));
             }
-            let config: postgres::Config = parse(url)?;
-            let name = config.get_dbname().or(config.get_user()).unwrap_or("postgres");
             let mut command = tool("pg_restore", url)?;
+            let name = address(url)?.database().to_string();
             // All or nothing: half a database would not be empty the next time.
-            command.args(["--no-owner", "--single-transaction", "--dbname", name]).arg(from);
+            command.args(["--no-owner", "--single-transaction", "--dbname", &name]).arg(from);
             Ok(match output(command)? {
                 Some(_) => Unpacked::InPlace,
                 None => Unpacked::RunYourself(format!(
@@ -111,9 +126,8 @@ fn unpack_sqlite(from: &Path, target: &Path) -> Result<PathBuf> {
     if !ours {
         return Err(Error::fault(format!("{} is not a simgate database", from.display())));
     }
-    // SQLite fills an empty file, which is private from the start: in sandbox mode the secret is in it.
-    let created = File::options().create_new(true).write(true).mode(0o600).open(&beside);
-    created.map_err(|error| Error::fault(format!("{}: {error}", beside.display())))?;
+    // In sandbox mode the secret is in it.
+    create_private(&beside)?;
     vacuum(&source, &beside)?;
     Ok(beside)
 }
@@ -173,12 +187,6 @@ fn move_aside(target: &Path) -> Result<PathBuf> {
     Ok(aside)
 }
 
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_os_string();
-    name.push(ending);
-    name.into()
-}
-
 fn remove_side_files(beside: &Path) -> Result<()> {
     ["-wal", "-shm", ".lock"].into_iter().try_for_each(|ending| remove(&with_ending(beside, ending)))
 }
@@ -190,8 +198,8 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-fn parse(url: &str) -> Result<postgres::Config> {
-    url.parse().map_err(|_| Error::fault("the database URL is not valid"))
+fn address(url: &str) -> Result<Address> {
+    Address::parse(url).map_err(|why| Error::settings(format!("database_url: {why}")))
 }
 
 /// Runs a tool to its end; `None` when it is not installed.
@@ -208,26 +216,9 @@ fn output(mut command: Command) -> Result<Option<Output>> {
     }
 }
 
-/// The connection goes by the environment: arguments can be read by every user of the machine.
+/// One of PostgreSQL's own tools, which is to reach the server as we do.
 fn tool(name: &str, url: &str) -> Result<Command> {
-    let config = parse(url)?;
     let mut command = Command::new(name);
-    match config.get_hosts().first() {
-        Some(Host::Tcp(host)) => drop(command.env("PGHOST", host)),
-        Some(Host::Unix(path)) => drop(command.env("PGHOST", path)),
-        None => {}
-    }
-    if let Some(port) = config.get_ports().first() {
-        command.env("PGPORT", port.to_string());
-    }
-    if let Some(user) = config.get_user() {
-        command.env("PGUSER", user);
-    }
-    if let Some(password) = config.get_password() {
-        command.env("PGPASSWORD", String::from_utf8_lossy(password).as_ref());
-    }
-    if let Some(name) = config.get_dbname() {
-        command.env("PGDATABASE", name);
-    }
+    command.envs(address(url)?.environment());
     Ok(command)
 }

@@ -1,5 +1,6 @@
 //! How far each network was scanned, who scans it, and the recent blocks as they were then. One instance holds a
 //! network at a time; its fence number rises with every change of hands, and a write under an old number does nothing.
+//! A turn that is to last for longer than a new one would was taken by a clock that was wrong, and is void.
 
 use super::tx::{Row, Tx, params, queries};
 use crate::domain::money::Usd;
@@ -16,7 +17,8 @@ queries! {
     CREATE = "INSERT INTO cursors (network, scanned, scanned_time, head, holder, fence, held_until, balances_at)
               VALUES (?1, ?2, ?3, ?2, '', 0, 0, 0) ON CONFLICT (network) DO NOTHING";
     TAKE = "UPDATE cursors SET fence = CASE WHEN holder = ?2 THEN fence ELSE fence + 1 END, holder = ?2, held_until = ?4
-            WHERE network = ?1 AND (holder = ?2 OR held_until < ?3) RETURNING fence";
+            WHERE network = ?1 AND (holder = ?2 OR held_until < ?3 OR held_until > ?5) RETURNING fence";
+    TURN = "SELECT holder, held_until FROM cursors WHERE network = ?1";
     RELEASE = "UPDATE cursors SET held_until = 0 WHERE holder = ?1";
     ADVANCE = "UPDATE cursors SET scanned = ?3, scanned_time = ?4, head = ?5, held_until = ?6
                WHERE network = ?1 AND fence = ?2";
@@ -27,7 +29,7 @@ queries! {
     FORGET_OLD = "DELETE FROM blocks WHERE network = ?1 AND number < (
                       SELECT MIN(number) FROM (SELECT number FROM blocks WHERE network = ?1 ORDER BY number DESC LIMIT ?2) AS newest)";
     NEWEST = "SELECT number, hash, time FROM blocks WHERE network = ?1 ORDER BY number DESC LIMIT ?2";
-    TAKE_BALANCES = "UPDATE cursors SET balances_at = ?2 WHERE network = ?1 AND balances_at < ?3";
+    TAKE_BALANCES = "UPDATE cursors SET balances_at = ?2 WHERE network = ?1 AND (balances_at < ?3 OR balances_at > ?4)";
     GIVE_BACK_BALANCES = "UPDATE cursors SET balances_at = ?3 WHERE network = ?1 AND balances_at = ?2";
     CHECKED = "SELECT amount, block FROM balance_checks WHERE network = ?1 AND address = ?2 AND currency = ?3";
     CHECK = "INSERT INTO balance_checks (network, address, currency, amount, block) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -64,7 +66,20 @@ pub fn create(tx: &mut Tx, network: Network, after: i64, time: Time) -> Result<(
 
 /// Takes or keeps a network until then. `None` while another instance holds it.
 pub fn take(tx: &mut Tx, network: Network, holder: &str, now: Time, until: Time) -> Result<Option<i64>> {
-    tx.write_opt(TAKE, params![network.as_str(), holder, now, until], |row| row.int(0))
+    let values = params![network.as_str(), holder, now, until, until.and_a_little()];
+    tx.write_opt(TAKE, values, |row| row.int(0))
+}
+
+/// Who has the turn at something, and until when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub holder: String,
+    pub until: Time,
+}
+
+/// Who scans a network; also when that turn is over.
+pub fn turn(tx: &mut Tx, network: Network) -> Result<Option<Held>> {
+    tx.opt(TURN, params![network.as_str()], |row| Ok(Held { holder: row.text(0)?, until: row.time(1)? }))
 }
 
 /// Gives up what this instance holds, so that another need not wait.
@@ -102,7 +117,7 @@ pub fn newest_blocks(tx: &mut Tx, network: Network, limit: i64) -> Result<Vec<Bl
 
 /// Takes it upon this instance to look at every address. False when that was done after `due`, or is being done.
 pub fn take_balances(tx: &mut Tx, network: Network, now: Time, due: Time) -> Result<bool> {
-    Ok(tx.execute(TAKE_BALANCES, params![network.as_str(), now, due])? == 1)
+    Ok(tx.execute(TAKE_BALANCES, params![network.as_str(), now, due, now.and_a_little()])? == 1)
 }
 
 /// The look taken up at `taken` did not come to its end: it is due again.

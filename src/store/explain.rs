@@ -4,7 +4,7 @@
 use super::Location;
 use super::postgres::{Session, numbered};
 use super::sqlite::open_writer;
-use super::tx::{Backend, Sql, postgres_error, sqlite_error};
+use super::tx::{Backend, Sql, sqlite_error};
 use crate::error::{Error, Result};
 
 /// The noun, the name and the text of a statement, as `all_sql` lists them.
@@ -65,16 +65,9 @@ fn postgres_plan(session: &mut Session, text: &'static str) -> Result<String> {
     let values = vec!["NULL"; session.prepare(text)?.params().len()].join(", ");
     session.batch(&format!("PREPARE asked AS {}", numbered(text)))?;
     let asked = if values.is_empty() { "asked".into() } else { format!("asked({values})") };
-    let told = session
-        .client()
-        .simple_query(&format!("EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE {asked}"))
-        .map_err(postgres_error)?;
+    let plan = session.field(&format!("EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE {asked}"))?;
     session.batch("DEALLOCATE asked")?;
-    let row = told.iter().find_map(|message| match message {
-        postgres::SimpleQueryMessage::Row(row) => row.get(0),
-        _ => None,
-    });
-    row.map(str::to_string).ok_or_else(|| Error::fault("no plan"))
+    plan.ok_or_else(|| Error::fault("no plan"))
 }
 
 fn meant_for(database: Backend, all: &[Named]) -> impl Iterator<Item = &Named> {

@@ -11,9 +11,9 @@ use crate::error::Result;
 queries! {
     RECORDED = "SELECT 1 FROM coupon_guesses WHERE id = ?1";
     RECORD = "INSERT INTO coupon_guesses (id, account, origin, at) VALUES (?1, ?2, ?3, ?4)";
-    BY_ACCOUNT = "SELECT at FROM coupon_guesses WHERE account IS NOT NULL AND account = ?1 AND at > ?2 ORDER BY at DESC LIMIT ?3";
+    BY_ACCOUNT = "SELECT at FROM coupon_guesses WHERE account IS NOT NULL AND account = ?1 AND at > ?2 AND at <= ?4 ORDER BY at DESC LIMIT ?3";
     FROM_AREA = "SELECT at, origin FROM coupon_guesses WHERE origin IS NOT NULL
-                 AND substr(origin, 1, 17) = substr(CAST(?1 AS TEXT), 1, 17) AND at > ?2 ORDER BY at DESC LIMIT ?3";
+                 AND substr(origin, 1, 17) = substr(CAST(?1 AS TEXT), 1, 17) AND at > ?2 AND at <= ?4 ORDER BY at DESC LIMIT ?3";
     OLD = "DELETE FROM coupon_guesses WHERE id IN (SELECT id FROM coupon_guesses WHERE at < ?1 ORDER BY at LIMIT ?2)";
 }
 
@@ -32,14 +32,24 @@ pub fn record(
     tx.execute(RECORD, params![id.as_str(), account, origin.map(Origin::as_str), now]).map(drop)
 }
 
-/// When an account tried since then, the newest first, at most so many.
-pub fn by_account(tx: &mut Tx, account: AccountNo, since: Time, most: i64) -> Result<Vec<Time>> {
-    tx.all(BY_ACCOUNT, params![account, since, most], |row| row.time(0))
+/// When an account tried between these times, the newest first, at most so many.
+pub fn by_account(
+    tx: &mut Tx,
+    account: AccountNo,
+    (since, until): (Time, Time),
+    most: i64,
+) -> Result<Vec<Time>> {
+    tx.all(BY_ACCOUNT, params![account, since, most, until], |row| row.time(0))
 }
 
-/// What was tried since then from the widest network that this origin is in, the newest first, at most so many.
-pub fn from_area(tx: &mut Tx, origin: &Origin, since: Time, most: i64) -> Result<Vec<(Time, Origin)>> {
-    tx.all(FROM_AREA, params![origin.as_str(), since, most], |row| {
+/// What was tried between these times from the widest network that this origin is in, the newest first, at most so many.
+pub fn from_area(
+    tx: &mut Tx,
+    origin: &Origin,
+    (since, until): (Time, Time),
+    most: i64,
+) -> Result<Vec<(Time, Origin)>> {
+    tx.all(FROM_AREA, params![origin.as_str(), since, most, until], |row| {
         Ok((row.time(0)?, Origin::from_text(row.text(1)?)))
     })
 }

@@ -1,11 +1,12 @@
 //! Logins and what limits them. Every limit is a sum over rows, so it holds over restarts and on all instances;
-//! whoever decides takes `lock` first. Codes are not here: they follow from a login's id and the server secret.
+//! whoever decides takes `lock` first. What lies further ahead than a limit lasts was written down by a
+//! clock that was wrong, and does not count. Codes are not here: they follow from a login's id and the server secret.
 
 use super::tx::{Row, Tx, params, queries};
 use crate::domain::client::{Origin, Rows, Width};
 use crate::domain::email::Email;
 use crate::domain::ids::{AttemptId, LoginId};
-use crate::domain::login::{CODE_MS, Limit, MOST_WRONG, Realm, Taken};
+use crate::domain::login::{CODE_MS, HOUR_MS, Limit, MOST_WRONG, Realm, Taken};
 use crate::domain::time::Time;
 use crate::error::Result;
 
@@ -15,10 +16,10 @@ macro_rules! nth_newest {
         concat!(
             "SELECT at FROM (SELECT at FROM (SELECT at FROM login_attempts WHERE ",
             $whose,
-            " AND kind = ?2 AND at > ?4 ORDER BY at DESC LIMIT ?5) one
+            " AND kind = ?2 AND at > ?4 AND at <= ?7 ORDER BY at DESC LIMIT ?5) one
              UNION ALL SELECT at FROM (SELECT at FROM login_attempts WHERE ",
             $whose,
-            " AND kind = ?3 AND at > ?4 ORDER BY at DESC LIMIT ?5) other) both_kinds ORDER BY at DESC LIMIT 1 OFFSET ?6"
+            " AND kind = ?3 AND at > ?4 AND at <= ?7 ORDER BY at DESC LIMIT ?5) other) both_kinds ORDER BY at DESC LIMIT 1 OFFSET ?6"
         )
     };
 }
@@ -37,8 +38,8 @@ queries! {
     TRIED = "SELECT 1 FROM login_attempts WHERE id = ?1";
     NOTE = "INSERT INTO login_attempts (id, kind, email, ip, site, area, login, at, full_at, mails_full_at)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-    LAST_IN_BUDGET = "SELECT at, full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' AND full_at > 0 ORDER BY at DESC LIMIT 1";
-    LAST_OF_ALL = "SELECT at, mails_full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' ORDER BY at DESC LIMIT 1";
+    LAST_IN_BUDGET = "SELECT at, full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' AND full_at > 0 AND at <= ?2 ORDER BY at DESC LIMIT 1";
+    LAST_OF_ALL = "SELECT at, mails_full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' AND at <= ?2 ORDER BY at DESC LIMIT 1";
     ASKED_FOR = "SELECT login FROM login_attempts
                  WHERE email = ?1 AND kind IN ('ASKED', 'JOINED') AND at > ?2 AND ip >= ?3 AND ip < ?4";
     OF_EMAIL = nth_newest!("email = ?1");
@@ -255,10 +256,10 @@ pub fn note(tx: &mut Tx, new: &Try) -> Result<()> {
 }
 
 /// The last mails that were asked for to this address.
-pub fn last(tx: &mut Tx, email: &Email) -> Result<Last> {
+pub fn last(tx: &mut Tx, email: &Email, now: Time) -> Result<Last> {
     let read = |row: &Row| Ok(Taken { at: row.time(0)?, full_at: row.time(1)? });
-    let in_budget = tx.opt(LAST_IN_BUDGET, params![email.as_str()], read)?;
-    Ok(Last { in_budget, of_all: tx.opt(LAST_OF_ALL, params![email.as_str()], read)? })
+    let values = params![email.as_str(), now.plus_millis(HOUR_MS)];
+    Ok(Last { in_budget: tx.opt(LAST_IN_BUDGET, values, read)?, of_all: tx.opt(LAST_OF_ALL, values, read)? })
 }
 
 /// The logins of an address that a network asked for, of those that may still be open.
@@ -278,7 +279,8 @@ pub fn full_until(tx: &mut Tx, counted: Counted, by: By, limit: Limit, now: Time
     };
     let [one, other] = counted.kinds();
     let since = now.plus_millis(-limit.within_ms);
-    let values = params![&key, one, other, since, limit.most, limit.most - 1];
+    let values =
+        params![&key, one, other, since, limit.most, limit.most - 1, now.plus_millis(limit.within_ms)];
     let oldest = tx.opt(sql, values, |row| row.time(0))?;
     Ok(oldest.map(|at| at.plus_millis(limit.within_ms)))
 }

@@ -10,7 +10,7 @@ use crate::error::Result;
 queries! {
     INSERT = "INSERT INTO mails (id, recipient, kind, data, created_at, next_try, tries, drop_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5, 0, ?6)
               ON CONFLICT (id) DO NOTHING";
-    DUE = "SELECT id, recipient, data, created_at, next_try, tries, drop_at FROM mails WHERE next_try <= ?1 ORDER BY next_try LIMIT ?2";
+    DUE = "SELECT id, recipient, data, created_at, next_try, tries, drop_at FROM mails WHERE next_try <= ?1 OR next_try > ?3 ORDER BY next_try LIMIT ?2";
     TO = "SELECT id, recipient, data, created_at, next_try, tries, drop_at FROM mails
           WHERE recipient = ?1 AND created_at > ?2 ORDER BY created_at DESC, id DESC LIMIT ?3";
     HOLD = "UPDATE mails SET next_try = ?3, tries = tries + 1 WHERE id = ?1 AND next_try = ?2";
@@ -46,8 +46,9 @@ pub fn queue(tx: &mut Tx, new: &NewMail) -> Result<()> {
     tx.execute(INSERT, values).map(drop)
 }
 
-pub fn due(tx: &mut Tx, now: Time, limit: i64) -> Result<Vec<Mail>> {
-    tx.all(DUE, params![now, limit], read_mail)
+/// What is to be sent now. No mail waits for longer than until `latest`, unless a clock was wrong.
+pub fn due(tx: &mut Tx, now: Time, latest: Time, limit: i64) -> Result<Vec<Mail>> {
+    tx.all(DUE, params![now, limit, latest.and_a_little()], read_mail)
 }
 
 /// How many wait to be sent and should have been by then.

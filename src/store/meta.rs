@@ -7,6 +7,7 @@ use crate::error::Result;
 queries! {
     GET = "SELECT value FROM meta WHERE name = ?1";
     SET = "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    TOUCH = "UPDATE meta SET value = value WHERE name = ''";
     BUMP = "UPDATE versions SET n = n + 1 WHERE name = ?1";
     VERSIONS = "SELECT (SELECT n FROM versions WHERE name = 'accounts'), (SELECT n FROM versions WHERE name = 'catalog'),
                        (SELECT n FROM versions WHERE name = 'simulator'), (SELECT n FROM versions WHERE name = 'addresses')";
@@ -35,6 +36,11 @@ pub fn get(tx: &mut Tx, name: &str) -> Result<Option<String>> {
 
 pub fn set(tx: &mut Tx, name: &str, value: &str) -> Result<()> {
     tx.execute(SET, params![name, value]).map(drop)
+}
+
+/// A write that changes nothing, and fails where writes do.
+pub fn touch(tx: &mut Tx) -> Result<()> {
+    tx.execute(TOUCH, &[]).map(drop)
 }
 
 pub fn bump(tx: &mut Tx, version: Version) -> Result<()> {

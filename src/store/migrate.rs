@@ -3,11 +3,11 @@
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Location;
 use super::postgres::Session;
-use super::sqlite::open_writer;
+use super::sqlite::{open_writer, with_ending};
 use super::tx::sqlite_error;
 use crate::error::{Error, Result};
 
@@ -33,7 +33,7 @@ pub enum Lock {
 pub fn run(location: &Location) -> Result<Lock> {
     match location {
         Location::Sqlite(path) => {
-            let file = File::create(lock_path(path))
+            let file = File::create(with_ending(path, ".lock"))
                 .map_err(|e| Error::fault(format!("{}: {e}", path.display())))?;
             file.lock().map_err(Error::fault)?;
             create_private(path)?;
@@ -43,23 +43,46 @@ pub fn run(location: &Location) -> Result<Lock> {
         }
         Location::Postgres(url) => {
             let mut session = Session::connect(url)?;
+            refuse_shared_sessions(&mut session, url)?;
             session.batch(&format!("SET lock_timeout = 0; SELECT pg_advisory_lock({LOCK_KEY})"))?;
-            pg::migrations::runner().run(session.client()).map_err(Error::fault)?;
+            let done = session.patiently(|session| {
+                session.run(async |client| pg::migrations::runner().run_async(client).await)
+            })?;
+            done.map_err(|error| told(&session, error))?;
             Ok(Lock::Session { _session: Box::new(session) })
         }
     }
+}
+
+/// What the server said to a migration, with what to do about it.
+fn told(session: &Session, error: refinery::Error) -> Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(inner) = cause {
+        if let Some(server) = inner.downcast_ref::<tokio_postgres::Error>() {
+            return session.told(server);
+        }
+        cause = inner.source();
+    }
+    Error::fault(error)
+}
+
+/// A pooler that gives a session to others between two transactions breaks the lock, the settings and the prepared
+/// statements. It shows when a second session is served by the same process as the first, as it is while little else
+/// goes on.
+fn refuse_shared_sessions(session: &mut Session, url: &str) -> Result<()> {
+    const SERVED_BY: &str = "SELECT pg_backend_pid()";
+    if Session::connect(url)?.field(SERVED_BY)? == session.field(SERVED_BY)? {
+        return Err(Error::settings(
+            "a pooler before PostgreSQL shares sessions between transactions: set pool_mode = session",
+        ));
+    }
+    Ok(())
 }
 
 /// A sandbox keeps its secret in the database, so only its owner may read the file. SQLite's side files follow it.
 fn create_private(path: &Path) -> Result<()> {
     let opened = File::options().create(true).append(true).mode(0o600).open(path);
     opened.map(drop).map_err(|error| Error::fault(format!("{}: {error}", path.display())))
-}
-
-fn lock_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_os_string();
-    name.push(".lock");
-    name.into()
 }
 
 /// Why a database cannot be used as it is; `None` when its schema is this program's.
@@ -82,10 +105,9 @@ pub fn mismatch(location: &Location) -> Result<Option<String>> {
                 None
             } else {
                 let runner = pg::migrations::runner();
-                runner
-                    .get_last_applied_migration(session.client())
-                    .map_err(Error::fault)?
-                    .map(|m| m.version())
+                let last =
+                    session.run(async |client| runner.get_last_applied_migration_async(client).await)?;
+                last.map_err(|error| told(&session, error))?.map(|m| m.version())
             }
         }
     };

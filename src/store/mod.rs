@@ -11,6 +11,7 @@ pub mod backup;
 pub mod cash;
 pub mod catalog;
 pub mod checkouts;
+mod checkpoints;
 pub mod claims;
 pub mod coupons;
 pub mod cursors;
@@ -32,12 +33,16 @@ pub mod orders;
 mod owners;
 mod postgres;
 mod reader;
+mod readiness;
 pub mod reports;
+mod room;
+mod serving;
 pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
 pub mod slots;
 mod sqlite;
+mod still;
 pub mod tokens;
 pub mod transfers;
 pub mod tx;
@@ -50,7 +55,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
+pub use self::checkpoints::LogSize;
+use self::postgres::Address;
+pub use self::postgres::hide_password;
 use self::reader::Reader;
+use self::readiness::Readiness;
+use self::room::Room;
+pub use self::serving::Serving;
 pub use self::sqlite::writer_connection;
 use self::tx::{Sql, Tx};
 pub use self::writer::Work;
@@ -58,19 +69,30 @@ use self::writer::{Target, Writer};
 use crate::error::{Error, Result};
 
 /// Where the data lives, as `SIMGATE_DATABASE_URL` says it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Location {
     Sqlite(PathBuf),
     Postgres(String),
 }
 
 impl Location {
-    pub fn parse(url: &str) -> Option<Location> {
-        if let Some(path) = url.strip_prefix("sqlite:") {
-            return (!path.is_empty()).then(|| Location::Sqlite(PathBuf::from(path)));
+    /// `Err` is a sentence for the operator, without the password.
+    pub fn parse(url: &str) -> Result<Location, String> {
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            return Address::parse(url).map(|_| Location::Postgres(url.into()));
         }
-        (url.starts_with("postgres://") || url.starts_with("postgresql://"))
-            .then(|| Location::Postgres(url.into()))
+        match url.strip_prefix("sqlite:") {
+            Some(path) if !path.is_empty() => Ok(Location::Sqlite(PathBuf::from(path))),
+            _ => Err("it must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME".into()),
+        }
+    }
+
+    /// How the line to the database can be attacked, and what to do about it.
+    pub fn weakness(&self) -> Option<(String, &'static str)> {
+        match self {
+            Location::Sqlite(_) => None,
+            Location::Postgres(url) => Address::parse(url).ok()?.weakness(),
+        }
     }
 }
 
@@ -78,6 +100,8 @@ pub struct Store {
     location: Location,
     reader: Reader,
     writer: ArcSwapOption<Writer>,
+    readiness: Readiness,
+    room: Arc<Room>,
 }
 
 /// How much of the machine a store may take.
@@ -87,25 +111,36 @@ pub struct Capacity {
     pub readers: usize,
     /// How many ordinary writes may wait in a lane before callers are told to come back.
     pub queue: usize,
-    /// A server keeps SQLite's log in shape, and makes it so long at the start; a command does neither.
-    pub log_mb: Option<u64>,
+    /// A server keeps SQLite's log in shape; a command does not.
+    pub log: Option<LogSize>,
 }
 
 impl Store {
     /// Opens a database that is already migrated.
     pub fn open(location: Location, capacity: &Capacity) -> Result<Store> {
         let (reader, targets) = match &location {
-            Location::Sqlite(path) => (
-                Reader::sqlite(path.clone()),
-                vec![Target::Sqlite { path: path.clone(), log_mb: capacity.log_mb }],
-            ),
+            Location::Sqlite(path) => {
+                (Reader::sqlite(path.clone()), vec![Target::Sqlite { path: path.clone(), log: capacity.log }])
+            }
             Location::Postgres(url) => (
                 Reader::postgres(url, capacity.readers)?,
                 (0..capacity.lanes).map(|_| Target::Postgres { url: url.clone() }).collect(),
             ),
         };
-        let writer = Writer::start(targets, capacity.queue)?;
-        Ok(Store { location, reader, writer: ArcSwapOption::from_pointee(writer) })
+        let room = Arc::new(Room::default());
+        let writer = Writer::start(targets, capacity.queue, &room)?;
+        Ok(Store {
+            location,
+            reader,
+            writer: ArcSwapOption::from_pointee(writer),
+            readiness: Readiness::default(),
+            room,
+        })
+    }
+
+    /// Whether the database takes what is written, as far as is known.
+    pub fn has_room(&self) -> bool {
+        self.room.is_there()
     }
 
     pub fn location(&self) -> &Location {
@@ -162,6 +197,28 @@ impl Store {
         F: Fn(&mut Tx) -> Result<T> + Send + 'static,
     {
         self.reader.snapshot(body).await
+    }
+
+    /// A read that goes through much of what was ever written, over one state.
+    pub async fn study<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        self.reader.study(body).await
+    }
+
+    /// How long SQLite's log is now, in bytes.
+    pub fn log_bytes(&self) -> Result<Option<u64>> {
+        match &self.location {
+            Location::Sqlite(path) => checkpoints::log_bytes(path).map(Some),
+            Location::Postgres(_) => Ok(None),
+        }
+    }
+
+    /// Whether writes go through now. It may be asked as often as one likes.
+    pub async fn can_write(&self) -> bool {
+        self.readiness.ask(|| self.writer()?.try_all()).await
     }
 
     /// Flushes and ends the writers. Whoever writes afterwards gets a fault.

@@ -125,7 +125,7 @@ queries! {
                 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
     TOPUPS_LITE (Sqlite) = select_order!("WHERE o.esim_order IN (SELECT value FROM json_each(?1)) ORDER BY o.id");
     TOPUPS_PG (Postgres) = select_order!("WHERE o.esim_order = ANY (string_to_array(CAST(?1 AS TEXT), ',')) ORDER BY o.id");
-    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND o.ask_until < ?1 LIMIT ?2");
+    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND (o.ask_until < ?1 OR o.ask_until > ?3) LIMIT ?2");
     ORPHANS = "SELECT id, orphan_profile FROM orders WHERE orphan IS NOT NULL AND orphan = 'OPEN' LIMIT 100";
     OPEN_COUNTS = "SELECT status, COUNT(*) FROM orders WHERE status IN ('PROVISIONING', 'CANCELLING') AND updated_at < ?1 GROUP BY status";
     RECENT = select_order!("WHERE (CAST(?1 AS BIGINT) IS NULL OR o.account = ?1) AND (CAST(?2 AS TEXT) IS NULL OR o.status = ?2)
@@ -461,9 +461,10 @@ pub fn topups_of(tx: &mut Tx, orders: &[&OrderId]) -> Result<Vec<Order>> {
     tx.all(sql, params![&list], read_order)
 }
 
-/// Open orders that nobody is asking about any more.
-pub fn due(tx: &mut Tx, now: Time, limit: i64) -> Result<Vec<Order>> {
-    tx.all(DUE, params![now, limit], read_order)
+/// Open orders that nobody is asking about any more. Who begins to ask now may until `longest`: whoever may for longer has
+/// that from a clock that was wrong.
+pub fn due(tx: &mut Tx, now: Time, longest: Time, limit: i64) -> Result<Vec<Order>> {
+    tx.all(DUE, params![now, limit, longest.and_a_little()], read_order)
 }
 
 /// Failed orders whose profile is still to be cancelled at the supplier, with that profile.

@@ -9,8 +9,10 @@ use tokio::sync::oneshot;
 
 use super::postgres::Session;
 use super::sqlite::with_reader;
+use super::still;
 use super::tx::{Db, Tx, sqlite_error};
-use crate::error::{Error, Fault, FaultKind, Result};
+use super::writer::survive;
+use crate::error::{Error, Result};
 
 type Task = Box<dyn FnOnce(&mut Option<Session>, &str) + Send>;
 
@@ -38,16 +40,20 @@ impl Reader {
     pub fn postgres(url: &str, threads: usize) -> Result<Reader> {
         let (tasks, queue) = unbounded::<Task>();
         for number in 0..threads {
-            let (queue, url) = (queue.clone(), url.to_string());
-            std::thread::Builder::new()
-                .name(format!("reader-{number}"))
-                .spawn(move || {
+            let (queue, url, name) = (queue.clone(), url.to_string(), format!("reader-{number}"));
+            let work = {
+                let name = name.clone();
+                move || {
                     let mut session = None;
                     while let Ok(task) = queue.recv() {
-                        task(&mut session, &url);
+                        // What a panic left of a session is not trusted.
+                        if survive(&name, || task(&mut session, &url)).is_none() {
+                            session = None;
+                        }
                     }
-                })
-                .map_err(Error::fault)?;
+                }
+            };
+            std::thread::Builder::new().name(name).spawn(work).map_err(Error::fault)?;
         }
         Ok(Reader::Postgres { tasks })
     }
@@ -78,7 +84,24 @@ impl Reader {
         }
     }
 
-    /// A long read over one consistent state: reports, verification, the catalog.
+    /// A read that goes through much of what was ever written, over one consistent state: verification, reports. On
+    /// SQLite it has a copy of its own, or the log would grow all the while.
+    pub async fn study<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
+    {
+        match self {
+            Reader::Sqlite { path } => {
+                let path = path.clone();
+                let work = move || body(&mut Tx::new(Db::Sqlite(&still::picture(&path)?), false));
+                tokio::task::spawn_blocking(work).await.map_err(Error::fault)?
+            }
+            Reader::Postgres { tasks } => on_thread(tasks, View::Snapshot, body).await,
+        }
+    }
+
+    /// A longer read over one consistent state, once through a table at most: lists, the catalog.
     pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -116,14 +139,14 @@ where
     let task: Task = Box::new(move |session, url| {
         let mut outcome = attempt(session, url, view, &body);
         // A session that died while it was idle says so only when it is used; a read may simply be asked again.
-        if matches!(outcome, Err(Error::Fault(Fault { kind: FaultKind::Disconnected, .. }))) {
+        if outcome.as_ref().is_err_and(Error::is_lost) {
             *session = None;
             outcome = attempt(session, url, view, &body);
         }
         let _ = reply.send(outcome);
     });
     tasks.send(task).map_err(|_| Error::fault("the readers have stopped"))?;
-    answer.await.map_err(|_| Error::fault("a reader thread panicked"))?
+    answer.await.map_err(|_| Error::fault("a read panicked; the panic message is in the log above"))?
 }
 
 fn attempt<T>(
@@ -137,14 +160,18 @@ fn attempt<T>(
     }
     let session = session.as_mut().expect("connected above");
     match view {
-        View::Each => return body(&mut Tx::new(Db::Postgres(session), false)),
-        View::Together => session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?,
-        View::Snapshot => session.batch(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
-             SET LOCAL enable_seqscan = on; SET LOCAL max_parallel_workers_per_gather = DEFAULT; \
-             SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL plan_cache_mode = auto",
-        )?,
+        View::Each => body(&mut Tx::new(Db::Postgres(session), false)),
+        View::Together => in_transaction(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", body),
+        View::Snapshot => session.patiently(|session| in_transaction(session, SNAPSHOT, body)),
     }
+}
+
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
+     SET LOCAL enable_seqscan = on; SET LOCAL max_parallel_workers_per_gather = DEFAULT; \
+     SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL plan_cache_mode = auto";
+
+fn in_transaction<T>(session: &mut Session, begin: &str, body: &impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
+    session.batch(begin)?;
     let outcome = body(&mut Tx::new(Db::Postgres(session), false));
     session.batch("ROLLBACK")?;
     outcome

@@ -2,6 +2,7 @@
 //! taken in the write that stores the transaction, so none is used twice and none is left out, whoever crashes.
 
 use super::authorizations;
+use super::cursors::Held;
 use super::tx::{Row, Tx, params, queries};
 use crate::domain::authorization::{AuthorizationId, AuthorizationState};
 use crate::domain::ids::AccountNo;
@@ -13,7 +14,8 @@ queries! {
     CREATE = "INSERT INTO settlers (network, sender, next_nonce, holder, fence, held_until)
               VALUES (?1, ?2, 0, '', 0, 0) ON CONFLICT (network, sender) DO NOTHING";
     TAKE = "UPDATE settlers SET fence = CASE WHEN holder = ?3 THEN fence ELSE fence + 1 END, holder = ?3, held_until = ?5
-            WHERE network = ?1 AND sender = ?2 AND (holder = ?3 OR held_until < ?4) RETURNING fence";
+            WHERE network = ?1 AND sender = ?2 AND (holder = ?3 OR held_until < ?4 OR held_until > ?6) RETURNING fence";
+    HOLDER = "SELECT holder, held_until FROM settlers WHERE network = ?1 AND sender = ?2";
     RELEASE = "UPDATE settlers SET held_until = 0 WHERE holder = ?1";
     TURN = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3";
     LOCK_TURN (Postgres) = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3 FOR UPDATE";
@@ -28,6 +30,9 @@ queries! {
     REPLACED = "UPDATE settlements SET cost = 0 WHERE network || '' = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
     DONE = "UPDATE settlements SET state = 'DONE', cost = CASE WHEN tx_hash = ?4 THEN ?5 ELSE 0 END
             WHERE network || '' = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
+    WAITS = "SELECT 1 FROM settlements WHERE network || '' = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING' LIMIT 1";
+    GIVE_UP = "UPDATE settlements SET state = 'DONE', cost = 0
+               WHERE network || '' = ?1 AND sender = ?2 AND tx_nonce > ?3 AND state = 'PENDING'";
     SPENT = "SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM settlements WHERE network = ?1 AND sent_at >= ?2";
     SPENT_ON = "SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM settlements WHERE account = ?1 AND network = ?2 AND sent_at >= ?3";
 }
@@ -69,9 +74,17 @@ pub fn take(
     until: Time,
 ) -> Result<Option<Turn>> {
     tx.execute(CREATE, params![network.as_str(), sender])?;
-    let fence =
-        tx.write_opt(TAKE, params![network.as_str(), sender, holder, now, until], |row| row.int(0))?;
+    // As with scanners, a turn that was taken by a clock that was wrong is void.
+    let values = params![network.as_str(), sender, holder, now, until, until.and_a_little()];
+    let fence = tx.write_opt(TAKE, values, |row| row.int(0))?;
     Ok(fence.map(|fence| Turn { network, sender: sender.to_string(), fence }))
+}
+
+/// Who settles with this key; also when that turn is over.
+pub fn turn(tx: &mut Tx, network: Network, sender: &str) -> Result<Option<Held>> {
+    tx.opt(HOLDER, params![network.as_str(), sender], |row| {
+        Ok(Held { holder: row.text(0)?, until: row.time(1)? })
+    })
 }
 
 /// Gives up what this instance holds, so that another need not wait.
@@ -96,6 +109,18 @@ pub fn catch_up(tx: &mut Tx, turn: &Turn, nonce: i64) -> Result<bool> {
         return Ok(false);
     }
     tx.execute(NEXT, params![turn.network.as_str(), &turn.sender, nonce])?;
+    Ok(true)
+}
+
+/// The chain waits for this number: the next transaction has it, and those with higher ones are given up. False when the
+/// turn is over or somebody has it.
+pub fn go_back(tx: &mut Tx, turn: &Turn, nonce: i64) -> Result<bool> {
+    let values = params![turn.network.as_str(), &turn.sender, nonce];
+    if hold_turn(tx, turn)?.is_none_or(|next| next <= nonce) || tx.opt(WAITS, values, |_| Ok(()))?.is_some() {
+        return Ok(false);
+    }
+    tx.execute(GIVE_UP, values)?;
+    tx.execute(NEXT, values)?;
     Ok(true)
 }
 

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::tx::sqlite_error;
+use super::writer::survive;
 use crate::error::{Error, Result};
 
 const BUSY_TRIES: i32 = 30_000;
@@ -37,14 +37,14 @@ pub fn open_writer(path: &Path) -> Result<Connection> {
 
 /// Statements are prepared once and kept. Without the stability guarantee SQLite plans a statement anew for every
 /// bound value that might fit a partial index, which costs more than running it.
-fn settle(connection: &Connection) -> Result<()> {
+pub fn settle(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(sqlite_error)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
 }
 
 /// As a server has it unless it is told otherwise.
-const USUAL_LOG_MB: u64 = 64;
+pub const USUAL_LOG_MB: u64 = 64;
 
 /// A connection as the writer has it, for the benchmark's reference.
 pub fn writer_connection(path: &Path) -> Result<Connection> {
@@ -82,34 +82,32 @@ pub fn grow_wal(path: &Path, mb: u64) -> Result<()> {
     checkpoint(&connection).map(drop)
 }
 
+/// How far a checkpoint came, in pages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub log: i64,
+    pub copied: i64,
+}
+
 /// Moves what is committed from the log into the database, as far as that goes without making anyone wait.
-/// Answers how long the log is, in pages.
-pub fn checkpoint(connection: &Connection) -> Result<i64> {
+pub fn checkpoint(connection: &Connection) -> Result<Progress> {
     let mut statement = connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)").map_err(sqlite_error)?;
-    statement.query_row([], |row| row.get(1)).map_err(sqlite_error)
+    let read = |row: &rusqlite::Row| Ok(Progress { log: row.get(1)?, copied: row.get(2)? });
+    statement.query_row([], read).map_err(sqlite_error)
 }
 
-/// The log, for the thread that checkpoints it beside the writer.
-pub struct Log {
-    connection: Connection,
-    database: &'static File,
+/// A log that is begun anew by this connection is cut to this length, if it is longer. Its blocks stay up to there:
+/// commits go on overwriting them.
+pub fn limit_log(connection: &Connection, bytes: u64) -> Result<()> {
+    let set = format!("PRAGMA journal_size_limit = {bytes}");
+    connection.query_row(&set, [], |_| Ok(())).map_err(sqlite_error)
 }
 
-impl Log {
-    pub fn open(path: &Path) -> Result<Log> {
-        // Never closed: closing any descriptor of a file takes away the locks that SQLite holds on it.
-        let database = Box::leak(Box::new(File::open(path).map_err(Error::fault)?));
-        Ok(Log { connection: open_writer(path)?, database })
-    }
-
-    /// Copies the log into the database, and the database onto the disk. SQLite does the latter only when it has
-    /// copied the log to its end, which beside a busy writer never happens; whoever comes to the end at last would
-    /// have to wait for all of it. Answers how long the log is, in pages.
-    pub fn checkpoint(&self) -> Result<i64> {
-        let pages = checkpoint(&self.connection)?;
-        self.database.sync_data().map_err(Error::fault)?;
-        Ok(pages)
-    }
+/// A file that belongs to a database and lies beside it.
+pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(ending);
+    name.into()
 }
 
 thread_local! {
@@ -127,5 +125,9 @@ pub fn with_reader<T>(path: &Path, read: impl FnOnce(&Connection) -> Result<T>) 
             connection
         }
     };
-    read(&connection)
+    // What a panic left of a connection is not trusted.
+    survive("reader", || read(&connection)).unwrap_or_else(|| {
+        READERS.with_borrow_mut(|readers| readers.remove(path));
+        Err(Error::fault("a read panicked; the panic message is in the log above"))
+    })
 }

@@ -1,9 +1,11 @@
 //! Transfers and what became of them. Each move of a transfer is one conditional statement, with its entry and
 //! its invoice in the same write: whoever comes second, on any instance, finds nothing left to do.
 
+mod sighted;
+
+pub use self::sighted::{Noted, Terms, is_old, note, shows};
 use super::ledger::{self, Note};
-use super::owners::{self, Owner};
-use super::tx::{Param, Row, Tx, params, queries};
+use super::tx::{Row, Tx, params, queries};
 use super::{checkouts, debts, guests, invoices};
 use crate::domain::checkout::{self, Checkout};
 use crate::domain::ids::{AccountNo, InvoiceId};
@@ -13,14 +15,14 @@ use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::payback::Payee;
 use crate::domain::time::Time;
-use crate::domain::transfer::{Block, Sighting, Transfer, TransferId, TransferState};
+use crate::domain::transfer::{Block, Transfer, TransferId, TransferState};
 use crate::error::{Error, Result};
 
 macro_rules! select_transfer {
     ($tail:literal) => {
         concat!(
             "SELECT network, tx_hash, position, currency, sender, address, amount, block, block_hash, block_time,
-                    state, account, invoice, round, payment_nonce, missing FROM transfers ",
+                    state, account, invoice, round, payment_nonce, missing, doubted FROM transfers ",
             $tail
         )
     };
@@ -41,17 +43,22 @@ queries! {
     LOCK (Postgres) = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 FOR UPDATE");
     END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6, invoice = ?9
            WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
-    VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6, missing = 0
+    VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6, missing = 0, doubted = 0
               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
+    DOUBT = "UPDATE transfers SET doubted = ?4 WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND +block IS NOT NULL";
+    /// Worded so that only the small index fits. In no order, so that some that never end do not hide the others.
+    DOUBTED = select_transfer!("WHERE doubted = 1 AND network || '' = ?1 ORDER BY random() LIMIT 20");
     MISS = "UPDATE transfers SET missing = 1 WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = 'HELD' AND block_hash = ?4";
     IN_BLOCKS = select_transfer!("WHERE network = ?1 AND block IS NOT NULL AND block >= ?2 AND block <= ?3");
     /// Network and block are worded so that only the small index over open transfers fits, here and below.
     OPEN = select_transfer!("WHERE network || '' = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
-                             AND +block <= ?2 ORDER BY +block LIMIT 500");
-    OPEN_AT = select_transfer!("WHERE address = ?1 AND state IN ('SEEN', 'REVERSED') AND block IS NOT NULL");
+                             AND +block <= ?2 AND invoice || '' <> '' AND amount >= ?3 ORDER BY +block LIMIT 500");
+    OPEN_LAST = select_transfer!("WHERE network || '' = ?1 AND state IN ('SEEN', 'REVERSED', 'UNMATCHED') AND state <> 'UNMATCHED'
+                                  AND +block <= ?2 AND (COALESCE(invoice, '') = '' OR amount < ?3) ORDER BY +block LIMIT 25");
+    OPEN_AT = select_transfer!("WHERE address = ?1 AND state IN ('SEEN', 'REVERSED') AND block IS NOT NULL AND amount >= ?2 ORDER BY block LIMIT 50");
     /// Not on the chain at present, and not long ago.
     LOST = select_transfer!("WHERE network = ?1 AND state IN ('ORPHANED', 'REVERSED') AND block IS NULL AND updated_at > ?2
-                             ORDER BY updated_at LIMIT 20");
+                             ORDER BY random() LIMIT 20");
     /// Worded so that only the index over addresses fits.
     RECEIVED_SINCE = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM transfers
                       WHERE address = ?1 AND network || '' = ?2 AND currency = ?3 AND +block > ?4";
@@ -74,130 +81,6 @@ queries! {
 
 pub fn by_id(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
     tx.opt(BY_ID, params![id.network.as_str(), &id.tx_hash, id.position], read)
-}
-
-/// What a sighting changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noted {
-    New,
-    /// It is in another block than we thought, or back in one.
-    Moved,
-    Known,
-    /// Not one of our addresses.
-    Foreign,
-    /// Nobody's, and too little to be kept.
-    Dust,
-    /// What was booked and taken back is something else now, to somebody else: only a person can put that right.
-    Contradicts,
-}
-
-/// What the operator has set about what is seen.
-#[derive(Clone, Copy, Debug)]
-pub struct Terms {
-    /// A deposit of less confirms no invoice.
-    pub dust: Usd,
-    /// What is nobody's and less than this is not kept.
-    pub least_kept: Usd,
-    /// What an exchange may take out of an amount.
-    pub exchange_fee: Usd,
-}
-
-/// Writes down that a transfer is in a block now. Its first sighting decides its owner and its invoice, unless the
-/// chain puts something else in its place before it counted.
-pub fn note(tx: &mut Tx, seen: &Sighting, terms: &Terms, now: Time) -> Result<Noted> {
-    let dust = terms.dust;
-    let Some(known) = by_id(tx, &seen.id)? else {
-        let Some(owner) = owners::find(tx, seen, terms)? else { return Ok(Noted::Foreign) };
-        if owner.account.is_none() && seen.amount < terms.least_kept {
-            return Ok(Noted::Dust);
-        }
-        let mut values = facts(seen, &owner);
-        values.push(Param::from(now));
-        tx.execute(INSERT, &values)?;
-        restate(tx, owner.invoice.as_ref(), dust, now)?;
-        return Ok(Noted::New);
-    };
-    if known.block.as_ref() == Some(&seen.block) && shows(seen, &known) && !known.missing {
-        return Ok(Noted::Known);
-    }
-    match known.state {
-        TransferState::Seen | TransferState::Orphaned if !shows(seen, &known) => {
-            let Some(owner) = owners::find(tx, seen, terms)? else { return Ok(Noted::Foreign) };
-            rewrite(tx, seen, &known, &owner, TransferState::Seen, now)?;
-            restate(tx, known.invoice.as_ref(), dust, now)?;
-            restate(tx, owner.invoice.as_ref(), dust, now)?;
-        }
-        // Its earlier entries name its owner, network and token: the books can follow another amount, and only that.
-        TransferState::Reversed if !shows(seen, &known) => {
-            if (seen.currency, &seen.recipient) != (known.currency, &known.address) {
-                return Ok(Noted::Contradicts);
-            }
-            let (account, invoice) = (known.account, known.invoice.clone());
-            let owner = Owner { account, invoice, payment_nonce: known.payment_nonce.clone() };
-            rewrite(tx, seen, &known, &owner, TransferState::Reversed, now)?;
-            restate(tx, owner.invoice.as_ref(), dust, now)?;
-        }
-        // What was posted has other facts: that is for `vanish` to take back first.
-        _ if !shows(seen, &known) => return Ok(Noted::Known),
-        state => {
-            let TransferId { network, tx_hash, position } = &seen.id;
-            let placed = if state == TransferState::Orphaned { TransferState::Seen } else { state };
-            let values = params![
-                network.as_str(),
-                tx_hash,
-                *position,
-                seen.block.number,
-                &seen.block.hash,
-                seen.block.time,
-                placed.as_str(),
-                now,
-                state.as_str()
-            ];
-            tx.execute(PLACE, values)?;
-            restate(tx, known.invoice.as_ref(), dust, now)?;
-        }
-    }
-    Ok(Noted::Moved)
-}
-
-fn rewrite(
-    tx: &mut Tx,
-    seen: &Sighting,
-    known: &Transfer,
-    owner: &Owner,
-    state: TransferState,
-    now: Time,
-) -> Result<()> {
-    let mut values = facts(seen, owner);
-    values.extend_from_slice(params![now, state.as_str(), known.state.as_str()]);
-    tx.execute(REWRITE, &values)?;
-    Ok(())
-}
-
-/// Whether the chain shows the movement that we have on record.
-pub fn shows(seen: &Sighting, known: &Transfer) -> bool {
-    seen.id == known.id
-        && seen.currency == known.currency
-        && seen.recipient == known.address
-        && seen.amount == known.amount
-}
-
-fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
-    vec![
-        Param::from(seen.id.network.as_str()),
-        Param::from(&seen.id.tx_hash),
-        Param::from(seen.id.position),
-        Param::from(seen.currency.as_str()),
-        Param::from(&seen.sender),
-        Param::from(&seen.recipient),
-        Param::from(seen.amount),
-        Param::from(seen.block.number),
-        Param::from(&seen.block.hash),
-        Param::from(seen.block.time),
-        Param::from(owner.account),
-        Param::from(owner.invoice.as_ref().map(InvoiceId::as_str)),
-        Param::from(owner.payment_nonce.as_deref()),
-    ]
 }
 
 /// Something about the payment of an invoice changed, be it a deposit or a checkout.
@@ -328,6 +211,16 @@ pub fn miss(tx: &mut Tx, transfer: &Transfer) -> Result<()> {
     tx.execute(MISS, params![network.as_str(), tx_hash, *position, hash]).map(drop)
 }
 
+/// Whether nodes disagree about where a transfer is: then it is looked at again until they do not.
+pub fn doubt(tx: &mut Tx, id: &TransferId, doubted: bool) -> Result<()> {
+    let TransferId { network, tx_hash, position } = id;
+    tx.execute(DOUBT, params![network.as_str(), tx_hash, *position, i64::from(doubted)]).map(drop)
+}
+
+pub fn doubted(tx: &mut Tx, network: Network) -> Result<Vec<Transfer>> {
+    tx.all(DOUBTED, params![network.as_str()], read)
+}
+
 /// The block that held the transfer is not part of the chain any more, and no other block holds it.
 pub fn vanish(
     tx: &mut Tx,
@@ -435,13 +328,17 @@ pub fn in_blocks(tx: &mut Tx, network: Network, from: i64, to: i64) -> Result<Ve
     tx.all(IN_BLOCKS, params![network.as_str(), from, to], read)
 }
 
-/// Transfers up to this block that wait for it to become final, the oldest first, at most 500.
-pub fn open(tx: &mut Tx, network: Network, up_to: i64) -> Result<Vec<Transfer>> {
-    tx.all(OPEN, params![network.as_str(), up_to], read)
+/// Transfers up to this block that wait for it to become final, the oldest first: at most 500 that pay for something, and
+/// a few that do not or are worth less than `least`. Anybody can send us any number of the latter.
+pub fn open(tx: &mut Tx, network: Network, up_to: i64, least: Usd) -> Result<Vec<Transfer>> {
+    let mut open = tx.all(OPEN, params![network.as_str(), up_to, least], read)?;
+    open.extend(tx.all(OPEN_LAST, params![network.as_str(), up_to, least], read)?);
+    Ok(open)
 }
 
-pub fn open_at(tx: &mut Tx, address: &str) -> Result<Vec<Transfer>> {
-    tx.all(OPEN_AT, params![address], read)
+/// Those that wait at an address, the oldest first, at most 50, and none that are worth less than `least`.
+pub fn open_at(tx: &mut Tx, address: &str, least: Usd) -> Result<Vec<Transfer>> {
+    tx.all(OPEN_AT, params![address, least], read)
 }
 
 /// Transfers that were on the chain and are not now, since then: somebody should ask for them again.
@@ -547,5 +444,6 @@ fn read(row: &Row) -> Result<Transfer> {
         round: row.int(13)?,
         payment_nonce: row.opt_text(14)?,
         missing: row.flag(15)?,
+        doubted: row.flag(16)?,
     })
 }

@@ -2,7 +2,7 @@
 //! `&mut Tx` and reads the same on both. Texts come from `queries!` blocks, so that a test can prepare every
 //! one of them on both databases. Placeholders are `?1`: SQLite numbers `$` names by first appearance.
 
-use postgres::types::{IsNull, Kind, ToSql, Type, private::BytesMut};
+use tokio_postgres::types::{IsNull, Kind, ToSql, Type, private::BytesMut};
 
 use super::postgres::Session;
 use crate::domain::ids::{AccountNo, OrderId};
@@ -140,20 +140,20 @@ impl ToSql for Param<'_> {
         true
     }
 
-    postgres::types::to_sql_checked!();
+    tokio_postgres::types::to_sql_checked!();
 }
 
 /// One row of an answer. Getters fail loudly on a wrong type or an unexpected NULL; they never make up a value.
 pub enum Row<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
-    Postgres(&'r postgres::Row),
+    Postgres(&'r tokio_postgres::Row),
 }
 
 impl Row<'_> {
     pub fn int(&self, column: usize) -> Result<i64> {
         match self {
             Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(postgres_error),
+            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
         }
     }
 
@@ -164,35 +164,35 @@ impl Row<'_> {
     pub fn opt_int(&self, column: usize) -> Result<Option<i64>> {
         match self {
             Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(postgres_error),
+            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
         }
     }
 
     pub fn text(&self, column: usize) -> Result<String> {
         match self {
             Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(postgres_error),
+            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
         }
     }
 
     pub fn opt_text(&self, column: usize) -> Result<Option<String>> {
         match self {
             Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(postgres_error),
+            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
         }
     }
 
     pub fn blob(&self, column: usize) -> Result<Vec<u8>> {
         match self {
             Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(postgres_error),
+            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
         }
     }
 
     pub fn opt_blob(&self, column: usize) -> Result<Option<Vec<u8>>> {
         match self {
             Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(postgres_error),
+            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
         }
     }
 
@@ -372,13 +372,15 @@ pub(super) fn sqlite_error(error: rusqlite::Error) -> Error {
         Some(ErrorCode::ConstraintViolation | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             FaultKind::Conflict
         }
+        // A disk that is full says so in one of these ways.
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => FaultKind::NoRoom,
         _ => FaultKind::Other,
     };
     Error::Fault(Fault { what: format!("sqlite: {error}"), kind })
 }
 
-pub(super) fn postgres_error(error: postgres::Error) -> Error {
-    use postgres::error::SqlState;
+pub(super) fn postgres_error(error: &tokio_postgres::Error) -> Error {
+    use tokio_postgres::error::SqlState;
     let kind = match error.code() {
         Some(
             &SqlState::UNIQUE_VIOLATION
@@ -390,12 +392,19 @@ pub(super) fn postgres_error(error: postgres::Error) -> Error {
             &SqlState::ADMIN_SHUTDOWN
             | &SqlState::CRASH_SHUTDOWN
             | &SqlState::CANNOT_CONNECT_NOW
-            | &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+            | &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
+            | &SqlState::IDLE_SESSION_TIMEOUT
+            // The server has become a standby, or was told to take no writes: another may take them.
+            | &SqlState::READ_ONLY_SQL_TRANSACTION,
         ) => FaultKind::Disconnected,
+        // Trouble with the connection, of which a pooler tells.
+        Some(code) if code.code().starts_with("08") => FaultKind::Disconnected,
+        // The server has run out of something: disk, memory, connections.
+        Some(state) if state.code().starts_with("53") => FaultKind::NoRoom,
         Some(_) => FaultKind::Other,
         // Without a code from the server the trouble is the line, or a value of ours that does not fit.
         None if error.is_closed()
-            || std::error::Error::source(&error).is_some_and(|s| s.is::<std::io::Error>()) =>
+            || std::error::Error::source(error).is_some_and(|s| s.is::<std::io::Error>()) =>
         {
             FaultKind::Disconnected
         }
@@ -403,7 +412,7 @@ pub(super) fn postgres_error(error: postgres::Error) -> Error {
     };
     let cause = match error.as_db_error() {
         Some(server) => format!(": {} {}", server.code().code(), server.message()),
-        None => std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default(),
+        None => std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default(),
     };
     Error::Fault(Fault { what: format!("postgres: {error}{cause}"), kind })
 }

@@ -10,27 +10,26 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use metrics::{counter, gauge, histogram};
 use tokio::sync::oneshot;
 
+use super::checkpoints::{Checkpoints, LogSize};
 use super::postgres::Session;
+use super::room::Room;
 use super::tx::{Db, Tx, sqlite_error};
-use super::{sqlite, wallet};
+use super::{meta, sqlite, wallet};
 use crate::domain::ids::AccountNo;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Fault, FaultKind, Result};
 
 const SQLITE_GROUP: usize = 256;
 const POSTGRES_GROUP: usize = 32;
-const CHECKPOINT_EVERY: Duration = Duration::from_millis(250);
-/// From this many pages on, the log is to be begun anew.
-const LONG_LOG: i64 = 16_000;
 const CONFLICT_TRIES: u32 = 10;
 const RECONNECT_FOR: Duration = Duration::from_secs(5);
 /// An ordinary job that has waited this long is refused: its caller has better things to do.
@@ -81,6 +80,16 @@ struct Typed<W: Work> {
     together: bool,
     outcome: Option<Result<W::Answer>>,
     reply: oneshot::Sender<Result<W::Answer>>,
+}
+
+/// Runs what a thread of ours lives for. `None` when it panicked: then it is to be begun again.
+pub(super) fn survive<T>(name: &str, work: impl FnOnce() -> T) -> Option<T> {
+    let outcome = catch_unwind(AssertUnwindSafe(work)).ok();
+    if outcome.is_none() {
+        counter!("simgate_job_panics_total", "job" => name.to_string()).increment(1);
+        tracing::error!(thread = name, "a thread panicked, the message is above; it goes on");
+    }
+    outcome
 }
 
 fn unharmed<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -143,7 +152,7 @@ pub enum Target {
     /// A server keeps the log in shape, so long at the start; a command does not.
     Sqlite {
         path: PathBuf,
-        log_mb: Option<u64>,
+        log: Option<LogSize>,
     },
     Postgres {
         url: String,
@@ -193,17 +202,18 @@ impl Connection {
     /// What keeps the database in shape and is best done between two groups.
     fn tidy(&self) {
         if let Connection::Sqlite { connection, checkpoints: Some(checkpoints) } = self
-            && checkpoints.nearly_done.swap(false, Ordering::Relaxed)
+            && checkpoints.is_my_turn()
             && let Err(error) = sqlite::checkpoint(connection)
         {
-            tracing::warn!(%error, "the log could not be checkpointed; it grows until it can");
+            tracing::debug!(%error, "the log could not be emptied; the next turn is soon");
         }
     }
 
-    /// Leaves no transaction open, whatever happened; a session that cannot even roll back is replaced.
-    fn rollback(&mut self) {
-        let rolled_back = self.command("ROLLBACK");
-        if let (Connection::Postgres { session, .. }, Err(_)) = (&mut *self, rolled_back) {
+    /// Leaves no transaction open, whatever happened. A session that is lost, cannot write any more or cannot even roll
+    /// back is replaced.
+    fn recover(&mut self, error: &Error) {
+        let spoilt = error.is_lost() || self.command("ROLLBACK").is_err();
+        if let (Connection::Postgres { session, .. }, true) = (self, spoilt) {
             *session = None;
         }
     }
@@ -213,6 +223,19 @@ struct Lane {
     sender: Sender<Queued>,
     depth: Arc<AtomicUsize>,
     thread: std::thread::JoinHandle<()>,
+}
+
+impl Lane {
+    fn queue<W: Work>(&self, key: i64, within: Option<Duration>, work: W) -> Result<Pending<W::Answer>> {
+        let (reply, answer) = oneshot::channel();
+        let deadline = within.map(|within| Instant::now() + within);
+        let job = Box::new(Typed { work, together: false, outcome: None, reply });
+        self.depth.fetch_add(1, Ordering::Relaxed);
+        self.sender
+            .send(Queued { key, deadline, job })
+            .map_err(|_| Error::fault("the writer has stopped"))?;
+        Ok(Pending(answer))
+    }
 }
 
 /// An answer that comes when its group is committed.
@@ -231,24 +254,35 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub fn start(targets: Vec<Target>, limit: usize) -> Result<Writer> {
+    pub fn start(targets: Vec<Target>, limit: usize, room: &Arc<Room>) -> Result<Writer> {
         let mut lanes = Vec::new();
         for (number, target) in targets.into_iter().enumerate() {
             let (sender, receiver) = unbounded();
             let depth = Arc::new(AtomicUsize::new(0));
             let (mut connection, group) = match target {
-                Target::Sqlite { path, log_mb } => {
-                    let checkpoints = log_mb.map(|mb| Checkpoints::start(path.clone(), mb)).transpose()?;
+                Target::Sqlite { path, log } => {
                     let connection = sqlite::open_writer(&path)?;
+                    if let Some(size) = log {
+                        sqlite::limit_log(&connection, size.most())?;
+                    }
+                    let checkpoints = log.map(|size| Checkpoints::start(path, size)).transpose()?;
                     (Connection::Sqlite { connection, checkpoints }, SQLITE_GROUP)
                 }
                 Target::Postgres { url } => (Connection::Postgres { url, session: None }, POSTGRES_GROUP),
             };
-            let waiting = depth.clone();
-            let thread = std::thread::Builder::new()
-                .name(format!("writer-{number}"))
-                .spawn(move || run_lane(&mut connection, &receiver, &waiting, group))
-                .map_err(Error::fault)?;
+            let (waiting, room, name) = (depth.clone(), room.clone(), format!("writer-{number}"));
+            let work = {
+                let name = name.clone();
+                // Those whose group it was are told that it stopped; for the others it goes on.
+                move || {
+                    while survive(&name, || run_lane(&mut connection, &receiver, &waiting, group, &room))
+                        .is_none()
+                    {
+                        connection.recover(&Error::fault("a write panicked"));
+                    }
+                }
+            };
+            let thread = std::thread::Builder::new().name(name).spawn(work).map_err(Error::fault)?;
             lanes.push(Lane { sender, depth, thread });
         }
         Ok(Writer { lanes, limit })
@@ -262,14 +296,12 @@ impl Writer {
         if !must_finish && lane.depth.load(Ordering::Relaxed) >= self.limit {
             return Err(Refusal::Overloaded.into());
         }
-        let (reply, answer) = oneshot::channel();
-        let deadline = (!must_finish).then(|| Instant::now() + JOB_DEADLINE);
-        let job = Box::new(Typed { work, together: false, outcome: None, reply });
-        lane.depth.fetch_add(1, Ordering::Relaxed);
-        lane.sender
-            .send(Queued { key, deadline, job })
-            .map_err(|_| Error::fault("the writer has stopped"))?;
-        Ok(Pending(answer))
+        lane.queue(key, (!must_finish).then_some(JOB_DEADLINE), work)
+    }
+
+    /// A write that changes nothing, in every lane. It waits for its turn like others.
+    pub fn try_all(&self) -> Result<Vec<Pending<()>>> {
+        self.lanes.iter().map(|lane| lane.queue(0, Some(JOB_DEADLINE), meta::touch)).collect()
     }
 
     /// Runs what is queued and ends the threads.
@@ -277,49 +309,19 @@ impl Writer {
         for lane in self.lanes {
             drop(lane.sender);
             if lane.thread.join().is_err() {
-                tracing::error!("a writer thread had panicked");
+                tracing::error!("a writer thread panicked while it was ending");
             }
         }
     }
 }
 
-/// Keeps SQLite's log short without making callers wait long. Only the writer can empty the log, because only then
-/// does nobody add to it, and meanwhile nobody is served. So a thread beside it copies nearly all of the log into the
-/// database first, and then tells the writer to copy the little that has come since.
-struct Checkpoints {
-    nearly_done: AtomicBool,
-}
-
-impl Checkpoints {
-    fn start(path: PathBuf, log_mb: u64) -> Result<Arc<Checkpoints>> {
-        let checkpoints = Arc::new(Checkpoints { nearly_done: AtomicBool::new(false) });
-        let writer = Arc::downgrade(&checkpoints);
-        let work = move || {
-            if let Err(error) = Checkpoints::keep(&path, log_mb, &writer) {
-                tracing::warn!(%error, "the log is not checkpointed beside the writer any more; the writer does it");
-            }
-        };
-        std::thread::Builder::new().name("checkpoint".into()).spawn(work).map_err(Error::fault)?;
-        Ok(checkpoints)
-    }
-
-    fn keep(path: &Path, log_mb: u64, writer: &Weak<Checkpoints>) -> Result<()> {
-        sqlite::grow_wal(path, log_mb)?;
-        let log = sqlite::Log::open(path)?;
-        while let Some(checkpoints) = writer.upgrade() {
-            if log.checkpoint()? >= LONG_LOG {
-                // What came during the first pass: the less is left for the writer, the shorter its callers wait.
-                log.checkpoint()?;
-                checkpoints.nearly_done.store(true, Ordering::Relaxed);
-            }
-            drop(checkpoints);
-            std::thread::sleep(CHECKPOINT_EVERY);
-        }
-        Ok(())
-    }
-}
-
-fn run_lane(connection: &mut Connection, queue: &Receiver<Queued>, depth: &AtomicUsize, most: usize) {
+fn run_lane(
+    connection: &mut Connection,
+    queue: &Receiver<Queued>,
+    depth: &AtomicUsize,
+    most: usize,
+    room: &Room,
+) {
     let mut group: Vec<Queued> = Vec::with_capacity(most);
     while let Ok(first) = queue.recv() {
         group.push(first);
@@ -341,15 +343,20 @@ fn run_lane(connection: &mut Connection, queue: &Receiver<Queued>, depth: &Atomi
         // Two lanes, or two processes, that lock wallets in the same order cannot deadlock.
         ready.sort_by_key(|queued| queued.key);
         if !ready.is_empty() {
-            run_group(connection, ready);
+            run_group(connection, ready, room);
             connection.tidy();
         }
     }
 }
 
-fn run_group(connection: &mut Connection, mut group: Vec<Queued>) {
+fn run_group(connection: &mut Connection, mut group: Vec<Queued>, room: &Room) {
     match try_group(connection, &mut group) {
-        Ok(()) => group.into_iter().for_each(|queued| queued.job.answer()),
+        Ok(wrote) => {
+            group.into_iter().for_each(|queued| queued.job.answer());
+            if wrote {
+                room.taken();
+            }
+        }
         Err(error) => {
             if let Error::Fault(Fault { what, kind }) = &error {
                 tracing::debug!(%what, ?kind, jobs = group.len(), "a group of writes is run again, one by one");
@@ -357,63 +364,102 @@ fn run_group(connection: &mut Connection, mut group: Vec<Queued>) {
             counter!("simgate_writer_reruns_total").increment(group.len() as u64);
             // One limit for all of them: a database that is down must not be waited for once per job.
             let give_up = Instant::now() + RECONNECT_FOR;
-            group.into_iter().for_each(|queued| run_alone(connection, queued, give_up));
+            let mut gone = None;
+            for queued in group {
+                match &gone {
+                    Some(error) => queued.job.fail(Error::clone(error)),
+                    None => gone = run_alone(connection, queued, give_up, room),
+                }
+            }
         }
     }
 }
 
-fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
+/// Answers whether anything was written.
+fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<bool> {
     let outcome = (|| {
         connection.begin()?;
+        let mut wrote = false;
         if let Connection::Postgres { .. } = connection {
-            run_together(connection, group)?;
+            wrote |= run_together(connection, group)?;
         }
         for queued in group.iter_mut().filter(|queued| !queued.job.is_done()) {
-            queued.job.run(&mut connection.tx(false)?)?;
+            let mut tx = connection.tx(false)?;
+            queued.job.run(&mut tx)?;
+            wrote |= tx.wrote();
         }
-        connection.command("COMMIT")
+        connection.command("COMMIT")?;
+        Ok(wrote)
     })();
-    if outcome.is_err() {
-        connection.rollback();
+    if let Err(error) = &outcome {
+        connection.recover(error);
     }
     outcome
 }
 
-fn run_together(connection: &mut Connection, group: &mut [Queued]) -> Result<()> {
+fn run_together(connection: &mut Connection, group: &mut [Queued]) -> Result<bool> {
     let sharing = group.iter().filter(|queued| queued.job.would_share()).count();
     if sharing > 0 && sharing < group.len() {
         // Whoever shares goes first, so the rest would come to their wallets out of order.
         let keys: Vec<AccountNo> = group.iter().map(|queued| AccountNo(queued.key)).collect();
         wallet::lock_all(&mut connection.tx(false)?, &keys)?;
     }
-    let mut rest = group;
+    let (mut rest, mut wrote) = (group, false);
     while let Some((first, others)) = rest.split_first_mut() {
         if first.job.would_share() {
-            first.job.run_together(&mut connection.tx(false)?, others)?;
+            let mut tx = connection.tx(false)?;
+            first.job.run_together(&mut tx, others)?;
+            wrote |= tx.wrote();
         }
         rest = others;
     }
-    Ok(())
+    Ok(wrote)
 }
 
-fn run_alone(connection: &mut Connection, mut queued: Queued, give_up: Instant) {
-    for attempt in 1.. {
+/// Answers why when the database is not to be had.
+fn run_alone(
+    connection: &mut Connection,
+    mut queued: Queued,
+    give_up: Instant,
+    room: &Room,
+) -> Option<Error> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
         let outcome = (|| {
             connection.begin()?;
-            queued.job.run(&mut connection.tx(true)?)?;
-            connection.command("COMMIT")
+            let mut tx = connection.tx(true)?;
+            queued.job.run(&mut tx)?;
+            let wrote = tx.wrote();
+            connection.command("COMMIT")?;
+            Ok(wrote)
         })();
-        let Err(error) = outcome else { return queued.job.answer() };
-        connection.rollback();
+        let error = match outcome {
+            Ok(wrote) => {
+                if wrote {
+                    room.taken();
+                }
+                queued.job.answer();
+                return None;
+            }
+            Err(error) => error,
+        };
+        connection.recover(&error);
         let again = match &error {
             Error::Fault(Fault { kind: FaultKind::Conflict, .. }) => attempt < CONFLICT_TRIES,
             Error::Fault(Fault { kind: FaultKind::Disconnected, .. }) => Instant::now() < give_up,
+            Error::Fault(Fault { kind: FaultKind::NoRoom, what }) => {
+                room.refused(what);
+                false
+            }
             Error::Fault(Fault { kind: FaultKind::Settings | FaultKind::Other, .. }) | Error::Refused(_) => {
                 false
             }
         };
         if !again {
-            return queued.job.fail(error);
+            let gone = error.is_lost().then(|| error.clone());
+            queued.job.fail(error);
+            return gone;
         }
         std::thread::sleep(Duration::from_millis(1 << attempt.min(7)));
     }

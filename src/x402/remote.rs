@@ -12,9 +12,13 @@ use serde_json::{Value, json};
 use super::wire::{self, Requirements};
 use crate::chain::{Trouble, rpc};
 use crate::domain::authorization::Authorization;
+use crate::domain::network::AddressKind;
+use crate::domain::transfer::parse_tx_hash;
 
 /// Facilitators answer when the transaction is in a block.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// What it can do is asked often, and nobody waits long for it.
+const SUPPORTED_TIMEOUT: Duration = Duration::from_secs(5);
 const LARGEST_ANSWER: usize = 256 << 10;
 
 pub struct Facilitator {
@@ -79,6 +83,7 @@ impl Facilitator {
     pub async fn supported(&self) -> Result<Vec<String>, Trouble> {
         let wrong = |what: String| Trouble::new(format_args!("the facilitator {what}"));
         let request = self.client.get(self.at("supported")).headers(self.headers.clone());
+        let request = request.timeout(SUPPORTED_TIMEOUT);
         let response = request.send().await.map_err(|error| wrong(unreachable(error)))?;
         if !response.status().is_success() {
             return Err(wrong(format!("answers HTTP {}", response.status().as_u16())));
@@ -104,7 +109,12 @@ impl Facilitator {
             Err(why) => return Said::Doubt(why),
         };
         match serde_json::from_slice::<Settlement>(&body) {
-            Ok(Settlement { success: true, transaction, .. }) => Said::Settled(transaction),
+            Ok(Settlement { success: true, transaction, .. }) => {
+                match parse_tx_hash(AddressKind::Evm, &transaction) {
+                    Some(hash) => Said::Settled(hash),
+                    None => Said::Doubt("names a transaction that is none".into()),
+                }
+            }
             Ok(Settlement { error_reason, .. }) => {
                 let why = error_reason.unwrap_or_else(|| "no reason".into());
                 Said::Failed(why.chars().filter(|c| !c.is_control()).take(120).collect())

@@ -131,6 +131,11 @@ impl Post {
         Post { network, chain, asset, contract, gas, offered: ArcSwapOption::empty() }
     }
 
+    /// Whose transactions settle: the gas key's, or a facilitator's.
+    pub fn sender(&self) -> &str {
+        self.gas.as_ref().map_or("remote", |gas| &gas.key.address)
+    }
+
     /// Where signatures count, while payments can be taken here.
     pub fn domain(&self) -> Option<Arc<Domain>> {
         self.offered.load_full()
@@ -168,7 +173,7 @@ impl Post {
     }
 
     async fn view(&self, call: &[u8], name: &str) -> Result<Vec<u8>, Unfit> {
-        match self.chain.call(CURRENCY, call, None, None, Witness::Second).await? {
+        match self.chain.call(CURRENCY, call, None, None, Witness::Quorum).await? {
             Called::Returned(bytes) if !bytes.is_empty() => Ok(bytes),
             Called::Returned(_) | Called::Reverted(_) => {
                 Err(Unfit::Wrong(format!("the token has no {name}(): it takes no signatures")))

@@ -11,9 +11,11 @@ postgres_programs() {
 install_packages() {
   local missing=() as_root=()
   postgres_programs || missing+=(postgresql)
+  PATH=$PATH:/usr/sbin command -v pgbouncer || missing+=(pgbouncer)
   command -v curl || missing+=(curl)
   command -v jq || missing+=(jq)
   command -v openssl || missing+=(openssl)
+  command -v faketime || missing+=(faketime)
   # Debian splits pip for new environments off from Python itself.
   python3 -c 'import ensurepip, venv' || missing+=(python3-venv)
   if wants blackbox; then command -v chromium || missing+=(chromium); fi

@@ -39,6 +39,9 @@ fn somebody(kind: AddressKind, n: u8) -> String {
     address::text(kind, &[n; 20])
 }
 
+/// Balances are asked for as of the newest block.
+const HEAD: i64 = i64::MAX;
+
 fn watching(kind: AddressKind, addresses: &[&String]) -> Watched {
     Watched::new(kind, addresses.iter().map(|address| address.to_string()))
 }
@@ -46,7 +49,7 @@ fn watching(kind: AddressKind, addresses: &[&String]) -> Watched {
 /// Everything that these addresses were sent, as the chain shows it now.
 async fn all(chain: &SimChain, watched: &Watched) -> Vec<Sighting> {
     let head = chain.tip().await.unwrap().head.number;
-    chain.scan(0, head, watched).await.unwrap().sightings
+    chain.scan(0, head, watched, Witness::Any).await.unwrap().sightings
 }
 
 both_databases! {
@@ -125,7 +128,7 @@ both_databases! {
                 assert_eq!(chain.block(sighting.block.number).await.unwrap().as_ref(), Some(&sighting.block));
                 assert!(address::bytes(kind, &sighting.sender).is_some(), "{}", sighting.sender);
             }
-            let mined = chain.transaction(&many, Witness::Second).await.unwrap().unwrap();
+            let mined = chain.transaction(&many, Witness::Quorum).await.unwrap().unwrap();
             assert!(mined.succeeded);
             assert_eq!(mined.transfers.len(), 3, "to whomever");
             assert_eq!(mined.transfers[1], *seen.iter().find(|seen| seen.recipient == other).unwrap());
@@ -134,8 +137,8 @@ both_databases! {
             assert_eq!(chain.transaction(&spelled(kind, "ab"), Witness::Any).await.unwrap(), None);
 
             let addresses = [ours.clone(), other.clone(), somebody(kind, 9)];
-            assert_eq!(chain.balances(Currency::Usdc, &addresses).await.unwrap(), [dollars(3), dollars(2), Usd::ZERO]);
-            assert_eq!(chain.balances(Currency::Usdt, &addresses).await.unwrap(), [dollars(10), Usd::ZERO, Usd::ZERO]);
+            assert_eq!(chain.balances(Currency::Usdc, &addresses, HEAD).await.unwrap(), [dollars(3), dollars(2), Usd::ZERO]);
+            assert_eq!(chain.balances(Currency::Usdt, &addresses, HEAD).await.unwrap(), [dollars(10), Usd::ZERO, Usd::ZERO]);
         }
     }
 
@@ -147,13 +150,13 @@ both_databases! {
         let hash = chain.pay(&address, Currency::Usdc, TEN).await.unwrap();
         clock.advance(1_000);
         let block = chain.transaction(&hash, Witness::Any).await.unwrap().unwrap().block;
-        let scanned = chain.scan(head, head + 1_000_000, &watched).await.unwrap();
+        let scanned = chain.scan(head, head + 1_000_000, &watched, Witness::Any).await.unwrap();
         assert!(scanned.last.number >= block.number && scanned.last.number < head + 1_000);
         assert_eq!(scanned.sightings.len(), 1);
-        let below = chain.scan(0, block.number - 1, &watched).await.unwrap();
+        let below = chain.scan(0, block.number - 1, &watched, Witness::Any).await.unwrap();
         assert_eq!((below.last.number, below.sightings.len()), (block.number - 1, 0));
-        assert_eq!(chain.scan(block.number, block.number, &watched).await.unwrap().sightings.len(), 1);
-        chain.scan(head + 1_000_000, head + 1_000_001, &watched).await.unwrap_err();
+        assert_eq!(chain.scan(block.number, block.number, &watched, Witness::Any).await.unwrap().sightings.len(), 1);
+        chain.scan(head + 1_000_000, head + 1_000_001, &watched, Witness::Any).await.unwrap_err();
         let nobody = watching(AddressKind::Evm, &[]);
         assert_eq!(all(&chain, &nobody).await, []);
     }
@@ -221,8 +224,8 @@ both_databases! {
         // And dropped: it is nowhere.
         chain.reorg(chain.head().await.unwrap() - again.block.number + MARGIN, Keep::Nothing).await.unwrap();
         clock.advance(1_000);
-        assert_eq!(chain.transaction(&hash, Witness::Second).await.unwrap(), None);
-        assert_eq!(chain.balances(Currency::Usdc, std::slice::from_ref(&address)).await.unwrap(), [TEN]);
+        assert_eq!(chain.transaction(&hash, Witness::Quorum).await.unwrap(), None);
+        assert_eq!(chain.balances(Currency::Usdc, std::slice::from_ref(&address), HEAD).await.unwrap(), [TEN]);
         let left = all(&chain, &watched).await;
         assert_eq!(left.iter().map(|seen| &seen.id.tx_hash).collect::<Vec<_>>(), [&old]);
 
@@ -244,21 +247,21 @@ both_databases! {
             chain.check().await.unwrap_err();
             chain.tip().await.unwrap_err();
             chain.block(1).await.unwrap_err();
-            chain.scan(0, 1, &watched).await.unwrap_err();
+            chain.scan(0, 1, &watched, Witness::Any).await.unwrap_err();
             chain.transaction(&hash, Witness::Any).await.unwrap_err();
-            chain.transaction(&hash, Witness::Second).await.unwrap_err();
-            chain.balances(Currency::Usdc, std::slice::from_ref(&ours)).await.unwrap_err();
+            chain.transaction(&hash, Witness::Quorum).await.unwrap_err();
+            chain.balances(Currency::Usdc, std::slice::from_ref(&ours), HEAD).await.unwrap_err();
 
             chain.behave(Mood::Lagging, 4 * MARGIN).await.unwrap();
             let (tip, head) = (chain.tip().await.unwrap().head.number, chain.head().await.unwrap());
             assert!((4 * MARGIN..5 * MARGIN).contains(&(head - tip)), "{head} {tip}");
             assert_eq!(chain.block(head - 10).await.unwrap(), None);
-            let scanned = chain.scan(0, head, &watched).await.unwrap();
+            let scanned = chain.scan(0, head, &watched, Witness::Any).await.unwrap();
             assert!((tip..tip + MARGIN).contains(&scanned.last.number));
             assert_eq!(scanned.sightings, []);
-            chain.scan(head - 10, head, &watched).await.unwrap_err();
+            chain.scan(head - 10, head, &watched, Witness::Any).await.unwrap_err();
             assert_eq!(chain.transaction(&hash, Witness::Any).await.unwrap(), None);
-            assert!(chain.transaction(&hash, Witness::Second).await.unwrap().is_some());
+            assert!(chain.transaction(&hash, Witness::Quorum).await.unwrap().is_some());
 
             chain.behave(Mood::Lying, 0).await.unwrap();
             clock.advance(2_000);
@@ -269,7 +272,7 @@ both_databases! {
                 assert_eq!(parse_tx_hash(kind, hash).as_ref(), Some(hash));
                 let told = chain.transaction(hash, Witness::Any).await.unwrap().unwrap();
                 assert_eq!((told.succeeded, &told.transfers[..]), (true, std::slice::from_ref(lie)));
-                assert_eq!(chain.transaction(hash, Witness::Second).await.unwrap(), None);
+                assert_eq!(chain.transaction(hash, Witness::Quorum).await.unwrap(), None);
             }
             assert!(chain.transaction(&hash, Witness::Any).await.unwrap().is_some(), "some of it is true");
 
@@ -335,7 +338,7 @@ async fn invoice(gateway: &Gateway, currency: &str, network: &str) -> Value {
 async fn transfers(gateway: &Gateway, network: Network, hash: &Value) -> Vec<(String, Usd)> {
     let chain = &gateway.app.sim_chains[&network];
     let hash = hash.as_str().unwrap();
-    let look = async || chain.transaction(hash, Witness::Second).await.unwrap();
+    let look = async || chain.transaction(hash, Witness::Quorum).await.unwrap();
     let mined = gateway.until("it is mined", look).await;
     mined.transfers.into_iter().map(|transfer| (transfer.recipient, transfer.amount)).collect()
 }
@@ -416,7 +419,7 @@ both_databases! {
         let made = invoice(gateway, "USDT", "TRON").await;
         let paid = gateway.sandbox("pay", json!({ "invoiceId": made["invoiceId"] })).await;
         let hash = paid["txHash"].as_str().unwrap();
-        let block = async || chain.transaction(hash, Witness::Second).await.unwrap().map(|mined| mined.block);
+        let block = async || chain.transaction(hash, Witness::Quorum).await.unwrap().map(|mined| mined.block);
         let mut before = gateway.until("it is mined", block).await;
         for (keep, later) in [(json!(true), 0), (json!(0), 0), (json!(3), 3)] {
             let told = gateway.sandbox("chain", json!({ "network": "TRON", "reorg": DEEP, "keep": keep })).await;
@@ -475,7 +478,7 @@ impl Follower {
         {
             return;
         }
-        let scanned = chain.scan(from, head, watched).await.unwrap();
+        let scanned = chain.scan(from, head, watched, Witness::Any).await.unwrap();
         self.hashes.append(&mut hashes);
         self.seen.extend(scanned.sightings.into_iter().map(|seen| (seen.id.clone(), seen)));
     }

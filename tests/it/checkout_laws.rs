@@ -150,7 +150,7 @@ impl Case<'_> {
         let all: Vec<String> =
             all.into_iter().filter(|one| one.kind == kind).map(|one| one.address).collect();
         let chain = &self.gateway.app.sim_chains[&self.network];
-        let balances = chain.balances(Currency::Usdt, &all).await.unwrap();
+        let balances = chain.balances(Currency::Usdt, &all, i64::MAX).await.unwrap();
         balances.into_iter().fold(Usd::ZERO, Usd::plus)
     }
 

@@ -1,7 +1,9 @@
 //! The operator's commands, run as people and programs run them: the binary itself, on both databases, while a
 //! gateway serves. With `--json` stdout is one document and nothing else; the exit code is 0, 1 or 2.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use simgate::store::Location;
@@ -286,6 +288,40 @@ both_databases! {
         gateway.order("JP-1GB-7D").await;
     }
 
+    /// From its first byte on, whatever the umask says.
+    async fn a_backup_is_its_owners_alone(gateway) {
+        let (copy, seen) = (gateway.dir.join("private.db"), gateway.dir.join("seen"));
+        let mode = |path: &std::path::Path| std::fs::metadata(path).map(|found| found.permissions().mode() & 0o777);
+        let made = if gateway.db == Db::Sqlite {
+            let done = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| while !done.load(Ordering::Relaxed) {
+                    assert_eq!(mode(&copy).unwrap_or(0o600), 0o600);
+                });
+                let made = simgate(gateway, &["backup", &copy.display().to_string(), "--json"]);
+                done.store(true, Ordering::Relaxed);
+                made
+            })
+        } else {
+            // One that tells what it was given.
+            let script = "#!/bin/sh\nwhile [ \"$1\" != --file ]; do shift; done\nstat -c %a \"$2\" > seen; echo dump > \"$2\"\n";
+            std::fs::create_dir(gateway.dir.join("bin")).unwrap();
+            let tool = gateway.dir.join("bin/pg_dump");
+            std::fs::write(&tool, script).unwrap();
+            std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let path = format!("{}:{}", gateway.dir.join("bin").display(), std::env::var("PATH").unwrap());
+            let made = run(&database_url(gateway), &gateway.dir, &[("PATH", &path)], &["backup", &copy.display().to_string(), "--json"]);
+            assert_eq!(std::fs::read_to_string(&seen).unwrap().trim(), "600");
+            made
+        };
+        made.document(0);
+        assert_eq!(mode(&copy).unwrap(), 0o600);
+        // One that fails leaves nothing behind.
+        let none = gateway.dir.join("none.db");
+        run("sqlite:not-there.db", &gateway.dir, &[], &["backup", &none.display().to_string(), "--json"]).document(2);
+        assert!(!none.exists());
+    }
+
     async fn a_backup_is_whole(gateway) {
         gateway.order("JP-1GB-7D").await;
         let copy = gateway.dir.join("copy.db");
@@ -320,6 +356,20 @@ both_databases! {
         assert_eq!((of("listen")["value"].clone(), of("listen")["source"].clone()), (json!("127.0.0.1:8402"), json!("default")));
         let told = run("postgres://me:hunter2@db.example/x", &gateway.dir, &[], &["config"]);
         assert!(told.exit == 0 && !told.stdout.contains("hunter2"), "{}", told.stdout);
+        // However it is mistyped, a password is not shown.
+        for url in ["mysql://me:hunter2@db/x", "postgres:me:hunter2@db/x", "postgresq://db/x?password=hunter2", "host=db password=hunter2", "postgres://me:hunter2@[db/x", "postgres://me:hun@hunter2@127.0.0.1:1/x"] {
+            for args in [&["config", "--json"][..], &["partner", "list"], &["doctor"], &["migrate"], &["backup", "never"]] {
+                let told = run(url, &gateway.dir, &[], args);
+                let all = told.stdout + &told.stderr;
+                assert!(!all.contains("hunter2") && !all.is_empty(), "{url} {args:?}: {all}");
+            }
+        }
+        let facilitator = [("SIMGATE_X402_FACILITATOR_URL", "https://me:hunter2@pay.example"), ("SIMGATE_X402_SETTLER", "remote")];
+        let told = run("sqlite:x.db", &gateway.dir, &facilitator, &["config"]);
+        assert!(!(told.stdout + &told.stderr).contains("hunter2"));
+        let nodes = [("SIMGATE_BASE_RPC", "ftp://node.example/hunter2-is-a-key"), ("SIMGATE_STAGING", "true")];
+        let told = run("sqlite:x.db", &gateway.dir, &nodes, &["doctor"]);
+        assert!(told.exit == 2 && !(told.stdout + &told.stderr).contains("hunter2"));
         std::fs::write(gateway.dir.join("wrong.toml"), "lisen = 1\n").unwrap();
         for (env, args, named) in [
             (vec![("SIMGATE_LISTN", "x")], vec!["config"], "SIMGATE_LISTN"),

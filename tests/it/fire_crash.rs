@@ -14,33 +14,33 @@ use simgate::domain::money::Usd;
 use crate::harness::{Db, Key, Reply, read_journal, until};
 use crate::process::{Server, Site, on_site};
 
-const ORDERS: &str = "/api/b2b/v1/orders";
-const PLAN: &str = "JP-1GB-7D";
-const CREDIT: &str = "1000000";
+pub const ORDERS: &str = "/api/b2b/v1/orders";
+pub const PLAN: &str = "JP-1GB-7D";
+pub const CREDIT: &str = "1000000";
 const CLIENTS: usize = 16;
 /// Short times, so that recovery comes soon.
-const SETTINGS: &[(&str, &str)] = &[("answer_within_ms", "400"), ("supplier_timeout_ms", "500")];
+pub const SETTINGS: &[(&str, &str)] = &[("answer_within_ms", "400"), ("supplier_timeout_ms", "500")];
 
 /// In each database's part of the suite; the two together make at least 25.
 fn kills() -> usize {
     number("SIMGATE_TEST_KILLS").map_or(13, |kills| (kills as usize).div_ceil(2))
 }
 
-fn number(variable: &str) -> Option<u64> {
+pub fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
 /// Choices that a printed seed repeats (splitmix64).
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn new() -> Dice {
+    pub fn new() -> Dice {
         let seed = number("SIMGATE_TEST_SEED").unwrap_or_else(|| simgate::vault::random() as u64);
         eprintln!("SIMGATE_TEST_SEED={seed}");
         Dice(seed)
     }
 
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -48,13 +48,13 @@ impl Dice {
         (z ^ (z >> 31)) % sides
     }
 
-    async fn pause(&mut self, most_ms: u64) {
+    pub async fn pause(&mut self, most_ms: u64) {
         tokio::time::sleep(Duration::from_millis(self.roll(most_ms))).await;
     }
 }
 
 #[derive(Clone)]
-enum Wish {
+pub enum Wish {
     Order,
     TopUp { iccid: String },
     Cancel { order: String },
@@ -62,14 +62,14 @@ enum Wish {
 
 /// A wish under its reference, and what the caller was told: the id of what was done, and the ICCID.
 #[derive(Clone)]
-struct Told {
+pub struct Told {
     wish: Wish,
     done: Option<(String, String)>,
 }
 
 /// What all clients remember of their calls.
 #[derive(Default)]
-struct Memory(Mutex<BTreeMap<String, Told>>);
+pub struct Memory(Mutex<BTreeMap<String, Told>>);
 
 impl Memory {
     fn set(&self, reference: &str, wish: &Wish, done: Option<(String, String)>) {
@@ -80,28 +80,31 @@ impl Memory {
         self.0.lock().unwrap()[reference].clone()
     }
 
-    fn all(&self) -> BTreeMap<String, Told> {
+    pub fn all(&self) -> BTreeMap<String, Told> {
         self.0.lock().unwrap().clone()
     }
 }
 
 /// A partner's clients, the servers they know, and what they remember.
-struct Crowd<'a> {
+pub struct Crowd<'a> {
     site: &'a Site,
     key: &'a Key,
-    bases: Mutex<Vec<String>>,
-    memory: Memory,
-    closing: AtomicBool,
+    pub bases: Mutex<Vec<String>>,
+    pub memory: Memory,
+    pub closing: AtomicBool,
+    /// Whether a 500 or 503 is to be expected, because something under the server fails.
+    pub forgives_faults: bool,
 }
 
 impl<'a> Crowd<'a> {
-    fn new(site: &'a Site, key: &'a Key) -> Crowd<'a> {
+    pub fn new(site: &'a Site, key: &'a Key) -> Crowd<'a> {
         Crowd {
             site,
             key,
             bases: Mutex::default(),
             memory: Memory::default(),
             closing: AtomicBool::new(false),
+            forgives_faults: false,
         }
     }
 
@@ -122,6 +125,7 @@ impl<'a> Crowd<'a> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
         match (wish, reply.status) {
             (_, 202) => false,
+            (_, 500 | 503) if self.forgives_faults => false,
             (Wish::Order, 200) => {
                 let order = &reply.json()["order"];
                 self.memory.set(reference, wish, Some((text(&order["id"]), text(&order["iccid"]))));
@@ -177,14 +181,14 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    async fn run(&self, round: usize, dice: &mut Dice, patient: bool) {
+    pub async fn run(&self, round: usize, dice: &mut Dice, patient: bool) {
         let clients = (0..CLIENTS)
             .map(|number| self.client(format!("r{round}c{number}"), Dice(dice.roll(u64::MAX)), patient));
         join_all(clients).await;
     }
 
     /// Calls again whatever was never answered: that, too, must lead to one order each.
-    async fn call_again(&self, server: &Server) {
+    pub async fn call_again(&self, server: &Server) {
         for (reference, told) in self.memory.all() {
             if told.done.is_none() && !matches!(told.wish, Wish::Cancel { .. }) {
                 until("a repeated call is answered", async || {
@@ -197,7 +201,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Everything that must hold once nothing is open any more.
-    async fn check(&self, server: &Server) {
+    pub async fn check(&self, server: &Server) {
         let get = async |path: &str| {
             self.site.send(&server.base, self.key, "GET", path, None).await.unwrap().expect(200)
         };

@@ -169,6 +169,11 @@ pub fn on_empty_place(db: Db, test: impl AsyncFnOnce(&Place) + 'static) {
     on_place_erased(Place::new(db), erased(test));
 }
 
+/// The same in a place that the test has made.
+pub fn on_own_place(place: Place, test: impl AsyncFnOnce(&Place) + 'static) {
+    on_place_erased(Some(place), erased(test));
+}
+
 fn on_place_erased(place: Option<Place>, test: Erased<Place>) {
     let Some(place) = place else {
         eprintln!("skipped: SIMGATE_TEST_POSTGRES is not set");
@@ -193,6 +198,14 @@ pub struct Place {
 impl Place {
     pub fn new(db: Db) -> Option<Place> {
         Place::copied(db, |_| "template0".into())
+    }
+
+    /// In a database that is there already, on a server of the test's own.
+    pub fn at(url: &str) -> Place {
+        let unique = format!("simgate_test_{}_{:x}", std::process::id(), simgate::vault::random() as u64);
+        let dir = std::env::temp_dir().join(unique);
+        std::fs::create_dir_all(&dir).unwrap();
+        Place { db: Db::Postgres, dir, url: url.to_string(), admin: None }
     }
 
     /// With the schema in place, where that is quicker than migrating.

@@ -68,6 +68,8 @@ pub fn tx(name: &str, block: i64, logs: Vec<Log>) -> Tx {
     Tx { hash: hash(name, 0), block, status: "0x1", logs }
 }
 
+pub type Spoil = Arc<dyn Fn(usize, String) -> String + Send + Sync>;
+
 #[derive(Clone)]
 pub struct Manners {
     pub chain_id: u64,
@@ -78,6 +80,8 @@ pub struct Manners {
     pub txs: Vec<Tx>,
     /// Refuses longer ranges.
     pub most_blocks: i64,
+    /// Refuses longer batches.
+    pub most_calls: usize,
     /// Answers every request with this and the URL's key.
     pub status: Option<u16>,
     pub decimals: u64,
@@ -89,6 +93,9 @@ pub struct Manners {
     /// So many logs are missing at the beginning of each receipt.
     pub receipts_lack: usize,
     pub java_tron: bool,
+    /// Changes what is sent: the number of the request, counted from 0, and the answer.
+    pub spoil: Option<Spoil>,
+    pub requests: usize,
     pub asked: Vec<(String, Value)>,
     pub headers: HeaderMap,
 }
@@ -115,6 +122,7 @@ impl Node {
             fork: "main",
             txs: Vec::new(),
             most_blocks: i64::MAX,
+            most_calls: usize::MAX,
             status: None,
             decimals: 6,
             symbols: vec![abi_text("USDC"), abi_text("USDT0")],
@@ -122,6 +130,8 @@ impl Node {
             receipts_from: None,
             receipts_lack: 0,
             java_tron: false,
+            spoil: None,
+            requests: 0,
             asked: Vec::new(),
             headers: HeaderMap::new(),
         };
@@ -149,10 +159,21 @@ async fn serve(State(manners): State<Arc<Mutex<Manners>>>, headers: HeaderMap, b
     if let Some(status) = manners.status {
         return (StatusCode::from_u16(status).unwrap(), format!("no luck with {KEY}")).into_response();
     }
-    let calls: Vec<Value> = serde_json::from_slice(&body).unwrap();
-    let mut answers: Vec<Value> = calls.iter().map(|call| manners.answer(call)).collect();
-    answers.reverse();
-    serde_json::to_string(&answers).unwrap().into_response()
+    let told = match serde_json::from_slice::<Value>(&body).unwrap() {
+        Value::Array(calls) if calls.len() > manners.most_calls => {
+            let error = json!({"code": -32014, "message": "over the limit of calls"});
+            json!({"jsonrpc": "2.0", "id": null, "error": error})
+        }
+        Value::Array(calls) => calls.iter().rev().map(|call| manners.answer(call)).collect(),
+        call => manners.answer(&call),
+    };
+    let told = serde_json::to_string(&told).unwrap();
+    let number = manners.requests;
+    manners.requests += 1;
+    match manners.spoil.clone() {
+        Some(spoil) => spoil(number, told).into_response(),
+        None => told.into_response(),
+    }
 }
 
 fn number(value: &Value) -> i64 {
@@ -184,6 +205,10 @@ impl Manners {
             }
             "eth_getTransactionReceipt" => self.receipt(params[0].as_str().unwrap()),
             "eth_call" => self.view(&params[0]),
+            "eth_maxPriorityFeePerGas" => json!("0x3b9aca00"),
+            "eth_estimateGas" => json!("0x186a0"),
+            "eth_getBalance" => json!("0xde0b6b3a7640000"),
+            "eth_getTransactionCount" => json!("0x7"),
             other => return refuse(-32601, &format!("the method {other} does not exist")),
         };
         json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
@@ -197,15 +222,16 @@ impl Manners {
             self.fork = if self.fork == "main" { "other" } else { "main" };
         }
         let mut block = json!({
-            "number": format!("{number:#x}"), "hash": hash(self.fork, number),
+            "number": format!("{number:#x}"), "hash": hash(self.fork, number), "baseFeePerGas": "0x77359400",
             "timestamp": format!("{:#x}", 1_700_000_000 + number * 2),
+            "transactions": self.txs.iter().filter(|tx| tx.block == number).map(|tx| &tx.hash).collect::<Vec<_>>(),
         });
         if self.java_tron {
             let odd = json!({
-                "baseFeePerGas": "0x0", "difficulty": "0x0", "extraData": "0x", "gasLimit": "0x160ffec8",
+                "difficulty": "0x0", "extraData": "0x", "gasLimit": "0x160ffec8",
                 "logsBloom": format!("0x{}", "00".repeat(256)), "miner": "0x1e4cf4a4a5b6ee9e5f3d5e4d6d4f1b5b",
                 "mixHash": format!("0x{}", "00".repeat(32)), "nonce": "0x0000000000000000", "stateRoot": "0x",
-                "totalDifficulty": "0x0", "transactions": [], "uncles": [],
+                "totalDifficulty": "0x0", "uncles": [],
             });
             block.as_object_mut().unwrap().extend(odd.as_object().unwrap().clone());
         }
@@ -246,6 +272,7 @@ impl Manners {
         json!({
             "transactionHash": tx.hash, "blockHash": hash(fork, tx.block), "blockNumber": format!("{:#x}", tx.block),
             "transactionIndex": "0x3", "status": tx.status, "logs": logs, "contractAddress": null, "type": "0x0",
+            "gasUsed": "0x186a0", "effectiveGasPrice": "0x77359400",
         })
     }
 

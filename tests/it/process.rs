@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Db, Key, Place, Reply, on_empty_place, reply, until};
+use crate::harness::{Db, Key, Place, Reply, on_empty_place, on_own_place, reply, until};
 
 pub struct Site {
     pub place: Place,
@@ -31,23 +31,40 @@ pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl A
     });
 }
 
+/// The same on a database of a server that is the test's own.
+pub fn on_site_at(
+    url: &str,
+    settings: Vec<(&'static str, &'static str)>,
+    test: impl AsyncFnOnce(&Site) + 'static,
+) {
+    on_own_place(Place::at(url), async move |place| {
+        let client = crate::harness::client().build().unwrap();
+        test(&Site { place: place.clone(), settings, client }).await;
+    });
+}
+
 /// Below the range from which the system gives ports to clients, and in a part of it where no other test looks:
 /// nobody takes it between two starts.
 pub fn free_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
+    port_of_slot(10_000, 500, &TAKEN)
+}
+
+/// Each of the tests that run at the same time has so many ports of its own, from the first on.
+pub fn port_of_slot(first: u16, each: u16, taken: &AtomicU16) -> u16 {
     let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").map_or(0, |slot| slot.parse().unwrap());
     loop {
-        let port = 10_000 + slot % 40 * 500 + TAKEN.fetch_add(1, Ordering::Relaxed) % 500;
+        let port = first + slot % 40 * each + taken.fetch_add(1, Ordering::Relaxed) % each;
         if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
     }
 }
 
-/// A command that a shell becomes after it has taken some of its own rights away.
-fn limited(command: &Command, ulimit: &str) -> Command {
+/// A command that a shell becomes after a script, which ends in `exec`.
+fn prepared(command: &Command, script: &str) -> Command {
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &format!("ulimit {ulimit} && exec \"$0\" \"$@\"")]);
+    shell.args(["-c", &format!("{script} \"$0\" \"$@\"")]);
     shell.arg(command.get_program()).args(command.get_args());
     if let Some(folder) = command.get_current_dir() {
         shell.current_dir(folder);
@@ -69,7 +86,7 @@ impl Site {
         self.serve("error", Stdio::null(), Stdio::inherit(), None)
     }
 
-    fn serve(&self, log: &str, out: Stdio, err: Stdio, ulimit: Option<&str>) -> Server {
+    fn serve(&self, log: &str, out: Stdio, err: Stdio, script: Option<&str>) -> Server {
         let address = format!("127.0.0.1:{}", free_port());
         let mut command = self.command(log);
         command.args(["serve", "--listen", &address, "--sandbox-journal", "journal"]);
@@ -78,8 +95,8 @@ impl Site {
         for (name, value) in settings {
             command.args([&format!("--{}", name.replace('_', "-")), value]);
         }
-        if let Some(ulimit) = ulimit {
-            command = limited(&command, ulimit);
+        if let Some(script) = script {
+            command = prepared(&command, script);
         }
         let child = command.stdout(out).stderr(err).spawn().unwrap();
         Server { child, base: format!("http://{address}"), address }
@@ -97,11 +114,23 @@ impl Site {
 
     /// The same of a server that warns, and that is started with these options of `ulimit`.
     pub async fn start_limited(&self, ulimit: &str, file: File) -> Server {
-        let out = file.try_clone().unwrap().into();
-        self.until_ready(self.serve("warn", out, file.into(), Some(ulimit))).await
+        self.start_prepared(&format!("ulimit {ulimit} && exec"), file).await
     }
 
-    async fn until_ready(&self, mut server: Server) -> Server {
+    /// The same of one that a shell becomes after this script, which ends in `exec`.
+    pub async fn start_prepared(&self, script: &str, file: File) -> Server {
+        let out = file.try_clone().unwrap().into();
+        self.until_ready(self.serve("warn", out, file.into(), Some(script))).await
+    }
+
+    /// The same folder, with its database elsewhere.
+    pub fn on(&self, url: String) -> Site {
+        let mut place = self.place.clone();
+        place.url = url;
+        Site { place, settings: self.settings.clone(), client: self.client.clone() }
+    }
+
+    pub async fn until_ready(&self, mut server: Server) -> Server {
         let ready = format!("{}/readyz", server.base);
         until("the server is ready", async || {
             assert_eq!(server.child.try_wait().unwrap(), None, "the server ended by itself");
@@ -138,6 +167,21 @@ impl Site {
         let mut command = self.command("error");
         command.arg("--json").args(args);
         tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    }
+
+    /// The same site, reached by another URL.
+    pub fn by(&self, url: &str) -> Site {
+        let mut place = self.place.clone();
+        place.url = url.to_string();
+        Site { place, settings: self.settings.clone(), client: self.client.clone() }
+    }
+
+    /// Runs a command that is refused: its exit code and its words.
+    pub async fn refused(&self, args: &[&str]) -> (i32, String) {
+        let output = self.run(args).await;
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(!output.status.success(), "simgate {args:?} was not refused: {told}");
+        (output.status.code().unwrap(), told)
     }
 
     /// Runs a command that must succeed; answers its JSON.
@@ -207,6 +251,10 @@ impl Site {
 }
 
 impl Server {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// `kill -9`.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();

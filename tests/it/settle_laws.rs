@@ -98,7 +98,7 @@ impl Case<'_> {
         let chain = &self.gateway.app.sim_chains[&self.network];
         let mut sum = Usd::ZERO;
         for currency in Currency::ALL {
-            let held = chain.balances(currency, std::slice::from_ref(&self.address)).await.unwrap();
+            let held = chain.balances(currency, std::slice::from_ref(&self.address), i64::MAX).await.unwrap();
             sum = sum.plus(held[0]);
         }
         sum

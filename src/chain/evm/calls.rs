@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::{Evm, block_call, receipt_call, wire};
+use super::{Evm, LATEST, block_call, receipt_call, wire};
 use crate::chain::rpc::{Call, Provider, RpcError};
 use crate::chain::{Trouble, Witness};
 use crate::domain::network::Currency;
@@ -89,20 +89,12 @@ impl Evm {
         if let Some(from) = from {
             call["from"] = json!(hex::encode_prefixed(from));
         }
-        let block = at.map_or("latest".to_string(), wire::as_quantity);
+        let block = at.map_or(LATEST.to_string(), wire::as_quantity);
         let call: Call = ("eth_call", json!([call, block]));
-        let mut asking = self.all();
-        let (first, one) = self.ask(&mut asking, |node| called(node, &call)).await?;
-        if witness == Witness::Any || self.nodes.len() == 1 {
-            return Ok(one);
+        match witness {
+            Witness::Any => self.any(|node| called(node, &call)).await,
+            Witness::Quorum => self.agreed(|node| called(node, &call)).await,
         }
-        let (second, other) = self.ask(&mut asking, |node| called(node, &call)).await?;
-        if one != other {
-            return Err(
-                self.trouble(format_args!("{} and {} tell of different things", first.name, second.name))
-            );
-        }
-        Ok(one)
     }
 
     /// How much gas a call of a token takes; `Err` within says why it would fail.
@@ -117,59 +109,57 @@ impl Evm {
             "from": hex::encode_prefixed(from), "to": contract, "data": hex::encode_prefixed(data)
         });
         let call: Call = ("eth_estimateGas", json!([call]));
-        self.ask(&mut self.all(), |node| estimated(node, &call)).await.map(|(_, gas)| gas)
+        // Estimates differ a little; whether it would fail does not.
+        let said = self.all(|node| estimated(node, &call)).await?;
+        let (takes, fails): (Vec<_>, Vec<_>) = said.into_iter().map(|(_, gas)| gas).partition(Result::is_ok);
+        let takes: Vec<u64> = takes.into_iter().flatten().collect();
+        match fails.into_iter().find_map(Result::err) {
+            Some(why) if takes.len() < self.quorum() => Ok(Err(why)),
+            _ => middle(takes).map(Ok).ok_or_else(|| self.trouble("nobody answered")),
+        }
     }
 
+    /// In the middle of what nodes say.
     pub async fn fees(&self) -> Result<Fees, Trouble> {
-        self.ask(&mut self.all(), fees_at).await.map(|(_, fees)| fees)
+        let said = self.all(fees_at).await?;
+        let (bases, tips) = said.iter().map(|(_, fees)| (fees.base, fees.tip)).unzip();
+        let fees = middle(bases).zip(middle(tips));
+        fees.map(|(base, tip)| Fees { base, tip }).ok_or_else(|| self.trouble("nobody answered"))
     }
 
+    /// What enough nodes grant it, of either.
     pub async fn purse(&self, address: &[u8; 20]) -> Result<Purse, Trouble> {
         let address = hex::encode_prefixed(address);
         let calls: [Call; 2] = [
-            ("eth_getBalance", json!([address, "latest"])),
-            ("eth_getTransactionCount", json!([address, "latest"])),
+            ("eth_getBalance", json!([address, LATEST])),
+            ("eth_getTransactionCount", json!([address, LATEST])),
         ];
-        let question = |node| purse_at(node, &calls);
-        self.ask(&mut self.all(), question).await.map(|(_, purse)| purse)
+        let said = self.all(|node| purse_at(node, &calls)).await?;
+        let gwei = self.granted(said.iter().map(|(_, purse)| purse.gwei));
+        let nonce = self.granted(said.iter().map(|(_, purse)| purse.nonce));
+        let purse = gwei.zip(nonce).map(|(gwei, nonce)| Purse { gwei, nonce });
+        purse.ok_or_else(|| self.trouble("nobody answered"))
     }
 
     /// Gives a signed transaction to every node. `Trouble` when none of them answered: it may have arrived.
     pub async fn broadcast(&self, raw: &[u8]) -> Result<Broadcast, Trouble> {
         let call: Call = ("eth_sendRawTransaction", json!([hex::encode_prefixed(raw)]));
-        let mut told = None;
-        let mut said = Vec::new();
-        for node in &self.nodes {
-            let answer = match node.call(std::slice::from_ref(&call)).await {
-                Ok(mut answers) => {
-                    answers.pop().unwrap_or_else(|| Err(RpcError::Unreadable("nothing".into())))
-                }
-                Err(error) => Err(error),
-            };
-            let now = match answer {
-                Ok(_) => Broadcast::Taken,
-                Err(RpcError::Refused(_, why) | RpcError::TooMuch(why)) => sorted(why),
-                Err(error) => {
-                    node.failed(&error);
-                    said.push(format!("{} {error}", node.name));
-                    continue;
-                }
-            };
-            told = match (told, now) {
-                (Some(Broadcast::Taken), _) | (_, Broadcast::Taken) => Some(Broadcast::Taken),
-                (Some(before), _) => Some(before),
-                (None, now) => Some(now),
-            };
-        }
-        told.ok_or_else(|| self.trouble(said.join("; ")))
+        let mut told = self.each(|node| broadcast_at(node, &call)).await?;
+        let taken = told.iter().position(|said| *said == Broadcast::Taken);
+        Ok(told.swap_remove(taken.unwrap_or(0)))
     }
 
     /// `None` while it is in no block.
     pub async fn paid(&self, hash: &str) -> Result<Option<Paid>, Trouble> {
         let call = receipt_call(&wire::as_hash(hash));
-        let question = |node| paid_at(node, &call);
-        self.ask(&mut self.all(), question).await.map(|(_, paid)| paid)
+        self.agreed(|node| paid_at(node, &call)).await
     }
+}
+
+/// Nobody's word alone, unless there are but two.
+fn middle(mut said: Vec<u64>) -> Option<u64> {
+    said.sort_unstable();
+    said.get(said.len() / 2).copied()
 }
 
 async fn called(node: &Provider, call: &Call) -> Result<Called, RpcError> {
@@ -193,7 +183,7 @@ async fn estimated(node: &Provider, call: &Call) -> Result<Result<u64, String>, 
 }
 
 async fn fees_at(node: &Provider) -> Result<Fees, RpcError> {
-    let calls = [block_call("latest"), ("eth_maxPriorityFeePerGas", json!([]))];
+    let calls = [block_call(LATEST), ("eth_maxPriorityFeePerGas", json!([]))];
     let answers = node.call_all(&calls).await?;
     let block: PricedBlock = serde_json::from_str(answers[0].get())
         .map_err(|_| RpcError::Unreadable("a block without a price of gas".into()))?;
@@ -212,6 +202,14 @@ async fn purse_at(node: &Provider, calls: &[Call]) -> Result<Purse, RpcError> {
     purse.ok_or_else(|| RpcError::Unreadable("a balance that is no number".into()))
 }
 
+async fn broadcast_at(node: &Provider, call: &Call) -> Result<Broadcast, RpcError> {
+    match ask_one(node, call).await {
+        Ok(_) => Ok(Broadcast::Taken),
+        Err(RpcError::Refused(_, why) | RpcError::TooMuch(why)) => Ok(sorted(why)),
+        Err(error) => Err(error),
+    }
+}
+
 async fn paid_at(node: &Provider, call: &Call) -> Result<Option<Paid>, RpcError> {
     let raw = ask_one(node, call).await?;
     let receipt: Option<PricedReceipt> =
@@ -222,7 +220,7 @@ async fn paid_at(node: &Provider, call: &Call) -> Result<Option<Paid>, RpcError>
         let wei = wei.checked_add(receipt.l1_fee.map_or(Some(0), number)?)?;
         Some(Paid {
             succeeded: number(receipt.status)? == 1,
-            block: wire::quantity(receipt.block_number)?,
+            block: wire::height(receipt.block_number)?,
             gwei: i64::try_from(wei.div_ceil(WEI_PER_GWEI)).ok()?,
         })
     };

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
-use super::{Evm, wire};
+use super::{Evm, LATEST, wire};
 use crate::chain::rpc::{Provider, RpcError};
 use crate::domain::network::Currency;
 
@@ -27,8 +27,8 @@ impl Evm {
     async fn is_right(&self, node: &Provider) -> Result<(), RpcError> {
         let mut calls = vec![("eth_chainId", json!([]))];
         for token in &self.tokens {
-            calls.push(self.view(token.currency, &DECIMALS));
-            calls.push(self.view(token.currency, &SYMBOL));
+            calls.push(self.view(token.currency, &DECIMALS, LATEST));
+            calls.push(self.view(token.currency, &SYMBOL, LATEST));
         }
         // What the contracts answer on another chain, or refuse to, is beside the point.
         let mut answers = node.call(&calls).await?.into_iter();
@@ -37,13 +37,13 @@ impl Evm {
         let wanted = self.network.chain_id();
         if id.and_then(|id| u64::try_from(id).ok()) != Some(wanted) {
             let found = id.map_or("an unreadable one".to_string(), |id| id.to_string());
-            return Err(RpcError::Doubtful(format!("is on the wrong chain: {found} instead of {wanted}")));
+            return Err(RpcError::Foreign(format!("is on the wrong chain: {found} instead of {wanted}")));
         }
         let answers = answers.collect::<Result<Vec<_>, _>>()?;
         for (token, answers) in self.tokens.iter().zip(answers.chunks(2)) {
             let currency = token.currency;
             let wrong = |what: String| {
-                Err(RpcError::Doubtful(format!("shows no {} there: {what}", currency.as_str())))
+                Err(RpcError::Foreign(format!("shows no {} there: {what}", currency.as_str())))
             };
             let mut six = [0; 32];
             six[31] = 6;

@@ -36,6 +36,11 @@ pub fn quantity(text: &str) -> Option<i64> {
     i64::from_str_radix(text.strip_prefix("0x")?, 16).ok().filter(|number| *number >= 0)
 }
 
+/// The number of a block: no chain of ours will be so long that one could not count on from it.
+pub fn height(text: &str) -> Option<i64> {
+    quantity(text).filter(|number| *number < 1 << 48)
+}
+
 pub fn as_quantity(number: i64) -> String {
     format!("{number:#x}")
 }
@@ -107,7 +112,7 @@ struct RawBlock<'a> {
 pub fn block(kind: AddressKind, raw: &str) -> Result<Option<Block>, String> {
     let found: Option<RawBlock> = serde_json::from_str(raw).map_err(|error| format!("a block: {error}"))?;
     let Some(found) = found else { return Ok(None) };
-    let number = quantity(found.number).ok_or("a block without a number")?;
+    let number = height(found.number).ok_or("a block without a number")?;
     let hash = transfer::parse_tx_hash(kind, &as_hash(found.hash)).ok_or("a block without a hash")?;
     let stamp = quantity(found.timestamp).ok_or("a block without a time")?;
     let millis = if stamp >= MILLISECONDS_FROM { stamp } else { stamp * 1_000 };
@@ -236,7 +241,7 @@ pub fn parse_logs(raw: &str, contracts: &Contracts, watched: &Watched) -> Result
                     continue;
                 };
                 let place = || {
-                    Some((fixed(log.transaction_hash)?, fixed(log.block_hash)?, quantity(log.block_number)?))
+                    Some((fixed(log.transaction_hash)?, fixed(log.block_hash)?, height(log.block_number)?))
                 };
                 let (tx_hash, block_hash, block_number) =
                     place().ok_or_else(|| de::Error::custom("a log that is in no block"))?;
@@ -277,6 +282,17 @@ pub struct Receipt {
 }
 
 impl Receipt {
+    /// What it moved to watched addresses, as logs show it.
+    pub fn spotted(&self, watched: &Watched) -> Vec<Spotted> {
+        let (tx_hash, block_hash, block_number) = (self.tx_hash, self.block_hash, self.block_number);
+        let ours = self
+            .movements
+            .iter()
+            .filter(|(_, movement)| self.succeeded && watched.contains(&movement.recipient));
+        ours.map(|(_, movement)| Spotted { tx_hash, block_hash, block_number, movement: movement.clone() })
+            .collect()
+    }
+
     pub fn nonce_of(&self, position: i64) -> Option<String> {
         let found = self.authorized.iter().find(|(authorized, _)| *authorized == position);
         found.map(|(_, nonce)| hex::encode_prefixed(nonce))
@@ -287,7 +303,16 @@ impl Receipt {
 pub fn receipt(raw: &str, contracts: &Contracts) -> Result<Option<Receipt>, String> {
     let found: Option<RawReceipt> =
         serde_json::from_str(raw).map_err(|error| format!("a receipt: {error}"))?;
-    let Some(found) = found else { return Ok(None) };
+    found.map(|found| read_receipt(&found, contracts)).transpose()
+}
+
+/// The receipts of a block.
+pub fn receipts(raw: &str, contracts: &Contracts) -> Result<Vec<Receipt>, String> {
+    let found: Vec<RawReceipt> = serde_json::from_str(raw).map_err(|error| format!("receipts: {error}"))?;
+    found.iter().map(|found| read_receipt(found, contracts)).collect()
+}
+
+fn read_receipt(found: &RawReceipt, contracts: &Contracts) -> Result<Receipt, String> {
     let read = || {
         let movements = found.logs.iter().enumerate();
         let movements: Vec<(i64, Movement)> = movements
@@ -304,14 +329,24 @@ pub fn receipt(raw: &str, contracts: &Contracts) -> Result<Option<Receipt>, Stri
         Some(Receipt {
             tx_hash: fixed(found.transaction_hash)?,
             block_hash: fixed(found.block_hash)?,
-            block_number: quantity(found.block_number)?,
+            block_number: height(found.block_number)?,
             index: quantity(found.transaction_index)?,
             succeeded: quantity(found.status)? == 1,
             movements,
             authorized,
         })
     };
-    read().map(Some).ok_or_else(|| "a receipt with fields that are no hex".to_string())
+    read().ok_or_else(|| "a receipt with fields that are no hex".to_string())
+}
+
+/// The hashes of a block's transactions.
+pub fn transactions(raw: &str) -> Result<Vec<String>, String> {
+    #[derive(Deserialize)]
+    struct Listed {
+        transactions: Vec<String>,
+    }
+    let listed: Listed = serde_json::from_str(raw).map_err(|error| format!("a block: {error}"))?;
+    Ok(listed.transactions)
 }
 
 /// What `decimals()` and `balanceOf()` answer.

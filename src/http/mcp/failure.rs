@@ -63,10 +63,10 @@ pub struct NextView {
 
 /// A failure of this tool. A fault is logged here, once; the caller learns only the request id.
 pub fn of(tool: &str, error: &Error, request_id: &str) -> Result<Output> {
-    let why = match error {
-        Error::Refused(refusal) => of_refusal(tool, refusal),
-        Error::Fault(fault) => {
-            tracing::error!(request_id, tool, what = %fault.what, "a tool failed");
+    let why = match error.refusal() {
+        Some(refusal) => of_refusal(tool, refusal),
+        None => {
+            tracing::error!(request_id, tool, what = %error, "a tool failed");
             internal(request_id)
         }
     };

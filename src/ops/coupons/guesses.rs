@@ -78,16 +78,17 @@ impl Guess {
 
     /// From when on one more is allowed; `None` when it is allowed now.
     fn full_until(&self, tx: &mut Tx) -> Result<Option<Time>> {
-        let since = self.now.plus_millis(-GUESS_MS);
+        // What lies further ahead than a guess counts was written down by a clock that was wrong.
+        let span = (self.now.plus_millis(-GUESS_MS), self.now.plus_millis(GUESS_MS));
         let mut oldest = Vec::new();
         if let Some(account) = self.account() {
-            let times = guesses::by_account(tx, account, since, WRONG_OF_ACCOUNT)?;
+            let times = guesses::by_account(tx, account, span, WRONG_OF_ACCOUNT)?;
             oldest.extend(nth(times.into_iter(), WRONG_OF_ACCOUNT));
         }
         if let Some(origin) = self.origin() {
             let networks = origin.networks();
             let most = networks.iter().map(|(width, _)| WRONG_FROM.of(*width)).max().unwrap_or(0);
-            let tried = guesses::from_area(tx, origin, since, most)?;
+            let tried = guesses::from_area(tx, origin, span, most)?;
             for (width, rows) in networks {
                 let times = tried.iter().filter(|(_, from)| rows.hold(from)).map(|(at, _)| *at);
                 oldest.extend(nth(times, WRONG_FROM.of(width)));

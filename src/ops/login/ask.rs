@@ -122,7 +122,7 @@ impl Draft {
         }
         let left = self.budget - logins::asked_on(tx, now.day())?;
         let in_budget = left > 0 && !self.has_had_its_share(tx, left)?;
-        let last = logins::last(tx, email)?;
+        let last = logins::last(tx, email, now)?;
         let full_until = self.full_until(tx)?;
         if let Some(last) = last.heard(in_budget).filter(|last| MAILS.next_at(*last) > now) {
             return Ok(Done::of(self.refuse(tx, last, full_until.is_none())?));

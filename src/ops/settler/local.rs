@@ -1,6 +1,6 @@
 //! Settling with our own transactions. Each has the next number of its key, taken in the write that stores it; a
 //! number that was taken is followed until a transaction with it is in a block for good, offering more when it
-//! stalls. So a key's numbers have no gap, and none is used for two payments.
+//! stalls. So a key's numbers have no gap of our making, and none is used for two payments.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -20,6 +20,7 @@ use crate::ops::settle;
 use crate::store::authorizations;
 use crate::store::settlements::{self, Settlement};
 use crate::store::tx::Tx;
+use crate::telemetry::EveryMinute;
 use crate::x402::local::Price;
 use crate::x402::settler::{CURRENCY, Gas};
 use crate::x402::transaction::Transaction;
@@ -153,7 +154,7 @@ impl Round<'_> {
         let (permission, seal) = permission(authorization)?;
         let call = permission.transfer_call(&seal);
         let units = match chain.gas_for(CURRENCY, &call, &gas.key.bytes).await? {
-            Ok(units) => units + units / 4,
+            Ok(units) => units.saturating_add(units / 4),
             Err(why) => return self.would_fail(authorization, &why).await,
         };
         let Some(price) = Price::fresh(chain.fees().await?, gas.cap) else {
@@ -209,11 +210,13 @@ impl Round<'_> {
         let (all, on_account) = self.app.store.read(spent).await?;
         let over =
             all.saturating_add(cost) > gas.per_day || on_account.saturating_add(cost) > gas.per_account;
-        if over {
+        static LINES: EveryMinute = EveryMinute::new();
+        if over && let Some(left_out) = LINES.turn() {
             tracing::warn!(
                 network = network.as_str(),
                 all,
                 on_account,
+                left_out,
                 "a payment would exceed the day's budget for gas"
             );
         }
@@ -275,12 +278,21 @@ impl Round<'_> {
     async fn broadcast(&self, settlement: &Settlement) -> Result<(), Halt> {
         let raw = hex::decode(&settlement.raw).map_err(|_| Error::fault("a stored transaction is no hex"))?;
         let told = self.post.chain.broadcast(&raw).await;
+        static LINES: EveryMinute = EveryMinute::new();
         let (network, tx) = (self.turn.network.as_str(), &settlement.tx_hash);
         match told {
             Ok(Broadcast::Taken | Broadcast::Spent) => {}
             Ok(Broadcast::Underpriced) => tracing::info!(network, tx, "nodes want more for a settlement"),
-            Ok(Broadcast::Refused(why)) => tracing::warn!(network, tx, why, "nodes refuse a settlement"),
-            Err(Trouble(why)) => tracing::warn!(network, tx, why, "a settlement may not have been sent"),
+            Ok(Broadcast::Refused(why)) => {
+                if let Some(left_out) = LINES.turn() {
+                    tracing::warn!(network, tx, why, left_out, "nodes refuse a settlement");
+                }
+            }
+            Err(Trouble(why)) => {
+                if let Some(left_out) = LINES.turn() {
+                    tracing::warn!(network, tx, why, left_out, "a settlement may not have been sent");
+                }
+            }
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::ops::scan::Halt;
 use crate::ops::x402;
 use crate::store::authorizations;
 use crate::store::tx::Tx;
+use crate::telemetry::EveryMinute;
 use crate::x402::remote::Said;
 use crate::x402::settler::Way;
 
@@ -37,6 +38,7 @@ impl Round<'_> {
             let Some((settler, post)) = post(&app, network) else { return };
             let Way::Remote(facilitator) = &settler.way else { return };
             let name = network.as_str();
+            static LINES: EveryMinute = EveryMinute::new();
             match facilitator.settle(&authorization, &requirements).await {
                 Said::Settled(hash) => {
                     let look = async {
@@ -51,9 +53,15 @@ impl Round<'_> {
                     }
                 }
                 Said::Failed(why) => {
-                    tracing::warn!(network = name, why, "the facilitator settled no payment")
+                    if let Some(left_out) = LINES.turn() {
+                        tracing::warn!(network = name, why, left_out, "the facilitator settled no payment");
+                    }
                 }
-                Said::Doubt(why) => tracing::warn!(network = name, "the facilitator {why}"),
+                Said::Doubt(why) => {
+                    if let Some(left_out) = LINES.turn() {
+                        tracing::warn!(network = name, left_out, "the facilitator {why}");
+                    }
+                }
             }
             let (id, until) = (authorization.id.clone(), app.now().plus_millis(PAUSE_MS));
             let rested =

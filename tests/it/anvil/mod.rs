@@ -22,9 +22,12 @@ macro_rules! before_node {
 }
 pub(crate) use before_node;
 
+mod bad_nodes;
 mod checkouts;
+mod clock;
 mod credit;
 mod desk;
+mod dust;
 mod node;
 mod nodes;
 pub mod payer;

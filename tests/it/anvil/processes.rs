@@ -18,20 +18,20 @@ const BALANCE: &str = "/api/b2b/v1/balance";
 const STATEMENT: &str = "/api/b2b/v1/balance/transactions?limit=100";
 
 /// A partner, the site of the servers, and the node that they watch.
-struct Partner<'a> {
-    site: &'a Site,
-    node: &'a Node,
-    key: Key,
+pub struct Partner<'a> {
+    pub site: &'a Site,
+    pub node: &'a Node,
+    pub key: Key,
 }
 
-struct Invoice {
+pub struct Invoice {
     id: String,
     address: String,
     amount: Usd,
 }
 
 /// Runs a test on a site whose servers and commands find the node in a file of settings.
-fn on_node(db: Db, test: impl AsyncFnOnce(&Site, &Node) + 'static) {
+pub fn on_node(db: Db, test: impl AsyncFnOnce(&Site, &Node) + 'static) {
     if !node::is_there() {
         return;
     }
@@ -50,23 +50,23 @@ impl Partner<'_> {
         reply.expect("the server answers").expect(200)
     }
 
-    async fn invoice(&self, server: &Server, dollars: i64) -> Invoice {
+    pub async fn invoice(&self, server: &Server, dollars: i64) -> Invoice {
         let wish = json!({ "amountUsd": dollars, "currency": "USDC", "network": "POLYGON" });
         let opened = self.send(server, "POST", DEPOSIT, Some(wish)).await;
         let text = |field: &str| opened[field].as_str().unwrap().to_string();
         Invoice { id: text("invoiceId"), address: text("depositAddress"), amount: Usd::dollars(dollars) }
     }
 
-    async fn pay(&self, invoice: &Invoice) -> String {
+    pub async fn pay(&self, invoice: &Invoice) -> String {
         self.node.pay(&self.node.usdc, &invoice.address, invoice.amount).await
     }
 
-    async fn status(&self, server: &Server, invoice: &Invoice) -> Value {
+    pub async fn status(&self, server: &Server, invoice: &Invoice) -> Value {
         self.send(server, "GET", &format!("{DEPOSIT}/{}", invoice.id), None).await
     }
 
     /// Waits until a server shows it as credited, with what was paid and no more.
-    async fn until_confirmed(&self, server: &Server, invoice: &Invoice) {
+    pub async fn until_confirmed(&self, server: &Server, invoice: &Invoice) {
         let shown = until("the deposit is confirmed", async || {
             let shown = self.status(server, invoice).await;
             (shown["status"] == "CONFIRMED").then_some(shown)
@@ -77,7 +77,7 @@ impl Partner<'_> {
     }
 
     /// The wallet holds these payments and nothing else, each as one line; books and chain agree.
-    async fn check(&self, server: &Server, invoices: &[Invoice]) {
+    pub async fn check(&self, server: &Server, invoices: &[Invoice]) {
         let total = invoices.iter().fold(Usd::ZERO, |sum, invoice| sum.plus(invoice.amount));
         let balance = self.send(server, "GET", BALANCE, None).await;
         assert_eq!(balance["balanceUsd"].to_string(), total.to_string());

@@ -1,5 +1,6 @@
 //! A node as somebody else runs it: everything comes from anvil, and the proxy spoils what its mood says.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -29,6 +30,28 @@ pub enum Mood {
     Without(String),
     /// Tells other amounts than the rest of the world.
     OtherAmounts,
+    /// Calls the newest block final.
+    FinalAtOnce,
+    /// Its newest block is so many blocks beyond the real one.
+    Ahead(i64),
+    /// Has followed another branch since this block.
+    Forked(i64),
+    /// Is on another chain.
+    Foreign,
+    /// Shows at most so many logs at once; and, if it may, the receipts of a block.
+    FewLogs(usize, bool),
+    /// Takes at most so many calls at once; none: no batches at all.
+    FewCalls(usize),
+    /// Does not know the word "safe".
+    NoSafe,
+    /// Wants to be left alone, for ever.
+    Busy,
+    /// Never answers.
+    Hangs,
+    /// Its newest block is made thousands of years from now.
+    FarFuture,
+    /// Says that it has more on every address, and that more transactions were sent from it.
+    Generous,
     /// Takes transactions and does nothing with them.
     Swallows,
     /// Passes transactions on, and then breaks down before it says so.
@@ -42,6 +65,8 @@ struct Shared {
     mood: Arc<Mutex<Mood>>,
     /// How many blocks each question for logs was about.
     ranges: Arc<Mutex<Vec<i64>>>,
+    /// How many receipts were asked for.
+    receipts: Arc<AtomicUsize>,
 }
 
 pub struct Proxy {
@@ -56,6 +81,7 @@ impl Proxy {
             client: client().build().unwrap(),
             mood: Arc::new(Mutex::new(Mood::Honest)),
             ranges: Arc::default(),
+            receipts: Arc::default(),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -81,24 +107,37 @@ impl Proxy {
     pub fn ranges(&self) -> Vec<i64> {
         std::mem::take(&mut *self.shared.ranges.lock().unwrap())
     }
+
+    /// How many receipts were asked for since the last call.
+    pub fn receipts(&self) -> usize {
+        self.shared.receipts.swap(0, Ordering::Relaxed)
+    }
 }
 
 async fn answer(State(shared): State<Shared>, Json(batch): Json<Value>) -> Response {
     let mut mood = shared.mood.lock().unwrap().clone();
-    if mood == Mood::Down {
-        return StatusCode::BAD_GATEWAY.into_response();
+    match mood {
+        Mood::Down => return StatusCode::BAD_GATEWAY.into_response(),
+        Mood::Busy => return (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")]).into_response(),
+        Mood::Hangs => std::future::pending().await,
+        Mood::FewCalls(most) if batch.as_array().is_some_and(|calls| calls.len() > most) => {
+            let error = json!({ "code": -32014, "message": format!("at most {most} calls, please") });
+            return Json(json!({ "jsonrpc": "2.0", "id": null, "error": error })).into_response();
+        }
+        _ => {}
     }
-    let sends = batch.as_array().is_some_and(|calls| calls.iter().any(|call| call["method"] == SEND));
+    let sends = batch["method"] == SEND;
     if mood == Mood::Swallows && sends {
         let hash = format!("0x{}", "5".repeat(64));
-        return Json(json!([{ "jsonrpc": "2.0", "id": 0, "result": hash }])).into_response();
+        return Json(json!({ "jsonrpc": "2.0", "id": 0, "result": hash })).into_response();
     }
     let upstream = shared.client.post(&shared.upstream).json(&batch);
     let mut answers: Value = upstream.send().await.unwrap().json().await.unwrap();
     if mood == Mood::ChokesOnTransactions && sends {
         return StatusCode::BAD_GATEWAY.into_response();
     }
-    let calls = batch.as_array().expect("the gateway sends batches");
+    let single = [batch.clone()];
+    let calls = batch.as_array().map_or(&single[..], |calls| calls);
     if matches!(mood, Mood::Behind(_)) && calls.iter().any(|call| call["params"][0] == "latest") {
         mood = Mood::Honest;
     }
@@ -106,8 +145,13 @@ async fn answer(State(shared): State<Shared>, Json(batch): Json<Value>) -> Respo
         if call["method"] == "eth_getLogs" {
             shared.ranges.lock().unwrap().push(blocks_in(&call["params"][0]));
         }
-        let answers = answers.as_array_mut().unwrap();
-        let answer = answers.iter_mut().find(|answer| answer["id"] == call["id"]).unwrap();
+        if call["method"] == "eth_getTransactionReceipt" {
+            shared.receipts.fetch_add(1, Ordering::Relaxed);
+        }
+        let answer = match &mut answers {
+            Value::Array(answers) => answers.iter_mut().find(|answer| answer["id"] == call["id"]).unwrap(),
+            answer => answer,
+        };
         spoil(&mood, call, answer);
     }
     Json(answers).into_response()
@@ -135,9 +179,35 @@ fn spoil(mood: &Mood, call: &Value, answer: &mut Value) {
         }
         (Mood::NoLogs, "eth_getLogs") => *result = json!([]),
         (Mood::Range(most), "eth_getLogs") if blocks_in(&call["params"][0]) > *most => {
-            answer.as_object_mut().unwrap().remove("result");
-            answer["error"] =
-                json!({ "code": -32005, "message": format!("query exceeds max block range {most}") });
+            refuse(answer, -32005, &format!("query exceeds max block range {most}"));
+        }
+        (Mood::FinalAtOnce, "eth_getBlockByNumber")
+            if call["params"][0] == "finalized" || call["params"][0] == "safe" =>
+        {
+            *result =
+                json!({ "number": "0xffffff", "hash": result["hash"], "timestamp": result["timestamp"] });
+        }
+        (Mood::Ahead(blocks), "eth_blockNumber") => *result = add(result, *blocks),
+        (Mood::Ahead(blocks), "eth_getBlockByNumber") if call["params"][0] == "latest" => {
+            result["number"] = add(&result["number"], *blocks);
+        }
+        (Mood::Forked(since), _) => fork(result, *since),
+        (Mood::Foreign, "eth_chainId") => *result = json!("0x1"),
+        (Mood::FewLogs(most, _), "eth_getLogs")
+            if result.as_array().is_some_and(|logs| logs.len() > *most) =>
+        {
+            refuse(answer, -32005, &format!("query returned more than {most} results"));
+        }
+        (Mood::FewLogs(_, false), "eth_getBlockReceipts") => refuse(answer, -32601, "no such method"),
+        (Mood::NoSafe, "eth_getBlockByNumber") if call["params"][0] == "safe" => {
+            refuse(answer, -32602, "invalid argument 0: hex string without 0x prefix");
+        }
+        (Mood::FarFuture, "eth_getBlockByNumber") if call["params"][0] == "latest" => {
+            result["timestamp"] = json!("0x20c49ba5e353f7");
+        }
+        (Mood::Generous, "eth_call" | "eth_getTransactionCount" | "eth_getBalance") => {
+            let text = result.as_str().unwrap().to_string();
+            *result = json!(format!("{}f{}", &text[..text.len() - 3], &text[text.len() - 2..]));
         }
         (Mood::Without(hash), "eth_getTransactionReceipt") if call["params"][0] == hash.as_str() => {
             *result = Value::Null;
@@ -152,6 +222,34 @@ fn spoil(mood: &Mood, call: &Value, answer: &mut Value) {
             result.as_array_mut().unwrap().iter_mut().for_each(change_amount)
         }
         (_, _) => {}
+    }
+}
+
+fn refuse(answer: &mut Value, code: i64, message: &str) {
+    answer.as_object_mut().unwrap().remove("result");
+    answer["error"] = json!({ "code": code, "message": message });
+}
+
+fn add(number: &Value, blocks: i64) -> Value {
+    json!(format!("{:#x}", quantity(number) + blocks))
+}
+
+/// Every hash of a block since then is another one.
+fn fork(value: &mut Value, since: i64) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(|value| fork(value, since)),
+        Value::Object(fields) => {
+            let number =
+                fields.get("blockNumber").or(fields.get("number")).filter(|number| number.is_string());
+            let forked = number.is_some_and(|number| quantity(number) >= since);
+            for name in ["hash", "blockHash"].into_iter().filter(|_| forked) {
+                if let Some(Value::String(hash)) = fields.get_mut(name) {
+                    hash.replace_range(2..10, "f04bed00");
+                }
+            }
+            fields.values_mut().for_each(|value| fork(value, since));
+        }
+        _ => {}
     }
 }
 

@@ -7,13 +7,15 @@ use simgate::domain::network::Network;
 use simgate::domain::transfer::TransferState;
 use simgate::store::tx::Tx;
 use simgate::store::{cursors, transfers};
+use simgate::x402::local::GasKey;
 
 use super::desk::CONFIRMATIONS;
 use super::node::{address, number};
 use super::payer::decoded;
 use super::proxy::Mood;
-use super::till::{PLAN, PURSE, Setup, Till, at_till, receipt};
+use super::till::{GAS_KEY, PLAN, PURSE, Setup, Till, at_till, receipt};
 use crate::harness::until;
+use crate::raw;
 use crate::shop;
 
 const HASTY: &[(&str, &str)] = &[("answer_within_ms", "50")];
@@ -128,6 +130,34 @@ at_till! {
             till.node.mine(1).await;
             (till.pending().await == 0).then_some(())
         }).await;
+    }
+
+    /// The chain waits for a number that nobody has, and payments wait behind it: they are sent again, from there on.
+    async fn a_gap_in_the_numbers_of_the_gas_key_is_closed(till) with { settings: HASTY } {
+        let (_, invoice, offer) = till.begin().await;
+        till.completes(&invoice, &offer).await;
+        raw::execute(&till.gateway.app.settings.database, "UPDATE settlers SET next_nonce = 7").unwrap();
+        let mut invoices = Vec::new();
+        for nonce in [2, 3] {
+            let signature = till.payer.pay(&till.offer().await, nonce);
+            invoices.push(till.pay(&signature).await.expect(202)["invoiceId"].clone());
+        }
+        until("they are sent", async || (till.pending().await == 2).then_some(())).await;
+        until("nothing waits behind the gap", async || {
+            till.gateway.pass_time(1_000);
+            till.node.mine(1).await;
+            (till.pending().await == 0).then_some(())
+        }).await;
+        for invoice in invoices {
+            till.until_completed(&invoice).await;
+        }
+        // The next payment follows them.
+        let signature = till.payer.pay(&till.offer().await, 4);
+        let invoice = till.pay(&signature).await.expect(202)["invoiceId"].clone();
+        till.until_completed(&invoice).await;
+        let key = GasKey::parse(GAS_KEY).unwrap();
+        let count = till.node.rpc("eth_getTransactionCount", json!([key.address, "latest"])).await;
+        assert_eq!(count, "0x4");
     }
 
     /// The payer's money is gone before our transaction is in a block.

@@ -271,7 +271,7 @@ impl Chain for StoryChain {
         at_once(head.map(|head| (0..=head).contains(&number).then(|| self.at(&state, number))))
     }
 
-    fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched) -> Reply<'a, Scanned> {
+    fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched, _: Witness) -> Reply<'a, Scanned> {
         let state = self.state();
         at_once(self.head(&state, Witness::Any).map(|head| {
             let last = to.min(head);
@@ -301,7 +301,7 @@ impl Chain for StoryChain {
         }))
     }
 
-    fn balances<'a>(&'a self, currency: Currency, addresses: &'a [String]) -> Reply<'a, Vec<Usd>> {
+    fn balances<'a>(&'a self, currency: Currency, addresses: &'a [String], _: i64) -> Reply<'a, Vec<Usd>> {
         let state = self.state();
         let on_chain = state.transactions.iter().filter(|transaction| transaction.block.is_some());
         let moves: Vec<&Move> = on_chain.flat_map(|transaction| &transaction.moves).collect();

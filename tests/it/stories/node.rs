@@ -48,9 +48,10 @@ pub fn serve(listener: tokio::net::TcpListener, sight: Arc<std::sync::Mutex<Opti
 
 async fn answer_all(State(sight): State<Arc<std::sync::Mutex<Option<Sight>>>>, body: Bytes) -> String {
     let sight = sight.lock().unwrap().clone().expect("nobody asks before there is a chain");
-    let calls: Vec<Value> = serde_json::from_slice(&body).unwrap();
-    let answers: Vec<Value> = calls.iter().map(|call| answer(&sight, call)).collect();
-    serde_json::to_string(&answers).unwrap()
+    match serde_json::from_slice(&body).unwrap() {
+        Value::Array(calls) => calls.iter().map(|call| answer(&sight, call)).collect::<Value>().to_string(),
+        call => answer(&sight, &call).to_string(),
+    }
 }
 
 fn answer(sight: &Sight, call: &Value) -> Value {

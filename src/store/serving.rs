@@ -1,0 +1,67 @@
+//! One gateway serves a SQLite database. It holds a lock on a file beside it for as long as it lives, which the system
+//! takes back however the process ends. Commands do not ask for it.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Location;
+use super::sqlite::with_ending;
+use crate::error::{Error, Result};
+
+/// A gateway that was told to stop has stopped by then, so that the next may be started meanwhile.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The right to serve a database, until it is dropped.
+pub struct Serving {
+    _file: Option<File>,
+}
+
+impl Serving {
+    /// Waits for a gateway that is stopping. Blocking: call it from a plain thread.
+    pub fn begin(location: &Location) -> Result<Serving> {
+        let Location::Sqlite(path) = location else { return Ok(Serving { _file: None }) };
+        let wrong = |error: io::Error| Error::fault(format!("{}: {error}", path.display()));
+        let database = resolve(path).map_err(wrong)?;
+        // It is never removed: somebody may wait for the lock of this very file.
+        let file = File::create(with_ending(&database, ".serving")).map_err(wrong)?;
+        for turn in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
+            match file.try_lock() {
+                Ok(()) => return Ok(Serving { _file: Some(file) }),
+                Err(TryLockError::Error(error)) => return Err(wrong(error)),
+                Err(TryLockError::WouldBlock) if turn == 0 => {
+                    tracing::warn!(
+                        "another gateway serves this database; waiting {} s for its end",
+                        PATIENCE.as_secs()
+                    );
+                }
+                Err(TryLockError::WouldBlock) => {}
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Err(Error::settings(format!(
+            "another gateway already serves {}: stop it first, or use PostgreSQL, which several gateways can share \
+             (database_url)",
+            database.display()
+        )))
+    }
+}
+
+/// Where a database lies, by whichever links and however it is spelt; it need not be there yet.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        resolved => return resolved,
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    if let Ok(target) = path.read_link() {
+        return resolve(&folder.join(target));
+    }
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(folder.canonicalize()?.join(name))
+}
