@@ -67,6 +67,7 @@ const GENERAL: &[Spec] = &[
     spec("write_queue", "4096", "writes that may wait for the database before callers get 503"),
     spec("sqlite_log_mb", "64", "how long SQLite's log should be; it is made so at the start, so that it need not grow; 0: 64, and it grows"),
     spec("job_patience_s", "300", "how long a job that money depends on may take for a round before /readyz is 503"),
+    spec("keep_unpaid_days", "90", "how long checkouts and invoices that nobody paid are kept, and signatures that moved nothing"),
     spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
     spec("log_format", "text", "text or json"),
 ];
@@ -132,6 +133,7 @@ pub struct Settings {
     pub write_queue: usize,
     pub sqlite_log_mb: u64,
     pub job_patience_s: u64,
+    pub keep_unpaid_days: i64,
     pub log: String,
     pub log_json: bool,
     pub logins: Logins,
@@ -364,6 +366,12 @@ impl Settings {
                 "must be a whole number from 1 to 86400",
                 whole(1, 86_400),
             )? as u64,
+            // Late payments, suspicious ones and copies of the database reach back some weeks.
+            keep_unpaid_days: raw.require(
+                "keep_unpaid_days",
+                "must be a whole number from 30 to 3650",
+                whole(30, 3_650),
+            )?,
             log: raw.text("log").to_string(),
             log_json: raw.require("log_format", "must be text or json", |text| match text {
                 "text" => Some(false),

@@ -123,6 +123,7 @@ impl Refusal {
             TokenNotFound => (404, "NOT_FOUND", "Token not found", "No token of this account has this id.".into()),
             NotFound => (404, "NOT_FOUND", "Not found", "There is nothing at this address.".into()),
             Gone => (410, "NOT_FOUND", "Gone", "This eSIM is not to be had any more: its order was cancelled or failed.".into()),
+            CodeForgotten => (410, "NOT_FOUND", "Gone", "The code of this eSIM is not kept any more: it was installed, or the time to install it was over, more than 30 days ago.".into()),
             MethodNotAllowed => (405, "METHOD_NOT_ALLOWED", "Method not allowed", "This address does not take this method; see the Allow header.".into()),
             NotAcceptable => (406, "NOT_ACCEPTABLE", "Not acceptable", "This address answers application/json.".into()),
             RequestTimeout => (408, "REQUEST_TIMEOUT", "Request timed out", "The request did not arrive in time.".into()),

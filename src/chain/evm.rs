@@ -278,6 +278,10 @@ impl Chain for Evm {
         &self.tokens
     }
 
+    fn reads_all(&self, watched: &Watched) -> bool {
+        self.takes_all(watched)
+    }
+
     /// A node that cannot be reached, or is wrong, is no reason not to start while enough others may be right.
     fn check(&self) -> Reply<'_, ()> {
         Box::pin(async move {

@@ -113,6 +113,11 @@ pub trait Chain: Send + Sync {
     /// `None` when the chain has no block of this number yet.
     fn block(&self, number: i64) -> Reply<'_, Option<Block>>;
 
+    /// Whether these are so many that every transfer in a block is read to find theirs: such a look is not repeated lightly.
+    fn reads_all(&self, _watched: &Watched) -> bool {
+        false
+    }
+
     /// What moved to watched addresses in the blocks `from..=to`. Any witness: who reads the same blocks again hears
     /// another node.
     fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched, witness: Witness) -> Reply<'a, Scanned>;

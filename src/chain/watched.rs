@@ -64,7 +64,8 @@ impl Watched {
         &self.names[index * width..(index + 1) * width]
     }
 
-    fn add(&mut self, text: &str) {
+    /// Panics as `new` does.
+    pub fn add(&mut self, text: &str) {
         let address = address::bytes(self.kind, text).expect("an address on record is well formed");
         assert_eq!(text.len(), width(self.kind), "addresses of a kind are equally long");
         let Err(free) = self.find(&address) else { return };

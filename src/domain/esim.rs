@@ -89,6 +89,26 @@ pub struct Usage {
     pub expires_at: Option<Time>,
 }
 
+/// What tells how long an activation code is of use.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CodeLife {
+    pub install_by: Option<Time>,
+    pub installed_at: Option<Time>,
+    pub expires_at: Option<Time>,
+    pub cancelled_at: Option<Time>,
+}
+
+impl CodeLife {
+    /// A code is kept for so long after its last use.
+    pub const DAYS: i64 = 30;
+
+    /// Whether the profile was installed, given back, or could no longer be installed or used, long enough ago.
+    pub fn is_over(&self, now: Time) -> bool {
+        let ends = [self.install_by, self.installed_at, self.expires_at, self.cancelled_at];
+        ends.into_iter().flatten().min().is_some_and(|end| end.plus_days(CodeLife::DAYS) < now)
+    }
+}
+
 /// ICCIDs in a path are 19 or 20 digits. Suppliers' own are never refused on their check digit: many fail it.
 pub fn is_iccid(text: &str) -> bool {
     (19..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())

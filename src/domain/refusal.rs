@@ -44,6 +44,7 @@ pub enum Refusal {
     TokenNotFound,
     NotFound,
     Gone,
+    CodeForgotten,
     MethodNotAllowed,
     NotAcceptable,
     RequestTimeout,

@@ -4,6 +4,7 @@
 mod mail;
 mod recover;
 mod resting;
+mod retention;
 mod scan;
 mod settle;
 mod watch;
@@ -32,6 +33,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     // A round asks suppliers, and waits as long as they may take.
     supervise(app, stop, "recover".into(), Some(patience + supplier), recover::run);
     supervise(app, stop, "mail".into(), None, mail::run);
+    supervise(app, stop, "retention".into(), None, retention::run);
     for chain in app.chains.values() {
         let network = chain.network().as_str();
         let scanned = chain.clone();

@@ -5,7 +5,7 @@ use crate::domain::esim::Activation;
 use crate::domain::ids::OrderId;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::orders;
 
 pub enum Install {
@@ -23,8 +23,7 @@ pub async fn open(app: &App, token: &str) -> Result<Install> {
     match order.status {
         OrderStatus::Provisioning => Ok(Install::BeingPrepared(order)),
         OrderStatus::Fulfilled => {
-            let activation =
-                activation(app, &order)?.ok_or_else(|| Error::fault("no eSIM on a delivered order"))?;
+            let activation = activation(app, &order)?.ok_or(Refusal::CodeForgotten)?;
             Ok(Install::Ready { order, activation })
         }
         // While a cancel is being decided the code is withheld: whoever installs now would have both.
@@ -33,10 +32,12 @@ pub async fn open(app: &App, token: &str) -> Result<Install> {
     }
 }
 
-/// The activation code of an order's eSIM; `None` until it is delivered and once it is given back.
+/// The activation code of an order's eSIM; `None` until it is delivered, once it is given back, and when it is forgotten.
 pub fn activation(app: &App, order: &Order) -> Result<Option<Activation>> {
     match (&order.esim, order.status) {
-        (Some(esim), OrderStatus::Fulfilled) => app.vault.open(&esim.order, &esim.sealed).map(Some),
+        (Some(esim), OrderStatus::Fulfilled) if !esim.sealed.is_empty() => {
+            app.vault.open(&esim.order, &esim.sealed).map(Some)
+        }
         _ => Ok(None),
     }
 }

@@ -53,7 +53,7 @@ impl Comparison {
         self.purses.iter().all(|purse| purse.difference() == Some(Usd::ZERO))
     }
 
-    fn differs(&self) -> bool {
+    pub fn differs(&self) -> bool {
         self.purses.iter().any(|purse| purse.difference().is_some_and(|off| off != Usd::ZERO))
     }
 }

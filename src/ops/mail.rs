@@ -20,9 +20,7 @@ pub use crate::mail::{Letter, News};
 use crate::mail::{Note, Trouble, Written};
 use crate::store::logins;
 use crate::store::mails::{self, Mail, NewMail};
-use crate::store::tokens;
 use crate::store::tx::Tx;
-use crate::store::{guesses, magic_links};
 use crate::telemetry::EveryMinute;
 use crate::vault::{self, Numbers};
 
@@ -34,8 +32,6 @@ const HOLD_MS: i64 = 60_000;
 const PATIENCE: Duration = Duration::from_secs(45);
 /// How long to wait after each try that failed; the last pause repeats.
 const PAUSES_MS: [i64; 8] = [5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000];
-/// So many rows of each kind are forgotten in one write.
-const FORGET_AT_ONCE: i64 = 100;
 const SHOWN: i64 = 100;
 
 pub const NOT_ME: &str = "not-me";
@@ -201,26 +197,6 @@ async fn is_wanted(app: &App, mail: &Mail) -> Result<bool> {
 
 async fn remove(app: &App, id: MailId) -> Result<()> {
     app.store.finish(LANE, move |tx| mails::remove(tx, &id)).await
-}
-
-/// Forgets logins, attempts, guessed coupons, session tokens, magic links and mails a day after they ended.
-pub async fn forget_old(app: &App) -> Result<()> {
-    let now = app.now();
-    let before = now.plus_millis(-DAY_MS);
-    let mut more = true;
-    while more {
-        more = app
-            .store
-            .write(LANE, move |tx| {
-                let logins = logins::forget(tx, before, now, FORGET_AT_ONCE)?;
-                let sessions = tokens::forget_sessions(tx, before, FORGET_AT_ONCE)?;
-                let links = magic_links::forget(tx, before, FORGET_AT_ONCE)?;
-                let guesses = guesses::forget(tx, before, FORGET_AT_ONCE)?;
-                Ok(mails::forget(tx, before, FORGET_AT_ONCE)? || logins || sessions || links || guesses)
-            })
-            .await?;
-    }
-    Ok(())
 }
 
 /// A mail as the sandbox shows it.

@@ -29,6 +29,7 @@ pub mod refresh;
 pub mod reports;
 pub mod resting;
 pub mod restore;
+pub mod retention;
 pub mod sandbox;
 pub mod scan;
 pub mod search;

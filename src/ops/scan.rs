@@ -203,18 +203,40 @@ impl Scanner {
 
     /// What is to be searched for in the blocks that come next. After a long absence those are old blocks, in
     /// which addresses were paid that nobody would watch today.
-    async fn load_watched(&mut self, app: &App, cursor: &Cursor) -> Result<()> {
+    async fn load_watched(&mut self, app: &App, cursor: &Cursor) -> Result<(), Halt> {
         let (kind, now) = (self.network().kind(), app.now());
         let as_of = now.min(cursor.scanned_time);
         let version = app.store.read(meta::versions).await?.addresses;
-        let fresh =
-            self.watched_as_of.is_some_and(|(loaded, at)| loaded == version && now.is_within(HOUR_MS, at));
-        if !fresh {
-            let found = app.store.read(move |tx| addresses::watched(tx, kind, as_of)).await?;
-            self.watched = Watched::new(kind, found);
-            self.watched_as_of = Some((version, now));
+        match self.watched_as_of {
+            Some((loaded, at)) if now.is_within(HOUR_MS, at) => {
+                if loaded != version {
+                    let new = move |tx: &mut Tx| addresses::watched_since(tx, kind, as_of, loaded);
+                    self.watch_more(app, app.store.read(new).await?, cursor).await?;
+                    self.watched_as_of = Some((version, at));
+                }
+            }
+            _ => {
+                let found = app.store.read(move |tx| addresses::watched(tx, kind, as_of)).await?;
+                self.watched = Watched::new(kind, found);
+                self.watched_as_of = Some((version, now));
+                self.seen_head = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Watches these too. They may have been paid in blocks that were looked at without them.
+    async fn watch_more(&mut self, app: &App, found: Vec<String>, cursor: &Cursor) -> Result<(), Halt> {
+        if self.chain.reads_all(&self.watched) {
+            let new = Watched::new(self.network().kind(), found.iter().cloned());
+            let from = cursor.scanned + 1 - overlap(app, self.network());
+            if !new.is_empty() {
+                look(app, &*self.chain, &new, from, cursor.scanned).await?;
+            }
+        } else {
             self.seen_head = None;
         }
+        found.iter().for_each(|address| self.watched.add(address));
         Ok(())
     }
 
@@ -262,7 +284,15 @@ impl Scanner {
             return Ok(());
         }
         let overlap = overlap(app, network);
-        let mut from = (cursor.scanned + 1 - overlap).max(0).min(target);
+        let mut back = overlap;
+        // Where every transfer has to be read, a block is read twice: when it is new, and by most nodes when it has aged.
+        if self.seen_head.is_some() && self.chain.reads_all(&self.watched) {
+            let (from, to) = (cursor.scanned + 1 - overlap, target - overlap);
+            let aged = look(app, &*self.chain, &self.watched, from, to).await?;
+            self.review(app, (from, to), &aged, tip).await?;
+            back = 0;
+        }
+        let mut from = (cursor.scanned + 1 - back).max(0).min(target);
         // Blocks that come by in one go are not read often enough to hear every node about them.
         let catching_up = target - cursor.scanned > overlap / READS;
         let witness = if catching_up { Witness::Quorum } else { Witness::Any };

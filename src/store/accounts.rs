@@ -137,7 +137,7 @@ pub fn update(tx: &mut Tx, account: &Account) -> Result<()> {
         account.low_balance
     ];
     tx.execute(UPDATE, values)?;
-    meta::bump(tx, meta::Version::Accounts)
+    meta::bump(tx, meta::Version::Accounts).map(drop)
 }
 
 fn read_account(row: &Row) -> Result<Account> {

@@ -22,9 +22,11 @@ queries! {
     FREE = "SELECT a.address FROM addresses a WHERE a.account = ?1 AND a.kind = ?2 AND a.fingerprint || '' = ?3
             AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.address = a.address AND i.status || '' IN ('PENDING', 'CONFIRMING'))
             ORDER BY a.idx LIMIT 1";
-    INSERT = "INSERT INTO addresses (address, kind, fingerprint, idx, account, watch_until, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    WATCH = "UPDATE addresses SET watch_until = ?2 WHERE address = ?1 AND watch_until < ?2";
+    INSERT = "INSERT INTO addresses (address, kind, fingerprint, idx, account, watch_until, created_at, changed)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    WATCH = "UPDATE addresses SET watch_until = ?2, changed = ?3 WHERE address = ?1 AND watch_until < ?2";
     WATCHED = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until > ?2";
+    WATCHED_SINCE = "SELECT address FROM addresses WHERE kind = ?1 AND changed > ?3 AND watch_until > ?2";
     /// Worded so that a page is read in the order of the addresses, and not sorted out of all of that kind.
     PAGE = "SELECT address, created_at FROM addresses WHERE kind || '' = ?1 AND address > ?2 ORDER BY address LIMIT ?3";
     FIND = select_address!("WHERE address = ?1");
@@ -66,6 +68,7 @@ pub fn free(tx: &mut Tx, account: AccountNo, kind: AddressKind, fingerprint: &st
 }
 
 pub fn insert(tx: &mut Tx, address: &Address, now: Time) -> Result<()> {
+    let changed = meta::bump(tx, Version::Addresses)?;
     let values = params![
         &address.address,
         address.kind.as_str(),
@@ -73,21 +76,26 @@ pub fn insert(tx: &mut Tx, address: &Address, now: Time) -> Result<()> {
         address.index,
         address.account,
         address.watch_until,
-        now
+        now,
+        changed
     ];
-    tx.execute(INSERT, values)?;
-    meta::bump(tx, Version::Addresses)
+    tx.execute(INSERT, values).map(drop)
 }
 
 /// Watches an address, block by block, until then at least.
 pub fn watch(tx: &mut Tx, address: &str, until: Time) -> Result<()> {
-    tx.execute(WATCH, params![address, until])?;
-    meta::bump(tx, Version::Addresses)
+    let changed = meta::bump(tx, Version::Addresses)?;
+    tx.execute(WATCH, params![address, until, changed]).map(drop)
 }
 
 /// What to look for in every block.
 pub fn watched(tx: &mut Tx, kind: AddressKind, now: Time) -> Result<Vec<String>> {
     tx.all(WATCHED, params![kind.as_str(), now], |row| row.text(0))
+}
+
+/// Those of them that were made, or are to be watched for longer, since the change counter was at this number.
+pub fn watched_since(tx: &mut Tx, kind: AddressKind, now: Time, version: i64) -> Result<Vec<String>> {
+    tx.all(WATCHED_SINCE, params![kind.as_str(), now, version], |row| row.text(0))
 }
 
 /// Every address with the time it was made, in their own order, after `after`.

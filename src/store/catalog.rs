@@ -60,7 +60,7 @@ pub fn count(tx: &mut Tx) -> Result<i64> {
 
 /// Ends a sync: from here on every instance loads the new catalog.
 pub fn publish(tx: &mut Tx) -> Result<()> {
-    meta::bump(tx, meta::Version::Catalog)
+    meta::bump(tx, meta::Version::Catalog).map(drop)
 }
 
 /// Everything on sale, by price list; `wholesale` is that list's price. The users' list is left out: its prices are

@@ -8,7 +8,8 @@ use crate::error::Result;
 queries! {
     INSERT = "INSERT INTO esims (order_id, account, profile, iccid, activation, install_by) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     OWNER = "SELECT order_id FROM esims WHERE iccid = ?1 AND profile = ?2";
-    SAVE_USAGE = "UPDATE esims SET usage_status = ?2, total_mb = ?3, used_mb = ?4, as_of = ?5, expires_at = ?6
+    SAVE_USAGE = "UPDATE esims SET usage_status = ?2, total_mb = ?3, used_mb = ?4, as_of = ?5, expires_at = ?6,
+                      installed_at = COALESCE(installed_at, CASE WHEN ?2 IN ('INSTALLED', 'ACTIVE', 'DEPLETED') THEN ?5 END)
                   WHERE order_id = ?1 AND (as_of IS NULL OR as_of <= ?5)";
 }
 

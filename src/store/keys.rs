@@ -68,7 +68,7 @@ pub fn create(tx: &mut Tx, new: &NewKey) -> Result<()> {
         new.created_at
     ];
     tx.execute(INSERT, values)?;
-    meta::bump(tx, meta::Version::Accounts)
+    meta::bump(tx, meta::Version::Accounts).map(drop)
 }
 
 pub fn list(tx: &mut Tx, account: Option<AccountNo>) -> Result<Vec<Key>> {

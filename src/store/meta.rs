@@ -2,13 +2,13 @@
 //! every instance learns within a second that another process changed something.
 
 use super::tx::{Tx, params, queries};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 queries! {
     GET = "SELECT value FROM meta WHERE name = ?1";
     SET = "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
     TOUCH = "UPDATE meta SET value = value WHERE name = ''";
-    BUMP = "UPDATE versions SET n = n + 1 WHERE name = ?1";
+    BUMP = "UPDATE versions SET n = n + 1 WHERE name = ?1 RETURNING n";
     VERSIONS = "SELECT (SELECT n FROM versions WHERE name = 'accounts'), (SELECT n FROM versions WHERE name = 'catalog'),
                        (SELECT n FROM versions WHERE name = 'simulator'), (SELECT n FROM versions WHERE name = 'addresses')";
     NOW (Postgres) = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)";
@@ -43,14 +43,16 @@ pub fn touch(tx: &mut Tx) -> Result<()> {
     tx.execute(TOUCH, &[]).map(drop)
 }
 
-pub fn bump(tx: &mut Tx, version: Version) -> Result<()> {
+/// Answers the new number. Nobody else gets the next one before this write ends.
+pub fn bump(tx: &mut Tx, version: Version) -> Result<i64> {
     let name = match version {
         Version::Accounts => "accounts",
         Version::Catalog => "catalog",
         Version::Simulator => "simulator",
         Version::Addresses => "addresses",
     };
-    tx.execute(BUMP, params![name]).map(drop)
+    let number = tx.write_opt(BUMP, params![name], |row| row.int(0))?;
+    number.ok_or_else(|| Error::fault("a change counter is not in the database"))
 }
 
 pub fn versions(tx: &mut Tx) -> Result<Versions> {

@@ -35,6 +35,7 @@ mod postgres;
 mod reader;
 mod readiness;
 pub mod reports;
+pub mod retention;
 mod room;
 mod serving;
 pub mod settlements;
@@ -261,6 +262,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("offers", offers::ALL),
         ("orders", orders::ALL),
         ("reports", reports::ALL),
+        ("retention", retention::ALL),
         ("settlements", settlements::ALL),
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),

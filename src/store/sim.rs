@@ -46,7 +46,7 @@ pub fn mode(tx: &mut Tx) -> Result<Mode> {
 
 pub fn set_mode(tx: &mut Tx, mode: &Mode) -> Result<()> {
     tx.execute(SET_MODE, params![&mode.word, mode.delay_ms, mode.remaining, mode.since])?;
-    meta::bump(tx, meta::Version::Simulator)
+    meta::bump(tx, meta::Version::Simulator).map(drop)
 }
 
 /// Counts one misbehaving call; false when another took the last one. After the last the supplier behaves again.

@@ -8,7 +8,7 @@ use simgate::domain::refusal::Refusal;
 use simgate::domain::token::TokenKind;
 use simgate::error::Error;
 use simgate::ops::login::{self, Ask, Asked};
-use simgate::ops::{mail, operator};
+use simgate::ops::{operator, retention};
 use simgate::start::{self, Role};
 
 use crate::harness::{Gateway, both_databases, reply};
@@ -335,7 +335,7 @@ both_databases! {
         guess_wrong(gateway, "bob@example.com", 3).await;
         gateway.pass_time(25 * HOUR);
         ask(gateway, "carl@example.com").await.expect(200);
-        mail::forget_old(&gateway.app).await.unwrap();
+        retention::forget_logins(&gateway.app).await.unwrap();
         let location = &gateway.app.settings.database;
         for (sql, left) in [
             ("SELECT CAST(COUNT(*) AS TEXT) FROM logins", "1"),
@@ -345,7 +345,7 @@ both_databases! {
             assert_eq!(raw::rows(location, sql), [[left]], "{sql}");
         }
         gateway.pass_time(49 * HOUR);
-        mail::forget_old(&gateway.app).await.unwrap();
+        retention::forget_logins(&gateway.app).await.unwrap();
         assert_eq!(raw::rows(location, "SELECT CAST(COUNT(*) AS TEXT) FROM mails"), [["0"]]);
     }
 

@@ -12,7 +12,7 @@ use simgate::error::Error;
 use simgate::ops::login::{self, Ask};
 use simgate::ops::operator::{self, Adjustment};
 use simgate::ops::orders::{self, Purchase};
-use simgate::ops::{mail, tokens, topups};
+use simgate::ops::{retention, tokens, topups};
 use simgate::start;
 use tokio_util::sync::CancellationToken;
 
@@ -174,10 +174,10 @@ both_databases! {
         gateway.pass_time(24 * 3_600_000);
         assert!(matches!(tokens::authenticate(&gateway.app, &session.token).await, Err(Error::Refused(Refusal::TokenRequired))));
         let kept = || raw::rows(&gateway.app.settings.database, "SELECT prefix FROM api_keys WHERE kind = 'SESSION'");
-        mail::forget_old(&gateway.app).await.unwrap();
+        retention::forget_logins(&gateway.app).await.unwrap();
         assert_eq!(kept(), [[&session.token[..8]]]);
         gateway.pass_time(24 * 3_600_000 + 1);
-        mail::forget_old(&gateway.app).await.unwrap();
+        retention::forget_logins(&gateway.app).await.unwrap();
         assert!(kept().is_empty(), "a day after it ended");
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
-use simgate::ops::operator;
+use simgate::ops::{catalog, operator};
 
 use crate::commands::ok;
 use crate::customer::{buy, call, failure, fine, log_in, request, told, tool_call};
@@ -296,6 +296,8 @@ both_databases! {
 
     /// A model reads all of a result: one about all the world ends in time.
     async fn a_result_has_its_length(gateway) with [("sandbox_plans", "5000")] {
+        catalog::sync(&gateway.app).await.unwrap();
+        catalog::load(&gateway.app).await.unwrap();
         let found = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "global", "limit": 50 })).await);
         let shown = found["plans"].as_array().unwrap().len() as u64;
         assert!(0 < shown && shown < found["totalCount"].as_u64().unwrap().min(50), "{shown}");

@@ -81,6 +81,7 @@ mod pg_guarded;
 mod pg_readonly;
 mod process;
 mod raw;
+mod retention;
 mod scan;
 mod settle_late;
 mod settle_laws;

@@ -17,9 +17,9 @@ const SMALL: &str =
 
 /// Indexes that stay small, because rows leave them when their work is done. All of one may be read.
 const QUEUES: &str =
-    "addresses_serving api_keys_sessions authorizations_open checkouts_due checkouts_resting checkouts_wide coupon_guesses_by_age invoices_due invoices_open
+    "addresses_serving api_keys_sessions authorizations_old authorizations_open checkouts_due checkouts_resting checkouts_wide coupon_guesses_by_age invoices_due invoices_open
     login_attempts_by_age logins_by_age magic_links_by_age mails_by_age mails_due orders_open orders_orphaned
-    settlements_open transfers_doubted transfers_open";
+    settlements_by_age settlements_open transfers_doubted transfers_open";
 
 /// Columns of few values: who knows only these has to read all the same.
 const COARSE: &str = "currency fingerprint kind network realm state status";
@@ -35,7 +35,6 @@ const ON_PURPOSE: &[(&str, &str)] = &[
     ("it is kept in memory, and loaded anew when it has changed", "addresses::WATCHED keys::LIVE"),
     ("the greatest number is at the end of the index", "accounts::LAST_NO"),
     ("once a minute, of mailboxes that wanted no mail or were guessed at", "logins::OLD_MAILBOXES"),
-    ("asked only when a write may have run before", "settlements::EXISTS"),
 ];
 
 fn lists(words: &str, word: &str) -> bool {

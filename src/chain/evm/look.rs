@@ -86,9 +86,14 @@ impl Evm {
         Ok((block, spotted))
     }
 
+    /// Whether these are too many to be named.
+    pub(super) fn takes_all(&self, watched: &Watched) -> bool {
+        watched.len().div_ceil(self.addresses_per_call) > MOST_CHUNKS
+    }
+
     fn log_calls(&self, from: i64, to: i64, watched: &Watched) -> Vec<Call> {
         let contracts = self.contracts.as_hex();
-        if watched.len().div_ceil(self.addresses_per_call) > MOST_CHUNKS {
+        if self.takes_all(watched) {
             return vec![log_call(from, to, &contracts, None)];
         }
         let chunks = watched.addresses().chunks(self.addresses_per_call);
@@ -120,7 +125,7 @@ impl Evm {
         number: i64,
         watched: &Watched,
     ) -> Result<Option<Vec<Spotted>>, RpcError> {
-        if watched.len().div_ceil(self.addresses_per_call) > MOST_CHUNKS {
+        if self.takes_all(watched) {
             return Ok(None);
         }
         let contracts = self.contracts.as_hex();

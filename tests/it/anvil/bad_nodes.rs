@@ -7,7 +7,7 @@ use simgate::domain::transfer::TransferState::{Credited, Reversed};
 use simgate::ops::{resting, scan::Halt};
 use simgate::store::cursors;
 
-use super::desk::{CONFIRMATIONS, Desk, LAG, Setup, by_hand};
+use super::desk::{CONFIRMATIONS, Desk, LAG, Setup};
 use super::node::Kind;
 use super::proxy::Mood;
 use crate::harness::until;
@@ -61,7 +61,7 @@ async fn one_at_a_time(desk: &Desk, bad: impl AsyncFn() -> Mood) {
     }
 }
 
-by_hand! {
+before_nodes! {
     /// Large sums wait for the chain's own word, and that is not one node's.
     async fn finality_is_nobodys_own_word(desk) with { proxies: 3, kind: Kind { slots: 10, ..Kind::default() } } {
         let mut balance = 0;

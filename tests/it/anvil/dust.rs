@@ -2,14 +2,14 @@
 
 use simgate::domain::money::Usd;
 
-use super::desk::{CONFIRMATIONS, Desk, LAG, Setup, by_hand};
+use super::desk::{CONFIRMATIONS, Desk, LAG, Setup};
 
 /// In transactions of two transfers.
 const DUST: usize = 40;
 /// So many of them are credited in a round.
 const A_ROUND: i64 = 25;
 
-by_hand! {
+before_nodes! {
     async fn dust_comes_last_and_a_transaction_is_looked_at_once(desk) with { proxies: 1 } {
         let (dusted, honest) = (desk.invoice(20).await, desk.invoice(30).await);
         let (usdc, grain) = (desk.node.usdc.clone(), Usd::from_micros(1));

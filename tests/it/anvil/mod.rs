@@ -22,12 +22,27 @@ macro_rules! before_node {
 }
 pub(crate) use before_node;
 
+/// The same on SQLite alone, of what has nothing to do with databases.
+macro_rules! before_nodes {
+    ($($(#[$doc:meta])* async fn $name:ident($it:ident) $(with { $($field:ident: $value:expr),* $(,)? })? $body:block)*) => {$(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            let setup = Setup { $($($field: $value,)*)? ..Setup::default() };
+            Desk::run(crate::harness::Db::Sqlite, setup, async |$it: &mut Desk| $body);
+        }
+    )*};
+}
+
 mod bad_nodes;
 mod checkouts;
 mod clock;
 mod credit;
+mod crowd;
 mod desk;
 mod dust;
+mod five_nodes;
+mod forgotten;
 mod node;
 mod nodes;
 pub mod payer;

@@ -7,12 +7,12 @@ use simgate::domain::refusal::Refusal;
 use simgate::domain::transfer::TransferState::{Credited, Reversed, Seen};
 use simgate::store::cursors;
 
-use super::desk::{CONFIRMATIONS, Desk, LAG, Setup, by_hand};
+use super::desk::{CONFIRMATIONS, Desk, LAG, Setup};
 use super::node::Kind;
 use super::proxy::Mood;
 use crate::harness::Db;
 
-by_hand! {
+before_nodes! {
     async fn down_and_back(desk) with { proxies: 1 } {
         let invoice = desk.invoice(25).await;
         desk.pay(&invoice).await;

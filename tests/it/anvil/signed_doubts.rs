@@ -144,7 +144,7 @@ at_till! {
         }
         until("they are sent", async || (till.pending().await == 2).then_some(())).await;
         until("nothing waits behind the gap", async || {
-            till.gateway.pass_time(1_000);
+            till.gateway.pass_time(5_000);
             till.node.mine(1).await;
             (till.pending().await == 0).then_some(())
         }).await;

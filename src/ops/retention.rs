@@ -1,0 +1,131 @@
+//! What is forgotten, and when. A day after they ended: logins and what belongs to them. After `keep_unpaid_days`: checkouts
+//! and invoices that nobody paid, signatures that moved nothing, transactions of gas keys. Thirty days after their last
+//! use: activation codes. The books, and all that they are proved with, stay for ever.
+
+use metrics::counter;
+
+use crate::app::App;
+use crate::domain::ids::OrderId;
+use crate::domain::login::DAY_MS;
+use crate::domain::network::Network;
+use crate::domain::time::Time;
+use crate::error::Result;
+use crate::store::retention::{self, Aged};
+use crate::store::tx::Tx;
+use crate::store::{cursors, guesses, logins, magic_links, mails, tokens};
+
+use super::jobs;
+
+/// This work has no wallet; it has a lane of its own with mails.
+const LANE: i64 = 0;
+/// So many rows of each kind go in one write.
+const AT_ONCE: i64 = 100;
+
+/// Forgets logins, attempts, guessed coupons, session tokens, magic links and mails a day after they ended.
+pub async fn forget_logins(app: &App) -> Result<()> {
+    let now = app.now();
+    let before = now.plus_millis(-DAY_MS);
+    let mut more = true;
+    while more {
+        more = app
+            .store
+            .write(LANE, move |tx| {
+                let logins = logins::forget(tx, before, now, AT_ONCE)?;
+                let sessions = tokens::forget_sessions(tx, before, AT_ONCE)?;
+                let links = magic_links::forget(tx, before, AT_ONCE)?;
+                let guesses = guesses::forget(tx, before, AT_ONCE)?;
+                Ok(mails::forget(tx, before, AT_ONCE)? || logins || sessions || links || guesses)
+            })
+            .await?;
+        jobs::alive();
+    }
+    Ok(())
+}
+
+/// Forgets what money no longer needs. False when that has to wait, because a payment of that time may not have been seen.
+pub async fn forget_unpaid(app: &App) -> Result<bool> {
+    let before = app.now().plus_days(-app.settings.keep_unpaid_days);
+    if !is_scanned(app, before).await? {
+        return Ok(false);
+    }
+    // A checkout stays while a signature for it does.
+    until_none(app, "authorizations", move |tx| retention::forget_authorizations(tx, before, AT_ONCE))
+        .await?;
+    for network in Network::ALL {
+        let forget = move |tx: &mut Tx| retention::forget_settlements(tx, network, before, AT_ONCE);
+        until_none(app, "settlements", forget).await?;
+    }
+    through(app, "checkouts", before, retention::old_checkouts, retention::forget_checkouts).await?;
+    through(app, "invoices", before, retention::old_invoices, retention::forget_invoices).await?;
+    Ok(true)
+}
+
+/// Whether every network was scanned beyond this time.
+async fn is_scanned(app: &App, time: Time) -> Result<bool> {
+    let networks: Vec<Network> = app.chains.keys().copied().collect();
+    let read = move |tx: &mut Tx| {
+        for &network in &networks {
+            if cursors::get(tx, network)?.is_none_or(|cursor| cursor.scanned_time <= time) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    app.store.read(read).await
+}
+
+/// Of kinds of which nearly everything that is old goes.
+async fn until_none(
+    app: &App,
+    kind: &'static str,
+    forget: impl Fn(&mut Tx) -> Result<u64> + Copy + Send + Sync + 'static,
+) -> Result<()> {
+    while count(kind, app.store.write(LANE, forget).await?) > 0 {
+        jobs::alive();
+    }
+    Ok(())
+}
+
+/// Of kinds of which much that is old stays: part by part, each looked at once.
+async fn through(
+    app: &App,
+    kind: &'static str,
+    before: Time,
+    old: fn(&mut Tx, Time, &Aged, i64) -> Result<Vec<Aged>>,
+    forget: fn(&mut Tx, &[Aged], Time) -> Result<u64>,
+) -> Result<()> {
+    let mut after = Aged::first();
+    loop {
+        let part = app.store.read(move |tx| old(tx, before, &after, AT_ONCE)).await?;
+        let Some(last) = part.last() else { return Ok(()) };
+        after = last.clone();
+        count(kind, app.store.write(LANE, move |tx| forget(tx, &part, before)).await?);
+        jobs::alive();
+    }
+}
+
+/// Forgets activation codes that were used, given back or not used in time. They open a profile that belongs to somebody.
+pub async fn forget_codes(app: &App) -> Result<()> {
+    let (now, mut after) = (app.now(), OrderId::from_text(""));
+    loop {
+        let part = app.store.read(move |tx| retention::codes(tx, &after, AT_ONCE)).await?;
+        let Some((last, _)) = part.last() else { return Ok(()) };
+        after = last.clone();
+        let over: Vec<OrderId> = part
+            .into_iter()
+            .filter(|(_, life)| life.is_some_and(|life| life.is_over(now)))
+            .map(|(order, _)| order)
+            .collect();
+        if !over.is_empty() {
+            let gone = over.len() as u64;
+            app.store.write(LANE, move |tx| retention::forget_codes(tx, &over)).await?;
+            count("codes", gone);
+        }
+        jobs::alive();
+    }
+}
+
+fn count(kind: &'static str, gone: u64) -> u64 {
+    counter!("simgate_forgotten_total", "kind" => kind).increment(gone);
+    gone
+}

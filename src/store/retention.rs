@@ -1,0 +1,154 @@
+//! Rows that money no longer needs. They are found in small reads, by their age, and go in small writes, each of which
+//! looks once more whether a row may go: what moved money, names a caller's reference or may explain a payment that is
+//! nobody's so far stays for ever.
+
+use super::tx::{Row, Sql, Tx, params, queries};
+use crate::domain::esim::CodeLife;
+use crate::domain::ids::{InvoiceId, OrderId};
+use crate::domain::network::Network;
+use crate::domain::order::OrderStatus;
+use crate::domain::time::Time;
+use crate::error::Result;
+
+queries! {
+    OLD_CHECKOUTS = "SELECT late_until, id FROM checkouts WHERE status = 'EXPIRED' AND late_until IS NOT NULL AND late_until < ?1
+                     AND late_until >= ?2 AND (late_until > ?2 OR id > ?3) ORDER BY late_until, id LIMIT ?4";
+    /// SQLite needs no lock, here and below: a write transaction has the database to itself.
+    LOCK_CHECKOUT (Postgres) = "SELECT id FROM checkouts WHERE id = ?1 FOR UPDATE";
+    /// Counted, here and below, so that each is looked up by itself, whatever the database thinks of the tables' sizes.
+    FORGET_CHECKOUT = "DELETE FROM checkouts WHERE id = ?1 AND status || '' = 'EXPIRED' AND late_until < ?2 AND updated_at < ?2
+        AND claimed_by IS NULL AND (wide = 0 OR released <> 0)
+        AND 0 = (SELECT COUNT(*) FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = checkouts.id)
+        AND 0 = (SELECT COUNT(*) FROM authorizations a WHERE a.invoice = checkouts.id AND a.state IN ('CLAIMED', 'SENT', 'SETTLED'))
+        AND 0 = (SELECT COUNT(*) FROM authorizations d WHERE d.invoice = checkouts.id AND d.state = 'DEAD')
+        AND 0 = (SELECT COUNT(*) FROM claims r WHERE substr(r.order_id, 1, 4) = 'inv_' AND r.order_id = checkouts.id)
+        AND 0 = (SELECT COUNT(*) FROM postings p WHERE p.invoice IS NOT NULL AND p.invoice = checkouts.id)
+        AND 0 = (SELECT COUNT(*) FROM transfers s WHERE s.invoice IS NULL AND s.state || '' = 'UNMATCHED'
+            AND s.address IN (checkouts.address, COALESCE(checkouts.sign_to, ''))
+            AND s.block_time >= checkouts.created_at - ?3 AND s.block_time <= checkouts.late_until + ?3)";
+    FORGET_USE = "DELETE FROM coupon_uses WHERE holder = ?1";
+    OLD_INVOICES = "SELECT expired_at, id FROM invoices WHERE status = 'EXPIRED' AND expired_at < ?1
+                    AND expired_at >= ?2 AND (expired_at > ?2 OR id > ?3) ORDER BY expired_at, id LIMIT ?4";
+    LOCK_INVOICE (Postgres) = "SELECT id FROM invoices WHERE id = ?1 FOR UPDATE";
+    /// The newest of an address stays: a late payment counts for it.
+    FORGET_INVOICE = "DELETE FROM invoices WHERE id = ?1 AND status || '' = 'EXPIRED' AND expired_at < ?2
+        AND 0 = (SELECT COUNT(*) FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = invoices.id)
+        AND 0 < (SELECT COUNT(*) FROM invoices n WHERE n.address = invoices.address AND n.created_at > invoices.created_at)";
+    /// Signatures that their token no longer takes, and that moved nothing.
+    OLD_AUTHORIZATIONS = "SELECT a.network, a.payer, a.nonce, a.asset FROM authorizations a WHERE a.state = 'DEAD'
+        AND a.valid_before < ?1 AND a.updated_at < ?1
+        AND 0 = (SELECT COUNT(*) FROM transfers t WHERE t.payment_nonce IS NOT NULL AND t.payment_nonce = a.nonce)
+        ORDER BY a.valid_before LIMIT ?2";
+    FORGET_AUTHORIZATION = "DELETE FROM authorizations WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4";
+    /// What a gas key sent counts for the budget of its day only; what it settles may still be looked for.
+    OLD_SETTLEMENTS = "SELECT s.tx_hash FROM settlements s WHERE s.network = ?1 AND s.sent_at < ?2 AND s.state || '' = 'DONE'
+        AND 0 = (SELECT COUNT(*) FROM authorizations a WHERE a.network = s.network AND a.payer = s.payer
+            AND a.nonce = s.payment_nonce AND a.asset = s.asset AND a.state || '' IN ('CLAIMED', 'SENT'))
+        ORDER BY s.sent_at LIMIT ?3";
+    FORGET_SETTLEMENT = "DELETE FROM settlements WHERE network = ?1 AND tx_hash = ?2";
+    CODES = "SELECT s.order_id, CAST(length(s.activation) AS BIGINT), s.install_by, s.installed_at, s.expires_at, o.status, o.updated_at
+             FROM esims s JOIN orders o ON o.id = s.order_id WHERE s.order_id > ?1 ORDER BY s.order_id LIMIT ?2";
+    FORGET_CODE = "UPDATE esims SET activation = ?2 WHERE order_id = ?1";
+}
+
+/// The clocks of chains differ from ours by so much at most, in microseconds.
+const CLOCKS: i64 = 3_600_000_000;
+
+/// A row of a list by age. The next part of the list comes after it.
+#[derive(Clone, Debug)]
+pub struct Aged {
+    pub at: Time,
+    pub id: InvoiceId,
+}
+
+impl Aged {
+    /// Before all rows.
+    pub fn first() -> Aged {
+        Aged { at: Time::from_micros(0), id: InvoiceId::from_text("") }
+    }
+
+    fn read(row: &Row) -> Result<Aged> {
+        Ok(Aged { at: row.time(0)?, id: InvoiceId::from_text(row.text(1)?) })
+    }
+}
+
+/// Checkouts that nobody paid for and that could not be paid after this time any more.
+pub fn old_checkouts(tx: &mut Tx, before: Time, after: &Aged, most: i64) -> Result<Vec<Aged>> {
+    tx.all(OLD_CHECKOUTS, params![before, after.at, after.id.as_str(), most], Aged::read)
+}
+
+/// Forgets those of them that nothing needs, with the uses of coupons that they gave back. Answers how many.
+pub fn forget_checkouts(tx: &mut Tx, old: &[Aged], before: Time) -> Result<u64> {
+    let mut gone = 0;
+    for Aged { id, .. } in old {
+        lock(tx, LOCK_CHECKOUT, id)?;
+        if tx.execute(FORGET_CHECKOUT, params![id.as_str(), before, CLOCKS])? == 1 {
+            tx.execute(FORGET_USE, params![id.as_str()])?;
+            gone += 1;
+        }
+    }
+    Ok(gone)
+}
+
+/// Deposit invoices that expired before this time.
+pub fn old_invoices(tx: &mut Tx, before: Time, after: &Aged, most: i64) -> Result<Vec<Aged>> {
+    tx.all(OLD_INVOICES, params![before, after.at, after.id.as_str(), most], Aged::read)
+}
+
+/// Forgets those of them that nothing was paid for. Answers how many.
+pub fn forget_invoices(tx: &mut Tx, old: &[Aged], before: Time) -> Result<u64> {
+    let mut gone = 0;
+    for Aged { id, .. } in old {
+        lock(tx, LOCK_INVOICE, id)?;
+        gone += tx.execute(FORGET_INVOICE, params![id.as_str(), before])?;
+    }
+    Ok(gone)
+}
+
+/// Who is about to name it in a transfer waits, or was first: what is asked next sees that.
+fn lock(tx: &mut Tx, sql: Sql, id: &InvoiceId) -> Result<()> {
+    if tx.is_postgres() {
+        tx.opt(sql, params![id.as_str()], |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+/// Answers how many went; at most so many at once, here and below.
+pub fn forget_authorizations(tx: &mut Tx, before: Time, most: i64) -> Result<u64> {
+    let key = |row: &Row| (0..4).map(|column| row.text(column)).collect::<Result<Vec<String>>>();
+    let old = tx.all(OLD_AUTHORIZATIONS, params![before, most], key)?;
+    for key in &old {
+        tx.execute(FORGET_AUTHORIZATION, params![&key[0], &key[1], &key[2], &key[3]])?;
+    }
+    Ok(old.len() as u64)
+}
+
+pub fn forget_settlements(tx: &mut Tx, network: Network, before: Time, most: i64) -> Result<u64> {
+    let old = tx.all(OLD_SETTLEMENTS, params![network.as_str(), before, most], |row| row.text(0))?;
+    for hash in &old {
+        tx.execute(FORGET_SETTLEMENT, params![network.as_str(), hash])?;
+    }
+    Ok(old.len() as u64)
+}
+
+/// The next delivered profiles after this one, and what is known of each whose activation code is still there.
+pub fn codes(tx: &mut Tx, after: &OrderId, most: i64) -> Result<Vec<(OrderId, Option<CodeLife>)>> {
+    tx.all(CODES, params![after, most], |row| {
+        let cancelled = row.word(5, OrderStatus::parse)? == OrderStatus::Cancelled;
+        let life = CodeLife {
+            install_by: row.opt_time(2)?,
+            installed_at: row.opt_time(3)?,
+            expires_at: row.opt_time(4)?,
+            cancelled_at: if cancelled { Some(row.time(6)?) } else { None },
+        };
+        Ok((OrderId::from_text(row.text(0)?), (row.int(1)? > 0).then_some(life)))
+    })
+}
+
+pub fn forget_codes(tx: &mut Tx, orders: &[OrderId]) -> Result<()> {
+    let nothing: &[u8] = &[];
+    for order in orders {
+        tx.execute(FORGET_CODE, params![order, nothing])?;
+    }
+    Ok(())
+}
