@@ -2,23 +2,39 @@
 //!
 //! - `matching COUNT SECONDS`: logs per second of one core, parsed from a node's answer and looked up among that
 //!   many watched addresses; one log in a thousand is ours;
-//! - `scanning DIR BLOCKS`: blocks per second of the whole scanner, database included, behind a simulated chain.
+//! - `scanning DIR BLOCKS`: blocks per second of the whole scanner, database included, behind a simulated chain;
+//! - `polling DIR COUNT SECONDS`: rounds per second of the scanner before three nodes, a new block in each, with that many
+//!   watched addresses;
+//! - `crediting DIR DUST`: seconds from a payment's block to its credit before three nodes, at Arbitrum's pace, with that
+//!   many transfers of next to nothing to one of our addresses in the hundred blocks before it.
+
+mod node;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use simgate::app::App;
 use simgate::chain::address;
 use simgate::chain::evm::{Contracts, parse_logs};
 use simgate::chain::{Chain, Token, Watched};
 use simgate::config::{Raw, Settings};
+use simgate::domain::ids::AccountNo;
+use simgate::domain::invoice::Invoice;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{AddressKind, Currency, Network};
+use simgate::jobs;
 use simgate::ops::deposits::{self, NewDeposit};
 use simgate::ops::operator::{self, NewPartner};
 use simgate::ops::scan::Scanner;
 use simgate::start::{self, Role};
+use simgate::store::addresses::{self, Address};
+use simgate::store::tx::Tx;
+use tokio_util::sync::CancellationToken;
+
+use node::Node;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -28,6 +44,14 @@ const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 const LOGS: usize = 10_000;
 const OURS_EVERY: usize = 1_000;
 const BLOCK_MS: i64 = 200;
+/// Nodes that a real network is followed by, and how many blocks it has when we come.
+const NODES: usize = 3;
+const HEAD: i64 = 5_000;
+/// Transfers of others in a block of a busy chain.
+const STRANGERS: usize = 50;
+/// The fastest of the real networks, and the blocks that dust is spread over.
+const ARBITRUM_MS: i64 = 250;
+const DUSTY: usize = 100;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
@@ -36,12 +60,17 @@ fn main() -> Outcome {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["matching", count, seconds] => matching(count.parse()?, Duration::from_secs(seconds.parse()?)),
-        ["scanning", dir, blocks] => {
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            runtime.block_on(scanning(Path::new(dir), blocks.parse()?))
+        ["scanning", dir, blocks] => run(scanning(Path::new(dir), blocks.parse()?)),
+        ["polling", dir, count, seconds] => {
+            run(polling(Path::new(dir), count.parse()?, Duration::from_secs(seconds.parse()?)))
         }
+        ["crediting", dir, dust] => run(crediting(Path::new(dir), dust.parse()?)),
         other => Err(format!("unknown arguments {other:?}").into()),
     }
+}
+
+fn run(work: impl Future<Output = Outcome>) -> Outcome {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
 }
 
 /// Addresses that look like any others: deriving so many from a key would take minutes.
@@ -91,18 +120,9 @@ fn matching(count: usize, time: Duration) -> Outcome {
 
 /// A gateway that was away for so many blocks, with a payment in every hundredth, catches up.
 async fn scanning(dir: &Path, blocks: i64) -> Outcome {
-    let url = format!("sqlite:{}", dir.join("scanning.db").display());
-    let flags: BTreeMap<String, String> =
-        [("database_url".to_string(), url), ("log".to_string(), "error".to_string())].into();
-    let mut settings = Settings::check(&Raw::collect(&flags, std::iter::empty(), None)?)?;
-    settings.demo_file = dir.join("demo.env");
-    let app = start::open(settings, Role::Server).await?;
-    let new = NewPartner { name: "Bench".into(), email: None, credit: Usd::ZERO };
-    let partner = operator::create_partner(&app, "bench", new).await?;
-    let account = operator::account(&app, partner.id.as_str()).await?.no;
+    let app = gateway(dir, &[]).await?;
     let network = Network::Arbitrum;
-    let new = NewDeposit { account, amount: Usd::dollars(100), currency: Currency::Usdt, network };
-    let invoice = deposits::open(&app, new).await?.invoice;
+    let (account, invoice) = deposit(&app, Currency::Usdt).await?;
     let chain = app.sim_chains[&network].clone();
     let mut scanner = Scanner::new(chain.clone());
     let round =
@@ -122,5 +142,107 @@ async fn scanning(dir: &Path, blocks: i64) -> Outcome {
     let took = started.elapsed().as_secs_f64();
     let after = chain.tip().await.map_err(|trouble| trouble.to_string())?.head.number;
     println!("{:.0}", (after - before) as f64 / took);
+    Ok(())
+}
+
+/// A gateway on SQLite in this folder, with these settings besides.
+async fn gateway(dir: &Path, own: &[(&str, &str)]) -> Outcome<App> {
+    let url = format!("sqlite:{}", dir.join("bench.db").display());
+    let all = [("database_url", url.as_str()), ("log", "error")];
+    let flags: BTreeMap<String, String> =
+        all.iter().chain(own).map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let mut settings = Settings::check(&Raw::collect(&flags, std::iter::empty(), None)?)?;
+    settings.demo_file = dir.join("demo.env");
+    Ok(start::open(settings, Role::Server).await?)
+}
+
+/// The same before this node.
+async fn gateway_before(dir: &Path, node: &Arc<Node>) -> Outcome<App> {
+    let urls = node.serve(NODES).await?;
+    let own = [
+        ("staging", "true"),
+        ("evm_xpub", address::SANDBOX_EVM_XPUB),
+        ("arbitrum_rpc", &urls),
+        ("arbitrum_usdc", node::USDC),
+        ("arbitrum_usdt", node::USDT),
+    ];
+    gateway(dir, &own).await
+}
+
+/// A new partner with an invoice.
+async fn deposit(app: &App, currency: Currency) -> Outcome<(AccountNo, Invoice)> {
+    let new = NewPartner { name: "Bench".into(), email: None, credit: Usd::ZERO };
+    let partner = operator::create_partner(app, "bench", new).await?;
+    let account = operator::account(app, partner.id.as_str()).await?.no;
+    let new = NewDeposit { account, amount: Usd::dollars(100), currency, network: Network::Arbitrum };
+    Ok((account, deposits::open(app, new).await?.invoice))
+}
+
+fn now_ms() -> i64 {
+    simgate::clock::Clock::default().now().micros() / 1_000
+}
+
+/// One block after the other, and a look at each.
+async fn polling(dir: &Path, count: usize, time: Duration) -> Outcome {
+    let network = Network::Arbitrum;
+    let node = Node::new(network, now_ms(), ARBITRUM_MS, HEAD, STRANGERS);
+    let app = gateway_before(dir, &node).await?;
+    let (now, until) = (app.now(), app.now().plus_days(30));
+    let numbers: Vec<usize> = (0..count).collect();
+    for part in numbers.chunks(1_000) {
+        let part = part.to_vec();
+        let write = move |tx: &mut Tx| {
+            part.iter().try_for_each(|&number| {
+                let new = Address {
+                    address: address::text(AddressKind::Evm, &some_address(number)),
+                    kind: AddressKind::Evm,
+                    fingerprint: "bench".into(),
+                    index: number as i64,
+                    account: None,
+                    watch_until: until,
+                };
+                addresses::insert(tx, &new, now)
+            })
+        };
+        app.store.write(0, write).await?;
+    }
+    let mut scanner = Scanner::new(app.chains[&network].clone());
+    let mut rounds = 0;
+    let mut started = Instant::now();
+    while started.elapsed() < time {
+        node.mine(Vec::new());
+        app.clock.advance(ARBITRUM_MS);
+        scanner.round(&app).await.map_err(|_| "a round failed")?;
+        rounds += 1;
+        // The first ones look further back.
+        if rounds == 20 {
+            (started, rounds) = (Instant::now(), 21);
+        }
+    }
+    println!("{:.1}", f64::from(rounds - 21) / started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Somebody is sent dust, and then somebody else pays.
+async fn crediting(dir: &Path, dust: usize) -> Outcome {
+    let node = Node::new(Network::Arbitrum, now_ms(), ARBITRUM_MS, HEAD, STRANGERS);
+    let app = gateway_before(dir, &node).await?;
+    let ((_, dusted), (honest, invoice)) =
+        (deposit(&app, Currency::Usdc).await?, deposit(&app, Currency::Usdc).await?);
+    let (from, to) = (dusted.address.to_lowercase(), invoice.address.to_lowercase());
+    jobs::start(&app, &CancellationToken::new());
+    let mut blocks = tokio::time::interval(Duration::from_millis(ARBITRUM_MS.unsigned_abs()));
+    for _ in 0..DUSTY {
+        blocks.tick().await;
+        node.mine(vec![(from.clone(), 1_000); dust / DUSTY]);
+    }
+    blocks.tick().await;
+    node.mine(vec![(to, 100_000_000)]);
+    let paid = Instant::now();
+    while !operator::account_by_no(&app, honest).await?.balance.is_positive() {
+        blocks.tick().await;
+        node.mine(Vec::new());
+    }
+    println!("{:.2}", paid.elapsed().as_secs_f64());
     Ok(())
 }

@@ -110,7 +110,15 @@ fuzz_on() {
   check "gateway stops on $on" gateway_stop
 }
 
+# What was not fetched by then is fetched now.
+packages() {
+  wait "$fetch_pid"
+  fetch_pid=''
+  install_npm && install_mcp
+}
+
 blackbox() {
+  check "npm packages, suites and clients" packages || return
   stage "OpenAPI, clients, README"
   if check "gateway starts" gateway_start default; then
     if check "openapi.json" curl -fsS --max-time 10 -o "$tmp/openapi.json" "$api_url/api/b2b/v1/openapi.json"; then

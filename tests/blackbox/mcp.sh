@@ -66,7 +66,6 @@ inspector() {
 
 tool_gateway() {
   stage "Tool gateway"
-  check "suites and clients" install_mcp || return
   if check "fixtures start" fixtures_start; then
     check "conformance 0.1.16, our door" conformance @modelcontextprotocol/conformance "$fixtures_url" --suite all
     check "conformance 2026-07-28, our door" conformance conformance-next "$fixtures_url" --requirements 2026-07-28

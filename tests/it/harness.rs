@@ -3,7 +3,7 @@
 //! order is left open. PostgreSQL tests need SIMGATE_TEST_POSTGRES (an administrator's URL); `./test` sets it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -14,16 +14,21 @@ use simgate::app::App;
 use simgate::config::{Raw, Settings};
 use simgate::domain::client::Whereabouts;
 use simgate::domain::money::Usd;
+use simgate::domain::plan::DEFAULT_PRICE_LIST;
 use simgate::domain::refusal::Refusal;
 use simgate::error::Error;
 use simgate::ops::operator::{self, NewPartner};
 use simgate::ops::{keys, ledger, recover, reports, sandbox};
 use simgate::start::{self, Role};
-use simgate::store::{Location, migrate};
-use simgate::supplier::sim::Mood;
+use simgate::store::tx::Tx;
+use simgate::store::{Capacity, Location, Store, catalog, migrate};
+use simgate::supplier::sim::{self, Mood};
+use simgate::supplier::sim_catalog;
 use tokio_util::sync::CancellationToken;
 
 use crate::raw;
+
+const SQLITE_FILE: &str = "simgate.db";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Db {
@@ -208,9 +213,14 @@ impl Place {
         Place { db: Db::Postgres, dir, url: url.to_string(), admin: None }
     }
 
-    /// With the schema in place, where that is quicker than migrating.
+    /// With the schema and the catalog in place: copying takes a small part of the time that making them does.
     fn prepared(db: Db) -> Option<Place> {
-        Place::copied(db, prepared)
+        let prepared = Prepared::new();
+        let place = Place::copied(db, |admin| prepared.database(admin))?;
+        if db == Db::Sqlite {
+            std::fs::copy(prepared.file(), place.dir.join(SQLITE_FILE)).unwrap();
+        }
+        Some(place)
     }
 
     /// On PostgreSQL, from the database that `template` names.
@@ -218,7 +228,7 @@ impl Place {
         let unique = format!("simgate_test_{}_{:x}", std::process::id(), simgate::vault::random() as u64);
         let dir = std::env::temp_dir().join(&unique);
         let (url, admin) = match db {
-            Db::Sqlite => (format!("sqlite:{}", dir.join("simgate.db").display()), None),
+            Db::Sqlite => (format!("sqlite:{}", dir.join(SQLITE_FILE).display()), None),
             Db::Postgres => {
                 let admin = std::env::var("SIMGATE_TEST_POSTGRES").ok()?;
                 (with_database(&admin, &unique), Some(admin))
@@ -265,28 +275,65 @@ fn with_database(admin: &str, name: &str) -> String {
     format!("{server}/{name}")
 }
 
-/// A database with the schema in place, made by the first test that needs it: copying takes a quarter of the time of
-/// migrating. Other migrations make another one.
-fn prepared(admin: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/postgres");
-    let mut files: Vec<_> = folder.read_dir().unwrap().map(|file| file.unwrap().path()).collect();
-    files.sort();
-    files.iter().for_each(|file| std::fs::read(file).unwrap().hash(&mut hasher));
-    let name = format!("simgate_prepared_{:x}", hasher.finish());
-    raw::on_plain_thread(|| {
-        let mut client = postgres::Client::connect(admin, postgres::NoTls).unwrap();
-        // The others wait until it is there.
-        client.batch_execute("SELECT pg_advisory_lock(1)").unwrap();
-        if client.query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&name]).unwrap().is_none() {
-            let half = format!("{name}_half");
-            client.batch_execute(&format!("DROP DATABASE IF EXISTS {half}")).unwrap();
-            client.batch_execute(&format!("CREATE DATABASE {half} TEMPLATE template0")).unwrap();
-            drop(migrate::run(&Location::Postgres(with_database(admin, &half))).unwrap());
-            client.batch_execute(&format!("ALTER DATABASE {half} RENAME TO {name}")).unwrap();
+/// Databases as a first start leaves them, but for what is a deployment's own. The first test that needs one makes it,
+/// and another build makes others.
+struct Prepared {
+    name: String,
+}
+
+impl Prepared {
+    fn new() -> Prepared {
+        let built = std::env::current_exe().unwrap().metadata().unwrap().modified().unwrap();
+        let built = built.duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+        Prepared { name: format!("simgate_prepared_{built:x}") }
+    }
+
+    /// Answers the name of the database.
+    fn database(&self, admin: &str) -> String {
+        let name = &self.name;
+        raw::on_plain_thread(|| {
+            let mut client = postgres::Client::connect(admin, postgres::NoTls).unwrap();
+            // The others wait until it is there.
+            client.batch_execute("SELECT pg_advisory_lock(1)").unwrap();
+            if client.query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[name]).unwrap().is_none() {
+                let half = format!("{name}_half");
+                client.batch_execute(&format!("DROP DATABASE IF EXISTS {half}")).unwrap();
+                client.batch_execute(&format!("CREATE DATABASE {half} TEMPLATE template0")).unwrap();
+                fill(Location::Postgres(with_database(admin, &half)));
+                client.batch_execute(&format!("ALTER DATABASE {half} RENAME TO {name}")).unwrap();
+            }
+        });
+        name.clone()
+    }
+
+    fn file(&self) -> PathBuf {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let (file, half) = (folder.join(&self.name), folder.join("simgate_prepared_half"));
+        let lock = File::create(folder.join("simgate_prepared.lock")).unwrap();
+        lock.lock().unwrap();
+        if !file.exists() {
+            let of_ours = |path: &PathBuf| path.display().to_string().contains("simgate_prepared_");
+            let earlier = folder.read_dir().unwrap().map(|file| file.unwrap().path()).filter(of_ours);
+            earlier.for_each(|path| std::fs::remove_file(path).unwrap());
+            raw::on_plain_thread(|| fill(Location::Sqlite(half.clone())));
+            std::fs::rename(half, &file).unwrap();
         }
-    });
-    name
+        file
+    }
+}
+
+/// Puts the schema and the catalog there.
+fn fill(location: Location) {
+    drop(migrate::run(&location).unwrap());
+    let capacity = Capacity { lanes: 1, readers: 1, queue: 16, log: None };
+    let store = Store::open(location, &capacity).unwrap();
+    let put = |tx: &mut Tx| {
+        let mut plans = sim_catalog::plans(0).into_iter();
+        plans.try_for_each(|plan| catalog::put(tx, &plan, sim::NAME, DEFAULT_PRICE_LIST))?;
+        catalog::publish(tx)
+    };
+    tokio::runtime::Runtime::new().unwrap().block_on(store.write(0, put)).unwrap();
+    store.close();
 }
 
 /// One statement as the administrator.
