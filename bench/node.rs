@@ -74,6 +74,7 @@ impl Node {
                 };
                 if number > head { "null".into() } else { self.block(number) }
             }
+            "eth_blockNumber" => format!("\"{:#x}\"", self.head.load(Ordering::Relaxed)),
             "eth_getLogs" => self.logs(&asked[0]),
             "eth_getTransactionReceipt" => self.receipt(asked[0].as_str().unwrap_or_default()),
             _ => "\"0x0\"".into(),

@@ -139,6 +139,16 @@ mod tests {
     }
 
     #[test]
+    fn a_code_is_over_30_days_after_the_first_of_its_ends() {
+        let day = |day: i64| Time::from_micros(0).plus_days(day);
+        let life = CodeLife { install_by: Some(day(180)), expires_at: Some(day(40)), ..CodeLife::default() };
+        assert!(!life.is_over(day(70)) && life.is_over(day(71)));
+        let installed = CodeLife { installed_at: Some(day(5)), ..life };
+        assert!(!installed.is_over(day(35)) && installed.is_over(day(36)));
+        assert!(!CodeLife::default().is_over(day(9_999)), "nobody knows of an end");
+    }
+
+    #[test]
     fn iccids_are_19_or_20_digits() {
         assert!(is_iccid("8901234567890123456"));
         assert!(is_iccid("89012345678901234567"));

@@ -187,8 +187,8 @@ impl Settling {
         let write = move |tx: &mut Tx| settlements::take(tx, network, &sender, &holder, now, until);
         let turn = app.store.finish(lane(network), write).await?;
         if turn != self.turn {
-            // Whoever had it before may have died between writing a transaction down and sending it.
-            self.nudged_at = Time::from_micros(0);
+            // Whoever had it before may have died between writing a transaction down and sending it, or closed the gap.
+            (self.nudged_at, self.gap) = (Time::from_micros(0), None);
         }
         (self.turn, self.held_until) = (turn.clone(), until);
         Ok(turn)

@@ -1,10 +1,14 @@
 //! What is forgotten when it is old, and what is not: the books are proved with what is left.
 
 use serde_json::{Value, json};
+use simgate::domain::ids::InvoiceId;
 use simgate::domain::money::Usd;
 use simgate::domain::network::Network;
+use simgate::domain::time::Time;
+use simgate::store::Location;
+use simgate::store::retention::{Aged, forget_checkouts};
 
-use crate::harness::{Gateway, both_databases, reply};
+use crate::harness::{Db, Gateway, both_databases, reply, run};
 use crate::people::sign_in;
 use crate::raw;
 use crate::shop::*;
@@ -120,4 +124,45 @@ both_databases! {
         gateway.pass_time(180 * DAY_MS);
         gateway.until("no code is left", async || (count(gateway, codes) == 0).then_some(())).await;
     }
+}
+
+/// Whoever finds a payment at the same moment is first, and what it pays for stays.
+#[test]
+fn what_is_paid_while_it_is_forgotten_stays() {
+    run(Db::Postgres, vec![], async |gateway| {
+        let token = sign_in(gateway, "ann@example.com", "agent").await;
+        let checkout = open(gateway, &token).await;
+        expire(gateway, &checkout).await;
+        gateway.pass_time(2 * DAY_MS);
+        let released = format!("SELECT id FROM checkouts WHERE released <> 0 AND id = '{}'", id(&checkout));
+        let location = gateway.app.settings.database.clone();
+        gateway.until("it has rested", async || raw::rows(&location, &released).first().cloned()).await;
+
+        let Location::Postgres(url) = &location else { unreachable!("it is a test of PostgreSQL") };
+        let (finder, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let seen = format!(
+            "BEGIN; UPDATE checkouts SET updated_at = updated_at WHERE id = '{0}';
+             INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, state, account, invoice,
+                 round, seen_at, updated_at)
+             SELECT network, 'aa', 0, 'USDT', address, address, amount, 'ORPHANED', account, id, 0, 0, 0
+             FROM checkouts WHERE id = '{0}'",
+            id(&checkout)
+        );
+        finder.batch_execute(&seen).await.unwrap();
+        let (store, before) = (gateway.app.store.clone(), gateway.app.now());
+        let old = [Aged { at: Time::from_micros(0), id: InvoiceId::from_text(id(&checkout)) }];
+        let forgetting =
+            tokio::spawn(async move { store.write(0, move |tx| forget_checkouts(tx, &old, before)).await });
+        let waits =
+            "SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%checkouts%'";
+        gateway
+            .until("it waits for the payment", async || raw::rows(&location, waits).first().cloned())
+            .await;
+        finder.batch_execute("COMMIT").await.unwrap();
+        assert_eq!(forgetting.await.unwrap().unwrap(), 0);
+        assert_eq!(status_of(gateway, &checkout).await, 200);
+        drop(finder);
+        connection.await.unwrap().unwrap();
+    });
 }

@@ -8,15 +8,18 @@ use simgate::domain::transfer::TransferState;
 use simgate::ops::ledger;
 
 use super::desk::{CONFIRMATIONS, Desk, LAG, Setup};
+use super::node::quantity;
 use super::proxy::Mood;
 use crate::fire_crash::{Dice, number};
 use crate::harness::until;
 
 const NODES: usize = 5;
-const TURNS: u64 = 25;
+const TURNS: u64 = 60;
 const SEED: u64 = 11;
 /// Nodes that were bad may rest for a while when the gateway needs them.
 const ROUNDS: usize = 4;
+/// Deeper than any block that is replaced.
+const SAFE: i64 = 50;
 
 /// A payment, and what it paid.
 struct Paid {
@@ -24,8 +27,8 @@ struct Paid {
     amount: Usd,
 }
 
-/// The ways of being bad, about a chain that is so high and on which this was paid last.
-fn mood(dice: &mut Dice, head: i64, last: Option<&Paid>) -> Mood {
+/// A way of being bad, about a chain that is so high and on which this was paid last; only the patient wait for silence.
+fn mood(dice: &mut Dice, head: i64, last: Option<&Paid>, patient: bool) -> Mood {
     let without = last.map_or(Mood::NoLogs, |paid| Mood::Without(paid.hash.clone()));
     let moods = [
         Mood::Down,
@@ -45,18 +48,20 @@ fn mood(dice: &mut Dice, head: i64, last: Option<&Paid>) -> Mood {
         Mood::NoSafe,
         Mood::FarFuture,
         Mood::Generous,
+        Mood::Hangs,
     ];
-    moods[dice.roll(moods.len() as u64) as usize].clone()
+    let count = moods.len() - usize::from(!patient);
+    moods[dice.roll(count as u64) as usize].clone()
 }
 
 /// Two other nodes are bad from now on.
-async fn next_turn(desk: &Desk, dice: &mut Dice, last: Option<&Paid>) {
+async fn next_turn(desk: &Desk, dice: &mut Dice, last: Option<&Paid>, patient: bool) {
     let head = desk.node.head().await;
     let one = dice.roll(NODES as u64) as usize;
     let other = (one + 1 + dice.roll(NODES as u64 - 1) as usize) % NODES;
     for (index, proxy) in desk.proxies.iter().enumerate() {
         let bad = index == one || index == other;
-        proxy.set(if bad { mood(dice, head, last) } else { Mood::Honest });
+        proxy.set(if bad { mood(dice, head, last, patient) } else { Mood::Honest });
     }
 }
 
@@ -66,7 +71,7 @@ async fn replace_blocks(desk: &Desk, dice: &mut Dice, paid: &[Paid]) {
     let mut moved = Vec::new();
     for payment in paid.iter().rev().take(8) {
         let receipt = desk.node.receipt(&payment.hash).await;
-        if !receipt.is_null() && super::node::quantity(&receipt["blockNumber"]) > head - depth {
+        if !receipt.is_null() && quantity(&receipt["blockNumber"]) > head - depth {
             moved.push((desk.node.raw(&payment.hash).await, depth - 1));
         }
     }
@@ -75,33 +80,53 @@ async fn replace_blocks(desk: &Desk, dice: &mut Dice, paid: &[Paid]) {
 }
 
 /// Whatever is in the wallet lies as deep as it should.
-async fn none_is_early(desk: &Desk, paid: &[Paid]) {
+async fn none_is_early(desk: &Desk, paid: &[Paid], safe: Usd) {
     let head = desk.node.head().await;
-    let mut due = Usd::ZERO;
+    let mut due = safe;
     for payment in paid {
-        let receipt = desk.node.receipt(&payment.hash).await;
-        let deep =
-            !receipt.is_null() && head - super::node::quantity(&receipt["blockNumber"]) + 1 >= CONFIRMATIONS;
-        if deep {
+        let depth = depth(desk, payment, head).await;
+        if depth >= CONFIRMATIONS {
             due = due.plus(payment.amount);
         }
-        let credited = desk.states(&payment.hash).await.contains(&TransferState::Credited);
-        assert!(deep || !credited, "{} is credited too early", payment.hash);
+        let early =
+            depth < CONFIRMATIONS && desk.states(&payment.hash).await.contains(&TransferState::Credited);
+        assert!(!early, "{} is credited too early", payment.hash);
     }
     assert!(desk.balance().await <= due, "more is in the wallet than lies deep enough");
+}
+
+/// Takes out what is credited for good, and answers its sum.
+async fn take_safe(desk: &Desk, paid: &mut Vec<Paid>) -> Usd {
+    let (head, mut safe, mut left) = (desk.node.head().await, Usd::ZERO, Vec::new());
+    for payment in paid.drain(..) {
+        let credited = desk.states(&payment.hash).await == [TransferState::Credited];
+        if credited && depth(desk, &payment, head).await > SAFE {
+            safe = safe.plus(payment.amount);
+        } else {
+            left.push(payment);
+        }
+    }
+    *paid = left;
+    safe
+}
+
+/// How many blocks confirm it; none when it is in no block.
+async fn depth(desk: &Desk, payment: &Paid, head: i64) -> i64 {
+    let receipt = desk.node.receipt(&payment.hash).await;
+    if receipt.is_null() { 0 } else { head - quantity(&receipt["blockNumber"]) + 1 }
 }
 
 before_nodes! {
     async fn two_of_five_nodes_are_bad_in_turns(desk) with { proxies: NODES } {
         let turns = number("SIMGATE_TEST_TURNS");
         let mut dice = if turns.is_some() { Dice::new() } else { Dice(SEED) };
-        let (mut paid, mut invoices) = (Vec::<Paid>::new(), Vec::<Invoice>::new());
+        let (mut paid, mut safe, mut invoices) = (Vec::<Paid>::new(), Usd::ZERO, Vec::<Invoice>::new());
         for _ in 0..3 {
             invoices.push(desk.invoice(20).await);
         }
         desk.mine(LAG + 1).await;
         for turn in 0..turns.unwrap_or(TURNS) {
-            next_turn(desk, &mut dice, paid.last()).await;
+            next_turn(desk, &mut dice, paid.last(), turns.is_some()).await;
             for _ in 0..dice.roll(3) {
                 let invoice = &invoices[dice.roll(invoices.len() as u64) as usize];
                 let amount = Usd::from_micros(1_000_000 + dice.roll(30_000_000) as i64);
@@ -116,15 +141,16 @@ before_nodes! {
             }
             for _ in 0..ROUNDS {
                 desk.try_round().await.ok();
-                none_is_early(desk, &paid).await;
+                none_is_early(desk, &paid, safe).await;
             }
+            safe = safe.plus(take_safe(desk, &mut paid).await);
         }
         desk.proxies.iter().for_each(|proxy| proxy.set(Mood::Honest));
-        let all = paid.iter().fold(Usd::ZERO, |sum, payment| sum.plus(payment.amount));
+        let all = paid.iter().fold(safe, |sum, payment| sum.plus(payment.amount));
         until("everything is credited", async || {
             desk.node.mine(1).await;
             desk.try_round().await.ok();
-            none_is_early(desk, &paid).await;
+            none_is_early(desk, &paid, safe).await;
             (desk.balance().await == all).then_some(())
         })
         .await;
