@@ -16,7 +16,7 @@ use crate::store::{cursors, guesses, logins, magic_links, mails, tokens};
 
 use super::jobs;
 
-/// This work has no wallet; it has a lane of its own with mails.
+/// This work has no wallet; it shares a lane with mails.
 const LANE: i64 = 0;
 /// So many rows of each kind go in one write.
 const AT_ONCE: i64 = 100;

@@ -143,7 +143,6 @@ impl Scanner {
             Ok((cursor, cursors::newest_blocks(tx, network, 1)?.pop()))
         };
         let (mut cursor, newest) = app.store.read(read).await?;
-        self.load_watched(app, &cursor).await?;
         if let Some(newest) = newest {
             let ancestor = self.ancestor(app, &newest, &tip).await?;
             if ancestor.number < newest.number {
@@ -156,6 +155,7 @@ impl Scanner {
                 self.seen_head = None;
             }
         }
+        self.load_watched(app, &cursor).await?;
         self.scan(app, cursor, &tip).await?;
         self.review_doubted(app, &tip).await?;
         self.settle(app, &tip).await?;
@@ -208,7 +208,8 @@ impl Scanner {
         let as_of = now.min(cursor.scanned_time);
         let version = app.store.read(meta::versions).await?.addresses;
         match self.watched_as_of {
-            Some((loaded, at)) if now.is_within(HOUR_MS, at) => {
+            // A counter that went back is that of another database: an older copy took over.
+            Some((loaded, at)) if now.is_within(HOUR_MS, at) && loaded <= version => {
                 if loaded != version {
                     let new = move |tx: &mut Tx| addresses::watched_since(tx, kind, as_of, loaded);
                     self.watch_more(app, app.store.read(new).await?, cursor).await?;
@@ -284,14 +285,14 @@ impl Scanner {
             return Ok(());
         }
         let overlap = overlap(app, network);
-        let mut back = overlap;
         // Where every transfer has to be read, a block is read twice: when it is new, and by most nodes when it has aged.
-        if self.seen_head.is_some() && self.chain.reads_all(&self.watched) {
-            let (from, to) = (cursor.scanned + 1 - overlap, target - overlap);
+        let crowded = self.chain.reads_all(&self.watched);
+        if crowded {
+            let (from, to) = (cursor.scanned + 1 - overlap, cursor.scanned.min(target - overlap));
             let aged = look(app, &*self.chain, &self.watched, from, to).await?;
             self.review(app, (from, to), &aged, tip).await?;
-            back = 0;
         }
+        let back = if crowded && self.seen_head.is_some() { 0 } else { overlap };
         let mut from = (cursor.scanned + 1 - back).max(0).min(target);
         // Blocks that come by in one go are not read often enough to hear every node about them.
         let catching_up = target - cursor.scanned > overlap / READS;
@@ -446,6 +447,7 @@ pub async fn look(
         settle::note(app, &scanned.sightings).await?;
         from = scanned.last.number + 1;
         found.extend(scanned.sightings);
+        jobs::alive();
     }
     Ok(found)
 }

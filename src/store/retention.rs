@@ -25,7 +25,9 @@ queries! {
         AND 0 = (SELECT COUNT(*) FROM postings p WHERE p.invoice IS NOT NULL AND p.invoice = checkouts.id)
         AND 0 = (SELECT COUNT(*) FROM transfers s WHERE s.invoice IS NULL AND s.state || '' = 'UNMATCHED'
             AND s.address IN (checkouts.address, COALESCE(checkouts.sign_to, ''))
-            AND s.block_time >= checkouts.created_at - ?3 AND s.block_time <= checkouts.late_until + ?3)";
+            AND s.block_time >= checkouts.created_at - ?3
+            AND (s.block_time <= checkouts.late_until + ?3 OR s.amount = checkouts.amount))
+        AND late_until < (SELECT scanned_time FROM cursors k WHERE k.network = checkouts.network)";
     FORGET_USE = "DELETE FROM coupon_uses WHERE holder = ?1";
     OLD_INVOICES = "SELECT expired_at, id FROM invoices WHERE status = 'EXPIRED' AND expired_at < ?1
                     AND expired_at >= ?2 AND (expired_at > ?2 OR id > ?3) ORDER BY expired_at, id LIMIT ?4";

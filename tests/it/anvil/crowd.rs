@@ -14,6 +14,8 @@ use super::proxy::Mood;
 
 /// One address in a question, so that more than eight are too many.
 const ONE: &[(&str, &str)] = &[("scan_addresses", "1")];
+/// Blocks that are looked at again.
+const OVERLAP: i64 = 64;
 const PARTNERS: usize = 2;
 const INVOICES: usize = 5;
 
@@ -42,6 +44,21 @@ before_nodes! {
         assert_eq!(desk.standing(&invoice).await, (Confirmed, Usd::dollars(25)));
         let ranges = desk.proxies[0].ranges();
         assert_eq!(ranges, vec![1; 2 * (CONFIRMATIONS + LAG) as usize], "once new, once aged");
+    }
+
+    /// Nobody looked for a while: what came meanwhile is read once.
+    async fn a_crowd_is_caught_up_with_after_an_outage(desk) with { proxies: 1, settings: ONE } {
+        crowd(desk).await;
+        let invoice = desk.invoice(25).await;
+        desk.node.mine(100).await;
+        desk.mine(2).await;
+        desk.pay(&invoice).await;
+        desk.node.mine(200).await;
+        desk.proxies[0].ranges();
+        desk.round().await;
+        assert_eq!(desk.standing(&invoice).await, (Confirmed, Usd::dollars(25)));
+        let read: i64 = desk.proxies[0].ranges().iter().sum();
+        assert!(read <= 201 + OVERLAP, "{read}");
     }
 
     async fn what_nodes_left_out_is_found_when_its_block_has_aged(desk) with { proxies: 3, settings: ONE } {
