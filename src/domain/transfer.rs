@@ -179,6 +179,49 @@ impl Transfer {
     }
 }
 
+/// What became of a transfer, as far as its sender cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PaymentStatus {
+    Confirming,
+    Confirmed,
+    Orphaned,
+    Reversed,
+}
+
+impl PaymentStatus {
+    pub const ALL: [PaymentStatus; 4] = [
+        PaymentStatus::Confirming,
+        PaymentStatus::Confirmed,
+        PaymentStatus::Orphaned,
+        PaymentStatus::Reversed,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PaymentStatus::Confirming => "CONFIRMING",
+            PaymentStatus::Confirmed => "CONFIRMED",
+            PaymentStatus::Orphaned => "ORPHANED",
+            PaymentStatus::Reversed => "REVERSED",
+        }
+    }
+
+    pub fn of(transfer: &Transfer) -> PaymentStatus {
+        match transfer.state {
+            TransferState::Seen => PaymentStatus::Confirming,
+            // One that was taken back and is in a block again waits like a new one.
+            TransferState::Reversed if transfer.block.is_some() => PaymentStatus::Confirming,
+            TransferState::Reversed => PaymentStatus::Reversed,
+            TransferState::Orphaned => PaymentStatus::Orphaned,
+            TransferState::Credited
+            | TransferState::Held
+            | TransferState::Unmatched
+            | TransferState::Assigned
+            | TransferState::Returned
+            | TransferState::WrittenOff => PaymentStatus::Confirmed,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,15 +6,15 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::State;
-use super::auth::Anyone;
-use super::deposits::invoice_id;
-use super::fields::{Fields, JsonBody, Query};
-use super::problem::Refused;
-use super::wire::{self, CurrencyWord, Money, NetworkWord};
 use crate::domain::esim::{EsimStatus, is_iccid};
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
+use crate::http::kit::State;
+use crate::http::kit::auth::Anyone;
+use crate::http::kit::fields::{Fields, JsonBody, Query, invoice_id};
+use crate::http::kit::orders::usage_view;
+use crate::http::kit::problem::Refused;
+use crate::http::kit::wire::{CurrencyWord, Money, NetworkWord, iso};
 use crate::ops::jobs::Fate;
 use crate::ops::mail;
 use crate::ops::sandbox::{self, ChainMood, ChainOrder, Keep, Means};
@@ -43,7 +43,7 @@ pub async fn usage(
         return Err(Refusal::field("iccid", "must have 19 or 20 digits").into());
     }
     let usage = sandbox::move_usage(&state.app, &iccid, used_mb, status).await?;
-    let view = wire::usage_view(&iccid, &Report { usage, stale: false });
+    let view = usage_view(&iccid, &Report { usage, stale: false });
     Ok((StatusCode::OK, axum::Json(view)).into_response())
 }
 
@@ -88,7 +88,7 @@ pub async fn outbox(
         to: mail.to.to_string(),
         subject: mail.subject,
         text: mail.text,
-        created_at: wire::iso(mail.created_at),
+        created_at: iso(mail.created_at),
     };
     let emails: Vec<MailView> = mail::outbox(&state.app, &email).await?.into_iter().map(shown).collect();
     let view = serde_json::json!({ "success": true, "emails": emails });

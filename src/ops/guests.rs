@@ -1,58 +1,28 @@
 //! Guests: people who buy on the checkout page without an account. Their checkout belongs to nobody: whoever holds its
 //! id sees it, and what is owed to it can be claimed, once, by somebody who has signed in.
 
-use std::net::IpAddr;
-
+use form_urlencoded::Serializer;
 use metrics::counter;
 
-use super::checkout::{self, NewCheckout, Opened};
 use super::login::{self, Answer, Proof};
-use super::orders::Buyer;
 use crate::app::App;
 use crate::domain::account::GUESTS;
 use crate::domain::checkout::Checkout;
-use crate::domain::email::Email;
 use crate::domain::ids::InvoiceId;
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
-use crate::domain::network::Network;
-use crate::domain::plan::RETAIL_PRICE_LIST;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
 use crate::store::tx::Tx;
 use crate::store::{checkouts, guests, wallet};
 
-pub struct Wish {
-    pub package_code: String,
-    pub network: Network,
-    /// Gets the receipt, or hears that it failed.
-    pub email: Email,
-    pub discount_code: Option<String>,
-    /// The same one again is the same checkout: a button may be pressed twice.
-    pub reference: Option<String>,
-    pub client: IpAddr,
-}
-
-pub async fn check_out(app: &App, wish: Wish) -> Result<Opened> {
-    let buyer = Buyer {
-        account: GUESTS,
-        key_id: String::new(),
-        price_list: RETAIL_PRICE_LIST.into(),
-        limited: false,
-    };
-    let new = NewCheckout {
-        buyer,
-        package_code: wish.package_code,
-        esim_order: None,
-        network: wish.network,
-        customer_email: Some(wish.email),
-        discount_code: wish.discount_code,
-        reference: wish.reference,
-        client: wish.client,
-        is_offer: false,
-    };
-    checkout::open(app, new).await
+/// The page that sells a plan to anybody.
+pub fn page_path(package_code: &str, discount: Option<&str>) -> String {
+    let mut query = Serializer::new(String::new());
+    query.append_pair("plan", package_code);
+    query.extend_pairs(discount.map(|code| ("discount", code)));
+    format!("/checkout?{}", query.finish())
 }
 
 /// Puts what is owed to a guest's invoice into the wallet of whoever proves an email by a mailed code, and answers how

@@ -4,6 +4,7 @@
 pub mod accounts;
 pub mod addresses;
 pub mod backup;
+pub mod buying;
 pub mod cancel;
 pub mod catalog;
 pub mod checkout;

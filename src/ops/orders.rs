@@ -10,6 +10,7 @@ use metrics::counter;
 use super::coupons::{guesses::Guess, redeem};
 use super::deliver;
 use crate::app::App;
+use crate::domain::account::GUESTS;
 use crate::domain::coupon;
 use crate::domain::email::Email;
 use crate::domain::esim::Esim;
@@ -18,7 +19,7 @@ use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::number::{Number, Series};
 use crate::domain::order::{Order, OrderStatus};
-use crate::domain::plan::PlanType;
+use crate::domain::plan::{PlanType, RETAIL_PRICE_LIST};
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
@@ -43,6 +44,13 @@ pub struct Buyer {
     pub price_list: String,
     /// Its key has a daily limit, so its purchases are decided under the wallet's lock.
     pub limited: bool,
+}
+
+impl Buyer {
+    /// Whoever buys without an account, at retail prices.
+    pub fn guest() -> Buyer {
+        Buyer { account: GUESTS, key_id: String::new(), price_list: RETAIL_PRICE_LIST.into(), limited: false }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -442,12 +450,18 @@ pub async fn find_by_iccid(app: &App, account: AccountNo, iccid: &str) -> Result
     Ok(found.filter(|order| order.account == account).ok_or(Refusal::EsimNotFound)?)
 }
 
-/// The ICCID of an order's eSIM, as long as no newer profile was sold under it.
-pub async fn iccid_of(app: &App, account: AccountNo, id: &OrderId) -> Result<String> {
+/// An order that brought an eSIM, as long as no newer profile was sold under its ICCID.
+pub async fn newest(app: &App, account: AccountNo, id: &OrderId) -> Result<Order> {
     let order = find(app, account, id).await?;
     let esim = order.esim.as_ref().filter(|_| !order.id.is_topup()).ok_or(Refusal::EsimNotFound)?;
     let newest = find_by_iccid(app, account, &esim.iccid).await?;
-    if newest.id == order.id { Ok(esim.iccid.clone()) } else { Err(Refusal::EsimNotFound.into()) }
+    if newest.id == order.id { Ok(newest) } else { Err(Refusal::EsimNotFound.into()) }
+}
+
+/// The ICCID of such an order's eSIM.
+pub async fn iccid_of(app: &App, account: AccountNo, id: &OrderId) -> Result<String> {
+    let order = newest(app, account, id).await?;
+    Ok(order.esim.map(|esim| esim.iccid).ok_or(Refusal::EsimNotFound)?)
 }
 
 /// An order and the top-ups of its eSIM.

@@ -1,6 +1,7 @@
 //! What a purchase or a cancel would do, without doing it. Prices are those of the snapshot that is shown; what is
 //! charged is read when it is charged.
 
+use super::buying::{Fills, Wish};
 use super::tokens::Holder;
 use super::{accounts, cancel, catalog, coupons, orders, topups, usage};
 use crate::app::App;
@@ -23,13 +24,15 @@ pub struct Preview {
     pub balance: Usd,
 }
 
-/// A new eSIM for this user.
-pub async fn purchase(
-    app: &App,
-    holder: &Holder,
-    package_code: &str,
-    discount: Option<&str>,
-) -> Result<Preview> {
+/// What this user would pay.
+pub async fn purchase(app: &App, holder: &Holder, wish: &Wish) -> Result<Preview> {
+    match &wish.fills {
+        None => new_esim(app, holder, &wish.package_code, wish.discount_code.as_deref()).await,
+        Some(fills) => top_up(app, holder, fills, &wish.package_code).await,
+    }
+}
+
+async fn new_esim(app: &App, holder: &Holder, package_code: &str, discount: Option<&str>) -> Result<Preview> {
     let balance = spendable(app, holder.account).await?;
     let plan = catalog::find(app, package_code).ok_or(Refusal::PlanNotFound)?;
     if plan.plan_type != PlanType::Base {
@@ -47,11 +50,9 @@ pub async fn purchase(
     Ok(Preview { package_code, plan_name, price, discount, balance })
 }
 
-/// A top-up of this order's eSIM.
-pub async fn top_up(app: &App, holder: &Holder, order: &OrderId, package_code: &str) -> Result<Preview> {
+async fn top_up(app: &App, holder: &Holder, fills: &Fills, package_code: &str) -> Result<Preview> {
     let balance = spendable(app, holder.account).await?;
-    let iccid = orders::iccid_of(app, holder.account, order).await?;
-    let plans = topups::plans(app, holder.account, &iccid, &holder.price_list).await?;
+    let plans = topups::plans(app, holder.account, fills, &holder.price_list).await?;
     let fitting = plans.into_iter().find(|plan| plan.code == package_code);
     let plan = fitting.ok_or_else(|| match catalog::find(app, package_code) {
         Some(_) => Refusal::WrongPlanType,

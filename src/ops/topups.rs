@@ -1,10 +1,10 @@
 //! More data on an eSIM that exists: list what fits, then buy one. Profile and QR code stay as they are.
 
-use super::orders::{self, Buyer, Purchase, Receipt};
+use super::buying::Fills;
+use super::orders;
 use super::{catalog, usage};
 use crate::app::App;
 use crate::domain::ids::AccountNo;
-use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
@@ -12,33 +12,31 @@ use crate::error::Result;
 use crate::store::claims;
 
 /// The bundles that fit an eSIM, cheapest first.
-pub async fn plans(app: &App, account: AccountNo, iccid: &str, price_list: &str) -> Result<Vec<Plan>> {
-    let order = orders::find_by_iccid(app, account, iccid).await?;
+pub async fn plans(app: &App, account: AccountNo, fills: &Fills, price_list: &str) -> Result<Vec<Plan>> {
+    let order = order_of(app, account, fills).await?;
     require_live(app, &order).await?;
     Ok(catalog::topups_for(app, price_list, &order.family))
 }
 
-pub struct NewTopUp {
-    pub iccid: String,
-    pub package_code: String,
-    pub reference: Option<String>,
-    pub max_price: Option<Usd>,
-}
-
-pub async fn place(app: &App, buyer: Buyer, new: NewTopUp) -> Result<Receipt> {
-    let order = orders::find_by_iccid(app, buyer.account, &new.iccid).await?;
-    if !is_known(app, buyer.account, new.reference.as_deref()).await? {
+/// The order whose eSIM a top-up fills, if it takes one.
+pub(super) async fn filled(
+    app: &App,
+    account: AccountNo,
+    fills: &Fills,
+    reference: Option<&str>,
+) -> Result<Order> {
+    let order = order_of(app, account, fills).await?;
+    if !is_known(app, account, reference).await? {
         require_live(app, &order).await?;
     }
-    let purchase = Purchase {
-        package_code: new.package_code,
-        reference: new.reference,
-        max_price: new.max_price,
-        esim_order: Some(order.id),
-        customer_email: None,
-        discount_code: None,
-    };
-    orders::buy(app, buyer, purchase, app.new_topup_id()).await
+    Ok(order)
+}
+
+async fn order_of(app: &App, account: AccountNo, fills: &Fills) -> Result<Order> {
+    match fills {
+        Fills::Iccid(iccid) => orders::find_by_iccid(app, account, iccid).await,
+        Fills::Order(id) => orders::newest(app, account, id).await,
+    }
 }
 
 /// A replay is answered whatever has become of the eSIM since.

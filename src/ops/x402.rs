@@ -8,7 +8,7 @@ mod reference;
 
 use alloy_primitives::hex;
 
-pub use self::pay::{Outcome, Tender, pay};
+pub use self::pay::{Tender, Tendered, pay};
 pub use self::reference::{Earlier, earlier};
 use super::settler::MARGIN_MS;
 use crate::app::App;

@@ -9,6 +9,7 @@ use simgate::domain::money::Usd;
 use simgate::domain::refusal::Refusal;
 use simgate::domain::token::TokenKind;
 use simgate::error::Error;
+use simgate::ops::buying::Fills;
 use simgate::ops::login::{self, Ask};
 use simgate::ops::operator::{self, Adjustment};
 use simgate::ops::orders::{self, Purchase};
@@ -205,8 +206,8 @@ both_databases! {
         orders::place(&gateway.app, buyer.clone(), purchase("JP-1GB-7D")).await.unwrap();
         // Top-ups are offered at retail too, from a catalog that keeps no list of its own for users.
         assert!(gateway.app.catalog.borrow().list("retail").is_empty());
-        let iccid = bought.order.esim.as_ref().unwrap().iccid.clone();
-        let offered = topups::plans(&gateway.app, buyer.account, &iccid, &buyer.price_list).await.unwrap();
+        let fills = Fills::Iccid(bought.order.esim.as_ref().unwrap().iccid.clone());
+        let offered = topups::plans(&gateway.app, buyer.account, &fills, &buyer.price_list).await.unwrap();
         assert!(!offered.is_empty() && offered.iter().all(|plan| plan.wholesale == plan.retail));
     }
 

@@ -11,8 +11,9 @@ use simgate::domain::email::Email;
 use simgate::domain::refusal::Refusal;
 use simgate::domain::token::TokenKind;
 use simgate::error::Error;
+use simgate::ops::buying::{self, Means, Wish};
 use simgate::ops::coupons;
-use simgate::ops::guests::{self, Wish};
+use simgate::ops::orders::Buyer;
 
 use crate::harness::{Db, both_databases, each_database, reply};
 use crate::people::{AUTH, sign_in, with_token};
@@ -137,10 +138,11 @@ both_databases! {
     async fn a_network_may_not_ask_for_too_many_checkouts(gateway) with [BEHIND, ("ip_rate_limit", "0")] {
         let ask = async |from: String| {
             let wish = Wish {
-                package_code: PLAN.into(), network: NETWORKS[0], email: Email::parse("ann@example.com").unwrap(),
-                discount_code: None, reference: None, client: from.parse().unwrap(),
+                package_code: PLAN.into(), fills: None, reference: None, discount_code: None,
+                customer_email: Email::parse("ann@example.com").ok(), max_price: None,
             };
-            match guests::check_out(&gateway.app, wish).await {
+            let means = Means::Transfer { network: NETWORKS[0], client: from.parse().unwrap(), signing: None };
+            match buying::buy(&gateway.app, Buyer::guest(), wish, means).await {
                 Ok(_) => true,
                 Err(Error::Refused(Refusal::TooManyCheckouts { .. })) => false,
                 Err(error) => panic!("{error}"),

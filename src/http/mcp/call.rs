@@ -14,13 +14,12 @@ use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::tools::Tool;
 use crate::app::App;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
-use crate::http::doorway::RequestId;
-use crate::http::fields::Fields;
-use crate::http::{State, auth};
+use crate::http::kit::doorway::RequestId;
+use crate::http::kit::fields::Fields;
+use crate::http::kit::{State, auth};
 use crate::ops::tokens::Holder;
 
 /// Where a payer's signature comes in, and where its receipt goes out.
@@ -47,7 +46,7 @@ pub struct Call {
 impl Call {
     pub fn new(
         state: &State,
-        tool: &Tool,
+        inputs: Option<Vec<&'static str>>,
         arguments: Option<JsonObject>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Call> {
@@ -65,7 +64,7 @@ impl Call {
             takes_x402: declared.flat_map(|named| named.into_keys()).any(|name| about_x402(&name))
                 || context.meta.keys().any(about_x402),
             payment: payment.map(|payment| STANDARD.encode(payment.to_string())),
-            inputs: tool.input.nothing_else.then(|| tool.input.names.clone()),
+            inputs,
             request_id: parts.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default(),
             arguments: serde_json::to_vec(&arguments.unwrap_or_default()).map_err(Error::fault)?,
             header_token: auth::bearer_token(&parts.headers).map(str::to_string),
@@ -132,10 +131,12 @@ impl Output {
         Ok(Output { outcome: code, ..Output::of(view)? })
     }
 
-    /// With the receipt of a payment by signature.
-    pub fn with_receipt(mut self, receipt: &impl Serialize) -> Result<Output> {
-        let receipt = serde_json::to_value(receipt).map_err(Error::fault)?;
-        self.meta.get_or_insert_default().insert(PAYMENT_RESPONSE.into(), receipt);
+    /// With the receipt of a payment by signature, if there is one.
+    pub fn with_receipt(mut self, receipt: Option<&impl Serialize>) -> Result<Output> {
+        if let Some(receipt) = receipt {
+            let receipt = serde_json::to_value(receipt).map_err(Error::fault)?;
+            self.meta.get_or_insert_default().insert(PAYMENT_RESPONSE.into(), receipt);
+        }
         Ok(self)
     }
 }

@@ -16,10 +16,10 @@ use rmcp::transport::streamable_http_server::{
 };
 use serde_json::{Value, json};
 
-use super::kept::Asked;
+use super::search_cache::Asked;
 use crate::config::{Settings, origin};
 use crate::domain::refusal::Refusal;
-use crate::http::fields;
+use crate::http::kit::fields;
 
 const INVALID_REQUEST: i32 = -32600;
 const INTERNAL: i32 = -32603;

@@ -8,8 +8,8 @@ use super::call::Output;
 use crate::domain::order::CancelReason;
 use crate::domain::refusal::{FieldError, Refusal};
 use crate::error::{Error, Result};
-use crate::http::problem::FieldProblem;
-use crate::http::wire::{CancelReasonWord, Money};
+use crate::http::kit::problem::FieldProblem;
+use crate::http::kit::wire::{CancelReasonWord, Money};
 
 /// Something went wrong; nothing else is in the result.
 #[derive(Serialize, ToSchema)]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::failure::FailureView;
-use crate::http::fields::Fields;
+use crate::http::kit::fields::Fields;
 
 /// Keywords that say nothing to a validator, or too much: a float is no good measure of whether a float is a multiple.
 const LEFT_OUT: [&str; 5] = ["example", "examples", "multipleOf", "title", "default"];
@@ -87,6 +87,13 @@ pub struct Input {
     /// Whether anything else is refused. Where money is spent, a misspelt input must not be passed over.
     pub nothing_else: bool,
     pub schema: Value,
+}
+
+impl Input {
+    /// All that the tool takes, where anything else is refused.
+    pub fn all(&self) -> Option<Vec<&'static str>> {
+        self.nothing_else.then(|| self.names.clone())
+    }
 }
 
 /// Named fields, of which some are required.

@@ -1,6 +1,7 @@
 //! The tools, each with what it is for in words that a language model chooses by. There are fifteen, as the
 //! specification names them; more would make the choice harder. A tool parses, calls one operation and renders.
 
+mod buying;
 mod cancel;
 mod catalog;
 mod checkout;
@@ -9,7 +10,6 @@ mod knowledge;
 mod login;
 mod orders;
 mod purchase;
-mod signed;
 mod topup;
 mod usage;
 mod wallet;
@@ -22,9 +22,6 @@ use serde_json::Value;
 use super::call::{Call, Output};
 use super::schema::Input;
 use crate::error::Result;
-
-/// The tool whose results are kept.
-pub const SEARCH: &str = "get_esim_catalog";
 
 /// A model reads all of a result, so a list ends here, however much there is.
 const MOST_BYTES: usize = 24 * 1024;

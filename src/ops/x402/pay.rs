@@ -37,30 +37,32 @@ pub struct Tender<'a> {
     pub esim_order: Option<&'a OrderId>,
     /// The caller's own reference for this purchase.
     pub reference: Option<&'a str>,
-    /// The `PAYMENT-SIGNATURE` header.
+    /// The payment, as the `PAYMENT-SIGNATURE` header brings it.
     pub header: &'a [u8],
+    /// Where it came in, in the caller's words.
+    pub field: &'a str,
 }
 
 /// What came of a payment.
-pub enum Outcome {
+pub enum Tendered {
     /// It pays for this checkout, or has. Its receipt is there as soon as it is in a block.
     Taken { progress: Box<Progress>, receipt: Option<SettlementResponse> },
     /// It moved nothing and never will. The checkout, if it can still be paid.
     Refused { reason: Reason, receipt: Option<SettlementResponse>, checkout: Option<Box<Checkout>> },
 }
 
-fn refused(reason: Reason, checkout: Option<Checkout>) -> Outcome {
-    Outcome::Refused { reason, receipt: None, checkout: checkout.map(Box::new) }
+fn refused(reason: Reason, checkout: Option<Checkout>) -> Tendered {
+    Tendered::Refused { reason, receipt: None, checkout: checkout.map(Box::new) }
 }
 
 /// Takes a payment and waits for what it buys. The same signature again only waits, whatever is offered by then.
-pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
+pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Tendered> {
     let payment = match wire::decode(tender.header) {
         Ok(payment) => payment,
         Err(Flaw::Refused(reason)) => return Ok(refused(reason, None)),
         // Where no payment is offered the header means nothing.
         Err(Flaw::Unreadable(_)) if app.settler.is_none() => return Ok(refused(Reason::Payload, None)),
-        Err(Flaw::Unreadable(what)) => return Err(Refusal::field("PAYMENT-SIGNATURE", what).into()),
+        Err(Flaw::Unreadable(what)) => return Err(Refusal::field(tender.field, what).into()),
     };
     let Some(network) = payment.network() else { return Ok(refused(Reason::Network, None)) };
     let number = app.numbers.parse(&payment.accepted.extra.order_ref).ok_or(Refusal::InvoiceNotFound)?;
@@ -215,7 +217,7 @@ async fn outcome(
     payment: &Payment,
     invoice: &InvoiceId,
     account: AccountNo,
-) -> Result<Outcome> {
+) -> Result<Tendered> {
     let until = app.now().plus_millis(app.settings.answer_within_ms);
     let mut pause = 4;
     loop {
@@ -229,12 +231,12 @@ async fn outcome(
             let open = progress.checkout.status == CheckoutStatus::Open && progress.payments.is_empty();
             let checkout = open.then(|| Box::new(progress.checkout));
             let receipt = Some(failure(network, payment, reason));
-            return Ok(Outcome::Refused { reason, receipt, checkout });
+            return Ok(Tendered::Refused { reason, receipt, checkout });
         }
         let waits = progress.order.as_ref().is_none_or(|order| order.status == OrderStatus::Provisioning);
         let over = progress.checkout.status == CheckoutStatus::Refunded;
         if !waits || over || until <= app.now() {
-            return Ok(Outcome::Taken { progress: Box::new(progress), receipt });
+            return Ok(Tendered::Taken { progress: Box::new(progress), receipt });
         }
         tokio::time::sleep(Duration::from_millis(pause)).await;
         pause = (pause * 2).min(250);

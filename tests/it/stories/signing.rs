@@ -145,6 +145,7 @@ impl Play<'_> {
             esim_order: None,
             reference: None,
             header: header.as_bytes(),
+            field: "PAYMENT-SIGNATURE",
         };
         let answer = x402::pay(&app, tender).await;
         let (name, read) = (payer.address.clone(), nonce.clone());

@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 use super::{Hints, Tool};
 use crate::domain::order::OrderStatus;
 use crate::error::Result;
+use crate::http::kit::fields::{self, REFERENCE_CHARS};
+use crate::http::kit::wire::{CancelReasonWord, Money, OrderStatusWord, iso};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, order_id, token};
-use crate::http::partner::{self, REFERENCE_CHARS};
-use crate::http::wire::{CancelReasonWord, Money, OrderStatusWord, iso};
 use crate::ops::{cancel, preview};
 
 const ID_CHARS: usize = 64;
@@ -74,7 +74,7 @@ async fn run(call: Call) -> Result<Output> {
     let key = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;
-    let id = partner::order_id(id)?;
+    let id = fields::order_id(id)?;
     if dry_run {
         let preview = preview::cancel(call.app(), holder.account, &id).await?;
         return Output::of(&CancelPreviewView {

@@ -3,11 +3,12 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{MOST_BYTES, READS, SEARCH, Tool};
+use super::{MOST_BYTES, READS, Tool};
 use crate::error::Result;
+use crate::http::kit::catalog::products::{MOST_CHARS, ProductView};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, number, text};
-use crate::http::products::{MOST_CHARS, ProductView};
+use crate::http::mcp::search_cache::SEARCH;
 
 /// A model reads every plan, so there are few unless more are asked for.
 const SHOWN: i64 = 10;
@@ -62,5 +63,5 @@ async fn run(call: Call) -> Result<Output> {
     let limit = fields.whole("limit", 1, MOST_SHOWN).unwrap_or(SHOWN);
     fields.finish()?;
     let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    Output::of_text(call.state.products.load().list(text, limit as usize, MOST_BYTES))
+    Output::of_text(call.state.catalog.products.load().list(text, limit as usize, MOST_BYTES))
 }

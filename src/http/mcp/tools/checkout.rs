@@ -7,12 +7,10 @@ use super::{READS, Tool};
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
-use crate::http::guest;
+use crate::http::kit::fields::CODE_CHARS;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, discount_code, package_code};
-use crate::ops::catalog;
-
-const CODE_CHARS: usize = 64;
+use crate::ops::{catalog, guests};
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -47,7 +45,7 @@ async fn run(call: Call) -> Result<Output> {
     if plan.plan_type != PlanType::Base {
         return Err(Refusal::WrongPlanType.into());
     }
-    let path = guest::path(&code, discount.as_deref());
+    let path = guests::page_path(&code, discount.as_deref());
     let checkout_url = format!("{}{path}", call.app().settings.checkout_url);
     Output::of(&LinkView { checkout_url })
 }

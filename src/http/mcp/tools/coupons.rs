@@ -7,9 +7,9 @@ use super::{MOST_BYTES, READS, Tool};
 use crate::domain::coupon::{Applicability, Discount};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::http::kit::wire::{Money, iso};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, package_code, token};
-use crate::http::wire::{Money, iso};
 use crate::ops::{catalog, coupons};
 
 const CODE_CHARS: usize = 64;

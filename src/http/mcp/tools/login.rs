@@ -10,9 +10,9 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::TokenKind;
 use crate::error::{Error, Result};
+use crate::http::kit::wire::iso;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, text};
-use crate::http::wire::iso;
 use crate::ops::login::{self, Answer, Ask, Asked};
 
 /// Longer than any code of ours, however it is spaced.

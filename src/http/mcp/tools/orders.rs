@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 use super::{READS, Tool};
 use crate::domain::order::OrderStatus;
 use crate::error::Result;
+use crate::http::kit::orders::{OrderView, order_view};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, page, read_page, token};
-use crate::http::wire::{OrderView, order_view};
 use crate::ops::orders::{self, ListQuery};
 
 /// A result is read by a model, which has room for so many.

@@ -3,19 +3,18 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::purchase::{self, CODE_CHARS, PreviewView, ShortView};
-use super::signed::{self, Wish};
+use super::buying::{self, Sold};
 use super::{BUYS, READS, Tool};
 use crate::domain::order::OrderStatus;
-use crate::domain::refusal::Refusal;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::http::kit::fields::{self, CODE_CHARS, REFERENCE_CHARS};
+use crate::http::kit::orders::{PlanView, TopUpOrderView, topup_view};
+use crate::http::kit::wire::Money;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, order_id, text, token};
-use crate::http::partner::{self, REFERENCE_CHARS};
-use crate::http::wire::{Money, PlanView, TopUpOrderView, topup_view};
+use crate::ops::buying::{Fills, Wish};
 use crate::ops::orders::{self, Receipt};
-use crate::ops::preview;
-use crate::ops::topups::{self, NewTopUp};
+use crate::ops::topups;
 
 const ID_CHARS: usize = 64;
 const PURCHASE: &str = "purchase_topup";
@@ -50,9 +49,10 @@ async fn list(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let id = fields.required_text("orderId", ID_CHARS);
     fields.finish()?;
-    let id = partner::order_id(id)?;
+    let id = fields::order_id(id)?;
     let iccid = orders::iccid_of(call.app(), holder.account, &id).await?;
-    let plans = topups::plans(call.app(), holder.account, &iccid, &holder.price_list).await?;
+    let fills = Fills::Iccid(iccid.clone());
+    let plans = topups::plans(call.app(), holder.account, &fills, &holder.price_list).await?;
     let packages = plans.iter().map(PlanView::from).collect();
     Output::of(&PackagesView { order_id: id.to_string(), iccid, packages })
 }
@@ -86,10 +86,10 @@ pub fn purchase() -> Tool {
         input: schema::deed([order_id(), ("packageCode", code), token()], &["orderId", "packageCode"]),
         output: schema::results([
             schema::of::<ToppedUpView>(),
-            schema::of::<ShortView>(),
-            schema::of::<PreviewView>(),
-            schema::of::<signed::DueView>(),
-            schema::of::<signed::UnderwayView>(),
+            schema::of::<buying::ShortView>(),
+            schema::of::<buying::PreviewView>(),
+            schema::of::<buying::DueView>(),
+            schema::of::<buying::UnderwayView>(),
         ]),
         run: |call| Box::pin(run(call)),
     }
@@ -103,35 +103,26 @@ async fn run(call: Call) -> Result<Output> {
     let key = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;
-    let id = partner::order_id(id)?;
-    if dry_run {
-        return purchase::previewed(preview::top_up(call.app(), &holder, &id, &package_code).await?);
-    }
+    let id = fields::order_id(id)?;
     let wish = Wish {
-        tool: PURCHASE,
-        package_code: &package_code,
-        esim_order: Some(&id),
-        discount: None,
-        key: key.as_deref(),
+        package_code,
+        fills: Some(Fills::Order(id)),
+        reference: key,
+        discount_code: None,
+        customer_email: None,
+        max_price: None,
     };
-    if let Some(payment) = &call.payment {
-        return signed::pay(&call, &holder, wish, payment).await;
+    if dry_run {
+        return buying::previewed(&call, &holder, &wish).await;
     }
-    let iccid = orders::iccid_of(call.app(), holder.account, &id).await?;
-    let new = NewTopUp { iccid, package_code: package_code.clone(), reference: key.clone(), max_price: None };
-    match topups::place(call.app(), holder.buyer(), new).await {
-        Ok(receipt) => topped_up(&receipt),
-        Err(Error::Refused(Refusal::IdempotencyConflict)) => signed::earlier(&call, &holder, wish).await,
-        Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
-            let short = purchase::short(&call, &holder, balance, required).await?;
-            signed::or_link(&call, &holder, wish, short).await
-        }
-        Err(error) => Err(error),
+    match buying::sell(&call, &holder, PURCHASE, wish).await? {
+        Sold::Order(receipt, settled) => topped_up(&receipt)?.with_receipt(settled.as_ref()),
+        Sold::Shown(output) => Ok(output),
     }
 }
 
 /// A top-up that exists.
-pub fn topped_up(receipt: &Receipt) -> Result<Output> {
+fn topped_up(receipt: &Receipt) -> Result<Output> {
     Output::of(&ToppedUpView {
         purchased: true,
         top_up_order: topup_view(&receipt.order),

@@ -2,10 +2,10 @@
 
 use super::{ASKS_OUTSIDE, Tool};
 use crate::error::Result;
+use crate::http::kit::fields;
+use crate::http::kit::orders::{UsageView, usage_view};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, order_id, token};
-use crate::http::partner;
-use crate::http::wire::{UsageView, usage_view};
 use crate::ops::{orders, usage};
 
 const ID_CHARS: usize = 64;
@@ -31,7 +31,7 @@ async fn run(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let id = fields.required_text("orderId", ID_CHARS);
     fields.finish()?;
-    let iccid = orders::iccid_of(call.app(), holder.account, &partner::order_id(id)?).await?;
+    let iccid = orders::iccid_of(call.app(), holder.account, &fields::order_id(id)?).await?;
     let report = usage::report(call.app(), holder.account, &iccid).await?;
     Output::of(&usage_view(&iccid, &report))
 }

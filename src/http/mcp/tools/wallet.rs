@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 use super::{READS, Tool};
 use crate::domain::text;
 use crate::error::Result;
+use crate::http::kit::wire::{Money, iso};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, limit, page, read_page, token};
-use crate::http::wire::{Money, iso};
 use crate::ops::accounts;
 
 const NOTE_CHARS: usize = 200;

@@ -1,0 +1,266 @@
+//! The agent's purchase: ask for a plan, get a 402 that says what to pay where, poll until it is delivered. Parse,
+//! call one operation, render. An invoice id opens the order without a login, so it stands in bodies only: never in
+//! a header and never in a log line.
+
+use axum::extract::State as FromState;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::orders::{CouponView, OrderRecordView, PurchasedPlanView, of_checkout, of_order};
+use super::x402;
+use crate::app::App;
+use crate::domain::checkout::{CURRENCY, NETWORKS, Stage};
+use crate::domain::network::Network;
+use crate::domain::refusal::Refusal;
+use crate::error::Result;
+use crate::http::kit::State;
+use crate::http::kit::answers::{Answer, REPLAYED, RETRY_SECONDS, json, uncached};
+use crate::http::kit::auth::{Bearer, Client};
+use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, REFERENCE_CHARS, printable};
+use crate::http::kit::payment::{Asked, PaymentDueView, RequirementsView, ResourceView, payment_due};
+use crate::http::kit::problem::Problem;
+use crate::http::kit::wire::{CurrencyWord, NetworkWord, StageWord};
+use crate::ops::buying::{self, Due, Means, Outcome, Wish};
+use crate::ops::checkout::progress::Progress;
+use crate::ops::orders::Receipt;
+use crate::ops::{checkout, deposits};
+use crate::x402::wire::{PaymentRequired, SIGNATURE};
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct CheckoutRequest {
+    /// From a search.
+    #[schema(
+        min_length = 1,
+        max_length = 64,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$",
+        example = "JP-1GB-7D"
+    )]
+    package_code: String,
+    /// POLYGON, ARBITRUM or TRON, in any case.
+    #[schema(
+        pattern = "^([Pp][Oo][Ll][Yy][Gg][Oo][Nn]|[Aa][Rr][Bb][Ii][Tt][Rr][Uu][Mm]|[Tt][Rr][Oo][Nn])$",
+        default = "POLYGON"
+    )]
+    preferred_network: Option<String>,
+    /// Gets a receipt with the install link when the eSIM is delivered.
+    #[schema(format = "email", max_length = 254, example = "ann@example.com")]
+    customer_email: Option<String>,
+    /// A coupon, in any case.
+    #[schema(
+        min_length = 1,
+        max_length = 64,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$",
+        example = "SUMMER"
+    )]
+    discount_code: Option<String>,
+    /// `wallet` buys from the wallet at once; without it a payment on a chain is asked for.
+    #[schema(pattern = "^wallet$")]
+    pay_with: Option<String>,
+}
+
+/// How a checkout can be paid and followed here.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Capabilities)]
+pub struct CapabilitiesView {
+    pub networks: Vec<NetworkWord>,
+    pub currencies: Vec<CurrencyWord>,
+    pub polling: bool,
+    pub x402: bool,
+    pub webhooks: bool,
+}
+
+/// A demand for payment: the normal first answer to a checkout.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PaymentRequired)]
+pub struct ChallengeView {
+    #[schema(example = false)]
+    pub success: bool,
+    #[schema(example = "PAYMENT_REQUIRED")]
+    pub code: &'static str,
+    /// What to do, for people; the sentence of x402 while payments by signature are taken.
+    pub error: String,
+    /// Always PENDING_PAYMENT.
+    pub status: StageWord,
+    /// Whoever has this id can see the order, without a login.
+    #[schema(example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub invoice_id: String,
+    /// A short reference for people; the order will have it too.
+    #[schema(example = "SG4K7M2Q9XTB")]
+    pub order_ref: String,
+    pub plan: PurchasedPlanView,
+    /// Only with a coupon: what it takes off `plan.basePriceUsd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub coupon: Option<CouponView>,
+    pub payment: PaymentDueView,
+    pub capabilities: CapabilitiesView,
+    /// A page where a person can pay.
+    #[schema(format = "uri")]
+    pub checkout_url: String,
+    /// This and the next two while payments by signature are taken: as in the header PAYMENT-REQUIRED.
+    #[serde(rename = "x402Version", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 2)]
+    pub x402_version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub resource: Option<ResourceView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub accepts: Option<Vec<RequirementsView>>,
+}
+
+/// The 402: everything there is to say about how a checkout can be paid, and why a signature did not pay for it.
+fn challenge(app: &App, due: &Due) -> Answer {
+    let asked = Asked { checkout: &due.checkout, rounds: due.rounds };
+    let view = challenge_view(app, asked, due.offer.as_ref())?;
+    let mut response = uncached(json(StatusCode::PAYMENT_REQUIRED, &view)?)?;
+    x402::add_offer(&mut response, due.offer.as_ref())?;
+    x402::add_receipt(&mut response, due.settled.as_ref())?;
+    Ok(response)
+}
+
+fn challenge_view(app: &App, asked: Asked, offer: Option<&PaymentRequired>) -> Result<ChallengeView> {
+    let (payment, checkout) = (payment_due(app, asked)?, asked.checkout);
+    let (amount, network) = (asked.amount(), checkout.network.name());
+    Ok(ChallengeView {
+        success: false,
+        code: "PAYMENT_REQUIRED",
+        error: match offer {
+            Some(offer) => offer.error.clone(),
+            None => format!(
+                "Pay {amount} on {network} to {} before {}, then poll pollingUrl.",
+                checkout.address, payment.expires_at_iso
+            ),
+        },
+        status: StageWord(Stage::PendingPayment),
+        invoice_id: checkout.id.to_string(),
+        order_ref: app.numbers.of_checkout(checkout),
+        plan: PurchasedPlanView::asked_by(checkout),
+        coupon: checkout.coupon.as_ref().map(CouponView::from),
+        payment,
+        capabilities: CapabilitiesView {
+            networks: checkout::networks(app).into_iter().map(NetworkWord).collect(),
+            currencies: vec![CurrencyWord(CURRENCY)],
+            polling: true,
+            x402: offer.is_some(),
+            webhooks: false,
+        },
+        checkout_url: deposits::checkout_url(app, &checkout.id),
+        x402_version: offer.map(|offer| offer.version),
+        resource: offer.map(|offer| ResourceView::from(&offer.resource)),
+        accepts: offer.map(|offer| offer.accepts.iter().map(RequirementsView::from).collect()),
+    })
+}
+
+/// What is wanted, and where it will be paid; no network when the wallet pays.
+fn checkout_fields(body: &JsonBody, reference: Option<String>) -> Result<(Wish, Option<Network>), Refusal> {
+    let mut fields = Fields::parse(body)?;
+    let named = |text: &str| Network::parse(&text.to_ascii_uppercase()).filter(|n| NETWORKS.contains(n));
+    let package_code = fields.required_text("packageCode", CODE_CHARS);
+    let network = fields.word("preferredNetwork", "POLYGON, ARBITRUM, TRON", named).unwrap_or(NETWORKS[0]);
+    let customer_email = fields.email("customerEmail");
+    let discount_code = fields.text("discountCode", CODE_CHARS);
+    let from_wallet = fields.word("payWith", "wallet", |text| (text == "wallet").then_some(())).is_some();
+    fields.finish()?;
+    let wish = Wish { package_code, fills: None, reference, customer_email, discount_code, max_price: None };
+    Ok((wish, (!from_wallet).then_some(network)))
+}
+
+/// The caller's own reference, from the header `Idempotency-Key`.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let mut sent = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = sent.next() else { return Ok(None) };
+    let text = value.to_str().ok().filter(|text| sent.next().is_none() && printable(text, REFERENCE_CHARS));
+    let message = format!("must have 1 to {REFERENCE_CHARS} printable ASCII characters, and be sent once");
+    text.map(|text| Some(text.to_string())).ok_or_else(|| Refusal::field("Idempotency-Key", message))
+}
+
+/// Check out a plan
+///
+/// Answers 402 with the amount of USDT to send, and where. While `payment.wide` is true a rounded amount will do, from
+/// `payment.minAmount` to `payment.maxAmount`; otherwise only the exact one is known as your payment. Send it within 30 minutes and poll `pollingUrl`: when
+/// the payment is final the eSIM is there. With an `Idempotency-Key` the same request again is the same checkout, for
+/// ever: 402 while it waits for its payment, afterwards the order as it stands. `payWith: "wallet"` buys from the
+/// wallet instead. `discountCode` names a coupon: the checkout reserves one of its uses and gives it back when it
+/// expires; a code that is not good is 422 `COUPON_INVALID`, whatever is wrong with it. Where `capabilities.x402` is true, the same request with a signature for one of `accepts` in the header
+/// PAYMENT-SIGNATURE pays at once: 200 with the order, 202 while it is not settled or delivered. The same signature
+/// again is the same payment.
+#[utoipa::path(post, path = "/api/agentic/checkout", operation_id = "checkout", tag = "checkout",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own reference: 1 to 128 printable characters",
+        min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "trip-42"),
+        ("PAYMENT-SIGNATURE" = Option<String>, Header, description = "A payment by signature (x402 version 2), for one of `accepts`")),
+    request_body = CheckoutRequest,
+    responses(
+        (status = 200, description = "Bought from the wallet, or a checkout that was paid before (header Idempotent-Replayed)", body = OrderRecordView),
+        (status = 202, description = "Paid, and still with the supplier", body = OrderRecordView),
+        (status = 402, description = "Pay this; or, when the wallet should pay, INSUFFICIENT_BALANCE", content(
+            (ChallengeView = "application/json"), (Problem = "application/problem+json")))))]
+pub async fn open(
+    bearer: Bearer,
+    FromState(state): FromState<State>,
+    Client(client): Client,
+    headers: HeaderMap,
+    body: JsonBody,
+) -> Answer {
+    let (wish, network) = checkout_fields(&body, idempotency_key(&headers)?)?;
+    let signing = Some(x402::signing(&state.app, headers.get(SIGNATURE)));
+    let means = match network {
+        Some(network) => Means::Transfer { network, client, signing },
+        None => Means::Wallet,
+    };
+    match buying::buy(&state.app, bearer.buyer(), wish, means).await? {
+        Outcome::Bought { receipt, .. } => bought(&state.app, &receipt),
+        Outcome::Due(due) => Ok(marked(challenge(&state.app, &due)?, due.replayed)),
+        Outcome::Underway { progress, settled, replayed } => {
+            let mut response = uncached(record(&state.app, &progress)?)?;
+            x402::add_receipt(&mut response, settled.as_ref())?;
+            Ok(marked(response, replayed))
+        }
+        Outcome::Short(short) => Err(short.refusal().into()),
+        Outcome::Undelivered { refusal, .. } => Err(refusal.into()),
+    }
+}
+
+/// Says that this was answered before.
+fn marked(mut response: Response, replayed: bool) -> Response {
+    if replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+/// A checkout as it stands, for whoever has paid, or is too late to: nobody is asked to pay again.
+fn record(app: &App, progress: &Progress) -> Answer {
+    let status = status_of(progress.stage);
+    let mut response = json(status, &of_checkout(app, progress)?)?;
+    if status == StatusCode::ACCEPTED {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
+    }
+    Ok(response)
+}
+
+fn status_of(stage: Stage) -> StatusCode {
+    match stage {
+        Stage::PendingPayment | Stage::ConfirmedAwaitingFulfillment | Stage::Processing => {
+            StatusCode::ACCEPTED
+        }
+        Stage::Completed | Stage::Failed | Stage::Expired => StatusCode::OK,
+    }
+}
+
+/// A purchase from the wallet.
+fn bought(app: &App, receipt: &Receipt) -> Answer {
+    let status = status_of(Stage::of_order(receipt.order.status));
+    let mut response = uncached(json(status, &of_order(app, &receipt.order, Some(receipt.balance))?)?)?;
+    if status == StatusCode::ACCEPTED {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
+    }
+    Ok(marked(response, receipt.replayed))
+}

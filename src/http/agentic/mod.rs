@@ -1,0 +1,8 @@
+//! The agentic API: an agent logs in for a person, searches and buys. Parse, call one operation, render.
+
+pub mod checkout;
+pub mod login;
+pub mod orders;
+pub mod search;
+pub mod wallet;
+mod x402;

@@ -1,0 +1,220 @@
+//! The OpenAPI descriptions, made from the handlers. What every operation has in common (errors, keys, limits) is
+//! added here, once. Here also: the words of the partner API; those of the agentic one are in `agentic.rs`.
+
+mod agentic;
+
+use std::collections::BTreeMap;
+
+use axum::body::Bytes;
+use axum::extract::State as FromState;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use utoipa::openapi::path::{Operation, Parameter};
+use utoipa::{PartialSchema, ToSchema};
+
+pub use self::agentic::AGENTIC;
+use crate::http::kit::State;
+use crate::http::kit::auth::Anyone;
+use crate::http::kit::fields::is_unprintable;
+use crate::http::kit::problem::Problem;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{
+    ContactBuilder, Content, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi,
+    OpenApiBuilder, Ref, RefOr, ResponseBuilder, Schema, SecurityRequirement, ServerBuilder, Type,
+};
+
+const INTRODUCTION: &str = "Buy eSIM data plans at wholesale prices from a prepaid wallet, which is funded with stablecoins.\n\n\
+Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC. \
+Send a `partnerRefId` with every purchase: the same reference is the same purchase, however often it is sent.";
+
+/// One of the APIs that are described.
+pub struct Surface {
+    title: &'static str,
+    introduction: &'static str,
+    tags: &'static [(&'static str, &'static str)],
+    /// What opens its doors, all of it together.
+    keys: fn() -> Vec<(&'static str, SecurityScheme)>,
+    /// What every operation may refuse.
+    common: &'static [(u16, &'static str)],
+    /// What an operation may refuse besides, or for reasons of its own.
+    refusals: &'static [(&'static str, u16, &'static str)],
+}
+
+pub const PARTNER: Surface = Surface {
+    title: "simgate partner API",
+    introduction: INTRODUCTION,
+    tags: &[
+        ("wallet", "The prepaid wallet and its statement"),
+        ("deposits", "Funding the wallet with stablecoins"),
+        ("plans", "What can be bought"),
+        ("orders", "Buying eSIMs"),
+        ("top-ups", "More data on an existing eSIM"),
+        ("usage", "How much data is left"),
+    ],
+    keys: || {
+        let header =
+            |name, about| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::with_description(name, about)));
+        vec![
+            ("partnerKey", header("X-B2B-Key", "The public half of an API key")),
+            ("partnerSecret", header("X-B2B-Secret", "The secret half of the same key")),
+        ]
+    },
+    common: &[
+        (401, "UNAUTHENTICATED: key or secret missing, wrong or revoked"),
+        (403, "LIMIT_EXCEEDED: this key may not do this, or not from this address"),
+        (405, "METHOD_NOT_ALLOWED"),
+        (406, "NOT_ACCEPTABLE: this API answers JSON"),
+        (429, "RATE_LIMITED: slow down; Retry-After says for how long"),
+        (500, "INTERNAL: our fault; quote the requestId"),
+        (503, "OVERLOADED or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
+    ],
+    refusals: REFUSALS,
+};
+
+pub fn base(surface: &Surface, server: &str) -> OpenApi {
+    let info = InfoBuilder::new()
+        .title(surface.title)
+        .version("1.0.0")
+        .description(Some(surface.introduction))
+        .license(Some(LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build()))
+        .contact(Some(ContactBuilder::new().name(Some("The operator of this gateway")).build()))
+        .build();
+    let tag = |(name, about): &(&str, &str)| TagBuilder::new().name(*name).description(Some(*about)).build();
+    OpenApiBuilder::new()
+        .info(info)
+        .servers(Some([ServerBuilder::new().url(server).description(Some("This gateway")).build()]))
+        .tags(Some(surface.tags.iter().map(tag)))
+        .build()
+}
+
+/// What an operation of the partner API may refuse besides what all of them do.
+#[rustfmt::skip]
+const REFUSALS: &[(&str, u16, &str)] = &[
+    ("openDeposit", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
+    ("openDeposit", 422, "UNSUPPORTED_PAIR, with the pairs that work"),
+    ("openDeposit", 429, "RATE_LIMITED: too many requests, or five invoices are open on this network; Retry-After says for how long"),
+    ("verifyDeposit", 404, "INVOICE_NOT_FOUND"),
+    ("verifyDeposit", 409, "TRANSFER_ALREADY_USED: the transaction was credited to another account"),
+    ("verifyDeposit", 422, "TX_NOT_FOR_INVOICE: the transaction does not pay this invoice; TX_FAILED: it was reverted"),
+    ("verifyDeposit", 503, "CHAIN_UNAVAILABLE or OVERLOADED: nothing is lost, try again"),
+    ("getDeposit", 404, "INVOICE_NOT_FOUND"),
+    ("placeOrder", 402, "INSUFFICIENT_BALANCE"),
+    ("placeOrder", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
+    ("placeOrder", 404, "PLAN_NOT_FOUND"),
+    ("placeOrder", 409, "IDEMPOTENCY_CONFLICT or PRICE_CHANGED"),
+    ("placeOrder", 422, "WRONG_PLAN_TYPE"),
+    ("placeOrder", 502, "SUPPLIER_REJECTED: the money is back in the wallet"),
+    ("getOrder", 404, "ORDER_NOT_FOUND"),
+    ("cancelOrder", 404, "ORDER_NOT_FOUND"),
+    ("cancelOrder", 409, "NOT_CANCELLABLE, with a reason"),
+    ("listTopUpPlans", 404, "ESIM_NOT_FOUND"),
+    ("listTopUpPlans", 409, "ESIM_NOT_ACTIVE"),
+    ("topUp", 402, "INSUFFICIENT_BALANCE"),
+    ("topUp", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
+    ("topUp", 404, "ESIM_NOT_FOUND or PLAN_NOT_FOUND"),
+    ("topUp", 409, "IDEMPOTENCY_CONFLICT, PRICE_CHANGED or ESIM_NOT_ACTIVE"),
+    ("topUp", 422, "WRONG_PLAN_TYPE"),
+    ("topUp", 502, "SUPPLIER_REJECTED: the money is back in the wallet"),
+    ("getUsage", 404, "ESIM_NOT_FOUND"),
+];
+
+/// Adds to every operation what it may refuse, and what all of them share.
+pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
+    let components = api.components.get_or_insert_default();
+    let mut problem = vec![(Problem::name().to_string(), Problem::schema())];
+    Problem::schemas(&mut problem);
+    components.schemas.extend(problem);
+    let mut together = SecurityRequirement::default();
+    for (name, scheme) in (surface.keys)() {
+        components.security_schemes.insert(name.into(), RefOr::T(scheme));
+        together = together.add(name, Vec::<String>::new());
+    }
+    let printable = format!("[^{}]", unprintable());
+    components.schemas.values_mut().for_each(|schema| spell_out(schema, &printable));
+    api.security = Some(vec![together]);
+    for item in api.paths.paths.values_mut() {
+        for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
+            for parameter in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(Parameter { schema: Some(schema), .. }) = parameter {
+                    spell_out(schema, &printable);
+                }
+            }
+            add_errors(surface, operation);
+        }
+    }
+    api
+}
+
+/// How the patterns of handlers begin that take what is printable; all that is not would be too long to write each time.
+const NO_CONTROLS: &str = r"[^\x00-\x1F\x7F-\x9F]";
+
+fn spell_out(schema: &mut RefOr<Schema>, printable: &str) {
+    let RefOr::T(Schema::Object(object)) = schema else { return };
+    object.pattern = object.pattern.take().map(|pattern| pattern.replace(NO_CONTROLS, printable));
+    object.properties.values_mut().for_each(|property| spell_out(property, printable));
+}
+
+/// What `fields::printable` does not take, as the inside of a class in a pattern.
+fn unprintable() -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for code in ('\0'..='\u{ffff}').filter(|c| is_unprintable(*c)).map(u32::from) {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == code => *last = code,
+            _ => ranges.push((code, code)),
+        }
+    }
+    let written = |(first, last): (u32, u32)| match first == last {
+        true => format!("\\u{first:04X}"),
+        false => format!("\\u{first:04X}-\\u{last:04X}"),
+    };
+    ranges.into_iter().map(written).collect()
+}
+
+fn add_errors(surface: &Surface, operation: &mut Operation) {
+    let mut errors: BTreeMap<u16, &str> = surface.common.iter().copied().collect();
+    // An operation that says so itself needs no key.
+    if operation.security.is_some() {
+        errors.retain(|status, _| !matches!(status, 401 | 403));
+    }
+    if operation.request_body.is_some() {
+        errors.insert(408, "REQUEST_TIMEOUT: the body did not arrive in time");
+        errors.insert(413, "PAYLOAD_TOO_LARGE: more than 64 KiB");
+        errors.insert(415, "UNSUPPORTED_MEDIA_TYPE: the body is not JSON");
+    }
+    if operation.request_body.is_some() || operation.parameters.is_some() {
+        errors.insert(400, "INVALID_REQUEST: every wrong field is named");
+    }
+    let problem = || Content::new(Some(Ref::from_schema_name("Problem")));
+    let own = surface.refusals.iter().filter(|(id, ..)| operation.operation_id.as_deref() == Some(id));
+    errors.extend(own.map(|(_, status, about)| (*status, *about)));
+    for (status, about) in errors {
+        operation.responses.responses.entry(status.to_string()).or_insert_with(|| {
+            RefOr::T(
+                ResponseBuilder::new()
+                    .description(about)
+                    .content("application/problem+json", problem())
+                    .build(),
+            )
+        });
+    }
+    for response in operation.responses.responses.values_mut() {
+        if let RefOr::T(response) = response {
+            let text = ObjectBuilder::new().schema_type(Type::String);
+            let id = HeaderBuilder::new().schema(Some(text)).description(Some("Names this request")).build();
+            response.headers.insert("X-Request-Id".into(), RefOr::T(id));
+        }
+    }
+}
+
+pub async fn partner_file(_: Anyone, FromState(state): FromState<State>) -> Response {
+    file(&state.texts.partner_description)
+}
+
+pub async fn agentic_file(_: Anyone, FromState(state): FromState<State>) -> Response {
+    file(&state.texts.agentic_description)
+}
+
+fn file(json: &Bytes) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], json.clone()).into_response()
+}

@@ -1,0 +1,262 @@
+//! Who calls: the two headers of the partner API, the bearer token of an agent, and the client's address behind
+//! trusted proxies.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, Method};
+use metrics::counter;
+
+use super::accept::server::Peer;
+use super::limits::Allowance;
+use super::problem::Refused;
+use super::{State, forwarded};
+use crate::config::Settings;
+use crate::domain::client::{self, Whereabouts};
+use crate::domain::refusal::Refusal;
+use crate::error::{Error, Result};
+use crate::ops::keys::{self, Caller};
+use crate::ops::tokens::{self, Holder};
+
+const KEY: HeaderName = HeaderName::from_static("x-b2b-key");
+const SECRET: HeaderName = HeaderName::from_static("x-b2b-secret");
+
+/// An authenticated partner, within its rate limit.
+pub struct Partner(Arc<Caller>);
+
+impl Deref for Partner {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
+
+/// Set by whoever checked the limit, for the outermost layer to put on the response.
+#[derive(Clone, Default)]
+pub struct Shown(pub Arc<std::sync::OnceLock<Allowance>>);
+
+impl FromRequestParts<State> for Partner {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Partner, Refused> {
+        let from = whereabouts(parts, &state.app.settings);
+        let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
+        let credentials = header(&parts.headers, &KEY).zip(header(&parts.headers, &SECRET));
+        let known = match credentials {
+            Some((key, secret)) => keys::authenticate(&state.app, key, secret, from),
+            None => Err(Refusal::Unauthenticated.into()),
+        };
+        let caller = match (known, credentials) {
+            (Ok(caller), _) => caller,
+            // Counted before anybody looks any further. A wrong secret takes the same way as an unknown key, so that
+            // the time tells nobody which of the two it was.
+            (Err(Error::Refused(Refusal::Unauthenticated)), Some((key, secret))) => {
+                let allowance = counted(state, from, &shown)?;
+                keys::until_looked(&state.app).await;
+                match keys::authenticate(&state.app, key, secret, from) {
+                    Ok(caller) => caller,
+                    Err(error) => {
+                        show(allowance, &shown);
+                        return Err(noted(from, error));
+                    }
+                }
+            }
+            (Err(error), _) => return Err(turned_away(state, from, &shown, error)),
+        };
+        allow(state.limits.by_key(&caller.key_id), &shown)?;
+        if caller.read_only && parts.method != Method::GET && parts.method != Method::HEAD {
+            return Err(Refusal::ReadOnlyKey.into());
+        }
+        Ok(Partner(caller))
+    }
+}
+
+/// A user's agent with a token, within its rate limit.
+pub struct Bearer(Arc<Holder>);
+
+impl Deref for Bearer {
+    type Target = Holder;
+
+    fn deref(&self) -> &Holder {
+        &self.0
+    }
+}
+
+impl FromRequestParts<State> for Bearer {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Bearer, Refused> {
+        let MaybeBearer(holder) = MaybeBearer::from_request_parts(parts, state).await?;
+        Ok(Bearer(holder.ok_or(Refusal::TokenRequired)?))
+    }
+}
+
+/// Where a token is not needed. One that is sent must be good, and without one the limit of the address holds.
+pub struct MaybeBearer(pub Option<Arc<Holder>>);
+
+impl FromRequestParts<State> for MaybeBearer {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<MaybeBearer, Refused> {
+        let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
+        let from = whereabouts(parts, &state.app.settings);
+        let holder = match bearer(&parts.headers) {
+            Sent::Nothing => {
+                allow(state.limits.by_address(from.counted()), &shown)?;
+                return Ok(MaybeBearer(None));
+            }
+            Sent::Token(text) => holder(state, text, from.counted()).await,
+            Sent::Other => Err(Refusal::TokenRequired.into()),
+        };
+        match holder {
+            Ok(holder) => {
+                allow(state.limits.by_token(holder.token.as_str()), &shown)?;
+                Ok(MaybeBearer(Some(holder)))
+            }
+            Err(error) => Err(turned_away(state, from, &shown, error)),
+        }
+    }
+}
+
+enum Sent<'a> {
+    Nothing,
+    Token(&'a str),
+    Other,
+}
+
+/// `Authorization: Bearer …`; the scheme's case does not count.
+fn bearer(headers: &HeaderMap) -> Sent<'_> {
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    match (sent.next(), sent.next()) {
+        (None, _) => Sent::Nothing,
+        (Some(value), None) => match value.to_str().ok().and_then(|text| text.trim().split_once(' ')) {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Sent::Token(token.trim()),
+            _ => Sent::Other,
+        },
+        (Some(_), Some(_)) => Sent::Other,
+    }
+}
+
+/// Where a request comes from, for limits that are rows.
+pub struct Client(pub IpAddr);
+
+impl FromRequestParts<State> for Client {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Client, Infallible> {
+        Ok(Client(client_address(parts, &state.app.settings)))
+    }
+}
+
+/// A caller without a login, within the limit of its address.
+pub struct Anyone;
+
+impl FromRequestParts<State> for Anyone {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Anyone, Refused> {
+        let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
+        allow(state.limits.by_address(client_address(parts, &state.app.settings)), &shown)?;
+        Ok(Anyone)
+    }
+}
+
+/// Counts a call of a tool: by a good token in the header, else by address. A stale token must not stop what needs none.
+pub async fn count_visitor(parts: &Parts, state: &State) -> Result<(), Refused> {
+    let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
+    let from = client_address(parts, &state.app.settings);
+    if let Some(text) = bearer_token(&parts.headers)
+        && let Ok(holder) = holder(state, text, from).await
+    {
+        return allow(state.limits.by_token(holder.token.as_str()), &shown);
+    }
+    allow(state.limits.by_address(from), &shown)
+}
+
+/// Who holds this token. One that has to be looked up first is counted before, by where it comes from.
+pub async fn holder(state: &State, text: &str, from: IpAddr) -> Result<Arc<Holder>> {
+    let app = &state.app;
+    if !tokens::is_unknown(app, text)? {
+        return tokens::authenticate(app, text).await;
+    }
+    state.limits.may_look_up(from, app.now())?;
+    counter!("simgate_lookups_total", "of" => "token").increment(1);
+    let found = tokens::authenticate(app, text).await;
+    if !matches!(found, Err(Error::Refused(Refusal::TokenRequired))) {
+        state.limits.was_known(from);
+    }
+    found
+}
+
+/// The token in the header, whatever it is worth.
+pub fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    match bearer(headers) {
+        Sent::Token(text) => Some(text),
+        Sent::Nothing | Sent::Other => None,
+    }
+}
+
+/// Whoever guesses is held to the limit of his address, and leaves a trace.
+fn turned_away(state: &State, from: Whereabouts, shown: &Shown, error: Error) -> Refused {
+    match counted(state, from, shown) {
+        Ok(allowance) => {
+            show(allowance, shown);
+            noted(from, error)
+        }
+        Err(limited) => limited,
+    }
+}
+
+fn counted(state: &State, from: Whereabouts, shown: &Shown) -> Result<Option<Allowance>, Refused> {
+    state.limits.by_address(from.counted()).map_err(|(refusal, allowance)| {
+        show(Some(allowance), shown);
+        refusal.into()
+    })
+}
+
+fn noted(from: Whereabouts, error: Error) -> Refused {
+    if let Error::Refused(Refusal::Unauthenticated | Refusal::TokenRequired) = error {
+        counter!("simgate_strangers_total").increment(1);
+        tracing::info!(from = client::logged(from.counted()), "a caller without valid credentials");
+    }
+    error.into()
+}
+
+fn show(allowance: Option<Allowance>, shown: &Shown) {
+    if let Some(allowance) = allowance {
+        let _ = shown.0.set(allowance);
+    }
+}
+
+fn allow(checked: Result<Option<Allowance>, (Refusal, Allowance)>, shown: &Shown) -> Result<(), Refused> {
+    match checked {
+        Ok(allowance) => {
+            show(allowance, shown);
+            Ok(())
+        }
+        Err((refusal, allowance)) => {
+            show(Some(allowance), shown);
+            Err(refusal.into())
+        }
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty())
+}
+
+fn whereabouts(parts: &Parts, settings: &Settings) -> Whereabouts {
+    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0);
+    forwarded::whereabouts(peer, &parts.headers, &settings.trusted_proxies)
+}
+
+/// The address that limits count by.
+pub fn client_address(parts: &Parts, settings: &Settings) -> IpAddr {
+    whereabouts(parts, settings).counted()
+}

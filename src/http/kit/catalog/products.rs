@@ -1,0 +1,264 @@
+//! The catalog search that agents and tools use, at retail prices and without a login. What a text means is decided in
+//! `domain::search`, which plans answer in `ops::search`; here the answer is put together from plans that were written
+//! once for each snapshot.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+use super::memory::{Kept, Memory};
+use super::packed::Answer;
+use crate::domain::plan::Plan;
+use crate::domain::refusal::Refusal;
+use crate::domain::{country, search};
+use crate::error::{Error, Result};
+use crate::http::kit::fields::Query;
+use crate::http::kit::wire::{Money, PlanTypeWord, gigabytes};
+use crate::ops::catalog::Snapshot;
+use crate::ops::search::{Found, Index};
+
+pub const MOST_CHARS: usize = 200;
+const SHOWN: usize = 50;
+const MOST_SHOWN: usize = 200;
+/// How many bytes of what was found, of compressed answers (counted as they were before) and of tools' results are kept.
+const FOUND_BYTES: usize = 2 * 1024 * 1024;
+const PACKED_BYTES: usize = 4 * 1024 * 1024;
+const LISTED_BYTES: usize = 4 * 1024 * 1024;
+/// An odd number without a pattern: multiplying by it lets every plan's hash, and its place, move all bits above.
+const SPREAD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+
+/// One snapshot of the catalog, ready to be searched, and what was asked of it before.
+pub struct Products {
+    index: Index,
+    /// Every plan by its number.
+    fragments: Vec<Fragment>,
+    /// The countries of each coverage as members of a plan, written once: many plans share them.
+    locations: Vec<Box<str>>,
+    /// Which plans answer, by the query string: reading a text and ranking plans takes longer than writing them out.
+    found: Memory<Found>,
+    /// What somebody wanted compressed, which takes far longer than both.
+    packed: Memory<Answer>,
+    /// Results of the tool that searches.
+    pub listed: Memory<str>,
+}
+
+/// A plan as JSON, written once, without its countries, which belong into it at `cut`. The hash is that of the whole: an
+/// answer's is made of those, without reading the answer again.
+struct Fragment {
+    json: Box<str>,
+    cut: usize,
+    hash: u64,
+}
+
+impl Kept for Found {
+    fn bytes(&self) -> usize {
+        size_of::<Found>() + size_of_val(self.first.as_slice())
+    }
+}
+
+impl Kept for Answer {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Default for Products {
+    fn default() -> Products {
+        Products {
+            index: Index::default(),
+            fragments: Vec::new(),
+            locations: Vec::new(),
+            found: Memory::new(FOUND_BYTES),
+            packed: Memory::new(PACKED_BYTES),
+            listed: Memory::new(LISTED_BYTES),
+        }
+    }
+}
+
+impl Products {
+    pub fn prepare(snapshot: Arc<Snapshot>) -> Result<Products> {
+        let index = Index::prepare(snapshot);
+        let locations = index.coverages().map(write_locations).collect::<Result<Vec<_>>>()?;
+        let coverages = (0..).map(|number| index.coverage_of(number));
+        let written = index.plans().zip(coverages).map(|(plan, at)| Fragment::write(plan, &locations[at]));
+        let fragments = written.collect::<Result<_>>()?;
+        Ok(Products { index, fragments, locations, ..Products::default() })
+    }
+
+    /// What a query string asks for.
+    pub fn search(&self, query: &str) -> Result<Arc<Found>, Refusal> {
+        if let Some(found) = self.found.get(query) {
+            return Ok(found);
+        }
+        let (text, limit) = read(query)?;
+        let found = Arc::new(self.find(text.as_deref(), limit));
+        self.found.put(query, found.clone());
+        Ok(found)
+    }
+
+    pub fn packed(&self, query: &str, found: &Found) -> Arc<Answer> {
+        if let Some(answer) = self.packed.get(query) {
+            return answer;
+        }
+        let answer = Arc::new(self.answer(found));
+        self.packed.put(query, answer.clone());
+        answer
+    }
+
+    pub fn answer(&self, found: &Found) -> Answer {
+        let hashes = found.first.iter().map(|number| u128::from(self.fragments[*number as usize].hash));
+        let hash = hashes.fold(found.total as u128, |all, hash| (all ^ hash).wrapping_mul(SPREAD));
+        let json = self.write("{\"success\":true,\"currency\":\"USD\",\"totalCount\":", found);
+        Answer::with_hash(json, &hash.to_be_bytes())
+    }
+
+    /// The same plans as a tool shows them: as many as fit into so many bytes, and one at least.
+    pub fn list(&self, text: Option<&str>, limit: usize, most_bytes: usize) -> String {
+        let mut found = self.find(text, limit);
+        let lengths = found.first.iter().scan(0, |all, number| {
+            *all += self.length(*number);
+            Some(*all)
+        });
+        let fitting = lengths.take_while(|length| *length <= most_bytes).count();
+        found.first.truncate(fitting.max(1));
+        self.write("{\"totalCount\":", &found)
+    }
+
+    fn find(&self, text: Option<&str>, limit: usize) -> Found {
+        match text {
+            Some(text) => self.index.find(&search::read(text), limit),
+            None => self.index.featured(limit),
+        }
+    }
+
+    /// A plan as it was written, and its countries.
+    fn parts(&self, number: u32) -> (&Fragment, &str) {
+        (&self.fragments[number as usize], &self.locations[self.index.coverage_of(number)])
+    }
+
+    /// How long a plan is among others.
+    fn length(&self, number: u32) -> usize {
+        let (fragment, locations) = self.parts(number);
+        fragment.json.len() + locations.len() + 1
+    }
+
+    fn write(&self, head: &str, found: &Found) -> String {
+        let length: usize = found.first.iter().map(|number| self.length(*number)).sum();
+        let mut json = String::with_capacity(length + 100);
+        json.push_str(head);
+        json.push_str(&found.total.to_string());
+        json.push_str(",\"plans\":[");
+        for (place, number) in found.first.iter().enumerate() {
+            if place > 0 {
+                json.push(',');
+            }
+            let (fragment, locations) = self.parts(*number);
+            let (before, behind) = fragment.json.split_at(fragment.cut);
+            [before, locations, behind].iter().for_each(|part| json.push_str(part));
+        }
+        json.push_str("]}");
+        json
+    }
+}
+
+/// The two members of a plan that say where it works.
+fn write_locations(codes: &[String]) -> Result<Box<str>> {
+    let text = |texts: &[String]| serde_json::to_string(texts).map_err(Error::fault);
+    Ok(format!("\"locationCodes\":{},\"locationNames\":{}", text(codes)?, text(&names(codes))?).into())
+}
+
+fn names(codes: &[String]) -> Vec<String> {
+    let name = |code: &String| country::by_code(code).map_or(code.clone(), |country| country.name.into());
+    codes.iter().map(name).collect()
+}
+
+impl Fragment {
+    fn write(plan: &Plan, locations: &str) -> Result<Fragment> {
+        let view = ProductView {
+            package_code: &plan.code,
+            name: &plan.name,
+            data_amount: gigabytes(plan.data_mb),
+            data_unit: "GB",
+            duration: plan.duration_days,
+            duration_unit: "DAY",
+            retail_price: Money(plan.retail),
+            currency: "USD",
+            location_codes: &plan.countries,
+            location_names: names(&plan.countries),
+            operator: &plan.operator,
+            plan_type: PlanTypeWord(plan.plan_type),
+        };
+        let mut json = serde_json::to_string(&view).map_err(Error::fault)?;
+        let hash = Sha256::digest(&json).iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
+        // Quotes inside a text are escaped, so this can be nothing but the members themselves.
+        let cut =
+            json.find(locations).ok_or_else(|| Error::fault("a plan is written without its countries"))?;
+        json.replace_range(cut..cut + locations.len(), "");
+        Ok(Fragment { json: json.into_boxed_str(), cut, hash })
+    }
+}
+
+/// A plan at its retail price.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Product)]
+pub struct ProductView<'a> {
+    #[schema(example = "JP-5GB-30D")]
+    package_code: &'a str,
+    #[schema(example = "Japan 5 GB 30 days")]
+    name: &'a str,
+    #[schema(example = 5.0, minimum = 0)]
+    data_amount: f64,
+    #[schema(example = "GB")]
+    data_unit: &'static str,
+    #[schema(example = 30, minimum = 1)]
+    duration: i64,
+    #[schema(example = "DAY")]
+    duration_unit: &'static str,
+    retail_price: Money,
+    #[schema(example = "USD")]
+    currency: &'static str,
+    /// Countries covered, as ISO 3166 codes.
+    #[schema(example = json!(["JP"]))]
+    location_codes: &'a [String],
+    /// The same countries by name, in the same order.
+    #[schema(example = json!(["Japan"]))]
+    location_names: Vec<String>,
+    /// Carrier names.
+    #[schema(example = "NTT Docomo / SoftBank")]
+    operator: &'a str,
+    plan_type: PlanTypeWord,
+}
+
+/// Plans that answer a search.
+// Written from prepared pieces; this type describes the result.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ProductList)]
+pub struct ProductsView {
+    #[schema(example = true)]
+    success: bool,
+    #[schema(example = "USD")]
+    currency: &'static str,
+    /// How many plans match, shown or not.
+    #[schema(minimum = 0)]
+    total_count: usize,
+    /// Best first: plans for exactly that destination, then wider ones; among these the size and time that were asked for,
+    /// then the cheaper gigabyte, or the lower price when the text asks for something cheap.
+    plans: Vec<ProductView<'static>>,
+}
+
+/// The text and how many plans to show.
+fn read(query: &str) -> Result<(Option<String>, usize), Refusal> {
+    let mut query = Query::parse(Some(query));
+    let allowed = format_args!("must have at most {MOST_CHARS} characters");
+    let text = query.take("country", allowed, |text| {
+        (text.chars().count() <= MOST_CHARS).then(|| text.trim().to_string())
+    });
+    let limit = query.whole("limit", 1, MOST_SHOWN as i64).map_or(SHOWN, |limit| limit as usize);
+    query.finish()?;
+    // An empty field of a form is no question.
+    Ok((text.filter(|text| !text.is_empty()), limit))
+}

@@ -1,0 +1,167 @@
+//! What surrounds every request: its id, the security headers, the metrics, and the body of every error.
+//! Paths with tokens in them are never logged or labelled; routes are.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use metrics::{Counter, Histogram, counter, histogram};
+
+use super::auth::Shown;
+use super::html;
+use super::problem::{self, Pending, Refused};
+use crate::domain::refusal::Refusal;
+use crate::error::Error;
+use crate::vault;
+
+/// Where the tools are: they have rules of their own for what a client accepts.
+pub const TOOLS_PATH: &str = "/api/mcp";
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Names the request, for whoever has to tell of a fault in its own words.
+#[derive(Clone)]
+pub struct RequestId(pub String);
+
+pub async fn pass(mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let request_id = kept_or_new(request.headers());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let is_api = request.uri().path().starts_with("/api/");
+    let answers_json = is_api && request.uri().path() != TOOLS_PATH;
+    let as_page = !is_api && mentions(request.headers(), "text/html");
+    let shown = Shown::default();
+    request.extensions_mut().insert(shown.clone());
+    request.extensions_mut().insert(RequestId(request_id.clone()));
+    let response = if answers_json && !takes_json(request.headers()) {
+        Refused::from(Refusal::NotAcceptable).into_response()
+    } else {
+        unharmed(next.run(request)).await
+    };
+    let mut response = match response.extensions().get::<Pending>().cloned() {
+        Some(Pending(error)) => render(&error, response, &request_id, as_page),
+        None => response,
+    };
+    let status = response.status().as_u16();
+    let headers = response.headers_mut();
+    if let Some(allowance) = shown.0.get() {
+        allowance.write(headers);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(value) = HeaderValue::try_from(request_id.as_str()) {
+        headers.insert(REQUEST_ID, value);
+    }
+    let route = route.as_ref().map_or("(none)", |route| route.as_str());
+    tracing::debug!(%method, route, status, request_id, ms = started.elapsed().as_millis() as u64, "request");
+    measure(route, status, started);
+    response
+}
+
+/// Writes the body of a pending error. A fault is logged here, once; the caller learns only the request id.
+fn render(error: &Error, response: Response, request_id: &str, as_page: bool) -> Response {
+    let refusal = error.refusal();
+    if let (None, Error::Fault(fault)) = (refusal, error) {
+        tracing::error!(request_id, what = %fault.what, "a request failed");
+    }
+    let body = problem::body(refusal, request_id);
+    let (mut parts, _) = response.into_parts();
+    let kind = if as_page { "text/html; charset=utf-8" } else { "application/problem+json" };
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    parts.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    parts.headers.extend(problem::extra_header(error));
+    let text = if as_page {
+        html::guard(&mut parts.headers);
+        html::error_page(&body)
+    } else {
+        serde_json::to_string(&body).unwrap_or_else(|_| String::from("{}"))
+    };
+    Response::from_parts(parts, Body::from(text))
+}
+
+/// A panic is our fault like any other: a 500 with a request id, and the connection lives on.
+async fn unharmed(response: impl Future<Output = Response>) -> Response {
+    let caught = futures_util::FutureExt::catch_unwind(AssertUnwindSafe(response)).await;
+    caught.unwrap_or_else(|_| Refused(Error::fault("a handler panicked")).into_response())
+}
+
+/// The metrics of one route. Looking them up by their labels would cost more than raising them.
+struct RouteMetrics {
+    seconds: Histogram,
+    by_class: [Counter; 4],
+}
+
+const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
+
+impl RouteMetrics {
+    fn new(route: &str) -> RouteMetrics {
+        let count =
+            |class| counter!("simgate_http_requests_total", "route" => route.to_string(), "status" => class);
+        let seconds = histogram!("simgate_http_request_seconds", "route" => route.to_string());
+        RouteMetrics { seconds, by_class: CLASSES.map(count) }
+    }
+}
+
+thread_local! {
+    static ROUTES: RefCell<HashMap<String, RouteMetrics>> = RefCell::default();
+}
+
+fn measure(route: &str, status: u16, started: Instant) {
+    let class = usize::from(status / 100).clamp(2, 5) - 2;
+    ROUTES.with_borrow_mut(|routes| {
+        if !routes.contains_key(route) {
+            routes.insert(route.to_string(), RouteMetrics::new(route));
+        }
+        if let Some(metrics) = routes.get(route) {
+            metrics.seconds.record(started.elapsed().as_secs_f64());
+            metrics.by_class[class].increment(1);
+        }
+    });
+}
+
+/// The caller's own id, when it is short and plain; else a new one.
+fn kept_or_new(headers: &HeaderMap) -> String {
+    let sane = |text: &&str| {
+        (1..=128).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':'))
+    };
+    match headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(sane) {
+        Some(text) => text.into(),
+        None => new_id(),
+    }
+}
+
+/// A random start for this process, then counted: unique, and no call to the system for each request.
+fn new_id() -> String {
+    static START: LazyLock<u128> = LazyLock::new(vault::random);
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    format!("{:032x}", START.wrapping_add(u128::from(NUMBER.fetch_add(1, Ordering::Relaxed))))
+}
+
+fn mentions(headers: &HeaderMap, kind: &str) -> bool {
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|text| text.contains(kind))
+}
+
+/// No Accept header takes anything; otherwise one of its ranges must cover JSON.
+fn takes_json(headers: &HeaderMap) -> bool {
+    let mut accepts = headers.get_all(header::ACCEPT).iter().peekable();
+    accepts.peek().is_none()
+        || accepts.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')).any(|range| {
+            let mut pieces = range.split(';').map(|piece| piece.trim().to_ascii_lowercase());
+            let kind = pieces.next().unwrap_or_default();
+            let refused =
+                pieces.any(|piece| matches!(piece.as_str(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+            !refused && (kind == "*/*" || kind == "application/*" || kind.ends_with("json"))
+        })
+}

@@ -1,0 +1,443 @@
+//! Reading requests: JSON bodies and query strings, field by field, so that a caller hears of every mistake at
+//! once. Numbers that are money stay text until `Usd::parse`; they never pass through a float.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt::Display;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::value::RawValue;
+
+use super::accept::PATIENCE;
+use super::problem::Refused;
+use crate::domain::email::Email;
+use crate::domain::esim::is_iccid;
+use crate::domain::ids::{InvoiceId, OrderId};
+use crate::domain::money::Usd;
+use crate::domain::refusal::{FieldError, Refusal};
+use crate::domain::text::is_hidden;
+use crate::domain::time::Time;
+use crate::error::Result;
+
+const MAX_BODY: usize = 64 * 1024;
+const EMAIL_CHARS: usize = 254;
+/// The longest reference of a caller's own.
+pub const REFERENCE_CHARS: usize = 128;
+/// The longest code of a plan, and of a coupon.
+pub const CODE_CHARS: usize = 64;
+
+/// The raw bytes of a JSON request.
+pub struct JsonBody(Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for JsonBody {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<JsonBody, Refused> {
+        if !is_json(request.headers()) {
+            return Err(Refusal::UnsupportedMediaType.into());
+        }
+        let (parts, body) = request.into_parts();
+        Ok(JsonBody(read(&parts.headers, body).await?))
+    }
+}
+
+/// What a page's form sends. Fields that were left empty are absent.
+pub struct Form(pub Query);
+
+impl<S: Send + Sync> FromRequest<S> for Form {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<Form, Refused> {
+        if essence(request.headers()) != "application/x-www-form-urlencoded" {
+            return Err(Refusal::UnsupportedMediaType.into());
+        }
+        let (parts, body) = request.into_parts();
+        let body = read(&parts.headers, body).await?;
+        Ok(Form(Query::parse(Some(&String::from_utf8_lossy(&body))).filled()))
+    }
+}
+
+pub async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if declared.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > MAX_BODY) {
+        return Err(Refusal::PayloadTooLarge);
+    }
+    match tokio::time::timeout(PATIENCE, Limited::new(body, MAX_BODY).collect()).await {
+        Err(_) => Err(Refusal::RequestTimeout),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(Refusal::PayloadTooLarge),
+        Ok(Err(_)) => Err(Refusal::Malformed("The body could not be read.".into())),
+    }
+}
+
+/// The content type without its parameters, in lower case.
+fn essence(headers: &HeaderMap) -> String {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+pub fn is_json(headers: &HeaderMap) -> bool {
+    let essence = essence(headers);
+    essence == "application/json" || essence.ends_with("+json")
+}
+
+/// The variable part of a path. What does not even decode to text is empty, and nothing has an empty name.
+pub struct Segment(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Segment {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segment, Infallible> {
+        let decoded = Path::<String>::from_request_parts(parts, state).await;
+        Ok(Segment(decoded.map(|Path(text)| text).unwrap_or_default()))
+    }
+}
+
+pub fn iccid(text: String) -> Result<String, Refusal> {
+    if is_iccid(&text) { Ok(text) } else { Err(Refusal::field("iccid", "must have 19 or 20 digits")) }
+}
+
+/// An id of ours, as far as its shape tells.
+fn is_plain(text: &str) -> bool {
+    text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn order_id(text: String) -> Result<OrderId, Refusal> {
+    let known_kind = text.starts_with("ord_") || text.starts_with("top_");
+    if known_kind && is_plain(&text) { Ok(OrderId::from_text(text)) } else { Err(Refusal::OrderNotFound) }
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn invoice_id(text: String) -> Result<InvoiceId, Refusal> {
+    if is_plain(&text) && text.starts_with(InvoiceId::PREFIX) {
+        Ok(InvoiceId::from_text(text))
+    } else {
+        Err(Refusal::InvoiceNotFound)
+    }
+}
+
+fn unless_wrong<T>(errors: Vec<FieldError>, required: Option<T>) -> Result<T, Refusal> {
+    required.filter(|_| errors.is_empty()).ok_or(Refusal::Invalid(errors))
+}
+
+/// 1 to `most` characters that can be seen.
+pub fn printable(text: &str, most: usize) -> bool {
+    let length = text.chars().take(most + 1).count();
+    (1..=most).contains(&length) && !text.chars().any(is_unprintable)
+}
+
+/// What hides among the characters that every program's patterns can name: the descriptions of the APIs say the same.
+pub fn is_unprintable(c: char) -> bool {
+    c <= '\u{ffff}' && is_hidden(c)
+}
+
+/// A name without what people write differently in it.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// A JSON object being read. Ask for each field, then `finish`.
+pub struct Fields<'a> {
+    values: HashMap<String, &'a RawValue>,
+    errors: Vec<FieldError>,
+    /// A language model reads what is echoed: nothing that hides is taken, tags among it.
+    for_models: bool,
+}
+
+impl<'a> Fields<'a> {
+    pub fn parse(body: &'a JsonBody) -> Result<Fields<'a>, Refusal> {
+        Fields::of(&body.0)
+    }
+
+    pub fn of(json: &'a [u8]) -> Result<Fields<'a>, Refusal> {
+        let values = serde_json::from_slice(json)
+            .map_err(|error| Refusal::Malformed(format!("The body must be a JSON object: {error}.")))?;
+        Ok(Fields { values, errors: Vec::new(), for_models: false })
+    }
+
+    pub fn for_models(mut self) -> Fields<'a> {
+        self.for_models = true;
+        self
+    }
+
+    fn wrong(&mut self, field: &str, message: impl Into<String>) {
+        self.errors.push(FieldError { field: field.into(), message: message.into() });
+    }
+
+    /// The field's raw text; null counts as absent.
+    fn raw(&self, field: &str) -> Option<&'a str> {
+        self.values.get(field).map(|value| value.get()).filter(|text| *text != "null")
+    }
+
+    pub fn text(&mut self, field: &str, most: usize) -> Option<String> {
+        let raw = self.raw(field)?;
+        match serde_json::from_str::<String>(raw) {
+            Ok(text) if printable(&text, most) && !(self.for_models && text.chars().any(is_hidden)) => {
+                Some(text)
+            }
+            Ok(_) => {
+                self.wrong(field, format!("must have 1 to {most} printable characters"));
+                None
+            }
+            Err(_) => {
+                self.wrong(field, "must be a string");
+                None
+            }
+        }
+    }
+
+    /// Whatever has none of these names is a mistake.
+    pub fn allow(&mut self, names: &[&str]) {
+        let mut others: Vec<String> =
+            self.values.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
+        others.sort_unstable();
+        for other in others {
+            let meant = names.iter().find(|name| plain(name) == plain(&other));
+            let hint = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+            self.wrong(&other, format!("is not known here{hint}"));
+        }
+    }
+
+    /// As `text`, where an empty one is what a model sends for nothing.
+    pub fn filled(&mut self, field: &str, most: usize) -> Option<String> {
+        if self.raw(field) == Some("\"\"") { None } else { self.text(field, most) }
+    }
+
+    /// A string of at most so many characters, whatever they are: for what is cleaned afterwards.
+    pub fn free_text(&mut self, field: &str, most: usize) -> Option<String> {
+        let text = serde_json::from_str::<String>(self.raw(field)?);
+        if text.as_ref().is_ok_and(|text| text.chars().count() <= most) {
+            return text.ok();
+        }
+        self.wrong(field, format!("must be a string of at most {most} characters"));
+        None
+    }
+
+    pub fn email(&mut self, field: &str) -> Option<Email> {
+        let email = Email::parse(&self.text(field, EMAIL_CHARS)?);
+        if email.is_none() {
+            self.wrong(field, "must be an email address");
+        }
+        email
+    }
+
+    pub fn required_email(&mut self, field: &str) -> Option<Email> {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        self.email(field)
+    }
+
+    pub fn required_text(&mut self, field: &str, most: usize) -> String {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        self.text(field, most).unwrap_or_default()
+    }
+
+    /// One of the words that `parse` knows.
+    pub fn word<T>(&mut self, field: &str, allowed: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let text = self.text(field, 64)?;
+        let found = parse(&text);
+        if found.is_none() {
+            self.wrong(field, format!("must be one of {allowed}"));
+        }
+        found
+    }
+
+    pub fn required_word<T>(
+        &mut self,
+        field: &str,
+        allowed: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        self.word(field, allowed, parse)
+    }
+
+    fn usd(&mut self, field: &str) -> Option<Usd> {
+        let raw = self.raw(field)?;
+        let is_number = raw.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        match (is_number, Usd::parse(raw)) {
+            (true, Ok(amount)) => return Some(amount),
+            (true, Err(error)) => self.wrong(field, error.as_str()),
+            (false, _) => self.wrong(field, "must be a number"),
+        }
+        None
+    }
+
+    pub fn positive_usd(&mut self, field: &str) -> Option<Usd> {
+        let amount = self.usd(field)?;
+        if !amount.is_positive() {
+            self.wrong(field, "must be more than 0");
+            return None;
+        }
+        Some(amount)
+    }
+
+    /// An amount from `least` to `most`.
+    pub fn required_usd(&mut self, field: &str, least: Usd, most: Usd) -> Option<Usd> {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+        let amount = self.usd(field)?;
+        if amount < least {
+            self.wrong(field, format!("must be at least {least}"));
+        } else if amount > most {
+            self.wrong(field, format!("must be at most {most}"));
+        }
+        Some(amount)
+    }
+
+    pub fn whole(&mut self, field: &str, least: i64, most: i64) -> Option<i64> {
+        let raw = self.raw(field)?;
+        // A whole number may be written 5, 5.0 or 5e0; all are the same JSON number.
+        match serde_json::from_str::<f64>(raw) {
+            Ok(number) if number.fract() == 0.0 && number >= least as f64 && number <= most as f64 => {
+                Some(number as i64)
+            }
+            _ => {
+                self.wrong(field, format!("must be a whole number from {least} to {most}"));
+                None
+            }
+        }
+    }
+
+    /// Whether it says `true`; absent means no.
+    pub fn truth(&mut self, field: &str) -> bool {
+        let Some(raw) = self.raw(field) else { return false };
+        let said = serde_json::from_str::<bool>(raw);
+        if said.is_err() {
+            self.wrong(field, "must be true or false");
+        }
+        said.unwrap_or_default()
+    }
+
+    /// `true` or `false`, if it is one of them; what else it may be is for the caller to ask.
+    pub fn flag(&self, field: &str) -> Option<bool> {
+        serde_json::from_str(self.raw(field)?).ok()
+    }
+
+    /// A quantity of data in GB, as megabytes. Not money: rounded to the megabyte.
+    pub fn gigabytes(&mut self, field: &str) -> Option<i64> {
+        let raw = self.raw(field)?;
+        match serde_json::from_str::<f64>(raw) {
+            Ok(number) if (0.0..=1_000_000.0).contains(&number) => Some((number * 1024.0).round() as i64),
+            _ => {
+                self.wrong(field, "must be a number from 0 to 1000000");
+                None
+            }
+        }
+    }
+
+    pub fn finish(self) -> Result<(), Refusal> {
+        self.finish_with(Some(()))
+    }
+
+    /// Gives back what was required, which is there unless something was wrong with it.
+    pub fn finish_with<T>(self, required: Option<T>) -> Result<T, Refusal> {
+        unless_wrong(self.errors, required)
+    }
+}
+
+/// A query string being read, in the same way. A parameter given twice is a mistake.
+pub struct Query {
+    values: HashMap<String, String>,
+    errors: Vec<FieldError>,
+}
+
+impl Query {
+    pub fn parse(query: Option<&str>) -> Query {
+        let query = query.unwrap_or_default();
+        let mut parsed = Query { values: HashMap::new(), errors: Vec::new() };
+        // Bytes that are no text are decoded to the replacement character, which hardly anyone sends on purpose.
+        let meant = || query.to_ascii_lowercase().contains("%ef%bf%bd");
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            if value.contains(char::REPLACEMENT_CHARACTER) && !meant() {
+                parsed.wrong(&name, "must be valid UTF-8");
+            }
+            if parsed.values.insert(name.to_string(), value.to_string()).is_some() {
+                parsed.wrong(&name, "must be given once");
+            }
+        }
+        parsed
+    }
+
+    /// Without what was left empty, as forms send it.
+    pub fn filled(mut self) -> Query {
+        self.values.retain(|_, value| !value.trim().is_empty());
+        self
+    }
+
+    /// A value as it was typed, to show it again.
+    pub fn typed(&self, name: &str) -> String {
+        self.values.get(name).cloned().unwrap_or_default()
+    }
+
+    pub fn wrong(&mut self, field: &str, message: impl Into<String>) {
+        self.errors.push(FieldError { field: field.into(), message: message.into() });
+    }
+
+    /// Takes a parameter that `parse` accepts; anything else is a mistake that `allowed` explains.
+    pub fn take<T>(
+        &mut self,
+        name: &str,
+        allowed: impl Display,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.values.remove(name)?;
+        let found = parse(&value);
+        if found.is_none() {
+            self.wrong(name, allowed.to_string());
+        }
+        found
+    }
+
+    /// The same of a parameter that must be there.
+    pub fn require<T>(
+        &mut self,
+        name: &str,
+        allowed: impl Display,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        if !self.values.contains_key(name) {
+            self.wrong(name, "is required");
+        }
+        self.take(name, allowed, parse)
+    }
+
+    pub fn required_email(&mut self, name: &str) -> Option<Email> {
+        self.require(name, "must look like name@example.com", Email::parse)
+    }
+
+    pub fn text(&mut self, name: &str, most: usize) -> Option<String> {
+        let allowed = format_args!("must have 1 to {most} printable characters");
+        self.take(name, allowed, |text| printable(text, most).then(|| text.to_string()))
+    }
+
+    pub fn whole(&mut self, name: &str, least: i64, most: i64) -> Option<i64> {
+        let allowed = format_args!("must be a whole number from {least} to {most}");
+        self.take(name, allowed, |text| text.parse().ok().filter(|n| (least..=most).contains(n)))
+    }
+
+    /// A moment: RFC 3339, or a date, which is its midnight UTC.
+    pub fn time(&mut self, name: &str) -> Option<Time> {
+        self.take(name, "must be a time like 2026-01-31T12:00:00Z or a date", super::wire::parse_time)
+    }
+
+    pub fn finish(self) -> Result<(), Refusal> {
+        self.finish_with(Some(()))
+    }
+
+    /// Gives back what was required, which is there unless something was wrong with it.
+    pub fn finish_with<T>(self, required: Option<T>) -> Result<T, Refusal> {
+        unless_wrong(self.errors, required)
+    }
+}

@@ -1,0 +1,90 @@
+//! Answers for browsers: how a page goes out, and errors as pages.
+
+use askama::Template;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::problem::{Problem, Refused};
+use crate::error::Error;
+
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
+                      base-uri 'none'; frame-ancestors 'none'";
+
+/// Headers of every page and of every image behind a token.
+pub fn guard(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert("x-robots-tag", HeaderValue::from_static("noindex, nofollow"));
+}
+
+pub fn page(status: StatusCode, template: &impl Template) -> Result<Response, Refused> {
+    let html = template.render().map_err(Error::fault)?;
+    let mut response = (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();
+    guard(response.headers_mut());
+    Ok(response)
+}
+
+/// What is wrong with each field, in sentences.
+pub fn said<'a>(wrong: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    wrong.map(|(field, message)| format!("{} {message}.", label(field))).collect::<Vec<_>>().join(" ")
+}
+
+/// What a form calls its fields.
+fn label(field: &str) -> String {
+    match field {
+        "amountUsd" => "The amount".into(),
+        "email" => "The email address".into(),
+        "means" => "Currency and network".into(),
+        other => format!("The {other}"),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    title: &'a str,
+    detail: String,
+    request_id: &'a str,
+}
+
+/// The body of an error for a browser.
+pub fn error_page(problem: &Problem) -> String {
+    let (title, detail) = for_people(problem);
+    let page = ErrorPage { title, detail, request_id: &problem.request_id };
+    page.render().unwrap_or_else(|_| problem.detail.clone())
+}
+
+/// A problem names fields and headers for whoever wrote the program; who looks at a page wants to know what to do.
+fn for_people(problem: &Problem) -> (&'static str, String) {
+    match (problem.status, problem.code) {
+        (403, "ACCOUNT_SUSPENDED") => (
+            "This account is suspended",
+            "Until that is settled, nothing can be paid into its wallet or bought from it. Ask support."
+                .into(),
+        ),
+        (404, "PLAN_NOT_FOUND") => {
+            ("This plan is not on sale", "Perhaps the link is old, or a part of it is missing.".into())
+        }
+        (404, "INVOICE_NOT_FOUND") => {
+            ("No payment here", "Perhaps a part of the link is missing: open it just as you got it.".into())
+        }
+        (405, _) => (
+            "Nothing to see here",
+            "This address only takes what a form sends. Go back, and use the form there.".into(),
+        ),
+        (410, _) => {
+            ("This eSIM is gone", "Its order was cancelled or failed, so it cannot be installed.".into())
+        }
+        (400, _) if !problem.errors.is_empty() => {
+            let wrong = said(problem.errors.iter().map(|wrong| (&*wrong.field, &*wrong.message)));
+            ("Please check what you typed", format!("{wrong} Go back and change it."))
+        }
+        _ => (problem.title, problem.detail.clone()),
+    }
+}

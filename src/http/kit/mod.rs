@@ -1,0 +1,21 @@
+//! What every door uses: who calls, what was sent, what is answered, and the loop that accepts connections. Doors use the
+//! kit and never each other.
+
+pub mod accept;
+pub mod answers;
+pub mod auth;
+pub mod catalog;
+pub mod doorway;
+pub mod fields;
+mod forwarded;
+pub mod hosts;
+pub mod html;
+mod limits;
+pub mod orders;
+pub mod payment;
+pub mod problem;
+pub mod qr;
+mod state;
+pub mod wire;
+
+pub use state::{State, Texts};

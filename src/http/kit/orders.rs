@@ -1,0 +1,358 @@
+//! Orders, top-ups, plans and usage as every door shows them, and a page of an account's orders.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::answers::{Answer, json};
+use super::fields::{Query, REFERENCE_CHARS};
+use super::wire::{
+    CancelReasonWord, EsimStatusWord, Money, OrderStatusWord, PlanTypeWord, gigabytes, iso, iso_exact,
+};
+use crate::app::App;
+use crate::domain::esim::{EsimStatus, is_iccid};
+use crate::domain::ids::AccountNo;
+use crate::domain::money::Usd;
+use crate::domain::order::{self, Order, OrderStatus};
+use crate::domain::plan::{Plan, PlanType};
+use crate::domain::time::Time;
+use crate::error::Result;
+use crate::ops::install;
+use crate::ops::orders::{self, ListQuery, Listed};
+use crate::ops::usage::Report;
+
+/// An opaque place in a list. Lists walk by a number that never changes, so new rows do not shift a page.
+pub fn cursor(number: i64) -> String {
+    format!("c{number}")
+}
+
+pub fn parse_cursor(text: &str) -> Option<i64> {
+    text.strip_prefix('c')?.parse().ok().filter(|number| *number > 0)
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
+pub struct OrdersQuery {
+    #[param(minimum = 1, maximum = 1000000000, default = 1)]
+    page: Option<i64>,
+    #[param(minimum = 1, maximum = 100, default = 20)]
+    limit: Option<i64>,
+    #[param(pattern = "^[0-9]{19,20}$")]
+    iccid: Option<String>,
+    /// Every order that used this reference, in any state.
+    #[param(
+        rename = "partnerRefId",
+        min_length = 1,
+        max_length = 128,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$"
+    )]
+    partner_ref_id: Option<String>,
+    #[param(inline, value_type = Option<OrderStatusWord>)]
+    status: Option<String>,
+    /// Only orders placed at or after this time.
+    #[param(format = DateTime)]
+    from: Option<String>,
+    /// Only orders placed before this time.
+    #[param(format = DateTime)]
+    to: Option<String>,
+    /// A place in the list that does not shift while orders arrive; the `Link` header holds the next one.
+    #[param(pattern = "^c[1-9][0-9]{0,17}$")]
+    after: Option<String>,
+}
+
+/// A page of an account's orders, for partners and users alike; `base` is where the list is.
+pub async fn orders_page(app: &App, account: AccountNo, query: Option<&str>, base: &str) -> Answer {
+    let mut query = Query::parse(query);
+    let wanted = ListQuery {
+        page: query.whole("page", 1, 1_000_000_000).unwrap_or(1),
+        limit: query.whole("limit", 1, 100).unwrap_or(20),
+        after: query.take("after", "must be the place that a Link header gave", parse_cursor),
+        iccid: query
+            .take("iccid", "must have 19 or 20 digits", |text| is_iccid(text).then(|| text.to_string())),
+        reference: query.text("partnerRefId", REFERENCE_CHARS),
+        status: query.take("status", "must be an order status", OrderStatus::parse),
+        from: query.time("from"),
+        to: query.time("to"),
+    };
+    query.finish()?;
+    let (page, limit, next_page) = (wanted.page, wanted.limit, next_link(base, &wanted));
+    let list = orders::list(app, account, wanted).await?;
+    let orders: Result<Vec<_>, _> = list.orders.iter().map(|listed| order_view(app, listed)).collect();
+    let total_pages = (list.total + limit - 1) / limit;
+    let view = OrdersView { success: true, page, limit, total: list.total, total_pages, orders: orders? };
+    let mut response = json(StatusCode::OK, &view)?;
+    if let Some(next) = list.next {
+        let link = format!("<{next_page}&after={}>; rel=\"next\"", cursor(next));
+        if let Ok(link) = HeaderValue::try_from(link) {
+            response.headers_mut().insert(header::LINK, link);
+        }
+    }
+    Ok(response)
+}
+
+/// The same question without its place in the list.
+fn next_link(base: &str, wanted: &ListQuery) -> String {
+    let mut link = form_urlencoded::Serializer::new(format!("{base}?"));
+    link.append_pair("limit", &wanted.limit.to_string());
+    let time = |time: Time| iso_exact(time);
+    for (name, value) in [
+        ("iccid", wanted.iccid.clone()),
+        ("partnerRefId", wanted.reference.clone()),
+        ("status", wanted.status.map(|status| status.as_str().to_string())),
+        ("from", wanted.from.map(time)),
+        ("to", wanted.to.map(time)),
+    ] {
+        if let Some(value) = value {
+            link.append_pair(name, &value);
+        }
+    }
+    link.finish().replacen("?&", "?", 1)
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Plan)]
+pub struct PlanView {
+    #[schema(example = "JP-5GB-30D")]
+    pub package_code: String,
+    #[schema(example = "Japan 5 GB 30 days")]
+    pub name: String,
+    /// Countries covered, as ISO 3166 codes; base plans only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = json!(["JP"]))]
+    pub location_codes: Option<Vec<String>>,
+    #[schema(example = 5.0, minimum = 0)]
+    pub data_amount_gb: f64,
+    #[schema(example = 30, minimum = 1)]
+    pub duration_days: i64,
+    /// What you pay for it.
+    pub price_usd: Money,
+    pub plan_type: PlanTypeWord,
+    /// Carrier names; base plans only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "NTT Docomo / SoftBank")]
+    pub operator: Option<String>,
+}
+
+impl From<&Plan> for PlanView {
+    fn from(plan: &Plan) -> PlanView {
+        let is_base = plan.plan_type == PlanType::Base;
+        PlanView {
+            package_code: plan.code.clone(),
+            name: plan.name.clone(),
+            location_codes: is_base.then(|| plan.countries.clone()),
+            data_amount_gb: gigabytes(plan.data_mb),
+            duration_days: plan.duration_days,
+            price_usd: Money(plan.wholesale),
+            plan_type: PlanTypeWord(plan.plan_type),
+            operator: is_base.then(|| plan.operator.clone()),
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Order)]
+pub struct OrderView {
+    #[schema(example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub id: String,
+    /// The caller's reference, as it was sent.
+    #[schema(required = true)]
+    pub partner_ref_id: Option<String>,
+    /// A short reference for people.
+    #[schema(example = "SG4K7M2Q9XTB")]
+    pub order_no: String,
+    pub status: OrderStatusWord,
+    /// 19 or 20 digits; null until the eSIM is delivered.
+    #[schema(required = true, example = "8901234567890123452")]
+    pub iccid: Option<String>,
+    #[schema(example = "JP-5GB-30D")]
+    pub package_code: String,
+    #[schema(example = "Japan 5 GB 30 days")]
+    pub plan_name: String,
+    /// What was charged for it.
+    pub charged_usd: Money,
+    /// An image of the activation code, to be scanned. It says "being prepared" until the eSIM is there.
+    #[schema(format = "uri")]
+    pub qr_code_url: String,
+    /// A page that helps with the installation.
+    #[schema(format = "uri")]
+    pub install_url: String,
+    #[schema(required = true, example = "smdp.sim.example")]
+    pub smdp_address: Option<String>,
+    #[schema(required = true)]
+    pub matching_id: Option<String>,
+    /// The activation code: `LPA:1$`, the SM-DP+ address, `$`, the matching id.
+    #[schema(required = true, example = "LPA:1$smdp.sim.example$SIM-0123")]
+    pub lpa_string: Option<String>,
+    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
+    pub created_at: String,
+    pub refundable: RefundableView,
+    pub top_ups: Vec<TopUpOrderView>,
+    /// Why the order failed, and what was given back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub failure: Option<FailureView>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Refundable)]
+pub struct RefundableView {
+    /// Whether a cancel has a chance; the supplier decides when it is asked.
+    pub eligible: bool,
+    /// When not: why.
+    #[schema(required = true)]
+    pub reason: Option<CancelReasonWord>,
+    /// The last moment to cancel, when known.
+    #[schema(required = true, format = DateTime)]
+    pub until: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Failure)]
+pub struct FailureView {
+    #[schema(example = "SUPPLIER_REJECTED")]
+    pub code: String,
+    pub detail: String,
+    pub refunded_usd: Money,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TopUpOrder)]
+pub struct TopUpOrderView {
+    #[schema(example = "top_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub id: String,
+    #[schema(required = true)]
+    pub partner_ref_id: Option<String>,
+    #[schema(example = "8901234567890123452")]
+    pub iccid: String,
+    #[schema(example = "JP-5GB-30D-TOPUP")]
+    pub package_code: String,
+    pub charged_usd: Money,
+    /// Never CANCELLING or CANCELLED: a top-up cannot be taken back.
+    pub status: OrderStatusWord,
+    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
+    pub created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub failure: Option<FailureView>,
+}
+
+fn failure(order: &Order) -> Option<FailureView> {
+    order.failure.as_ref().map(|failure| FailureView {
+        code: failure.code.clone(),
+        detail: failure.detail.clone(),
+        refunded_usd: Money(if order.status == OrderStatus::Failed { order.given_back() } else { Usd::ZERO }),
+    })
+}
+
+pub fn topup_view(order: &Order) -> TopUpOrderView {
+    TopUpOrderView {
+        id: order.id.to_string(),
+        partner_ref_id: order.reference.clone(),
+        iccid: order.esim.as_ref().map(|esim| esim.iccid.clone()).unwrap_or_default(),
+        package_code: order.package_code.clone(),
+        charged_usd: Money(order.price),
+        status: OrderStatusWord(order.status),
+        created_at: iso(order.created_at),
+        failure: failure(order),
+    }
+}
+
+pub fn order_view(app: &App, listed: &Listed) -> Result<OrderView> {
+    let Listed { order, topups } = listed;
+    let activation = install::activation(app, order)?;
+    let esim = order.esim.as_ref();
+    let topped_up =
+        topups.iter().any(|t| matches!(t.status, OrderStatus::Provisioning | OrderStatus::Fulfilled));
+    let usage: Option<EsimStatus> = esim.and_then(|esim| esim.last_usage.as_ref()).map(|usage| usage.status);
+    let install_by = esim.and_then(|esim| esim.install_by);
+    let refundable = order::refundable(order.status, topped_up, usage, install_by, app.now());
+    Ok(OrderView {
+        id: order.id.to_string(),
+        partner_ref_id: order.reference.clone(),
+        order_no: app.numbers.of_order(order).unwrap_or_default(),
+        status: OrderStatusWord(order.status),
+        iccid: esim.map(|esim| esim.iccid.clone()),
+        package_code: order.package_code.clone(),
+        plan_name: order.plan_name.clone(),
+        charged_usd: Money(order.price),
+        qr_code_url: install::qr_url(app, &order.id),
+        install_url: install::page_url(app, &order.id),
+        smdp_address: activation.as_ref().map(|a| a.smdp_address.clone()),
+        matching_id: activation.as_ref().map(|a| a.matching_id.clone()),
+        lpa_string: activation.as_ref().map(|a| a.lpa_string()),
+        created_at: iso(order.created_at),
+        refundable: RefundableView {
+            eligible: refundable.is_ok(),
+            reason: refundable.err().map(CancelReasonWord),
+            until: if refundable.is_ok() { install_by.map(iso) } else { None },
+        },
+        top_ups: topups.iter().map(topup_view).collect(),
+        failure: failure(order),
+    })
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = OrderList)]
+pub struct OrdersView {
+    #[schema(example = true)]
+    pub success: bool,
+    #[schema(example = 1, minimum = 1)]
+    pub page: i64,
+    #[schema(example = 20, minimum = 1, maximum = 100)]
+    pub limit: i64,
+    #[schema(minimum = 0)]
+    pub total: i64,
+    #[schema(minimum = 0)]
+    pub total_pages: i64,
+    /// Newest first.
+    pub orders: Vec<OrderView>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Usage)]
+pub struct UsageView {
+    #[schema(example = true)]
+    pub success: bool,
+    #[schema(example = "8901234567890123452")]
+    pub iccid: String,
+    pub status: EsimStatusWord,
+    #[schema(example = 5.0, minimum = 0)]
+    pub total_gb: f64,
+    #[schema(example = 1.25, minimum = 0)]
+    pub used_gb: f64,
+    #[schema(example = 3.75, minimum = 0)]
+    pub remaining_gb: f64,
+    #[schema(example = 25.0, minimum = 0, maximum = 100)]
+    pub percent_used: f64,
+    /// When the carrier took this reading.
+    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
+    pub as_of: String,
+    #[schema(required = true, format = DateTime)]
+    pub expires_at: Option<String>,
+    /// True when the carrier did not answer and this is the last known reading.
+    pub stale: bool,
+}
+
+pub fn usage_view(iccid: &str, report: &Report) -> UsageView {
+    let usage = &report.usage;
+    let percent = if usage.total_mb > 0 { usage.used_mb as f64 / usage.total_mb as f64 * 100.0 } else { 0.0 };
+    UsageView {
+        success: true,
+        iccid: iccid.into(),
+        status: EsimStatusWord(usage.status),
+        total_gb: gigabytes(usage.total_mb),
+        used_gb: gigabytes(usage.used_mb),
+        remaining_gb: gigabytes((usage.total_mb - usage.used_mb).max(0)),
+        percent_used: ((percent * 100.0).round() / 100.0).min(100.0),
+        as_of: iso(usage.as_of),
+        expires_at: usage.expires_at.map(iso),
+        stale: report.stale,
+    }
+}

@@ -1,0 +1,184 @@
+//! Errors on their way out. Handlers return `Refused`; it rides on the response as an extension until the
+//! outermost layer (`doorway.rs`), which knows the request id, writes the body (RFC 9457, or a small page for a browser).
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::wire::{CancelReasonWord, CurrencyWord, Money, NetworkWord};
+use crate::domain::refusal::Refusal;
+use crate::error::Error;
+
+/// What a handler returns instead of an answer.
+pub struct Refused(pub Error);
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused(error)
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Refused {
+        Refused(refusal.into())
+    }
+}
+
+/// The error, waiting on the response for its body.
+#[derive(Clone)]
+pub struct Pending(pub Error);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = self.0.refusal().map_or(500, |refusal| refusal.problem().status);
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.extensions_mut().insert(Pending(self.0));
+        response
+    }
+}
+
+/// An error, as every HTTP door of the service answers it (RFC 9457 with members of our own).
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "Problem")]
+pub struct Problem {
+    /// Identifies the kind of problem.
+    #[schema(example = "urn:simgate:problem:insufficient-balance")]
+    pub r#type: String,
+    #[schema(example = "Insufficient balance")]
+    pub title: &'static str,
+    #[schema(example = 402, minimum = 400, maximum = 599)]
+    pub status: u16,
+    /// What happened, in a sentence for people.
+    pub detail: String,
+    #[schema(example = false)]
+    pub success: bool,
+    /// What happened, in a word for programs.
+    #[schema(example = "INSUFFICIENT_BALANCE")]
+    pub code: &'static str,
+    /// The same text as `detail`.
+    pub error: String,
+    /// Quote this when you ask for help.
+    pub request_id: String,
+    /// For an invalid request: every field that is wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub errors: Vec<FieldProblem>,
+    /// With INSUFFICIENT_BALANCE: what the wallet holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub balance_usd: Option<Money>,
+    /// With INSUFFICIENT_BALANCE: what the purchase costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub required_usd: Option<Money>,
+    /// With INSUFFICIENT_BALANCE: what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub shortfall_usd: Option<Money>,
+    /// With PRICE_CHANGED: what the plan costs now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub price_usd: Option<Money>,
+    /// With NOT_CANCELLABLE: why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<CancelReasonWord>,
+    /// With UNSUPPORTED_PAIR: what can be paid in, by what.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub pairs: Vec<PairView>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Pair)]
+pub struct PairView {
+    pub currency: CurrencyWord,
+    pub network: NetworkWord,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct FieldProblem {
+    #[schema(example = "packageCode")]
+    pub field: String,
+    #[schema(example = "is required")]
+    pub message: String,
+}
+
+/// What an answer says beside its body.
+pub fn extra_header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
+    match error.refusal()? {
+        Refusal::Unauthenticated => {
+            Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("X-B2B-Key realm=\"partner\"")))
+        }
+        Refusal::TokenRequired | Refusal::OtpInvalid => {
+            Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"simgate\"")))
+        }
+        Refusal::RateLimited { retry_after_secs }
+        | Refusal::TooManyInvoices { retry_after_secs }
+        | Refusal::TooManyCheckouts { retry_after_secs }
+        | Refusal::TooManyCodes { retry_after_secs } => {
+            Some((header::RETRY_AFTER, HeaderValue::from(*retry_after_secs)))
+        }
+        Refusal::NoRoom => Some((header::RETRY_AFTER, HeaderValue::from_static("5"))),
+        Refusal::Overloaded
+        | Refusal::SupplierUnavailable { .. }
+        | Refusal::CarrierUnavailable
+        | Refusal::ChainUnavailable => Some((header::RETRY_AFTER, HeaderValue::from_static("1"))),
+        _ => None,
+    }
+}
+
+/// The body of an error.
+pub fn body(refusal: Option<&Refusal>, request_id: &str) -> Problem {
+    let (status, code, title, detail) = match refusal {
+        Some(refusal) => {
+            let problem = refusal.problem();
+            (problem.status, problem.code, problem.title, problem.detail)
+        }
+        None => (500, "INTERNAL", "Internal error", "Something went wrong on our side.".to_string()),
+    };
+    let mut body = Problem {
+        r#type: format!("urn:simgate:problem:{}", code.to_lowercase().replace('_', "-")),
+        title,
+        status,
+        error: detail.clone(),
+        detail,
+        success: false,
+        code,
+        request_id: request_id.into(),
+        errors: Vec::new(),
+        balance_usd: None,
+        required_usd: None,
+        shortfall_usd: None,
+        price_usd: None,
+        reason: None,
+        pairs: Vec::new(),
+    };
+    match refusal {
+        Some(Refusal::Invalid(fields)) => {
+            let shown =
+                fields.iter().map(|f| FieldProblem { field: f.field.clone(), message: f.message.clone() });
+            body.errors = shown.collect();
+        }
+        Some(Refusal::InsufficientBalance { balance, required }) => {
+            body.balance_usd = Some(Money(*balance));
+            body.required_usd = Some(Money(*required));
+            body.shortfall_usd = Some(Money(required.minus(*balance)));
+        }
+        Some(Refusal::PriceChanged { price }) => body.price_usd = Some(Money(*price)),
+        Some(Refusal::NotCancellable(reason)) => body.reason = Some(CancelReasonWord(*reason)),
+        Some(Refusal::UnsupportedPair(pairs)) => {
+            let pair = |&(currency, network): &(_, _)| PairView {
+                currency: CurrencyWord(currency),
+                network: NetworkWord(network),
+            };
+            body.pairs = pairs.iter().map(pair).collect();
+        }
+        _ => {}
+    }
+    body
+}

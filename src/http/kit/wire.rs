@@ -1,0 +1,119 @@
+//! How values are written in JSON. Money is written as a plain decimal number from its text, times as
+//! ISO 8601 UTC with milliseconds. Field names are the contract's; existing clients parse them.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{Number, PartialSchema, ToSchema};
+
+use crate::domain::checkout::Stage;
+use crate::domain::esim::EsimStatus;
+use crate::domain::invoice::{InvoiceException, InvoiceStatus};
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
+use crate::domain::order::{CancelReason, OrderStatus};
+use crate::domain::plan::PlanType;
+use crate::domain::time::Time;
+use crate::domain::transfer::PaymentStatus;
+use crate::error::Result;
+
+/// Dollars as a JSON number with at most six decimals and no binary noise.
+#[derive(Clone, Copy, Debug)]
+pub struct Money(pub Usd);
+
+impl Serialize for Money {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl PartialSchema for Money {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Number)
+            .description(Some("US dollars, exact to the micro-dollar"))
+            .multiple_of(Some(Number::Float(0.000001)))
+            .examples([serde_json::json!(4.49)])
+            .into()
+    }
+}
+
+impl ToSchema for Money {}
+
+/// A word of a closed set that clients may match on: written as text, described as an enum.
+macro_rules! vocabulary {
+    ($($name:ident $words:ident $schema:literal;)*) => {$(
+        #[derive(Clone, Copy)]
+        pub struct $name(pub $words);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.0.as_str())
+            }
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let words = $words::ALL.iter().map(|word| word.as_str());
+                ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).into()
+            }
+        }
+
+        impl ToSchema for $name {
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed($schema)
+            }
+        }
+    )*};
+}
+
+vocabulary! {
+    OrderStatusWord OrderStatus "OrderStatus";
+    EsimStatusWord EsimStatus "EsimStatus";
+    PlanTypeWord PlanType "PlanType";
+    CancelReasonWord CancelReason "CancelReason";
+    NetworkWord Network "Network";
+    CurrencyWord Currency "Currency";
+    InvoiceStatusWord InvoiceStatus "DepositStatus";
+    InvoiceExceptionWord InvoiceException "DepositException";
+    PaymentStatusWord PaymentStatus "PaymentStatus";
+    StageWord Stage "PurchaseStatus";
+}
+
+/// Gigabytes from megabytes, to three decimals.
+pub fn gigabytes(megabytes: i64) -> f64 {
+    (megabytes as f64 / 1024.0 * 1000.0).round() / 1000.0
+}
+
+pub fn iso(time: Time) -> String {
+    formatted(time, "%Y-%m-%dT%H:%M:%S%.3fZ")
+}
+
+/// To the microsecond: for a time that must come back as it was.
+pub fn iso_exact(time: Time) -> String {
+    formatted(time, "%Y-%m-%dT%H:%M:%S%.6fZ")
+}
+
+/// For people.
+pub fn readable(time: Time) -> String {
+    formatted(time, "%-d %B %Y, %H:%M UTC")
+}
+
+fn formatted(time: Time, form: &str) -> String {
+    // Times come from our clock or from what was parsed as one, so they are in range.
+    jiff::Timestamp::from_microsecond(time.micros()).unwrap_or_default().strftime(form).to_string()
+}
+
+/// RFC 3339, or a date, which is its midnight UTC.
+pub fn parse_time(text: &str) -> Option<Time> {
+    if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
+        return Some(Time::from_micros(stamp.as_microsecond()));
+    }
+    // A date and time without an offset would be read as its date alone; it names no moment.
+    let date: jiff::civil::Date = Some(text).filter(|text| text.len() == "2026-01-31".len())?.parse().ok()?;
+    let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(Time::from_micros(midnight.timestamp().as_microsecond()))
+}

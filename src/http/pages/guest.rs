@@ -1,0 +1,193 @@
+//! The checkout page: where a person without an account buys one plan. Parse, call one operation, and on to the pay page.
+//! Nothing is charged here; pressing the button twice opens one checkout.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{RawQuery, State as FromState};
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::{onward, told};
+use crate::app::App;
+use crate::config::Mode;
+use crate::domain::checkout::NETWORKS;
+use crate::domain::country;
+use crate::domain::network::Network;
+use crate::domain::plan::Plan;
+use crate::domain::refusal::Refusal;
+use crate::error::Error;
+use crate::http::kit::State;
+use crate::http::kit::auth::{Anyone, Client};
+use crate::http::kit::fields::{CODE_CHARS, Form, Query};
+use crate::http::kit::html::page;
+use crate::http::kit::problem::{self, Refused};
+use crate::http::kit::wire::gigabytes;
+use crate::ops::buying::{self, Means, Wish};
+use crate::ops::coupons::{self, Quote};
+use crate::ops::orders::Buyer;
+use crate::ops::{catalog, checkout};
+use crate::vault;
+
+/// So many countries are named; a plan for the world has more than anybody reads.
+const NAMED: usize = 12;
+
+#[derive(Template)]
+#[template(path = "checkout.html")]
+struct CheckoutPage<'a> {
+    sandbox: bool,
+    plan: &'a Plan,
+    data_gb: f64,
+    countries: String,
+    networks: Vec<Network>,
+    /// What a discount code makes of the price.
+    quote: Option<Quote>,
+    typed: &'a Typed,
+    problem: Option<String>,
+}
+
+/// What stands in the form's fields.
+struct Typed {
+    email: String,
+    network: String,
+    discount: String,
+    /// Made for each form, so that sending it twice is seen.
+    once: String,
+}
+
+impl Typed {
+    fn of(fields: &Query) -> Typed {
+        let [email, network, discount, once] =
+            ["email", "network", "discount", "once"].map(|name| fields.typed(name));
+        Typed { email, network, discount, once }
+    }
+}
+
+/// `?plan=CODE&discount=CODE`.
+pub async fn form(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Client(client): Client,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refused> {
+    let (app, query) = (&state.app, Query::parse(query.as_deref()).filled());
+    let plan = plan(app, &query)?;
+    let typed = Typed { once: vault::hex(&vault::random().to_be_bytes()), ..Typed::of(&query) };
+    // A link with an old code is still a way to the plan.
+    let (quote, problem) = quoted(app, client, &typed, &plan).await?;
+    shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
+}
+
+pub async fn open(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Client(client): Client,
+    Form(fields): Form,
+) -> Result<Response, Refused> {
+    let app = &state.app;
+    let (plan, typed) = (plan(app, &fields)?, Typed::of(&fields));
+    let opened = match wish(fields, &plan) {
+        Ok((wish, network)) => {
+            let means = Means::Transfer { network, client, signing: None };
+            buying::buy(app, Buyer::guest(), wish, means).await
+        }
+        Err(refusal) => Err(refusal.into()),
+    };
+    match opened {
+        Ok(outcome) => {
+            let invoice = outcome.invoice().ok_or_else(|| Error::fault("a guest pays an invoice"))?;
+            onward(invoice, "Keep the address of that page: it is the key to what you buy.")
+        }
+        Err(error) => {
+            let unread = matches!(error, Error::Refused(Refusal::Invalid(_)));
+            let extra = problem::extra_header(&error);
+            let (status, mut problem) = told(error)?;
+            // Nobody has looked at the code yet: what it is worth must not seem lost.
+            let (quote, worthless) =
+                if unread { quoted(app, client, &typed, &plan).await? } else { (None, None) };
+            if let Some(why) = worthless {
+                problem = format!("{problem} {why}");
+            }
+            let mut page =
+                shown(app, status, Shown { plan: &plan, typed: &typed, quote, problem: Some(problem) })?;
+            page.headers_mut().extend(extra);
+            Ok(page)
+        }
+    }
+}
+
+/// What the discount code that was typed makes of the price, or why it does not count.
+async fn quoted(
+    app: &App,
+    client: IpAddr,
+    typed: &Typed,
+    plan: &Arc<Plan>,
+) -> Result<(Option<Quote>, Option<String>), Refused> {
+    if typed.discount.is_empty() {
+        return Ok((None, None));
+    }
+    match coupons::quote_guest(app, client, &typed.discount, plan).await {
+        Ok(quote) => Ok((Some(quote), None)),
+        Err(error) => Ok((None, Some(told(error)?.1))),
+    }
+}
+
+/// The plan that is asked for, as it is sold now.
+fn plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
+    catalog::base_plan(app, &query.typed("plan")).ok_or(Refusal::PlanNotFound)
+}
+
+fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, Network), Refusal> {
+    let said = ["once", "plan", "network", "email", "discount"].map(|name| fields.typed(name));
+    let named = |text: &str| Network::parse(&text.to_ascii_uppercase()).filter(|n| NETWORKS.contains(n));
+    let network = fields.take("network", "must be one of POLYGON, ARBITRUM, TRON", named);
+    let email = fields.required_email("email");
+    let discount_code = fields.text("discount", CODE_CHARS);
+    let once = fields.text("once", CODE_CHARS);
+    let email = fields.finish_with(email)?;
+    let wish = Wish {
+        package_code: plan.code.clone(),
+        fills: None,
+        customer_email: Some(email),
+        discount_code,
+        // Whoever goes back and changes something means another checkout.
+        reference: once.map(|_| format!("form {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))),
+        max_price: None,
+    };
+    Ok((wish, network.unwrap_or(NETWORKS[0])))
+}
+
+/// The first few by name, and how many more there are.
+fn countries(plan: &Plan) -> String {
+    let name =
+        |code: &String| country::by_code(code).map_or(code.as_str(), |country| country.name).to_string();
+    let named: Vec<String> = plan.countries.iter().take(NAMED).map(name).collect();
+    match plan.countries.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// What differs from one showing of the form to the next.
+struct Shown<'a> {
+    plan: &'a Plan,
+    typed: &'a Typed,
+    quote: Option<Quote>,
+    problem: Option<String>,
+}
+
+fn shown(app: &App, status: StatusCode, shown: Shown) -> Result<Response, Refused> {
+    let Shown { plan, typed, quote, problem } = shown;
+    let template = CheckoutPage {
+        sandbox: app.settings.mode == Mode::Sandbox,
+        plan,
+        data_gb: gigabytes(plan.data_mb),
+        countries: countries(plan),
+        networks: checkout::networks(app),
+        quote,
+        typed,
+        problem,
+    };
+    page(status, &template)
+}

@@ -1,0 +1,141 @@
+//! `/topup/{token}`: the page behind a magic link, where a person tops up a user's wallet. The token opens nothing but
+//! this form; what it opens is a deposit like any other, on its own page.
+
+use askama::Template;
+use axum::extract::State as FromState;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::{onward, told};
+use crate::app::App;
+use crate::config::Mode;
+use crate::domain::invoice::Invoice;
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
+use crate::domain::refusal::Refusal;
+use crate::error::Error;
+use crate::http::kit::State;
+use crate::http::kit::auth::Anyone;
+use crate::http::kit::fields::{Form, Query, Segment};
+use crate::http::kit::html::page;
+use crate::http::kit::problem::{self, Refused};
+use crate::http::kit::wire::readable;
+use crate::ops::deposits;
+use crate::ops::magic_link::{self, Means, Offer};
+
+#[derive(Template)]
+#[template(path = "topup.html")]
+struct TopupPage<'a> {
+    sandbox: bool,
+    token: &'a str,
+    owner: Option<String>,
+    minimum: Usd,
+    until: String,
+    choices: Vec<Choice>,
+    typed: Typed,
+    problem: Option<String>,
+    /// Payments that wait already, where there are too many for another.
+    open: Vec<Invoice>,
+}
+
+/// Why the form is shown again.
+struct Trouble {
+    problem: String,
+    open: Vec<Invoice>,
+}
+
+/// A token on a network.
+struct Choice {
+    value: String,
+    name: String,
+}
+
+/// What stands in the form's fields.
+struct Typed {
+    amount: String,
+    means: String,
+}
+
+pub async fn form(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Segment(token): Segment,
+) -> Result<Response, Refused> {
+    let offer = magic_link::open(&state.app, &token).await?;
+    let typed = Typed { amount: offer.minimum.to_string(), means: String::new() };
+    shown(&state.app, StatusCode::OK, &token, offer, typed, None)
+}
+
+pub async fn pay_in(
+    _: Anyone,
+    FromState(state): FromState<State>,
+    Segment(token): Segment,
+    Form(fields): Form,
+) -> Result<Response, Refused> {
+    let app = &state.app;
+    let typed = Typed { amount: fields.typed("amountUsd"), means: fields.typed("means") };
+    let wish = means(fields);
+    let opened = match &wish {
+        Ok(means) => magic_link::pay_in(app, &token, *means).await,
+        Err(refusal) => Err(refusal.clone().into()),
+    };
+    match opened {
+        Ok(deposit) => onward(&deposit.invoice.id, "That page shows how the payment stands."),
+        Err(error) => {
+            let extra = problem::extra_header(&error);
+            let open = match (&error, &wish) {
+                (Error::Refused(Refusal::TooManyInvoices { .. }), Ok(means)) => {
+                    magic_link::unpaid(app, &token, means.network).await?
+                }
+                _ => Vec::new(),
+            };
+            let (status, problem) = told(error)?;
+            let offer = magic_link::open(app, &token).await?;
+            let mut page = shown(app, status, &token, offer, typed, Some(Trouble { problem, open }))?;
+            page.headers_mut().extend(extra);
+            Ok(page)
+        }
+    }
+}
+
+fn means(mut fields: Query) -> Result<Means, Refusal> {
+    let amount = fields.require("amountUsd", "must be a number like 25 or 25.50", |text| {
+        Usd::parse(text.trim()).ok().filter(|amount| amount.is_positive())
+    });
+    let pair = fields.require("means", "must be one of the choices", |text| {
+        let (currency, network) = text.split_once(' ')?;
+        Some((Currency::parse(currency)?, Network::parse(network)?))
+    });
+    let (amount, (currency, network)) = fields.finish_with(amount.zip(pair))?;
+    Ok(Means { amount, currency, network })
+}
+
+fn shown(
+    app: &App,
+    status: StatusCode,
+    token: &str,
+    offer: Offer,
+    typed: Typed,
+    trouble: Option<Trouble>,
+) -> Result<Response, Refused> {
+    let (problem, open) = trouble.map(|Trouble { problem, open }| (problem, open)).unzip();
+    // What is first is chosen most: the dollar whose issuer stands behind it on nearly every network.
+    let mut pairs = deposits::pairs(app);
+    pairs.sort_by_key(|(currency, _)| *currency != Currency::Usdc);
+    let choice = |(currency, network): (Currency, Network)| Choice {
+        value: format!("{} {}", currency.as_str(), network.as_str()),
+        name: format!("{} on {}", currency.as_str(), network.name()),
+    };
+    let template = TopupPage {
+        sandbox: app.settings.mode == Mode::Sandbox,
+        token,
+        owner: offer.email.map(|email| email.masked()),
+        minimum: offer.minimum,
+        until: readable(offer.expires_at),
+        choices: pairs.into_iter().map(choice).collect(),
+        typed,
+        problem,
+        open: open.unwrap_or_default(),
+    };
+    page(status, &template)
+}

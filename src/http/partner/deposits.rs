@@ -1,0 +1,266 @@
+//! Deposits on the partner API: open an invoice, look at it, look at the chain. Nothing is decided here; the
+//! operations are in `ops::deposits`. An invoice id opens the pay page, so it stands in bodies only: never in a
+//! header and never in a log line.
+
+use axum::extract::State as FromState;
+use axum::http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
+
+use crate::app::App;
+use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
+use crate::domain::transfer::PaymentStatus;
+use crate::http::kit::State;
+use crate::http::kit::answers::{Answer, json};
+use crate::http::kit::auth::Partner;
+use crate::http::kit::fields::{Fields, JsonBody, Segment, invoice_id};
+use crate::http::kit::wire::{
+    CurrencyWord, InvoiceExceptionWord, InvoiceStatusWord, Money, NetworkWord, PaymentStatusWord, iso,
+};
+use crate::ops::deposits::{self, Deposit, MAX_AMOUNT, NewDeposit, Payment, Verified};
+
+/// The network to open an invoice on, and which one it is when none is named.
+pub fn network_or_base() -> RefOr<Schema> {
+    OneOfBuilder::new()
+        .item(Ref::from_schema_name(NetworkWord::name()))
+        .item(ObjectBuilder::new().schema_type(Type::Null))
+        .default(Some(Network::Base.as_str().into()))
+        .description(Some("Where the payment will come by"))
+        .into()
+}
+
+const MIN_AMOUNT: Usd = Usd::dollars(10);
+const TEXT_CHARS: usize = 128;
+
+/// What holds a key to the pay page, and changes by the second, is kept by no cache.
+fn uncached(view: &impl Serialize) -> Answer {
+    let mut response = json(StatusCode::OK, view)?;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// A deposit invoice and everything that came to it.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Deposit)]
+pub struct DepositView {
+    #[schema(example = true)]
+    pub success: bool,
+    /// Whoever has this id can see the invoice at `checkoutUrl`, without a login.
+    #[schema(example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub invoice_id: String,
+    /// PENDING: nothing came yet. CONFIRMING: seen on the chain, not final yet. CONFIRMED: in the wallet. EXPIRED: not
+    /// paid in time; what still comes is credited.
+    pub status: InvoiceStatusWord,
+    /// How what came differs from what was asked for: less, more, or later. Null when it does not. What came is credited
+    /// in any case.
+    #[schema(required = true)]
+    pub exception: Option<InvoiceExceptionWord>,
+    /// What was asked for.
+    pub amount_usd: Money,
+    /// What is still missing.
+    pub amount_due_usd: Money,
+    /// What is on the chain, final or not.
+    pub received_usd: Money,
+    /// What is in the wallet.
+    pub credited_usd: Money,
+    pub currency: CurrencyWord,
+    pub network: NetworkWord,
+    /// Where to send it. The address is yours for ever.
+    #[schema(example = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94")]
+    pub deposit_address: String,
+    /// A page where a person can pay.
+    #[schema(format = "uri")]
+    pub checkout_url: String,
+    /// The fewest that one of its transactions has; its own block counts as 1.
+    #[schema(example = 3, minimum = 0)]
+    pub confirmations: i64,
+    /// How many the invoice's network asks for. Large amounts also wait until the network calls the block final.
+    #[schema(example = 5, minimum = 1)]
+    pub required_confirmations: i64,
+    /// In the order in which they were seen.
+    pub transactions: Vec<PaymentView>,
+    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
+    pub created_at: String,
+    #[schema(format = DateTime, example = "2026-01-31T13:00:00.000Z")]
+    pub expires_at: String,
+    #[schema(required = true, format = DateTime)]
+    pub confirmed_at: Option<String>,
+}
+
+/// One transfer of a token to the invoice's address.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Payment)]
+pub struct PaymentView {
+    #[schema(example = "0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060")]
+    pub tx_hash: String,
+    /// Where it came by; this may be another network than the invoice's.
+    pub network: NetworkWord,
+    /// What came; this may be another token than the invoice's.
+    pub currency: CurrencyWord,
+    pub amount_usd: Money,
+    /// 0 while it is in no block.
+    #[schema(example = 3, minimum = 0)]
+    pub confirmations: i64,
+    /// ORPHANED: its block was replaced before it counted. REVERSED: it was credited, vanished from the chain and was
+    /// taken back. Both may come back.
+    pub status: PaymentStatusWord,
+}
+
+/// What a look at the chain came to.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DepositVerified)]
+pub struct VerifiedView {
+    #[schema(example = true)]
+    pub success: bool,
+    /// CONFIRMED when something was credited.
+    pub status: InvoiceStatusWord,
+    /// What happened, or what is awaited, for people.
+    #[schema(example = "250 USD were credited to the wallet.")]
+    pub message: String,
+    #[schema(example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub invoice_id: String,
+    /// What this invoice has brought into the wallet, now and before.
+    pub credited_usd: Money,
+    /// The balance now.
+    pub new_balance_usd: Money,
+    pub currency: CurrencyWord,
+    pub network: NetworkWord,
+    /// Another invoice of this account, when the transaction counts for that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub credited_to: Option<String>,
+}
+
+fn payment_view(payment: &Payment) -> PaymentView {
+    let Payment { transfer, confirmations, .. } = payment;
+    PaymentView {
+        tx_hash: transfer.id.tx_hash.clone(),
+        network: NetworkWord(transfer.id.network),
+        currency: CurrencyWord(transfer.currency),
+        amount_usd: Money(transfer.amount),
+        confirmations: *confirmations,
+        status: PaymentStatusWord(PaymentStatus::of(transfer)),
+    }
+}
+
+fn deposit_view(app: &App, deposit: &Deposit) -> DepositView {
+    let Deposit { invoice, payments, paid, .. } = deposit;
+    DepositView {
+        success: true,
+        invoice_id: invoice.id.to_string(),
+        status: InvoiceStatusWord(invoice.status),
+        exception: invoice.exception(paid, app.settings.settlement.dust).map(InvoiceExceptionWord),
+        amount_usd: Money(invoice.amount),
+        amount_due_usd: Money(invoice.due(paid)),
+        received_usd: Money(paid.received),
+        credited_usd: Money(paid.credited),
+        currency: CurrencyWord(invoice.currency),
+        network: NetworkWord(invoice.network),
+        deposit_address: invoice.address.clone(),
+        checkout_url: deposits::checkout_url(app, &invoice.id),
+        confirmations: deposit.confirmations(),
+        required_confirmations: deposit.required_confirmations(),
+        transactions: payments.iter().map(payment_view).collect(),
+        created_at: iso(invoice.created_at),
+        expires_at: iso(invoice.expires_at),
+        confirmed_at: invoice.confirmed_at.map(iso),
+    }
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct DepositRequest {
+    /// How much to ask for. An operator may ask for more at least on some networks.
+    #[schema(minimum = 10, maximum = 1000000, multiple_of = 0.000001, example = 250)]
+    amount_usd: f64,
+    #[schema(value_type = CurrencyWord, example = "USDC")]
+    currency: String,
+    #[schema(schema_with = network_or_base, required = false)]
+    network: Option<String>,
+}
+
+/// Open a deposit invoice
+///
+/// An address of your own to send stablecoins to. What arrives there is credited: more or less than was asked for, in
+/// several transfers, late, by another network of the same kind, in the other token. An account may have five open
+/// invoices on a network.
+#[utoipa::path(post, path = "/api/b2b/v1/balance/deposit", operation_id = "openDeposit", tag = "deposits",
+    request_body = DepositRequest,
+    responses((status = 200, description = "The invoice, waiting for its payment", body = DepositView)))]
+pub async fn open(partner: Partner, FromState(state): FromState<State>, body: JsonBody) -> Answer {
+    let mut fields = Fields::parse(&body)?;
+    let amount = fields.required_usd("amountUsd", MIN_AMOUNT, MAX_AMOUNT);
+    let currency = fields.required_word("currency", "USDT, USDC", Currency::parse);
+    let network = fields.word("network", "BASE, POLYGON, ARBITRUM, TRON", Network::parse);
+    let (amount, currency) = fields.finish_with(amount.zip(currency))?;
+    let network = network.unwrap_or(Network::Base);
+    let new = NewDeposit { account: partner.account, amount, currency, network };
+    let deposit = deposits::open(&state.app, new).await?;
+    uncached(&deposit_view(&state.app, &deposit))
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct VerifyRequest {
+    #[schema(
+        min_length = 1,
+        max_length = 128,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$",
+        example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U"
+    )]
+    invoice_id: String,
+    /// The transaction to look at, with `0x` unless the invoice's network is TRON. Without it everything that came to the
+    /// invoice's address is looked for.
+    #[schema(
+        pattern = "^(0x)?[0-9A-Fa-f]{64}$",
+        example = "0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060"
+    )]
+    tx_hash: Option<String>,
+}
+
+/// Verify a deposit
+///
+/// Looks at the chain now and credits what is final. Deposits are credited without it too; this call saves the wait for
+/// the next look, and tells what is awaited. It credits nothing twice, however often it is called.
+#[utoipa::path(post, path = "/api/b2b/v1/balance/verify-deposit", operation_id = "verifyDeposit", tag = "deposits",
+    request_body = VerifyRequest,
+    responses((status = 200, description = "Credited, or what is awaited", body = VerifiedView)))]
+pub async fn verify(partner: Partner, FromState(state): FromState<State>, body: JsonBody) -> Answer {
+    let mut fields = Fields::parse(&body)?;
+    let id = fields.required_text("invoiceId", TEXT_CHARS);
+    let tx_hash = fields.text("txHash", TEXT_CHARS);
+    fields.finish()?;
+    let Verified { deposit, balance, message, credited_to } =
+        deposits::verify(&state.app, partner.account, &invoice_id(id)?, tx_hash.as_deref()).await?;
+    let view = VerifiedView {
+        success: true,
+        status: InvoiceStatusWord(deposit.invoice.status),
+        message,
+        invoice_id: deposit.invoice.id.to_string(),
+        credited_usd: Money(deposit.paid.credited),
+        new_balance_usd: Money(balance),
+        currency: CurrencyWord(deposit.invoice.currency),
+        network: NetworkWord(deposit.invoice.network),
+        credited_to: credited_to.map(|id| id.to_string()),
+    };
+    uncached(&view)
+}
+
+/// One deposit
+///
+/// An invoice of yours in any state, with every transfer that counts for it.
+#[utoipa::path(get, path = "/api/b2b/v1/balance/deposit/{invoiceId}", operation_id = "getDeposit", tag = "deposits",
+    params(("invoiceId" = String, Path, description = "The invoice's id", example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
+    responses((status = 200, description = "The invoice", body = DepositView)))]
+pub async fn get(partner: Partner, FromState(state): FromState<State>, Segment(id): Segment) -> Answer {
+    let deposit = deposits::find(&state.app, partner.account, &invoice_id(id)?).await?;
+    uncached(&deposit_view(&state.app, &deposit))
+}

@@ -1,0 +1,211 @@
+//! Orders of a partner: place, list, look at, cancel.
+
+use axum::extract::{RawQuery, State as FromState};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::ids::OrderId;
+use crate::domain::order::OrderStatus;
+use crate::domain::refusal::Refusal;
+use crate::http::kit::State;
+use crate::http::kit::answers::{Answer, RETRY_SECONDS, json};
+use crate::http::kit::auth::Partner;
+use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, REFERENCE_CHARS, Segment, order_id};
+use crate::http::kit::orders::{
+    OrderView, OrdersQuery, OrdersView, TopUpOrderView, order_view, orders_page, topup_view,
+};
+use crate::http::kit::wire::Money;
+use crate::ops::buying::{self, Fills, Means, Wish};
+use crate::ops::cancel;
+use crate::ops::orders::{self, Listed, Receipt};
+
+/// 200 for what is done, 202 with directions for what is still with the supplier.
+pub fn purchase_answer(receipt: &Receipt, body: &impl Serialize) -> Answer {
+    let open = receipt.order.status == OrderStatus::Provisioning;
+    let mut response = json(if open { StatusCode::ACCEPTED } else { StatusCode::OK }, body)?;
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if open {
+        come_back(headers, &receipt.order.id);
+    }
+    if receipt.replayed {
+        headers.insert(HeaderName::from_static("idempotent-replayed"), HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+fn come_back(headers: &mut HeaderMap, id: &OrderId) {
+    if let Ok(place) = HeaderValue::try_from(format!("/api/b2b/v1/orders/{id}")) {
+        headers.insert(header::LOCATION, place);
+    }
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct OrderRequest {
+    /// From the list of plans.
+    #[schema(
+        min_length = 1,
+        max_length = 64,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$",
+        example = "JP-1GB-7D"
+    )]
+    package_code: String,
+    /// Your own reference. The same reference with the same package is the same order, for ever: send one, and retry safely.
+    #[schema(
+        min_length = 1,
+        max_length = 128,
+        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$",
+        example = "booking-1001"
+    )]
+    partner_ref_id: Option<String>,
+    /// Refuse with PRICE_CHANGED when the plan costs more than this.
+    #[schema(exclusive_minimum = 0, exclusive_maximum = 1000000000, multiple_of = 0.000001, example = 25)]
+    max_price_usd: Option<f64>,
+}
+
+/// What a body asks for.
+pub fn wish(body: &JsonBody, fills: Option<Fills>) -> Result<Wish, Refusal> {
+    let mut fields = Fields::parse(body)?;
+    let wish = Wish {
+        package_code: fields.required_text("packageCode", CODE_CHARS),
+        fills,
+        reference: fields.text("partnerRefId", REFERENCE_CHARS),
+        max_price: fields.positive_usd("maxPriceUsd"),
+        customer_email: None,
+        discount_code: None,
+    };
+    fields.finish()?;
+    Ok(wish)
+}
+
+/// Order an eSIM
+///
+/// Deducts the wholesale price and returns the activation code. When the supplier takes longer than 25 seconds the
+/// answer is 202: the order goes on, and its page in `Location` tells how it ends.
+#[utoipa::path(post, path = "/api/b2b/v1/orders", operation_id = "placeOrder", tag = "orders", request_body = OrderRequest,
+    responses(
+        (status = 200, description = "Delivered, or the same order again (header Idempotent-Replayed)", body = PlacedView),
+        (status = 202, description = "Accepted; the supplier has not answered yet", body = PlacedView)))]
+pub async fn place_order(partner: Partner, FromState(state): FromState<State>, body: JsonBody) -> Answer {
+    let outcome = buying::buy(&state.app, partner.buyer(), wish(&body, None)?, Means::Wallet).await?;
+    let mut receipt = outcome.receipt()?;
+    let listed = if receipt.replayed {
+        orders::with_topups(&state.app, receipt.order.clone()).await?
+    } else {
+        Listed { order: receipt.order.clone(), topups: Vec::new() }
+    };
+    receipt.order = listed.order.clone();
+    let view = PlacedView {
+        success: true,
+        balance_remaining_usd: Money(receipt.balance),
+        order: order_view(&state.app, &listed)?,
+    };
+    purchase_answer(&receipt, &view)
+}
+
+/// Orders
+///
+/// Delivered and cancelled orders, newest first; with `partnerRefId` or `status` every state.
+#[utoipa::path(get, path = "/api/b2b/v1/orders", operation_id = "listOrders", tag = "orders", params(OrdersQuery),
+    responses((status = 200, description = "One page of orders", body = OrdersView,
+        headers(("Link" = String, description = "Next page (RFC 8288)")))))]
+pub async fn list_orders(
+    partner: Partner,
+    FromState(state): FromState<State>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let base = format!("{}/api/b2b/v1/orders", state.app.settings.base_url);
+    orders_page(&state.app, partner.account, query.as_deref(), &base).await
+}
+
+/// One order
+///
+/// An order (`ord_…`) or top-up (`top_…`) in any state.
+#[utoipa::path(get, path = "/api/b2b/v1/orders/{id}", operation_id = "getOrder", tag = "orders",
+    params(("id" = String, Path, description = "The order's or top-up's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
+    responses(
+        (status = 200, description = "The order or top-up", body = FoundView)))]
+pub async fn get_order(partner: Partner, FromState(state): FromState<State>, Segment(id): Segment) -> Answer {
+    let order = orders::find(&state.app, partner.account, &order_id(id)?).await?;
+    let view = if order.id.is_topup() {
+        FoundView { success: true, order: None, top_up_order: Some(topup_view(&order)) }
+    } else {
+        let listed = orders::with_topups(&state.app, order).await?;
+        FoundView { success: true, order: Some(order_view(&state.app, &listed)?), top_up_order: None }
+    };
+    json(StatusCode::OK, &view)
+}
+
+/// Cancel an order
+///
+/// Possible until the eSIM is installed, used or topped up; the supplier decides, and then the full price is back in
+/// the wallet. 202 when the supplier has not answered: the cancel goes on.
+#[utoipa::path(post, path = "/api/b2b/v1/orders/{id}/cancel", operation_id = "cancelOrder", tag = "orders",
+    params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
+    responses(
+        (status = 200, description = "Cancelled and refunded", body = CancelledView),
+        (status = 202, description = "The supplier has not answered yet", body = CancelledView)))]
+pub async fn cancel_order(
+    partner: Partner,
+    FromState(state): FromState<State>,
+    Segment(id): Segment,
+) -> Answer {
+    let outcome = cancel::cancel(&state.app, partner.account, &order_id(id)?).await?;
+    let open = outcome.order.status == OrderStatus::Cancelling;
+    let listed = orders::with_topups(&state.app, outcome.order).await?;
+    let view = CancelledView {
+        success: true,
+        refunded_usd: Money(outcome.refunded),
+        balance_remaining_usd: Money(outcome.balance),
+        order: order_view(&state.app, &listed)?,
+    };
+    let mut response = json(if open { StatusCode::ACCEPTED } else { StatusCode::OK }, &view)?;
+    if open {
+        come_back(response.headers_mut(), &listed.order.id);
+    }
+    Ok(response)
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = OrderPlaced)]
+pub struct PlacedView {
+    #[schema(example = true)]
+    pub success: bool,
+    /// The balance now.
+    pub balance_remaining_usd: Money,
+    pub order: OrderView,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = OrderCancelled)]
+pub struct CancelledView {
+    #[schema(example = true)]
+    pub success: bool,
+    /// What was given back; 0 while the supplier has not answered.
+    pub refunded_usd: Money,
+    pub balance_remaining_usd: Money,
+    pub order: OrderView,
+}
+
+/// One order or one top-up.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = OrderFound)]
+pub struct FoundView {
+    #[schema(example = true)]
+    pub success: bool,
+    /// For an id that starts with `ord_`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub order: Option<OrderView>,
+    /// For an id that starts with `top_`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub top_up_order: Option<TopUpOrderView>,
+}
