@@ -8,7 +8,7 @@ use super::checkout::{self, NewCheckout};
 use super::magic_link::{self, MagicLink};
 use super::orders::{self, Buyer, Purchase, Receipt};
 use super::x402::{self, Earlier, Tender, Tendered};
-use super::{accounts, topups};
+use super::{accounts, owned, topups};
 use crate::app::App;
 use crate::domain::checkout::{Checkout, Stage};
 use crate::domain::email::Email;
@@ -144,7 +144,7 @@ impl Wish {
 
     async fn esim_order(&self, app: &App, account: AccountNo) -> Result<Option<OrderId>> {
         Ok(match &self.fills {
-            Some(Fills::Iccid(iccid)) => Some(orders::find_by_iccid(app, account, iccid).await?.id),
+            Some(Fills::Iccid(iccid)) => Some(owned::esim(app, account, iccid).await?.id),
             Some(Fills::Order(id)) => Some(id.clone()),
             None => None,
         })

@@ -7,7 +7,7 @@ use metrics::counter;
 use tokio::time::timeout;
 
 use super::coupons::redeem;
-use super::orders;
+use super::{orders, owned};
 use crate::app::App;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::Entry;
@@ -44,7 +44,7 @@ pub async fn cancel_once(
     id: &OrderId,
     key: Option<String>,
 ) -> Result<Outcome> {
-    let order = orders::find(app, account, id).await?;
+    let order = owned::order(app, account, id).await?;
     if order.id.is_topup() {
         return Err(Refusal::OrderNotFound.into());
     }
@@ -78,7 +78,7 @@ async fn replay(app: &App, order: Order) -> Result<Outcome> {
     while order.status == OrderStatus::Cancelling && app.now() < until {
         tokio::time::sleep(Duration::from_millis(pause)).await;
         pause = (pause * 2).min(250);
-        order = orders::find(app, order.account, &order.id).await?;
+        order = owned::order(app, order.account, &order.id).await?;
     }
     if order.status == OrderStatus::Fulfilled {
         return Err(Refusal::NotCancellable(CancelReason::SupplierCannotCancel).into());

@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::addresses::derive;
+use super::owned::Owned;
 use super::scan::{self, Halt};
 use super::{depth, settle};
 use crate::app::App;
@@ -207,10 +208,7 @@ impl Draft {
 /// An account's own invoice.
 pub async fn find(app: &App, account: AccountNo, id: &InvoiceId) -> Result<Deposit> {
     let deposit = show(app, id).await?;
-    if deposit.invoice.account != account {
-        return Err(Refusal::InvoiceNotFound.into());
-    }
-    Ok(deposit)
+    if deposit.invoice.belongs_to(account) { Ok(deposit) } else { Err(Refusal::InvoiceNotFound.into()) }
 }
 
 /// An invoice for whoever holds its id.

@@ -24,6 +24,7 @@ pub mod magic_link;
 pub mod mail;
 pub mod operator;
 pub mod orders;
+pub mod owned;
 pub mod preview;
 pub mod recover;
 pub mod refresh;

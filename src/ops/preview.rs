@@ -3,7 +3,7 @@
 
 use super::buying::{Fills, Wish};
 use super::tokens::Holder;
-use super::{accounts, cancel, catalog, coupons, orders, topups, usage};
+use super::{accounts, cancel, catalog, coupons, orders, owned, topups, usage};
 use crate::app::App;
 use crate::domain::esim::EsimStatus;
 use crate::domain::ids::{AccountNo, OrderId};
@@ -94,7 +94,7 @@ pub struct CancelPreview {
 }
 
 pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<CancelPreview> {
-    let order = orders::find(app, account, id).await?;
+    let order = owned::order(app, account, id).await?;
     if order.id.is_topup() {
         return Err(Refusal::OrderNotFound.into());
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::mail::REVOKE;
 use super::orders::Buyer;
+use super::owned::Owned;
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountId, AccountNo, TokenId};
@@ -163,7 +164,7 @@ pub async fn revoke(app: &App, account: AccountNo, id: &TokenId) -> Result<()> {
     let found = app
         .store
         .write(account.0, move |tx| {
-            let owned = tokens::by_id(tx, &id)?.is_some_and(|token| token.account == account);
+            let owned = tokens::by_id(tx, &id)?.is_some_and(|token| token.belongs_to(account));
             Ok(owned && tokens::revoke(tx, &id, now)?)
         })
         .await?;

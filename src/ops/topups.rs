@@ -1,8 +1,7 @@
 //! More data on an eSIM that exists: list what fits, then buy one. Profile and QR code stay as they are.
 
 use super::buying::Fills;
-use super::orders;
-use super::{catalog, usage};
+use super::{catalog, owned, usage};
 use crate::app::App;
 use crate::domain::ids::AccountNo;
 use crate::domain::order::{Order, OrderStatus};
@@ -34,8 +33,8 @@ pub(super) async fn filled(
 
 async fn order_of(app: &App, account: AccountNo, fills: &Fills) -> Result<Order> {
     match fills {
-        Fills::Iccid(iccid) => orders::find_by_iccid(app, account, iccid).await,
-        Fills::Order(id) => orders::newest(app, account, id).await,
+        Fills::Iccid(iccid) => owned::esim(app, account, iccid).await,
+        Fills::Order(id) => owned::newest(app, account, id).await,
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use metrics::counter;
 
-use super::orders;
+use super::owned;
 use crate::app::App;
 use crate::domain::esim::{EsimStatus, Usage};
 use crate::domain::ids::AccountNo;
@@ -24,7 +24,7 @@ pub struct Report {
 }
 
 pub async fn report(app: &App, account: AccountNo, iccid: &str) -> Result<Report> {
-    let order = orders::find_by_iccid(app, account, iccid).await?;
+    let order = owned::esim(app, account, iccid).await?;
     read(app, &order).await
 }
 

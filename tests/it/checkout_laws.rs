@@ -16,9 +16,9 @@ use simgate::domain::slot;
 use simgate::domain::transfer::TransferState;
 use simgate::ops::checkout::progress::{self, Progress};
 use simgate::ops::checkout::{self, NewCheckout};
-use simgate::ops::orders::{self, Buyer};
+use simgate::ops::orders::Buyer;
 use simgate::ops::scan::Scanner;
-use simgate::ops::{catalog, tokens};
+use simgate::ops::{catalog, owned, tokens};
 use simgate::store::amounts::{self, Ring};
 use simgate::store::tx::Tx;
 use simgate::store::{addresses, ledger, transfers};
@@ -235,7 +235,7 @@ both_databases! {
                     fund(gateway, &email, Usd::dollars(100)).await;
                     let bought = ask(gateway, &token, &json!({ "packageCode": PLAN, "payWith": "wallet" })).await.expect(200);
                     let filled = OrderId::from_text(bought["orderId"].as_str().unwrap());
-                    let family = orders::find(&gateway.app, buyer.account, &filled).await.unwrap().family;
+                    let family = owned::order(&gateway.app, buyer.account, &filled).await.unwrap().family;
                     let topup = catalog::topups_for(&gateway.app, &buyer.price_list, &family).remove(0).code;
                     let mut case = Case { gateway, network: NETWORKS[network], buyer, filled, topup, opened: Vec::new() };
                     for step in &steps {

@@ -139,7 +139,7 @@ both_databases! {
         let ask = async |from: String| {
             let wish = Wish {
                 package_code: PLAN.into(), fills: None, reference: None, discount_code: None,
-                customer_email: Email::parse("ann@example.com").ok(), max_price: None,
+                customer_email: Email::parse("ann@example.com"), max_price: None,
             };
             let means = Means::Transfer { network: NETWORKS[0], client: from.parse().unwrap(), signing: None };
             match buying::buy(&gateway.app, Buyer::guest(), wish, means).await {

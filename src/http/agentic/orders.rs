@@ -22,7 +22,7 @@ use crate::http::kit::orders::{OrdersQuery, OrdersView, orders_page};
 use crate::http::kit::payment::{Asked, PaymentDueView, after_payment, instructions, payment_due};
 use crate::http::kit::wire::{Money, OrderStatusWord, StageWord, gigabytes, iso};
 use crate::ops::checkout::progress::{self, Progress};
-use crate::ops::{deposits, install, orders};
+use crate::ops::{deposits, install, owned};
 
 /// The plan of a purchase.
 #[derive(Serialize, ToSchema)]
@@ -297,7 +297,7 @@ pub async fn get(
     }
     let not_found = Refusal::InvoiceNotFound;
     let id = order_id(id).map_err(|_| not_found.clone())?;
-    let order = orders::find(&state.app, owner.ok_or(Refusal::TokenRequired)?, &id).await?;
+    let order = owned::order(&state.app, owner.ok_or(Refusal::TokenRequired)?, &id).await?;
     if order.id.is_topup() {
         return Err(not_found.into());
     }

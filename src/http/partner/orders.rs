@@ -17,8 +17,8 @@ use crate::http::kit::orders::{
 };
 use crate::http::kit::wire::Money;
 use crate::ops::buying::{self, Fills, Means, Wish};
-use crate::ops::cancel;
 use crate::ops::orders::{self, Listed, Receipt};
+use crate::ops::{cancel, owned};
 
 /// 200 for what is done, 202 with directions for what is still with the supplier.
 pub fn purchase_answer(receipt: &Receipt, body: &impl Serialize) -> Answer {
@@ -130,7 +130,7 @@ pub async fn list_orders(
     responses(
         (status = 200, description = "The order or top-up", body = FoundView)))]
 pub async fn get_order(partner: Partner, FromState(state): FromState<State>, Segment(id): Segment) -> Answer {
-    let order = orders::find(&state.app, partner.account, &order_id(id)?).await?;
+    let order = owned::order(&state.app, partner.account, &order_id(id)?).await?;
     let view = if order.id.is_topup() {
         FoundView { success: true, order: None, top_up_order: Some(topup_view(&order)) }
     } else {

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::ops::coupons::redeem;
 use crate::ops::mail::{self, Letter, News, Slip};
 use crate::ops::operator::deed;
-use crate::ops::{deliver, orders};
+use crate::ops::{deliver, orders, owned};
 use crate::store::ledger::{self, Note};
 use crate::store::offers::{self, Asked};
 use crate::store::tx::Tx;
@@ -342,6 +342,6 @@ pub async fn assign(
     mail::wake(app);
     // A command has nothing else to do, and would be gone before a task of its own.
     deliver::finish(app.clone(), assigned.order.clone()).await;
-    assigned.order = orders::find(app, assigned.order.account, &assigned.order.id).await?;
+    assigned.order = owned::order(app, assigned.order.account, &assigned.order.id).await?;
     Ok(assigned)
 }

@@ -11,6 +11,7 @@ use crate::domain::transfer::TransferState;
 use crate::error::Result;
 use crate::ops::deliver;
 use crate::ops::deposits::Payment;
+use crate::ops::owned::Owned;
 use crate::store::slots::Near;
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, cursors, guests, orders, slots, transfers};
@@ -112,9 +113,8 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
     };
     // One moment: the state of a checkout must not be older than the payments that it shows.
     let found = app.store.read_together(read).await?;
-    let owns = |checkout: &Checkout, owner| owner == checkout.account || Some(owner) == checkout.claimed_by;
     let (checkout, order, payments, signed, owed, rounds, nearly_paid) = found
-        .filter(|(checkout, ..)| owner.is_none_or(|owner| owns(checkout, owner)))
+        .filter(|(checkout, ..)| owner.is_none_or(|owner| checkout.belongs_to(owner)))
         .ok_or(Refusal::InvoiceNotFound)?;
     let stage = Stage::PendingPayment;
     let unpaid = checkout.status.is_unpaid();

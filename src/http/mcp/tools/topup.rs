@@ -13,8 +13,8 @@ use crate::http::kit::wire::Money;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, order_id, text, token};
 use crate::ops::buying::{Fills, Wish};
-use crate::ops::orders::{self, Receipt};
-use crate::ops::topups;
+use crate::ops::orders::Receipt;
+use crate::ops::{owned, topups};
 
 const ID_CHARS: usize = 64;
 const PURCHASE: &str = "purchase_topup";
@@ -50,7 +50,7 @@ async fn list(call: Call) -> Result<Output> {
     let id = fields.required_text("orderId", ID_CHARS);
     fields.finish()?;
     let id = fields::order_id(id)?;
-    let iccid = orders::iccid_of(call.app(), holder.account, &id).await?;
+    let iccid = owned::iccid(call.app(), holder.account, &id).await?;
     let fills = Fills::Iccid(iccid.clone());
     let plans = topups::plans(call.app(), holder.account, &fills, &holder.price_list).await?;
     let packages = plans.iter().map(PlanView::from).collect();

@@ -6,7 +6,7 @@ use crate::http::kit::fields;
 use crate::http::kit::orders::{UsageView, usage_view};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, order_id, token};
-use crate::ops::{orders, usage};
+use crate::ops::{owned, usage};
 
 const ID_CHARS: usize = 64;
 
@@ -31,7 +31,7 @@ async fn run(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let id = fields.required_text("orderId", ID_CHARS);
     fields.finish()?;
-    let iccid = orders::iccid_of(call.app(), holder.account, &fields::order_id(id)?).await?;
+    let iccid = owned::iccid(call.app(), holder.account, &fields::order_id(id)?).await?;
     let report = usage::report(call.app(), holder.account, &iccid).await?;
     Output::of(&usage_view(&iccid, &report))
 }

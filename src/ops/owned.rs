@@ -1,0 +1,75 @@
+//! What belongs to whom: every door looks up here what its caller names, and every operation asks here. What belongs to
+//! others is not found, in the same words as what does not exist.
+
+use crate::app::App;
+use crate::domain::checkout::Checkout;
+use crate::domain::ids::{AccountNo, OrderId};
+use crate::domain::invoice::Invoice;
+use crate::domain::order::Order;
+use crate::domain::refusal::Refusal;
+use crate::error::Result;
+use crate::store::orders;
+use crate::store::tokens::Token;
+
+/// Something that an account can own.
+pub trait Owned: Sized {
+    fn belongs_to(&self, account: AccountNo) -> bool;
+
+    /// Itself, for its owner.
+    fn of(self, account: AccountNo) -> Option<Self> {
+        self.belongs_to(account).then_some(self)
+    }
+}
+
+impl Owned for Order {
+    fn belongs_to(&self, account: AccountNo) -> bool {
+        self.account == account
+    }
+}
+
+impl Owned for Invoice {
+    fn belongs_to(&self, account: AccountNo) -> bool {
+        self.account == account
+    }
+}
+
+impl Owned for Checkout {
+    /// A guest's belongs to whoever claimed it, too.
+    fn belongs_to(&self, account: AccountNo) -> bool {
+        self.account == account || self.claimed_by == Some(account)
+    }
+}
+
+impl Owned for Token {
+    fn belongs_to(&self, account: AccountNo) -> bool {
+        self.account == account
+    }
+}
+
+/// An order or top-up of this account, in any state.
+pub async fn order(app: &App, account: AccountNo, id: &OrderId) -> Result<Order> {
+    let id = id.clone();
+    let found = app.store.read(move |tx| orders::by_id(tx, &id)).await?;
+    Ok(found.and_then(|order| order.of(account)).ok_or(Refusal::OrderNotFound)?)
+}
+
+/// The order behind the newest profile sold under an ICCID, if it is this account's.
+pub async fn esim(app: &App, account: AccountNo, iccid: &str) -> Result<Order> {
+    let iccid = iccid.to_string();
+    let found = app.store.read(move |tx| orders::by_iccid(tx, &iccid)).await?;
+    Ok(found.and_then(|order| order.of(account)).ok_or(Refusal::EsimNotFound)?)
+}
+
+/// An order that brought an eSIM, as long as no newer profile was sold under its ICCID.
+pub async fn newest(app: &App, account: AccountNo, id: &OrderId) -> Result<Order> {
+    let found = order(app, account, id).await?;
+    let brought = found.esim.as_ref().filter(|_| !found.id.is_topup()).ok_or(Refusal::EsimNotFound)?;
+    let newest = esim(app, account, &brought.iccid).await?;
+    if newest.id == found.id { Ok(newest) } else { Err(Refusal::EsimNotFound.into()) }
+}
+
+/// The ICCID of such an order's eSIM.
+pub async fn iccid(app: &App, account: AccountNo, id: &OrderId) -> Result<String> {
+    let order = newest(app, account, id).await?;
+    Ok(order.esim.map(|esim| esim.iccid).ok_or(Refusal::EsimNotFound)?)
+}
