@@ -44,7 +44,7 @@ impl Place {
         let prepared = Prepared::new();
         let place = Place::copied(db, |admin| prepared.database(admin));
         if db == Db::Sqlite {
-            std::fs::copy(prepared.file(), place.dir.join(SQLITE_FILE)).unwrap();
+            prepared.copy_file(&place.dir.join(SQLITE_FILE));
         }
         place
     }
@@ -132,7 +132,8 @@ impl Prepared {
         name.clone()
     }
 
-    fn file(&self) -> PathBuf {
+    /// Nobody throws it away meanwhile, as a test of another build may.
+    fn copy_file(&self, to: &Path) {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let (file, half) = (folder.join(&self.name), folder.join("simgate_prepared_half"));
         let lock = File::create(folder.join("simgate_prepared.lock")).unwrap();
@@ -144,7 +145,7 @@ impl Prepared {
             database::on_plain_thread(|| fill(Location::Sqlite(half.clone())));
             std::fs::rename(half, &file).unwrap();
         }
-        file
+        std::fs::copy(file, to).unwrap();
     }
 }
 
