@@ -10,7 +10,7 @@ use simgate::store::cursors;
 use super::desk::{CONFIRMATIONS, Desk, LAG, Setup};
 use super::node::Kind;
 use super::proxy::Mood;
-use crate::harness::until;
+use crate::support::harness::until;
 
 const DAY_MS: i64 = 24 * 3_600_000;
 /// More blocks than are read again.

@@ -8,8 +8,8 @@ use simgate::ops::transfers;
 
 use super::desk::{CONFIRMATIONS, LAG};
 use super::till::{PLAN, Setup, Till, at_till};
-use crate::harness::until;
-use crate::people::with_token;
+use crate::support::harness::until;
+use crate::support::logins::with_token;
 
 const CENT: Usd = Usd::from_micros(10_000);
 

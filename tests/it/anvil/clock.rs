@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::desk::{CONFIRMATIONS, LAG};
 use super::processes::{Partner, on_node};
-use crate::harness::{Db, each_database, reply, until};
-use crate::process::{Server, Site};
+use crate::support::harness::{Db, each_database, reply, until};
+use crate::support::process::{Server, Site};
 
 /// For so long security.txt says that it is good: so it tells the time.
 const GOOD_FOR_DAYS: i64 = 90;
@@ -72,10 +72,7 @@ async fn mails(site: &Site, server: &Server) -> usize {
 }
 
 fn check(db: Db) {
-    let Some(library) = library() else {
-        eprintln!("skipped: libfaketime is not there");
-        return;
-    };
+    let library = library().expect("libfaketime is there: ./test installs it");
     on_node(db, async move |site, node| {
         let mut settings = std::fs::read_to_string(site.place.dir.join("simgate.toml")).unwrap();
         settings.push_str("security_contact = \"security@example.com\"\n");
@@ -133,4 +130,4 @@ fn check(db: Db) {
         }
     });
 }
-each_database!(check);
+each_database!(check, "needs anvil and faketime");

@@ -21,9 +21,10 @@ use simgate::store::cursors::{self, Cursor};
 use simgate::store::{addresses, transfers, wallet};
 use tokio::sync::Mutex;
 
-use super::node::{self, Kind, Node};
+use super::node::{Kind, Node};
 use super::proxy::Proxy;
-use crate::harness::{Db, Place, booked, check_books, until};
+use crate::support::harness::{Db, booked, check_books, on_place, until};
+use crate::support::place::Place;
 
 /// What a deposit waits for in these tests, its own block included.
 pub const CONFIRMATIONS: i64 = 5;
@@ -106,7 +107,7 @@ async fn close(app: &App) {
 
 impl Desk {
     pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Desk) + 'static) {
-        node::on_place(db, async move |place| {
+        on_place(db, async move |place| {
             let mut desk = Desk::open(place.clone(), setup).await;
             test(&mut desk).await;
             desk.check_books().await;

@@ -10,8 +10,9 @@ use simgate::ops::ledger;
 use super::desk::{CONFIRMATIONS, Desk, LAG, Setup};
 use super::node::quantity;
 use super::proxy::Mood;
-use crate::fire_crash::{Dice, number};
-use crate::harness::until;
+use crate::support::dice::Dice;
+use crate::support::environment::number;
+use crate::support::harness::until;
 
 const NODES: usize = 5;
 const TURNS: u64 = 60;

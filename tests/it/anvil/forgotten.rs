@@ -4,8 +4,8 @@
 use super::proxy::Mood;
 use super::signed_doubts::LATER_MS;
 use super::till::{Setup, Till, at_till};
-use crate::harness::{reply, until};
-use crate::raw;
+use crate::support::database;
+use crate::support::harness::{reply, until};
 
 async fn pass_days(till: &Till, days: i64) {
     till.gateway.pass_time(days * 86_400_000);
@@ -14,7 +14,7 @@ async fn pass_days(till: &Till, days: i64) {
 
 fn count(till: &Till, table: &str) -> i64 {
     let sql = format!("SELECT CAST(COUNT(*) AS TEXT) FROM {table}");
-    raw::rows(&till.gateway.app.settings.database, &sql)[0][0].parse().unwrap()
+    database::rows(&till.gateway.app.settings.database, &sql)[0][0].parse().unwrap()
 }
 
 at_till! {

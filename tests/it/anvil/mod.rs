@@ -12,11 +12,11 @@ macro_rules! before_node {
             $(#[$doc])*
             async fn check($it: &mut $counter) $body
 
-            fn check_on(db: crate::harness::Db) {
+            fn check_on(db: crate::support::harness::Db) {
                 let setup = Setup { $($($field: $value,)*)? ..Setup::default() };
                 $counter::run(db, setup, async |it| check(it).await);
             }
-            crate::harness::each_database!(check_on);
+            crate::support::harness::each_database!(check_on, "needs anvil");
         }
     )*};
 }
@@ -27,9 +27,10 @@ macro_rules! before_nodes {
     ($($(#[$doc:meta])* async fn $name:ident($it:ident) $(with { $($field:ident: $value:expr),* $(,)? })? $body:block)*) => {$(
         $(#[$doc])*
         #[test]
+        #[ignore = "needs anvil"]
         fn $name() {
             let setup = Setup { $($($field: $value,)*)? ..Setup::default() };
-            Desk::run(crate::harness::Db::Sqlite, setup, async |$it: &mut Desk| $body);
+            Desk::run(crate::support::harness::Db::Sqlite, setup, async |$it: &mut Desk| $body);
         }
     )*};
 }
@@ -45,7 +46,6 @@ mod five_nodes;
 mod forgotten;
 mod node;
 mod nodes;
-pub mod payer;
 mod processes;
 mod proxy;
 mod signed_doubts;

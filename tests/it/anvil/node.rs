@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 
-use crate::harness::{self, Db, Place, client, until};
+use crate::support::environment::required;
+use crate::support::harness::{client, until};
 
 /// Enough for anything that the token does; a transaction that fails must not be refused by an estimate.
 const GAS: &str = "0x493e0";
@@ -56,27 +57,10 @@ impl Default for Kind {
     }
 }
 
-/// Says so and answers false when there is no node to test against.
-pub fn is_there() -> bool {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let there = set("SIMGATE_TEST_ANVIL") && set("SIMGATE_TEST_TOKEN");
-    if !there {
-        eprintln!("skipped: SIMGATE_TEST_ANVIL and SIMGATE_TEST_TOKEN are not set");
-    }
-    there
-}
-
-/// Runs a test in a place of its own, if there is a node to test against.
-pub fn on_place(db: Db, test: impl AsyncFnOnce(&Place) + 'static) {
-    if is_there() {
-        harness::on_place(db, test);
-    }
-}
-
 /// Starts anvil, and starts it again when somebody took the free port first.
 async fn spawn(kind: Kind, client: &reqwest::Client) -> (Child, String) {
     loop {
-        let port = crate::process::free_port();
+        let port = crate::support::process::free_port();
         let (mut child, url) = (spawn_on(kind, port), format!("http://127.0.0.1:{port}"));
         let answers = until("anvil answers or has ended", async || {
             if child.try_wait().unwrap().is_some() {
@@ -92,7 +76,7 @@ async fn spawn(kind: Kind, client: &reqwest::Client) -> (Child, String) {
 }
 
 fn spawn_on(kind: Kind, port: u16) -> Child {
-    let program = std::env::var_os("SIMGATE_TEST_ANVIL").unwrap();
+    let program = required("SIMGATE_TEST_ANVIL");
     let mut command = Command::new(program);
     // Its usual accounts are the addresses of our sandbox key: a payer must be somebody else.
     command.args(["--silent", "--no-mining", "--host", "127.0.0.1", "--mnemonic-seed-unsafe", "3"]);
@@ -103,7 +87,7 @@ fn spawn_on(kind: Kind, port: u16) -> Child {
 
 impl Node {
     pub async fn start(kind: Kind) -> Node {
-        let token = std::path::PathBuf::from(std::env::var("SIMGATE_TEST_TOKEN").unwrap());
+        let token = std::path::PathBuf::from(required("SIMGATE_TEST_TOKEN"));
         let text = std::fs::read_to_string(&token).unwrap();
         let client = client().build().unwrap();
         let (child, url) = spawn(kind, &client).await;

@@ -10,7 +10,7 @@ use simgate::store::cursors;
 use super::desk::{CONFIRMATIONS, Desk, LAG, Setup};
 use super::node::Kind;
 use super::proxy::Mood;
-use crate::harness::Db;
+use crate::support::harness::Db;
 
 before_nodes! {
     async fn down_and_back(desk) with { proxies: 1 } {
@@ -185,6 +185,7 @@ async fn is_refused(desk: &Desk, why: &str) {
 }
 
 #[test]
+#[ignore = "needs anvil"]
 fn the_wrong_chain_is_refused() {
     let setup = Setup { kind: Kind { chain_id: 8_453, ..Kind::default() }, ..Setup::default() };
     Desk::run(Db::Sqlite, setup, async |desk| {
@@ -196,6 +197,7 @@ fn the_wrong_chain_is_refused() {
 }
 
 #[test]
+#[ignore = "needs anvil"]
 fn a_token_with_other_decimals_is_refused() {
     let setup = Setup { kind: Kind { decimals: 18, ..Kind::default() }, ..Setup::default() };
     Desk::run(Db::Sqlite, setup, async |desk| {
@@ -206,6 +208,7 @@ fn a_token_with_other_decimals_is_refused() {
 
 /// Nor can it be had by asking, before the scanner has looked at the node or after.
 #[test]
+#[ignore = "needs anvil"]
 fn asking_is_no_way_around_the_check() {
     let setup = Setup { kind: Kind { decimals: 18, ..Kind::default() }, ..Setup::default() };
     Desk::run(Db::Sqlite, setup, async |desk| {
@@ -221,6 +224,7 @@ fn asking_is_no_way_around_the_check() {
 
 /// The main net's contract is not on this chain.
 #[test]
+#[ignore = "needs anvil"]
 fn a_token_that_is_not_there_is_refused() {
     let settings = &[("polygon_usdt", "0xc2132D05D31c914a87C6611C10748AEb04B58e8F")];
     Desk::run(Db::Sqlite, Setup { settings, ..Setup::default() }, async |desk| {

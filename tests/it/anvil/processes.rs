@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 
 use super::desk::{CONFIRMATIONS, LAG, settings_for};
-use super::node::{self, Kind, Node};
-use crate::harness::{Db, Key, Place, execute, until};
-use crate::process::{Server, Site, on_site};
+use super::node::{Kind, Node};
+use crate::support::environment::number;
+use crate::support::harness::{Db, Key, until};
+use crate::support::place::{Place, execute};
+use crate::support::process::{Server, Site, on_site};
 
 const DEPOSIT: &str = "/api/b2b/v1/balance/deposit";
 const VERIFY: &str = "/api/b2b/v1/balance/verify-deposit";
@@ -32,9 +34,6 @@ pub struct Invoice {
 
 /// Runs a test on a site whose servers and commands find the node in a file of settings.
 pub fn on_node(db: Db, test: impl AsyncFnOnce(&Site, &Node) + 'static) {
-    if !node::is_there() {
-        return;
-    }
     on_site(db, vec![], async move |site| {
         let node = Node::start(Kind::default()).await;
         let lines = settings_for(&node, &[]).into_iter();
@@ -103,6 +102,7 @@ fn end_turn(place: &Place) {
 
 /// All three watch, and partners ask each of them about each payment at the same moment.
 #[test]
+#[ignore = "needs anvil"]
 fn three_gateways_credit_once() {
     on_node(Db::Postgres, async |site, node| {
         let mut servers = vec![site.start().await];
@@ -154,8 +154,7 @@ fn three_gateways_credit_once() {
 
 /// Each death comes while one payment is being seen, one waits for confirmations, and one is being credited.
 fn killed_again_and_again(db: Db) {
-    let kills =
-        std::env::var("SIMGATE_TEST_KILLS").map_or(4, |text| text.parse::<usize>().unwrap().div_ceil(4));
+    let kills = number("SIMGATE_TEST_KILLS").map_or(4, |kills| (kills as usize).div_ceil(4));
     on_node(db, async move |site, node| {
         let mut server = site.start().await;
         let (_, key) = site.partner(&server, "Crash Travel", "0").await;
@@ -195,11 +194,13 @@ fn killed_again_and_again(db: Db) {
 }
 
 #[test]
+#[ignore = "needs anvil"]
 fn killed_again_and_again_sqlite() {
     killed_again_and_again(Db::Sqlite);
 }
 
 #[test]
+#[ignore = "needs anvil"]
 fn killed_again_and_again_postgres() {
     killed_again_and_again(Db::Postgres);
 }

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::node::{Node, quantity};
-use crate::harness::client;
+use crate::support::harness::client;
 
 const SEND: &str = "eth_sendRawTransaction";
 

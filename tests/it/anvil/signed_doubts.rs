@@ -11,12 +11,12 @@ use simgate::x402::local::GasKey;
 
 use super::desk::CONFIRMATIONS;
 use super::node::{address, number};
-use super::payer::decoded;
 use super::proxy::Mood;
 use super::till::{GAS_KEY, PLAN, PURSE, Setup, Till, at_till, receipt};
-use crate::harness::until;
-use crate::raw;
-use crate::shop;
+use crate::support::buying;
+use crate::support::database;
+use crate::support::harness::until;
+use crate::support::payer::decoded;
 
 const HASTY: &[(&str, &str)] = &[("answer_within_ms", "50")];
 /// Longer than any signature counts, and than a transaction may stall.
@@ -136,7 +136,7 @@ at_till! {
     async fn a_gap_in_the_numbers_of_the_gas_key_is_closed(till) with { settings: HASTY } {
         let (_, invoice, offer) = till.begin().await;
         till.completes(&invoice, &offer).await;
-        raw::execute(&till.gateway.app.settings.database, "UPDATE settlers SET next_nonce = 7").unwrap();
+        database::execute(&till.gateway.app.settings.database, "UPDATE settlers SET next_nonce = 7").unwrap();
         let mut invoices = Vec::new();
         for nonce in [2, 3] {
             let signature = till.payer.pay(&till.offer().await, nonce);
@@ -287,7 +287,7 @@ at_till! {
         })
         .await;
         assert_eq!((till.book("cash:POLYGON:USDC").await, till.book("receivable").await), (price, Usd::ZERO));
-        assert_eq!(shop::balance(&till.gateway, &till.token).await, Usd::ZERO);
+        assert_eq!(buying::balance(&till.gateway, &till.token).await, Usd::ZERO);
         assert_eq!(till.gateway.journalled("sold").len(), 1);
         till.ask(&till.token, json!({ "packageCode": PLAN })).await.expect(402);
     }

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use simgate::domain::coupon::Coupon;
 use simgate::domain::money::Usd;
 
-use super::payer::decoded;
 use super::proxy::Mood;
 use super::signed_doubts::LATER_MS;
 use super::signed_tools::{BUY, TOP_UP, demanded, filled, paying, price};
 use super::till::{OTHER_PLAN, PLAN, Setup, Till, at_till, while_mining};
-use crate::customer::{call, failure, fine, told};
-use crate::harness::until;
-use crate::shop;
-use crate::stall::{self, limited, tally};
+use crate::support::buying;
+use crate::support::coupons::{self, limited, tally};
+use crate::support::harness::until;
+use crate::support::payer::decoded;
+use crate::support::tool_caller::{call, failure, fine, told};
 
 const ANN: &str = "ann@example.com";
 /// Answers come at once, and may be asked for as often as a quick machine can.
@@ -82,7 +82,7 @@ at_till! {
     async fn what_the_wallet_bought_is_not_signed_for(till) {
         let wish = json!({ "packageCode": PLAN, "idempotencyKey": "trip" });
         let due = demanded(till, BUY, &wish).await;
-        shop::fund(&till.gateway, ANN, Usd::dollars(50)).await;
+        buying::fund(&till.gateway, ANN, Usd::dollars(50)).await;
         let bought = fine(till.use_tool(BUY, &wish, None).await);
         assert_eq!((&bought["purchased"], &bought["replayed"]), (&json!(true), &json!(false)));
         let again = till.use_tool(BUY, &wish, Some(&till.payer.pay(&due["accepts"][0], 1))).await;
@@ -113,11 +113,11 @@ at_till! {
         assert_eq!(till.use_tool(BUY, &wish, Some(&till.payer.sign(&fresh))).await["pending"], true);
         let refunded = until("the payment is in the wallet", async || {
             till.node.mine(1).await;
-            Some(shop::balance(&till.gateway, &till.token).await).filter(|balance| balance.is_positive())
+            Some(buying::balance(&till.gateway, &till.token).await).filter(|balance| balance.is_positive())
         }).await;
         assert_eq!(refunded, price(&due));
         till.gateway.supplier("ok").await;
-        shop::fund(&till.gateway, ANN, Usd::dollars(1)).await;
+        buying::fund(&till.gateway, ANN, Usd::dollars(1)).await;
         let bought = fine(till.use_tool(BUY, &wish, None).await);
         assert_eq!((&bought["purchased"], &bought["replayed"]), (&json!(true), &json!(false)));
         assert_eq!(till.spent().await, price(&due));
@@ -134,7 +134,7 @@ at_till! {
         assert_eq!(till.use_tool(BUY, &wish, Some(&signature)).await["pending"], true);
         assert_eq!(tally(&till.gateway, "ONCE").await, (1, 0));
         // It is gone for everybody else, and nothing is taken for another offer.
-        shop::fund(&till.gateway, ANN, Usd::dollars(50)).await;
+        buying::fund(&till.gateway, ANN, Usd::dollars(50)).await;
         assert_eq!(failure(&till.use_tool(BUY, &wish, None).await), "COUPON_INVALID");
         let late = till.use_tool(BUY, &wish, Some(&till.payer.pay(&other["accepts"][0], 2))).await;
         assert_eq!(failure(&late), "COUPON_INVALID");
@@ -143,16 +143,16 @@ at_till! {
             (tally(&till.gateway, "ONCE").await == (0, 1)).then_some(())
         }).await;
         assert_eq!(till.spent().await, price(&due));
-        assert_eq!(shop::balance(&till.gateway, &till.token).await, Usd::dollars(50));
+        assert_eq!(buying::balance(&till.gateway, &till.token).await, Usd::dollars(50));
     }
 
     /// Whoever was shown an offer can still pay from the wallet, with the same coupon and the same key.
     async fn the_wallet_pays_for_what_was_offered(till) {
-        stall::make(&till.gateway, Coupon { uses_per_user: Some(1), ..stall::plain(&till.gateway, "MINE", 10) }).await;
+        coupons::make(&till.gateway, Coupon { uses_per_user: Some(1), ..coupons::plain(&till.gateway, "MINE", 10) }).await;
         let wish = json!({ "packageCode": PLAN, "discountCode": "MINE", "idempotencyKey": "trip" });
         let due = demanded(till, BUY, &wish).await;
         assert!(demanded(till, BUY, &wish).await["magicLink"].is_string());
-        shop::fund(&till.gateway, ANN, Usd::dollars(50)).await;
+        buying::fund(&till.gateway, ANN, Usd::dollars(50)).await;
         assert_eq!(fine(till.use_tool(BUY, &wish, None).await)["purchased"], true);
         assert_eq!(tally(&till.gateway, "MINE").await, (0, 1));
         let mut other = wish.clone();

@@ -4,9 +4,9 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 
-use super::payer::{Payer, Wish, decoded};
 use super::till::{CHECKOUT, OTHER_PLAN, PLAN, Setup, Till, at_till, receipt, while_mining};
-use crate::people::sign_in;
+use crate::support::logins::sign_in;
+use crate::support::payer::{Payer, Wish, decoded};
 
 /// Makes a wish wrong.
 type Spoil<'a> = &'a dyn Fn(&mut Wish);
@@ -128,7 +128,7 @@ at_till! {
         assert_eq!(receipt(&first.headers), Value::Null);
         till.until_pooled(1).await;
         till.node.mine(1).await;
-        let seen = crate::harness::until("the payment is seen", async || {
+        let seen = crate::support::harness::until("the payment is seen", async || {
             let order = till.poll(&invoice).await;
             (order["confirmations"] != 0).then_some(order)
         }).await;
@@ -179,7 +179,7 @@ at_till! {
             let request = till.gateway.client.post(format!("{}{}", till.gateway.base, CHECKOUT));
             let request = request.header("authorization", format!("Bearer {}", till.token)).header("idempotency-key", "trip");
             let request = request.header("content-type", "application/json").body(json!({ "packageCode": PLAN }).to_string());
-            crate::harness::reply(match signature {
+            crate::support::harness::reply(match signature {
                 Some(signature) => request.header("payment-signature", signature),
                 None => request,
             }).await

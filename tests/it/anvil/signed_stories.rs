@@ -11,14 +11,14 @@ use simgate::store::cursors;
 use simgate::store::tx::Tx;
 
 use super::desk::CONFIRMATIONS;
-use super::payer::{Payer, Wish, decoded};
 use super::signed_doubts::transfer_call;
 use super::signed_tools::{BUY, demanded, paying};
 use super::till::{PLAN, Setup, Till, at_till};
-use crate::customer::told;
-use crate::harness::{Reply, until};
-use crate::people::sign_in;
-use crate::shop;
+use crate::support::buying;
+use crate::support::harness::{Reply, until};
+use crate::support::logins::sign_in;
+use crate::support::payer::{Payer, Wish, decoded};
+use crate::support::tool_caller::told;
 
 const HASTY: &[(&str, &str)] = &[("answer_within_ms", "50"), ("trusted_proxies", "127.0.0.1")];
 /// Offers more for gas than our own transactions do.
@@ -81,7 +81,7 @@ impl Till {
     async fn until_in_wallet(&self, token: &str, amount: Usd) {
         until("the money is in the wallet", async || {
             self.node.mine(1).await;
-            (shop::balance(&self.gateway, token).await == amount).then_some(())
+            (buying::balance(&self.gateway, token).await == amount).then_some(())
         })
         .await;
     }
@@ -135,7 +135,7 @@ at_till! {
             })
             .await;
         }
-        assert_eq!(shop::balance(&till.gateway, &till.token).await, Usd::ZERO);
+        assert_eq!(buying::balance(&till.gateway, &till.token).await, Usd::ZERO);
         let price = Usd::from_micros(offer["amount"].as_str().unwrap().parse().unwrap());
         till.until_in_wallet(&till.token, price).await;
         assert_eq!(till.sold(), 1);
@@ -196,7 +196,7 @@ at_till! {
             till.node.mine(1).await;
             (till.gateway.balance().await == "1003").then_some(())
         }).await;
-        assert_eq!(shop::balance(&till.gateway, &till.token).await, Usd::ZERO);
+        assert_eq!(buying::balance(&till.gateway, &till.token).await, Usd::ZERO);
         till.can_still_be_paid(&offer).await;
     }
 
@@ -243,7 +243,7 @@ at_till! {
         steal("seen").await;
         assert_eq!(till.buys(&signature).await["invoiceId"], challenge["invoiceId"]);
         steal("delivered").await;
-        assert_eq!((till.sold(), shop::balance(&till.gateway, &thief).await), (1, Usd::ZERO));
+        assert_eq!((till.sold(), buying::balance(&till.gateway, &thief).await), (1, Usd::ZERO));
     }
 
     /// Somebody brings it onto the chain and shows it to nobody: the checkout that asked for this amount is paid.

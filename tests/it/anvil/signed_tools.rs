@@ -5,11 +5,11 @@ use simgate::domain::ledger::CreditKind;
 use simgate::domain::money::Usd;
 use simgate::ops::operator::{self, Adjustment};
 
-use super::payer::decoded;
 use super::till::{PLAN, Setup, Till, at_till, while_mining};
-use crate::customer::{call, failure, fine, request, result, told, tool_call};
-use crate::harness::{Reply, reply};
-use crate::shop;
+use crate::support::buying;
+use crate::support::harness::{Reply, reply};
+use crate::support::payer::decoded;
+use crate::support::tool_caller::{call, failure, fine, request, result, told, tool_call};
 
 pub const BUY: &str = "purchase_esim_with_wallet";
 pub const TOP_UP: &str = "purchase_topup";
@@ -59,7 +59,7 @@ async fn topups(till: &Till) -> Vec<Value> {
 }
 
 async fn empty_wallet(till: &Till, amount: Usd) {
-    let account = shop::account(&till.gateway, "ann@example.com").await;
+    let account = buying::account(&till.gateway, "ann@example.com").await;
     let all = Adjustment { account, amount, kind: CreditKind::Promo, reason: "test".into() };
     operator::debit_wallet(&till.gateway.app, "test", all).await.unwrap();
 }
@@ -85,7 +85,7 @@ at_till! {
         assert_eq!((&bought["purchased"], &bought["order"]["status"]), (&json!(true), &json!("FULFILLED")));
         let receipt = result(&paid)["_meta"]["x402/payment-response"].clone();
         assert_eq!((&receipt["success"], &receipt["payer"]), (&json!(true), &json!(till.payer.address)));
-        assert_eq!(shop::balance(&till.gateway, &till.token).await, Usd::ZERO);
+        assert_eq!(buying::balance(&till.gateway, &till.token).await, Usd::ZERO);
         let price = price(&due);
         assert_eq!(till.spent().await, price);
 
@@ -123,7 +123,7 @@ at_till! {
         assert_eq!(bought["purchased"], true);
         assert_eq!(result(&paid)["_meta"]["x402/payment-response"]["success"], true);
         assert_eq!(topups(till).await[0]["id"], bought["topUpOrder"]["id"]);
-        assert_eq!(shop::balance(&till.gateway, &till.token).await, Usd::ZERO);
+        assert_eq!(buying::balance(&till.gateway, &till.token).await, Usd::ZERO);
         assert_eq!(till.spent().await, before.plus(price(&due)));
         assert_eq!(till.gateway.journalled("topped").len(), 1);
 
@@ -153,7 +153,7 @@ at_till! {
             till.gateway.supplier("ok").await;
             assert_eq!(failure(&told(&till.gateway, tool, &paid).await), "SUPPLIER_REJECTED");
             assert_eq!(result(&paid)["_meta"]["x402/payment-response"]["success"], true);
-            assert_eq!(shop::balance(&till.gateway, &till.token).await, price(&due));
+            assert_eq!(buying::balance(&till.gateway, &till.token).await, price(&due));
             // Or it could pay for the next one.
             empty_wallet(till, price(&due)).await;
         }
@@ -171,10 +171,10 @@ at_till! {
         let cancelling = async {
             till.until_pooled(1).await;
             fine(call(&till.gateway, "cancel_order", json!({ "orderId": wish["orderId"], "token": till.token })).await);
-            let refunded = shop::balance(&till.gateway, &till.token).await;
+            let refunded = buying::balance(&till.gateway, &till.token).await;
             till.gateway.until("the payment is in the wallet", async || {
                 till.node.mine(1).await;
-                (shop::balance(&till.gateway, &till.token).await == refunded.plus(price(&due))).then_some(())
+                (buying::balance(&till.gateway, &till.token).await == refunded.plus(price(&due))).then_some(())
             }).await;
         };
         let (sent, ()) = tokio::join!(sending, cancelling);

@@ -12,11 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::{borrowed, changed, settings_for};
 use super::node::{self, Kind, Node};
-use super::payer::{Payer, decoded};
 use super::proxy::Proxy;
-use crate::harness::{Db, Gateway, Reply, booked, check_books, reply, start_gateway, until};
-use crate::people::sign_in;
-use crate::shop;
+use crate::support::buying;
+use crate::support::harness::{
+    Db, Gateway, Reply, booked, check_books, on_place, reply, start_gateway, until,
+};
+use crate::support::logins::sign_in;
+use crate::support::payer::{Payer, decoded};
 
 pub const GAS_KEY: &str = "0909090909090909090909090909090909090909090909090909090909090909";
 pub const CHECKOUT: &str = "/api/agentic/checkout";
@@ -82,7 +84,7 @@ pub fn settings(node: &Node, proxies: &[Proxy]) -> Vec<(String, String)> {
 
 impl Till {
     pub fn run(db: Db, setup: Setup, test: impl AsyncFnOnce(&mut Till) + 'static) {
-        node::on_place(db, async move |place| {
+        on_place(db, async move |place| {
             let node = node_for(setup.signing, setup.gas).await;
             let proxies = Proxy::row(&node, setup.proxies).await;
             let settings = changed(settings(&node, &proxies), setup.settings);
@@ -209,7 +211,7 @@ pub async fn until_open(gateway: &Gateway) {
 
 /// Asks for a checkout, signed or not.
 pub async fn post(gateway: &Gateway, token: &str, body: Value, signature: Option<&str>) -> Reply {
-    let request = shop::request(gateway, token, &body);
+    let request = buying::request(gateway, token, &body);
     reply(match signature {
         Some(signature) => request.header("payment-signature", signature),
         None => request,

@@ -13,7 +13,7 @@ use simgate::domain::network::{AddressKind, Network};
 use simgate::x402::authorization::{Domain, NAME_CALL, SEPARATOR_CALL, VERSION_CALL};
 
 use super::chain::StoryChain;
-use crate::mock_node::abi_text;
+use crate::support::mock_node::abi_text;
 
 pub const USDC: &str = "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359";
 

@@ -14,7 +14,7 @@ use super::model::Claimed;
 use super::play::{Play, Told, index, told};
 use super::story::{Step, Sum, To, Valid, Who};
 use super::world::NETWORKS;
-use crate::anvil::payer::{Payer, Wish};
+use crate::support::payer::{Payer, Wish};
 
 pub struct Signature {
     payer: u8,

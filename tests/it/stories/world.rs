@@ -17,7 +17,8 @@ use simgate::store::tx::Tx;
 use super::chain::{CONFIRMATIONS, StoryChain};
 use super::node::{self, Sight};
 use super::story::NETWORKS as COUNT;
-use crate::harness::{Db, Place};
+use crate::support::harness::Db;
+use crate::support::place::Place;
 
 pub const NETWORKS: [Network; COUNT] = [Network::Polygon, Network::Arbitrum, Network::Tron];
 const GAS_KEY: &str = "0909090909090909090909090909090909090909090909090909090909090909";
@@ -59,7 +60,7 @@ impl World {
             ("polygon_gas_key", GAS_KEY),
             ("answer_within_ms", "1"),
             ("supplier_timeout_ms", &silence),
-            // What is too little to be kept is looked at in `slots.rs`.
+            // What is too little to be kept is looked at in `checkouts/slots.rs`.
             ("least_kept_usd", "0"),
         ]
         .map(|(name, value)| (name.to_string(), value.to_string()))

@@ -1,0 +1,9 @@
+//! The agents' door, `/api/agentic`.
+
+mod checkout;
+mod coupons;
+mod login;
+mod openapi;
+mod search;
+mod token_limits;
+mod tokens;

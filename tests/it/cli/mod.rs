@@ -1,0 +1,8 @@
+//! The operator's commands, run as people and programs run them.
+
+mod commands;
+mod coupons;
+mod ledger_laws;
+mod restore;
+mod settlement;
+mod users;

@@ -1,0 +1,4 @@
+//! The tools at `/api/mcp`.
+
+mod protocol;
+mod tools;

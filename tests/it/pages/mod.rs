@@ -1,0 +1,7 @@
+//! Pages for people.
+
+mod claims;
+mod guest;
+mod help;
+mod install;
+mod topup;

@@ -1,0 +1,14 @@
+//! The partner's door, `/api/b2b/v1`, one resource after the other.
+
+mod deposits;
+mod errors;
+mod forwarded;
+mod keys;
+mod lists;
+mod openapi;
+mod order_numbers;
+mod orders;
+mod plans;
+mod topups;
+mod usage;
+mod wallet;
