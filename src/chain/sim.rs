@@ -14,6 +14,7 @@ use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::time::Time;
 use crate::domain::transfer::{Block, Sighting, TransferId};
+use crate::domain::words::words;
 use crate::error::{Error, Result};
 use crate::store::sim_chain::{self, Fork, Transfer};
 use crate::store::tx::Tx;
@@ -33,31 +34,15 @@ const LIE_MARK: &[u8; 12] = b"simgate lie!";
 /// Sim writes have no wallet; they share one lane.
 const LANE: i64 = 0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
-    Ok,
-    /// No node answers.
-    Down,
-    /// The first node has not got the newest blocks. Two more have them, and agree.
-    Lagging,
-    /// The first node shows every watched address a transfer that never was. Two more know of none, and agree.
-    Lying,
-}
-
-impl Mood {
-    pub const ALL: [Mood; 4] = [Mood::Ok, Mood::Down, Mood::Lagging, Mood::Lying];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Mood::Ok => "ok",
-            Mood::Down => "down",
-            Mood::Lagging => "lagging",
-            Mood::Lying => "lying",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Mood> {
-        Mood::ALL.into_iter().find(|mood| mood.as_str() == text)
+words! {
+    pub enum Mood: ALL, parse {
+        Ok = "ok",
+        /// No node answers.
+        Down = "down",
+        /// The first node has not got the newest blocks. Two more have them, and agree.
+        Lagging = "lagging",
+        /// The first node shows every watched address a transfer that never was. Two more know of none, and agree.
+        Lying = "lying",
     }
 }
 

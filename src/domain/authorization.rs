@@ -7,6 +7,7 @@ use super::money::Usd;
 use super::network::{Currency, Network};
 use super::time::Time;
 use super::transfer::Sighting;
+use super::words::words;
 
 /// The one token that payers sign for.
 pub const CURRENCY: Currency = Currency::Usdc;
@@ -22,101 +23,39 @@ pub struct AuthorizationId {
     pub nonce: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AuthorizationState {
-    /// Written down; it has surely not left us.
-    Claimed,
-    /// It may be with others, who may use it until its time is over.
-    Sent,
-    /// Its transfer is in our books.
-    Settled,
-    /// It moved nothing and never will.
-    Dead,
-}
-
-impl AuthorizationState {
-    pub const ALL: [AuthorizationState; 4] = [
-        AuthorizationState::Claimed,
-        AuthorizationState::Sent,
-        AuthorizationState::Settled,
-        AuthorizationState::Dead,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AuthorizationState::Claimed => "CLAIMED",
-            AuthorizationState::Sent => "SENT",
-            AuthorizationState::Settled => "SETTLED",
-            AuthorizationState::Dead => "DEAD",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<AuthorizationState> {
-        AuthorizationState::ALL.into_iter().find(|state| state.as_str() == text)
+words! {
+    pub enum AuthorizationState: parse {
+        /// Written down; it has surely not left us.
+        Claimed = "CLAIMED",
+        /// It may be with others, who may use it until its time is over.
+        Sent = "SENT",
+        /// Its transfer is in our books.
+        Settled = "SETTLED",
+        /// It moved nothing and never will.
+        Dead = "DEAD",
     }
 }
 
-/// Why a payment cannot be taken, in the words that x402 clients know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    Version,
-    Scheme,
-    Network,
-    Payload,
-    Requirements,
-    Signature,
-    Value,
-    Recipient,
-    ValidAfter,
-    ValidBefore,
-    Funds,
-    /// The token would refuse it, or did.
-    Transaction,
-    /// Its nonce was used for something else, or its payer revoked it.
-    Used,
-    /// Ours: gas is too dear, or there is too little of it.
-    Unexpected,
-}
-
-impl Reason {
-    pub const ALL: [Reason; 14] = [
-        Reason::Version,
-        Reason::Scheme,
-        Reason::Network,
-        Reason::Payload,
-        Reason::Requirements,
-        Reason::Signature,
-        Reason::Value,
-        Reason::Recipient,
-        Reason::ValidAfter,
-        Reason::ValidBefore,
-        Reason::Funds,
-        Reason::Transaction,
-        Reason::Used,
-        Reason::Unexpected,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Reason::Version => "invalid_x402_version",
-            Reason::Scheme => "invalid_scheme",
-            Reason::Network => "invalid_network",
-            Reason::Payload => "invalid_payload",
-            Reason::Requirements => "invalid_payment_requirements",
-            Reason::Signature => "invalid_exact_evm_payload_signature",
-            Reason::Value => "invalid_exact_evm_payload_authorization_value_mismatch",
-            Reason::Recipient => "invalid_exact_evm_payload_recipient_mismatch",
-            Reason::ValidAfter => "invalid_exact_evm_payload_authorization_valid_after",
-            Reason::ValidBefore => "invalid_exact_evm_payload_authorization_valid_before",
-            Reason::Funds => "insufficient_funds",
-            Reason::Transaction => "invalid_transaction_state",
-            Reason::Used => "invalid_exact_evm_nonce_already_used",
-            Reason::Unexpected => "unexpected_settle_error",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Reason> {
-        Reason::ALL.into_iter().find(|reason| reason.as_str() == text)
+words! {
+    /// Why a payment cannot be taken, in the words that x402 clients know.
+    pub enum Reason: parse {
+        Version = "invalid_x402_version",
+        Scheme = "invalid_scheme",
+        Network = "invalid_network",
+        Payload = "invalid_payload",
+        Requirements = "invalid_payment_requirements",
+        Signature = "invalid_exact_evm_payload_signature",
+        Value = "invalid_exact_evm_payload_authorization_value_mismatch",
+        Recipient = "invalid_exact_evm_payload_recipient_mismatch",
+        ValidAfter = "invalid_exact_evm_payload_authorization_valid_after",
+        ValidBefore = "invalid_exact_evm_payload_authorization_valid_before",
+        Funds = "insufficient_funds",
+        /// The token would refuse it, or did.
+        Transaction = "invalid_transaction_state",
+        /// Its nonce was used for something else, or its payer revoked it.
+        Used = "invalid_exact_evm_nonce_already_used",
+        /// Ours: gas is too dear, or there is too little of it.
+        Unexpected = "unexpected_settle_error",
     }
 }
 

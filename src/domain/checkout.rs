@@ -14,6 +14,7 @@ use super::order::OrderStatus;
 use super::slot::Band;
 use super::time::Time;
 use super::transfer::Transfer;
+use super::words::words;
 
 /// The one token that checkouts are paid with.
 pub const CURRENCY: Currency = Currency::Usdt;
@@ -25,34 +26,19 @@ pub const LATE_HOURS: i64 = 24;
 /// The discount that makes an amount unique is between 1 and this many micro-dollars.
 pub const OFFSETS: i64 = 9_999;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckoutStatus {
-    Open,
-    /// Unpaid so far; a late payment still counts.
-    Expired,
-    /// Its order exists.
-    Paid,
-    /// Paid too late for a plan that is not sold like this any more: the money is in the wallet, or owed to a guest.
-    Refunded,
+words! {
+    pub enum CheckoutStatus: parse {
+        Open = "OPEN",
+        /// Unpaid so far; a late payment still counts.
+        Expired = "EXPIRED",
+        /// Its order exists.
+        Paid = "PAID",
+        /// Paid too late for a plan that is not sold like this any more: the money is in the wallet, or owed to a guest.
+        Refunded = "REFUNDED",
+    }
 }
 
 impl CheckoutStatus {
-    pub const ALL: [CheckoutStatus; 4] =
-        [CheckoutStatus::Open, CheckoutStatus::Expired, CheckoutStatus::Paid, CheckoutStatus::Refunded];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CheckoutStatus::Open => "OPEN",
-            CheckoutStatus::Expired => "EXPIRED",
-            CheckoutStatus::Paid => "PAID",
-            CheckoutStatus::Refunded => "REFUNDED",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<CheckoutStatus> {
-        CheckoutStatus::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     pub fn is_unpaid(self) -> bool {
         match self {
             CheckoutStatus::Open | CheckoutStatus::Expired => true,
@@ -61,39 +47,20 @@ impl CheckoutStatus {
     }
 }
 
-/// How a purchase stands, for whoever polls it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    PendingPayment,
-    /// Paid beyond doubt, and its order about to be made.
-    ConfirmedAwaitingFulfillment,
-    Processing,
-    Completed,
-    Failed,
-    Expired,
+words! {
+    /// How a purchase stands, for whoever polls it.
+    pub enum Stage: ALL {
+        PendingPayment = "PENDING_PAYMENT",
+        /// Paid beyond doubt, and its order about to be made.
+        ConfirmedAwaitingFulfillment = "CONFIRMED_AWAITING_FULFILLMENT",
+        Processing = "PROCESSING",
+        Completed = "COMPLETED",
+        Failed = "FAILED",
+        Expired = "EXPIRED",
+    }
 }
 
 impl Stage {
-    pub const ALL: [Stage; 6] = [
-        Stage::PendingPayment,
-        Stage::ConfirmedAwaitingFulfillment,
-        Stage::Processing,
-        Stage::Completed,
-        Stage::Failed,
-        Stage::Expired,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Stage::PendingPayment => "PENDING_PAYMENT",
-            Stage::ConfirmedAwaitingFulfillment => "CONFIRMED_AWAITING_FULFILLMENT",
-            Stage::Processing => "PROCESSING",
-            Stage::Completed => "COMPLETED",
-            Stage::Failed => "FAILED",
-            Stage::Expired => "EXPIRED",
-        }
-    }
-
     /// The stage of a purchase whose order exists. One that was cancelled has nothing to use and its money back.
     pub fn of_order(status: OrderStatus) -> Stage {
         match status {

@@ -6,51 +6,23 @@ use super::money::Usd;
 use super::network::{Currency, Network};
 use super::time::Time;
 use super::transfer::{Transfer, TransferState};
+use super::words::words;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InvoiceStatus {
-    Pending,
-    Confirming,
-    Confirmed,
-    Expired,
-}
-
-impl InvoiceStatus {
-    pub const ALL: [InvoiceStatus; 4] =
-        [InvoiceStatus::Pending, InvoiceStatus::Confirming, InvoiceStatus::Confirmed, InvoiceStatus::Expired];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            InvoiceStatus::Pending => "PENDING",
-            InvoiceStatus::Confirming => "CONFIRMING",
-            InvoiceStatus::Confirmed => "CONFIRMED",
-            InvoiceStatus::Expired => "EXPIRED",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<InvoiceStatus> {
-        InvoiceStatus::ALL.into_iter().find(|status| status.as_str() == text)
+words! {
+    pub enum InvoiceStatus: ALL, parse {
+        Pending = "PENDING",
+        Confirming = "CONFIRMING",
+        Confirmed = "CONFIRMED",
+        Expired = "EXPIRED",
     }
 }
 
-/// How what arrived differs from what was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InvoiceException {
-    Under,
-    Over,
-    Late,
-}
-
-impl InvoiceException {
-    pub const ALL: [InvoiceException; 3] =
-        [InvoiceException::Under, InvoiceException::Over, InvoiceException::Late];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            InvoiceException::Under => "UNDER",
-            InvoiceException::Over => "OVER",
-            InvoiceException::Late => "LATE",
-        }
+words! {
+    /// How what arrived differs from what was asked for.
+    pub enum InvoiceException: ALL {
+        Under = "UNDER",
+        Over = "OVER",
+        Late = "LATE",
     }
 }
 

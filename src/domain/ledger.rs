@@ -7,6 +7,7 @@ use super::money::Usd;
 use super::network::{Currency, Network};
 use super::payback::{Payback, Payee};
 use super::transfer::{Transfer, TransferId};
+use super::words::words;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Account {
@@ -91,32 +92,17 @@ fn shared_out(back: &Payback) -> impl Iterator<Item = (Account, Usd)> {
     settled.chain([(owing(back.to.clone()), back.received().negated())])
 }
 
-/// Where the other half of an operator's credit or debit comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CreditKind {
-    Bank,
-    Promo,
-    Goodwill,
-    Correction,
+words! {
+    /// Where the other half of an operator's credit or debit comes from.
+    pub enum CreditKind: ALL, parse {
+        Bank = "bank",
+        Promo = "promo",
+        Goodwill = "goodwill",
+        Correction = "correction",
+    }
 }
 
 impl CreditKind {
-    pub const ALL: [CreditKind; 4] =
-        [CreditKind::Bank, CreditKind::Promo, CreditKind::Goodwill, CreditKind::Correction];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CreditKind::Bank => "bank",
-            CreditKind::Promo => "promo",
-            CreditKind::Goodwill => "goodwill",
-            CreditKind::Correction => "correction",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<CreditKind> {
-        CreditKind::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     fn account(self) -> Account {
         match self {
             CreditKind::Bank => Account::Bank,
@@ -127,72 +113,27 @@ impl CreditKind {
     }
 }
 
-/// What happened; on a statement this is the line's `type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
-    Order,
-    Topup,
-    Fulfilled,
-    Failed,
-    Cancelled,
-    Refund,
-    Credit,
-    Debit,
-    Orphan,
-    Deposit,
-    Reversal,
-    Unmatched,
-    Assigned,
-    Returned,
-    WrittenOff,
-    Payout,
-    Sweep,
-    Claimed,
-}
-
-impl EntryKind {
-    pub const ALL: [EntryKind; 18] = [
-        EntryKind::Order,
-        EntryKind::Topup,
-        EntryKind::Fulfilled,
-        EntryKind::Failed,
-        EntryKind::Cancelled,
-        EntryKind::Refund,
-        EntryKind::Credit,
-        EntryKind::Debit,
-        EntryKind::Orphan,
-        EntryKind::Deposit,
-        EntryKind::Reversal,
-        EntryKind::Unmatched,
-        EntryKind::Assigned,
-        EntryKind::Returned,
-        EntryKind::WrittenOff,
-        EntryKind::Payout,
-        EntryKind::Sweep,
-        EntryKind::Claimed,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EntryKind::Order => "ORDER",
-            EntryKind::Topup => "TOPUP",
-            EntryKind::Fulfilled => "FULFILLED",
-            EntryKind::Failed => "FAILED",
-            EntryKind::Cancelled => "CANCELLED",
-            EntryKind::Refund => "REFUND",
-            EntryKind::Credit => "CREDIT",
-            EntryKind::Debit => "DEBIT",
-            EntryKind::Orphan => "ORPHAN",
-            EntryKind::Deposit => "DEPOSIT",
-            EntryKind::Reversal => "REVERSAL",
-            EntryKind::Unmatched => "UNMATCHED",
-            EntryKind::Assigned => "ASSIGNED",
-            EntryKind::Returned => "RETURNED",
-            EntryKind::WrittenOff => "WRITTEN_OFF",
-            EntryKind::Payout => "PAYOUT",
-            EntryKind::Sweep => "SWEEP",
-            EntryKind::Claimed => "CLAIMED",
-        }
+words! {
+    /// What happened; on a statement this is the line's `type`.
+    pub enum EntryKind {
+        Order = "ORDER",
+        Topup = "TOPUP",
+        Fulfilled = "FULFILLED",
+        Failed = "FAILED",
+        Cancelled = "CANCELLED",
+        Refund = "REFUND",
+        Credit = "CREDIT",
+        Debit = "DEBIT",
+        Orphan = "ORPHAN",
+        Deposit = "DEPOSIT",
+        Reversal = "REVERSAL",
+        Unmatched = "UNMATCHED",
+        Assigned = "ASSIGNED",
+        Returned = "RETURNED",
+        WrittenOff = "WRITTEN_OFF",
+        Payout = "PAYOUT",
+        Sweep = "SWEEP",
+        Claimed = "CLAIMED",
     }
 }
 

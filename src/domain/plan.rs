@@ -1,25 +1,12 @@
 //! A plan: what can be bought. `BASE` is a new eSIM, `TOPUP` is more data on one that exists.
 
 use super::money::Usd;
+use super::words::words;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanType {
-    Base,
-    Topup,
-}
-
-impl PlanType {
-    pub const ALL: [PlanType; 2] = [PlanType::Base, PlanType::Topup];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PlanType::Base => "BASE",
-            PlanType::Topup => "TOPUP",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<PlanType> {
-        PlanType::ALL.into_iter().find(|plan_type| plan_type.as_str() == text)
+words! {
+    pub enum PlanType: ALL, parse {
+        Base = "BASE",
+        Topup = "TOPUP",
     }
 }
 

@@ -7,6 +7,7 @@ use super::ids::{AccountNo, InvoiceId};
 use super::money::Usd;
 use super::network::{AddressKind, Currency, Network};
 use super::time::Time;
+use super::words::words;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransferId {
@@ -52,59 +53,30 @@ pub fn parse_tx_hash(kind: AddressKind, text: &str) -> Option<String> {
     })
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TransferState {
-    /// In a block, not final yet.
-    Seen,
-    /// Its block was replaced before it counted; it may come back.
-    Orphaned,
-    /// In its owner's wallet.
-    Credited,
-    /// It paid for an order.
-    Held,
-    /// It was posted and vanished from the chain; what was posted is taken back. It may come back.
-    Reversed,
-    /// Final, and nobody's: the operator decides.
-    Unmatched,
-    /// The operator gave it to an account.
-    Assigned,
-    /// The operator sent it back.
-    Returned,
-    /// The operator gave up finding its owner.
-    WrittenOff,
+words! {
+    pub enum TransferState: ALL, parse {
+        /// In a block, not final yet.
+        Seen = "SEEN",
+        /// Its block was replaced before it counted; it may come back.
+        Orphaned = "ORPHANED",
+        /// In its owner's wallet.
+        Credited = "CREDITED",
+        /// It paid for an order.
+        Held = "HELD",
+        /// It was posted and vanished from the chain; what was posted is taken back. It may come back.
+        Reversed = "REVERSED",
+        /// Final, and nobody's: the operator decides.
+        Unmatched = "UNMATCHED",
+        /// The operator gave it to an account.
+        Assigned = "ASSIGNED",
+        /// The operator sent it back.
+        Returned = "RETURNED",
+        /// The operator gave up finding its owner.
+        WrittenOff = "WRITTEN_OFF",
+    }
 }
 
 impl TransferState {
-    pub const ALL: [TransferState; 9] = [
-        TransferState::Seen,
-        TransferState::Orphaned,
-        TransferState::Credited,
-        TransferState::Held,
-        TransferState::Reversed,
-        TransferState::Unmatched,
-        TransferState::Assigned,
-        TransferState::Returned,
-        TransferState::WrittenOff,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TransferState::Seen => "SEEN",
-            TransferState::Orphaned => "ORPHANED",
-            TransferState::Credited => "CREDITED",
-            TransferState::Held => "HELD",
-            TransferState::Reversed => "REVERSED",
-            TransferState::Unmatched => "UNMATCHED",
-            TransferState::Assigned => "ASSIGNED",
-            TransferState::Returned => "RETURNED",
-            TransferState::WrittenOff => "WRITTEN_OFF",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<TransferState> {
-        TransferState::ALL.into_iter().find(|state| state.as_str() == text)
-    }
-
     /// Waits for its block to become final.
     pub fn is_open(self) -> bool {
         matches!(self, TransferState::Seen | TransferState::Reversed)

@@ -12,6 +12,7 @@ use crate::chain::Chain;
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
 use crate::domain::number::{self, Series};
+use crate::domain::words::words;
 use crate::error::Result;
 use crate::store::tx::Tx;
 use crate::store::wallet::Drawn;
@@ -28,20 +29,11 @@ const LATE_SCAN_MS: i64 = 5 * 60_000;
 /// So many addresses an operator compares with the wallet that holds the spending key.
 const SHOWN_ADDRESSES: u32 = 3;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
-    Ok,
-    Warn,
-    Fail,
-}
-
-impl Health {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Health::Ok => "ok",
-            Health::Warn => "warn",
-            Health::Fail => "fail",
-        }
+words! {
+    pub enum Health {
+        Ok = "ok",
+        Warn = "warn",
+        Fail = "fail",
     }
 }
 

@@ -22,6 +22,7 @@ use crate::domain::ids::OrderId;
 use crate::domain::order::CancelReason;
 use crate::domain::plan::Plan;
 use crate::domain::time::Time;
+use crate::domain::words::words;
 use crate::error::{Error, Result};
 use crate::store::{Store, sim};
 use crate::vault::hex;
@@ -32,46 +33,19 @@ const LONG_AGO: Time = Time::from_micros(0);
 /// Sim writes have no wallet; they share one lane.
 const LANE: i64 = 0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
-    Ok,
-    Reject,
-    Unavailable,
-    /// No answer, but it sells.
-    Timeout,
-    /// Answers after a while; who hangs up first has bought nothing.
-    Slow,
-    /// Answers a new order with the profile of an earlier one that was delivered.
-    Duplicate,
-    /// Sells, and answers something that cannot be read.
-    Malformed,
-}
-
-impl Mood {
-    pub const ALL: [Mood; 7] = [
-        Mood::Ok,
-        Mood::Reject,
-        Mood::Unavailable,
-        Mood::Timeout,
-        Mood::Slow,
-        Mood::Duplicate,
-        Mood::Malformed,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Mood::Ok => "ok",
-            Mood::Reject => "reject",
-            Mood::Unavailable => "unavailable",
-            Mood::Timeout => "timeout",
-            Mood::Slow => "slow",
-            Mood::Duplicate => "duplicate",
-            Mood::Malformed => "malformed",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Mood> {
-        Mood::ALL.into_iter().find(|mood| mood.as_str() == text)
+words! {
+    pub enum Mood: ALL, parse {
+        Ok = "ok",
+        Reject = "reject",
+        Unavailable = "unavailable",
+        /// No answer, but it sells.
+        Timeout = "timeout",
+        /// Answers after a while; who hangs up first has bought nothing.
+        Slow = "slow",
+        /// Answers a new order with the profile of an earlier one that was delivered.
+        Duplicate = "duplicate",
+        /// Sells, and answers something that cannot be read.
+        Malformed = "malformed",
     }
 }
 
