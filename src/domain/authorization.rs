@@ -36,6 +36,39 @@ words! {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthorizationEvent {
+    /// It leaves us.
+    Sent,
+    /// Its token says that its nonce was used, by whomever: its money may have moved.
+    FoundUsed,
+    /// We shall not send it: it would fail, cost too much or come too late.
+    GivenUp,
+    /// The chain says that it moved nothing and never will.
+    Ended,
+    /// Its transfer is in our books.
+    Booked,
+}
+
+impl AuthorizationState {
+    /// Where an event leads; `None` when this state does not allow it. One that may be with others cannot be given up,
+    /// and one that is dead stays dead, since its invoice may have another by now.
+    pub fn after(self, event: AuthorizationEvent) -> Option<AuthorizationState> {
+        use AuthorizationEvent as Event;
+        use AuthorizationState::*;
+        match (self, event) {
+            (Claimed, Event::Sent | Event::FoundUsed) | (Sent, Event::Sent) => Some(Sent),
+            (Claimed, Event::GivenUp) | (Claimed | Sent, Event::Ended) => Some(Dead),
+            (Claimed | Sent, Event::Booked) => Some(Settled),
+            (Sent, Event::FoundUsed | Event::GivenUp)
+            | (
+                Settled | Dead,
+                Event::Sent | Event::FoundUsed | Event::GivenUp | Event::Ended | Event::Booked,
+            ) => None,
+        }
+    }
+}
+
 words! {
     /// Why a payment cannot be taken, in the words that x402 clients know.
     pub enum Reason: parse {
@@ -90,5 +123,35 @@ impl Authorization {
             && seen.currency == CURRENCY
             && seen.recipient == self.pay_to
             && seen.amount == self.amount
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_chain_ends_what_may_be_with_others() {
+        use AuthorizationEvent as Event;
+        use AuthorizationState::*;
+        for (state, event, next) in [
+            (Claimed, Event::Sent, Some(Sent)),
+            (Claimed, Event::FoundUsed, Some(Sent)),
+            (Claimed, Event::GivenUp, Some(Dead)),
+            (Claimed, Event::Ended, Some(Dead)),
+            (Claimed, Event::Booked, Some(Settled)),
+            (Sent, Event::Sent, Some(Sent)),
+            (Sent, Event::FoundUsed, None),
+            (Sent, Event::GivenUp, None),
+            (Sent, Event::Ended, Some(Dead)),
+            (Sent, Event::Booked, Some(Settled)),
+        ] {
+            assert_eq!(state.after(event), next, "{state:?} {event:?}");
+        }
+        for ended in [Settled, Dead] {
+            for event in [Event::Sent, Event::FoundUsed, Event::GivenUp, Event::Ended, Event::Booked] {
+                assert_eq!(ended.after(event), None, "{ended:?} {event:?}");
+            }
+        }
     }
 }

@@ -38,7 +38,34 @@ words! {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckoutEvent {
+    /// A payer has signed for it.
+    Signed,
+    /// It was paid, and its order exists.
+    Paid,
+    /// It was paid, and its plan cannot be delivered for that any more.
+    PaidInVain,
+    /// Its time is over, and no payment was seen.
+    Lapsed,
+}
+
 impl CheckoutStatus {
+    /// Where an event leads; `None` when this state does not allow it. A late payment still counts; a signature is only
+    /// taken in time.
+    pub fn after(self, event: CheckoutEvent) -> Option<CheckoutStatus> {
+        use CheckoutEvent as Event;
+        use CheckoutStatus::*;
+        match (self, event) {
+            (Open, Event::Signed) => Some(Open),
+            (Open | Expired, Event::Paid) => Some(Paid),
+            (Open | Expired, Event::PaidInVain) => Some(Refunded),
+            (Open, Event::Lapsed) => Some(Expired),
+            (Expired, Event::Signed | Event::Lapsed)
+            | (Paid | Refunded, Event::Signed | Event::Paid | Event::PaidInVain | Event::Lapsed) => None,
+        }
+    }
+
     pub fn is_unpaid(self) -> bool {
         match self {
             CheckoutStatus::Open | CheckoutStatus::Expired => true,
@@ -248,6 +275,29 @@ fn scramble(seed: u64, value: u64) -> u64 {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn a_checkout_is_paid_once() {
+        use CheckoutEvent as Event;
+        use CheckoutStatus::*;
+        for (status, event, next) in [
+            (Open, Event::Signed, Some(Open)),
+            (Open, Event::Paid, Some(Paid)),
+            (Open, Event::PaidInVain, Some(Refunded)),
+            (Open, Event::Lapsed, Some(Expired)),
+            (Expired, Event::Signed, None),
+            (Expired, Event::Paid, Some(Paid)),
+            (Expired, Event::PaidInVain, Some(Refunded)),
+            (Expired, Event::Lapsed, None),
+        ] {
+            assert_eq!(status.after(event), next, "{status:?} {event:?}");
+        }
+        for ended in [Paid, Refunded] {
+            for event in [Event::Signed, Event::Paid, Event::PaidInVain, Event::Lapsed] {
+                assert_eq!(ended.after(event), None, "{ended:?} {event:?}");
+            }
+        }
+    }
 
     #[test]
     fn every_place_has_an_offset_of_its_own() {

@@ -45,7 +45,7 @@ impl OrderStatus {
             (Provisioning, CancelAsked | CancelGranted | CancelDenied)
             | (Fulfilled, Sold | Refused | CancelGranted | CancelDenied)
             | (Cancelling, Sold | Refused | CancelAsked)
-            | (Failed | Cancelled, _) => None,
+            | (Failed | Cancelled, Sold | Refused | CancelAsked | CancelGranted | CancelDenied) => None,
         }
     }
 }

@@ -22,7 +22,9 @@ use super::{jobs, settle};
 use crate::app::App;
 use crate::chain::evm::Called;
 use crate::chain::{Chain, Tip, Witness, address};
-use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
+use crate::domain::authorization::{
+    Authorization, AuthorizationEvent, AuthorizationId, AuthorizationState, Reason,
+};
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
 use crate::domain::transfer::Transfer;
@@ -237,7 +239,7 @@ impl Round<'_> {
     /// Nothing has left us so far: it is sent, or given up while that is harmless.
     async fn send(&self, settler: &Settler, authorization: &Authorization) -> Result<(), Halt> {
         if authorization.valid_before < self.now.plus_millis(MARGIN_MS) {
-            return Ok(self.bury(authorization, Reason::ValidBefore).await?);
+            return Ok(self.bury(authorization, AuthorizationEvent::GivenUp, Reason::ValidBefore).await?);
         }
         match &settler.way {
             Way::Local => self.send_transaction(authorization).await,
@@ -254,7 +256,7 @@ impl Round<'_> {
     ) -> Result<(), Halt> {
         let used = !under_way && self.is_used(authorization, self.tip.head.number).await?;
         if used && self.is_spent(authorization).await? {
-            return Ok(self.bury(authorization, Reason::Used).await?);
+            return Ok(self.bury(authorization, AuthorizationEvent::Ended, Reason::Used).await?);
         }
         if authorization.valid_before < self.now {
             return self.bury_if_over(authorization).await;
@@ -275,10 +277,10 @@ impl Round<'_> {
         let last = self.post.chain.block(self.tip.finalized).await?;
         let over = last.is_some_and(|block| block.time > authorization.valid_before);
         if over && !self.is_used(authorization, self.tip.head.number).await? {
-            return Ok(self.bury(authorization, Reason::ValidBefore).await?);
+            return Ok(self.bury(authorization, AuthorizationEvent::Ended, Reason::ValidBefore).await?);
         }
         if over && self.is_revoked(authorization).await? {
-            return Ok(self.bury(authorization, Reason::Used).await?);
+            return Ok(self.bury(authorization, AuthorizationEvent::Ended, Reason::Used).await?);
         }
         Ok(self.rest(authorization, REST_MS).await?)
     }
@@ -318,11 +320,16 @@ impl Round<'_> {
         self.app.store.read(read).await
     }
 
-    async fn bury(&self, authorization: &Authorization, reason: Reason) -> Result<()> {
+    async fn bury(
+        &self,
+        authorization: &Authorization,
+        end: AuthorizationEvent,
+        reason: Reason,
+    ) -> Result<()> {
         let (dying, from, now) = (authorization.clone(), authorization.state, self.now);
+        let Some(dead) = from.after(end) else { return Ok(()) };
         let write = move |tx: &mut Tx| {
-            let buried =
-                authorizations::advance(tx, &dying.id, from, AuthorizationState::Dead, Some(reason), now)?;
+            let buried = authorizations::advance(tx, &dying.id, from, dead, Some(reason), now)?;
             if buried && let Some(reference) = &dying.reference {
                 claims::free(tx, dying.account, reference, &dying.invoice)?;
             }

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::app::App;
-use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::checkout::{Checkout, CheckoutEvent};
 use crate::domain::esim::Esim;
 use crate::domain::ids::{InvoiceId, OrderId};
 use crate::domain::ledger::Entry;
@@ -148,7 +148,7 @@ pub async fn settle(
         let reference = reference(tx, &checkout)?;
         let pays = checkout.is_paid_by(&payment);
         if pays
-            && checkout.status.is_unpaid()
+            && checkout.status.after(CheckoutEvent::Paid).is_some()
             && let Ok(esim) = &filled
             && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
             && redeem::is_payable(tx, &checkout, draft.now)?
@@ -168,7 +168,10 @@ pub async fn settle(
         transfers::credit(tx, &id, &hash, dust, draft.now)?;
         authorizations::settle(tx, &payment, draft.now)?;
         // What was not asked for ends nothing: the checkout can still be paid.
-        let refunded = pays && checkouts::end(tx, &invoice, CheckoutStatus::Refunded, None, draft.now)?;
+        let refunded = match checkout.status.after(CheckoutEvent::PaidInVain).filter(|_| pays) {
+            Some(refunded) => checkouts::end(tx, &invoice, refunded, None, draft.now)?,
+            None => false,
+        };
         if refunded {
             redeem::release(tx, &checkout, draft.now)?;
             if let Some(reference) = reference {
@@ -247,7 +250,9 @@ fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Resu
     if let Some(limit) = offers::daily_limit(tx, &checkout.token)? {
         offers::spend_limit(tx, &checkout.token, limit.spent_on(day).plus(order.price), day)?;
     }
-    checkouts::end(tx, &checkout.id, CheckoutStatus::Paid, Some(&order.id), order.created_at).map(drop)
+    let paid = checkout.status.after(CheckoutEvent::Paid);
+    let paid = paid.ok_or_else(|| Error::fault("a checkout was paid twice"))?;
+    checkouts::end(tx, &checkout.id, paid, Some(&order.id), order.created_at).map(drop)
 }
 
 /// Mails the owner of a checkout what became of a payment. A guest's has none until it is claimed: then the address
@@ -312,7 +317,7 @@ pub async fn assign(
         wallet::lock(tx, checkout.account)?;
         let transfer = transfers::lock_unmatched(tx, &id)?.ok_or(Refusal::TransferNotUnmatched)?;
         let checkout = checkouts::lock(tx, &checkout.id)?.ok_or(Refusal::InvoiceNotFound)?;
-        if !checkout.status.is_unpaid() {
+        if checkout.status.after(CheckoutEvent::Paid).is_none() {
             return Err(Refusal::CheckoutEnded.into());
         }
         let charged = transfer.amount.min(checkout.amount);

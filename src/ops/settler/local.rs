@@ -11,7 +11,9 @@ use metrics::counter;
 use super::{REST_MS, Round, arrived, permission, reason_of};
 use crate::chain::Trouble;
 use crate::chain::evm::{Broadcast, Paid};
-use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
+use crate::domain::authorization::{
+    Authorization, AuthorizationEvent, AuthorizationId, AuthorizationState, Reason,
+};
 use crate::domain::ids::AccountNo;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
@@ -75,7 +77,7 @@ impl Round<'_> {
                 (true, _) => arrived(self.app, self.post, &settlement.tx_hash, &self.tip).await?,
                 // Unless somebody else was quicker with it.
                 (false, true) if !self.is_used(&authorization, self.tip.head.number).await? => {
-                    self.bury(&authorization, Reason::Transaction).await?;
+                    self.bury(&authorization, AuthorizationEvent::Ended, Reason::Transaction).await?;
                 }
                 (false, _) => {}
             }
@@ -161,13 +163,7 @@ impl Round<'_> {
             return Ok(self.rest(authorization, REST_MS).await?);
         };
         if self.is_over_budget(gas, authorization.account, price.gwei_for(units)).await? {
-            match authorization.state {
-                AuthorizationState::Claimed => self.bury(authorization, Reason::Unexpected).await?,
-                AuthorizationState::Sent | AuthorizationState::Settled | AuthorizationState::Dead => {
-                    self.rest(authorization, REST_MS).await?;
-                }
-            }
-            return Ok(());
+            return Ok(self.give_up(authorization, Reason::Unexpected).await?);
         }
         let Some(number) = self.next_number(gas).await? else { return Ok(()) };
         let new = self.sign(gas, authorization, number, units, price)?;
@@ -185,19 +181,23 @@ impl Round<'_> {
 
     /// The token would refuse it now. One that was used meanwhile, by whomever, has moved its money.
     async fn would_fail(&self, authorization: &Authorization, why: &str) -> Result<(), Halt> {
-        let reason = reason_of(why);
-        match authorization.state {
-            AuthorizationState::Claimed if reason == Reason::Used => {
-                let (id, now) = (authorization.id.clone(), self.now);
-                let (from, to) = (AuthorizationState::Claimed, AuthorizationState::Sent);
-                let write = move |tx: &mut Tx| authorizations::advance(tx, &id, from, to, None, now);
-                self.app.store.finish(authorization.account.0, write).await?;
-                Ok(())
-            }
-            AuthorizationState::Claimed => Ok(self.bury(authorization, reason).await?),
-            AuthorizationState::Sent | AuthorizationState::Settled | AuthorizationState::Dead => {
-                Ok(self.rest(authorization, REST_MS).await?)
-            }
+        let (reason, from) = (reason_of(why), authorization.state);
+        if reason == Reason::Used
+            && let Some(to) = from.after(AuthorizationEvent::FoundUsed)
+        {
+            let (id, now) = (authorization.id.clone(), self.now);
+            let write = move |tx: &mut Tx| authorizations::advance(tx, &id, from, to, None, now);
+            self.app.store.finish(authorization.account.0, write).await?;
+            return Ok(());
+        }
+        Ok(self.give_up(authorization, reason).await?)
+    }
+
+    /// It is not sent, unless it may be with others already: then it is looked at again.
+    async fn give_up(&self, authorization: &Authorization, reason: Reason) -> Result<()> {
+        match authorization.state.after(AuthorizationEvent::GivenUp) {
+            Some(_) => self.bury(authorization, AuthorizationEvent::GivenUp, reason).await,
+            None => self.rest(authorization, REST_MS).await,
         }
     }
 

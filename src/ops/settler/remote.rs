@@ -1,7 +1,7 @@
 //! Settling by a facilitator. It is asked again while its answer is missing: the token uses a nonce once, however
 //! often it is asked for. What it says is written to the log; what arrived is read off the chain.
 
-use crate::domain::authorization::{Authorization, AuthorizationState};
+use crate::domain::authorization::{Authorization, AuthorizationEvent};
 use crate::error::Result;
 use crate::ops::scan::Halt;
 use crate::ops::x402;
@@ -25,8 +25,9 @@ impl Round<'_> {
         let requirements =
             x402::requirements(self.post, &domain, &x402::bill_of(self.app, authorization).await?);
         let (id, from, now) = (authorization.id.clone(), authorization.state, self.now);
+        let Some(to) = from.after(AuthorizationEvent::Sent) else { return Ok(()) };
         let write = move |tx: &mut Tx| {
-            let ours = authorizations::advance(tx, &id, from, AuthorizationState::Sent, None, now)?;
+            let ours = authorizations::advance(tx, &id, from, to, None, now)?;
             authorizations::rest(tx, &id, now.plus_millis(ASK_AGAIN_MS))?;
             Ok(ours)
         };

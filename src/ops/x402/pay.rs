@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::chain::evm::Called;
 use crate::chain::{Trouble, Witness};
 use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
-use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::checkout::{Checkout, CheckoutEvent, CheckoutStatus};
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::network::Network;
 use crate::domain::order::OrderStatus;
@@ -192,7 +192,8 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
         require_free(tx, new.account, reference, &new.invoice)?;
     }
     let checkout = checkouts::lock(tx, &new.invoice)?.ok_or(Refusal::InvoiceNotFound)?;
-    if checkout.status != CheckoutStatus::Open || authorizations::live(tx, &new.invoice)?.is_some() {
+    let ended = checkout.status.after(CheckoutEvent::Signed).is_none();
+    if ended || authorizations::live(tx, &new.invoice)?.is_some() {
         return Err(Refusal::NothingToPay.into());
     }
     let deliverable = match paid::filled_esim(tx, &checkout)? {
