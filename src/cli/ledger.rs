@@ -51,14 +51,14 @@ pub async fn run(app: &App, command: Command) -> Outcome {
 
 fn table(compared: &Comparison) -> Table {
     let columns = ["network", "currency", "bookedUsd", "pendingUsd", "onChainUsd", "differenceUsd"];
-    let rows = compared.purses.iter().map(|purse| {
+    let rows = compared.holdings.iter().map(|holding| {
         [
-            cell(purse.network.as_str()),
-            cell(purse.currency.as_str()),
-            cell(purse.booked),
-            cell(purse.pending),
-            cell(purse.on_chain),
-            cell(purse.difference()),
+            cell(holding.network.as_str()),
+            cell(holding.currency.as_str()),
+            cell(holding.booked),
+            cell(holding.pending),
+            cell(holding.on_chain),
+            cell(holding.difference()),
         ]
     });
     Table::new(columns, rows)

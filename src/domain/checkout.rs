@@ -193,7 +193,7 @@ impl Checkout {
     }
 
     /// The discount that makes the amount unique.
-    pub fn spot(&self) -> Usd {
+    pub fn uniqueness_discount(&self) -> Usd {
         self.price().minus(self.amount)
     }
 

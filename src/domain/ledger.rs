@@ -26,7 +26,7 @@ pub enum Account {
     /// A supplier sold what we had already given back.
     LossOrphan,
     /// What was taken off prices to make amounts unique.
-    DiscountSpot,
+    UniquenessDiscount,
     /// What was paid above prices by those who round.
     Rounding,
     /// What coupons took off prices.
@@ -60,7 +60,7 @@ impl Account {
             Account::Goodwill => "goodwill".into(),
             Account::Correction => "correction".into(),
             Account::LossOrphan => "loss:orphan".into(),
-            Account::DiscountSpot => "discount:spot".into(),
+            Account::UniquenessDiscount => "discount:spot".into(),
             Account::Rounding => "rounding".into(),
             Account::DiscountCoupon => "discount:coupon".into(),
             Account::Owed(_) => "owed".into(),
@@ -143,18 +143,18 @@ pub struct Charge {
     pub price: Usd,
     /// What was paid less than the price after the coupon: to make the amount of a checkout unique, rounded, or forgiven.
     /// Below zero: what was paid more.
-    pub spot: Usd,
+    pub uniqueness_discount: Usd,
     pub coupon: Usd,
 }
 
 impl Charge {
     pub fn list_price(self) -> Usd {
-        self.price.plus(self.spot).plus(self.coupon)
+        self.price.plus(self.uniqueness_discount).plus(self.coupon)
     }
 
     /// What was paid less than the price, as a debit, and what was paid more, as a credit.
     fn difference(self) -> (Usd, Usd) {
-        (self.spot.max(Usd::ZERO), self.spot.min(Usd::ZERO))
+        (self.uniqueness_discount.max(Usd::ZERO), self.uniqueness_discount.min(Usd::ZERO))
     }
 }
 
@@ -229,7 +229,7 @@ impl Entry {
         let (less, more) = charge.difference();
         let legs = [
             (Account::Held, charge.price),
-            (Account::DiscountSpot, less),
+            (Account::UniquenessDiscount, less),
             (Account::Rounding, more),
             (Account::DiscountCoupon, charge.coupon),
             (Account::Sales, charge.list_price().negated()),
@@ -271,7 +271,7 @@ impl Entry {
         let from = [
             (Account::Sales, charge.list_price()),
             (Account::Goodwill, given.negated()),
-            (Account::DiscountSpot, less.negated()),
+            (Account::UniquenessDiscount, less.negated()),
             (Account::Rounding, more.negated()),
             (Account::DiscountCoupon, charge.coupon.negated()),
             (Account::Supplier(supplier), returned),
@@ -443,7 +443,7 @@ mod tests {
                     Step::Buy { price, .. } if price > balance => {}
                     Step::Buy { price, coupon, cost, outcome } => {
                         let (order, price, cost) = (OrderId::esim(at, n as u128), Usd::from_micros(price), Usd::from_micros(cost));
-                        let charge = Charge { price, spot: Usd::ZERO, coupon: Usd::from_micros(coupon) };
+                        let charge = Charge { price, uniqueness_discount: Usd::ZERO, coupon: Usd::from_micros(coupon) };
                         post(Entry::hold(&order, buyer, price));
                         balance = match outcome {
                             0 => post(Entry::failed(&order, &Payback::whole(buyer, price))),
@@ -471,7 +471,7 @@ mod tests {
     fn an_order_can_end_only_once() {
         let order = OrderId::esim(Time::from_micros(0), 1);
         let price = Usd::dollars(5);
-        let charge = Charge { price, spot: Usd::ZERO, coupon: Usd::ZERO };
+        let charge = Charge { price, uniqueness_discount: Usd::ZERO, coupon: Usd::ZERO };
         assert_eq!(
             Entry::failed(&order, &Payback::whole(AccountNo(1), price)).id,
             Entry::fulfilled(&order, charge, "sim", Usd::dollars(4)).id

@@ -69,7 +69,7 @@ pub struct Order {
     /// What was charged.
     pub price: Usd,
     /// What was taken off the list price to make the amount of a checkout unique.
-    pub spot: Usd,
+    pub uniqueness_discount: Usd,
     pub coupon: Option<Applied>,
     /// Who gets a receipt when it is delivered.
     pub customer_email: Option<Email>,
@@ -95,7 +95,11 @@ impl Order {
     }
 
     pub fn charge(&self) -> Charge {
-        Charge { price: self.price, spot: self.spot, coupon: coupon::discount(self.coupon.as_ref()) }
+        Charge {
+            price: self.price,
+            uniqueness_discount: self.uniqueness_discount,
+            coupon: coupon::discount(self.coupon.as_ref()),
+        }
     }
 }
 

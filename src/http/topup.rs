@@ -20,7 +20,7 @@ use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::ops::deposits;
-use crate::ops::magic_link::{self, Means, Offer};
+use crate::ops::magic_link::{self, LinkTerms, Means};
 
 #[derive(Template)]
 #[template(path = "topup.html")]
@@ -113,7 +113,7 @@ fn shown(
     app: &App,
     status: StatusCode,
     token: &str,
-    offer: Offer,
+    offer: LinkTerms,
     typed: Typed,
     trouble: Option<Trouble>,
 ) -> Result<Response, Refused> {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use metrics::counter;
 
 use super::checkout::{self, NewCheckout, Opened};
-use super::login::{self, Answer, Proof};
+use super::login::{self, CodeAnswer, Proof};
 use super::orders::Buyer;
 use crate::app::App;
 use crate::domain::account::GUESTS;
@@ -57,7 +57,7 @@ pub async fn check_out(app: &App, wish: Wish) -> Result<Opened> {
 
 /// Puts what is owed to a guest's invoice into the wallet of whoever proves an email by a mailed code, and answers how
 /// much that is. The code is used up by the claim itself, in one write: neither happens without the other.
-pub async fn claim(app: &App, invoice: &InvoiceId, answer: Answer) -> Result<Usd> {
+pub async fn claim(app: &App, invoice: &InvoiceId, answer: CodeAnswer) -> Result<Usd> {
     let (proof, _) = Proof::new(app, &answer);
     let (invoice, now, numbers) = (invoice.clone(), app.now(), app.numbers.clone());
     let write = move |tx: &mut Tx| {

@@ -22,7 +22,7 @@ use simgate::ops::{keys, ledger, recover, reports, sandbox};
 use simgate::start::{self, Role};
 use simgate::store::tx::Tx;
 use simgate::store::{Capacity, Location, Store, catalog, migrate};
-use simgate::supplier::sim::{self, Mood};
+use simgate::supplier::sim::{self, SupplierMode};
 use simgate::supplier::sim_catalog;
 use tokio_util::sync::CancellationToken;
 
@@ -496,7 +496,7 @@ impl Gateway {
 
     /// Brings everything open to its end: the supplier behaves, and recovery has its turn.
     pub async fn settle(&self) {
-        sandbox::set_mood(&self.app, Mood::Ok, 0, None).await.unwrap();
+        sandbox::set_mode(&self.app, SupplierMode::Ok, 0, None).await.unwrap();
         self.until("no order is open", async || {
             self.app.clock.advance(60_000);
             recover::round(&self.app).await.unwrap();

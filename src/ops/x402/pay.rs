@@ -26,7 +26,7 @@ use crate::ops::deposits;
 use crate::ops::settler::reason_of;
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, transfers, wallet};
-use crate::x402::settler::{CURRENCY, Post};
+use crate::x402::settler::{CURRENCY, Terminal};
 use crate::x402::wire::{self, Flaw, Payment, SettlementResponse};
 
 /// Who pays, and for what.
@@ -102,7 +102,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         }
         return outcome(app, network, &payment, &checkout.id, tender.account).await;
     }
-    let Some(post) = app.settler.as_ref().and_then(|settler| settler.posts.get(&network)) else {
+    let Some(terminal) = app.settler.as_ref().and_then(|settler| settler.terminals.get(&network)) else {
         return Ok(refused(Reason::Network, None));
     };
     let checkout = checkout.ok_or(Refusal::NothingToPay)?;
@@ -112,12 +112,12 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Outcome> {
         return Ok(refused(Reason::Requirements, None));
     }
     let Some(bill) = bill(app, &checkout) else { return Ok(refused(Reason::Requirements, None)) };
-    let domain = post.domain().ok_or(Refusal::ChainUnavailable)?;
-    let authorization = match checked(post, &domain, &bill, &payment, now) {
+    let domain = terminal.domain().ok_or(Refusal::ChainUnavailable)?;
+    let authorization = match checked(terminal, &domain, &bill, &payment, now) {
         Ok(authorization) => authorization,
         Err(reason) => return Ok(refused(reason, Some(checkout))),
     };
-    let state = match tried(post, &payment).await.map_err(|_| Refusal::ChainUnavailable)? {
+    let state = match tried(terminal, &payment).await.map_err(|_| Refusal::ChainUnavailable)? {
         None => AuthorizationState::Claimed,
         // Somebody brought it onto the chain before us: it is not unpaid, and the scanner will see it.
         Some(Reason::Used) => AuthorizationState::Sent,
@@ -149,10 +149,10 @@ fn require_same(checkout: &Checkout, tender: &Tender) -> Result<()> {
 }
 
 /// Lets the token pretend to move the money. `None` when it would.
-async fn tried(post: &Post, payment: &Payment) -> Result<Option<Reason>, Trouble> {
+async fn tried(terminal: &Terminal, payment: &Payment) -> Result<Option<Reason>, Trouble> {
     let call = payment.permission.transfer_call(&payment.seal);
-    let sender = post.gas.as_ref().map_or(payment.permission.to, |gas| gas.key.bytes);
-    Ok(match post.chain.call(CURRENCY, &call, Some(&sender), None, Witness::Any).await? {
+    let sender = terminal.gas.as_ref().map_or(payment.permission.to, |gas| gas.key.bytes);
+    Ok(match terminal.chain.call(CURRENCY, &call, Some(&sender), None, Witness::Any).await? {
         Called::Returned(_) => None,
         Called::Reverted(why) => Some(reason_of(&why)),
     })
