@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, cell};
+use super::output::{Record, table};
 use super::{Outcome, args};
 use crate::app::App;
 use crate::domain::country;
@@ -62,33 +62,19 @@ fn list(app: &App, query: &List) -> Record {
     found.sort_by_key(|plan| (&plan.family, plan.data_mb, plan.duration_days, &plan.code));
     let total = found.len();
     found.truncate(query.limit as usize);
-    let columns = [
-        "packageCode",
-        "type",
-        "name",
-        "locationCodes",
-        "operator",
-        "dataMb",
-        "durationDays",
-        "costUsd",
-        "wholesalePriceUsd",
-        "retailPriceUsd",
-    ];
-    let rows = found.iter().map(|plan| {
-        [
-            cell(plan.code.clone()),
-            cell(plan.plan_type.as_str()),
-            cell(plan.name.clone()),
-            cell(plan.countries.clone()),
-            cell(plan.operator.clone()),
-            cell(plan.data_mb),
-            cell(plan.duration_days),
-            cell(plan.cost),
-            cell(plan.wholesale),
-            cell(plan.retail),
-        ]
+    let table = table!(found.iter(), |plan| {
+        "packageCode" => plan.code.clone(),
+        "type" => plan.plan_type.as_str(),
+        "name" => plan.name.clone(),
+        "locationCodes" => plan.countries.clone(),
+        "operator" => plan.operator.clone(),
+        "dataMb" => plan.data_mb,
+        "durationDays" => plan.duration_days,
+        "costUsd" => plan.cost,
+        "wholesalePriceUsd" => plan.wholesale,
+        "retailPriceUsd" => plan.retail,
     });
-    Record::new().with("total", total as i64).with("plans", Table::new(columns, rows))
+    Record::new().with("total", total as i64).with("plans", table)
 }
 
 impl List {

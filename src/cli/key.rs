@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, cell};
+use super::output::{Record, Table, table};
 use super::{Failure, Outcome, args, partner};
 use crate::app::App;
 use crate::domain::ids::AccountNo;
@@ -107,19 +107,15 @@ async fn revoke(app: &App, actor: &str, key: &str) -> Result<Record, Failure> {
 }
 
 pub fn table(keys: &[Key], owner: impl Fn(AccountNo) -> Option<String>) -> Table {
-    let columns = ["apiKey", "partnerId", "dailyLimitUsd", "ips", "readOnly", "createdAt", "revokedAt"];
-    let rows = keys.iter().map(|key| {
-        [
-            cell(key.id.to_string()),
-            cell(owner(key.account)),
-            cell(key.daily_limit),
-            cell(Some(listed(&key.ips)).filter(|networks| !networks.is_empty())),
-            cell(key.read_only),
-            cell(key.created_at),
-            cell(key.revoked_at),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(keys.iter(), |key| {
+        "apiKey" => key.id.to_string(),
+        "partnerId" => owner(key.account),
+        "dailyLimitUsd" => key.daily_limit,
+        "ips" => Some(listed(&key.ips)).filter(|networks| !networks.is_empty()),
+        "readOnly" => key.read_only,
+        "createdAt" => key.created_at,
+        "revokedAt" => key.revoked_at,
+    })
 }
 
 fn listed(networks: &str) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
 
-use super::output::{Cell, Record, Table, cell};
+use super::output::{Cell, Record, Table, table};
 use super::{Failure, Outcome, args, key, partner};
 use crate::app::App;
 use crate::domain::esim::Esim;
@@ -129,31 +129,17 @@ async fn named(app: &App, text: &str) -> Result<Order, Failure> {
 }
 
 pub fn table(app: &App, orders: &[Order], owners: &HashMap<AccountNo, String>) -> Table {
-    let columns = [
-        "id",
-        "orderNo",
-        "partnerId",
-        "packageCode",
-        "status",
-        "chargedUsd",
-        "iccid",
-        "partnerRefId",
-        "createdAt",
-    ];
-    let rows = orders.iter().map(|order| {
-        [
-            cell(order.id.to_string()),
-            cell(app.numbers.of_order(order)),
-            cell(owners.get(&order.account).cloned()),
-            cell(order.package_code.clone()),
-            cell(order.status.as_str()),
-            cell(order.price),
-            cell(order.esim.as_ref().map(|esim| esim.iccid.clone())),
-            cell(order.reference.clone()),
-            cell(order.created_at),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(orders.iter(), |order| {
+        "id" => order.id.to_string(),
+        "orderNo" => app.numbers.of_order(order),
+        "partnerId" => owners.get(&order.account).cloned(),
+        "packageCode" => order.package_code.clone(),
+        "status" => order.status.as_str(),
+        "chargedUsd" => order.price,
+        "iccid" => order.esim.as_ref().map(|esim| esim.iccid.clone()),
+        "partnerRefId" => order.reference.clone(),
+        "createdAt" => order.created_at,
+    })
 }
 
 async fn show(app: &App, order: Order) -> Result<Record, Failure> {

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::output::{Record, Table, cell};
+use super::output::{Record, Table, table};
 use super::{Failure, Outcome};
 use crate::app::App;
 use crate::domain::account::AccountKind;
@@ -83,31 +83,23 @@ fn details(account: &Account) -> Record {
 
 /// Users as `simgate find` shows them.
 pub fn found<'a>(accounts: impl Iterator<Item = &'a Account>) -> Table {
-    let columns = ["userId", "email", "balanceUsd", "suspended", "ordersPlaced", "createdAt"];
-    let rows = accounts.map(|account| {
-        [
-            cell(account.id.to_string()),
-            cell(account.email.clone()),
-            cell(account.balance),
-            cell(account.suspended),
-            cell(account.placed),
-            cell(account.created_at),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(accounts, |account| {
+        "userId" => account.id.to_string(),
+        "email" => account.email.clone(),
+        "balanceUsd" => account.balance,
+        "suspended" => account.suspended,
+        "ordersPlaced" => account.placed,
+        "createdAt" => account.created_at,
+    })
 }
 
 fn table(tokens: &[tokens::Token]) -> Table {
-    let columns = ["tokenId", "prefix", "agentName", "dailyLimitUsd", "createdAt", "lastUsedAt"];
-    let rows = tokens.iter().map(|token| {
-        [
-            cell(token.id.to_string()),
-            cell(token.prefix.clone()),
-            cell(token.agent_name.clone()),
-            cell(token.daily_limit),
-            cell(token.created_at),
-            cell(token.last_used_at),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(tokens.iter(), |token| {
+        "tokenId" => token.id.to_string(),
+        "prefix" => token.prefix.clone(),
+        "agentName" => token.agent_name.clone(),
+        "dailyLimitUsd" => token.daily_limit,
+        "createdAt" => token.created_at,
+        "lastUsedAt" => token.last_used_at,
+    })
 }

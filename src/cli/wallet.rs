@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, cell};
+use super::output::{Record, table};
 use super::{Failure, Outcome, args, partner};
 use crate::app::App;
 use crate::domain::ledger::CreditKind;
@@ -118,23 +118,20 @@ async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
     let account = partner::named(app, &query.account).await?;
     let Period { from, to } = query.period;
     let statement = accounts::statement(app, account.no, from, to, None, query.limit).await?;
-    let columns = ["line", "createdAt", "type", "amountUsd", "balanceUsd", "orderId", "note"];
-    let rows = statement.lines.into_iter().map(|line| {
-        [
-            cell(line.line),
-            cell(line.at),
-            cell(line.kind),
-            cell(line.change),
-            cell(line.balance),
-            cell(line.order),
-            cell(line.note),
-        ]
+    let table = table!(statement.lines.into_iter(), |line| {
+        "line" => line.line,
+        "createdAt" => line.at,
+        "type" => line.kind,
+        "amountUsd" => line.change,
+        "balanceUsd" => line.balance,
+        "orderId" => line.order,
+        "note" => line.note,
     });
     let record = Record::new()
         .with(partner::id_name(&account), account.id.to_string())
         .with("name", account.name)
         .with("balanceUsd", account.balance)
-        .with("transactions", Table::new(columns, rows))
+        .with("transactions", table)
         .with("more", statement.next.is_some());
     Ok(match statement.next {
         Some(_) => record.remark("There are older lines: raise --limit, or move --to back."),
