@@ -5,9 +5,8 @@ use clap::{Args, Subcommand};
 use super::output::{Record, table};
 use super::{Outcome, args};
 use crate::app::App;
-use crate::domain::country;
-use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType};
-use crate::ops::catalog;
+use crate::domain::plan::PlanType;
+use crate::ops::catalog::{self, Wanted};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -56,10 +55,12 @@ pub async fn run(app: &App, command: Command) -> Outcome {
 
 /// As the partner API lists them, with the cost that partners do not see.
 fn list(app: &App, query: &List) -> Record {
-    let snapshot = app.catalog.borrow().clone();
-    let plans = snapshot.list(DEFAULT_PRICE_LIST);
-    let mut found: Vec<&Plan> = plans.iter().map(AsRef::as_ref).filter(|plan| query.wants(plan)).collect();
-    found.sort_by_key(|plan| (&plan.family, plan.data_mb, plan.duration_days, &plan.code));
+    let wanted = Wanted {
+        country: query.country.as_deref(),
+        plan_type: query.plan_type,
+        words: query.query.as_deref().unwrap_or_default(),
+    };
+    let mut found = catalog::wanted(app, &wanted);
     let total = found.len();
     found.truncate(query.limit as usize);
     let table = table!(found.iter(), |plan| {
@@ -75,24 +76,4 @@ fn list(app: &App, query: &List) -> Record {
         "retailPriceUsd" => plan.retail,
     });
     Record::new().with("total", total as i64).with("plans", table)
-}
-
-impl List {
-    fn wants(&self, plan: &Plan) -> bool {
-        let country_fits = self.country.as_ref().is_none_or(|code| plan.countries.contains(code));
-        let type_fits = self.plan_type.is_none_or(|wanted| plan.plan_type == wanted);
-        country_fits && type_fits && self.query.as_ref().is_none_or(|query| has_words(plan, query))
-    }
-}
-
-fn has_words(plan: &Plan, query: &str) -> bool {
-    let mut text = format!("{} {} {}", plan.name, plan.code, plan.operator);
-    for code in &plan.countries {
-        text.push_str(&format!(" {code}"));
-        if let Some(country) = country::by_code(code) {
-            text.push_str(&format!(" {} {}", country.name, country.aliases.join(" ")));
-        }
-    }
-    let text = text.to_lowercase();
-    query.to_lowercase().split_whitespace().all(|word| text.contains(word))
 }

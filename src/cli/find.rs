@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use clap::Args;
 
 use super::output::{Record, Table, table};
-use super::{Outcome, key, order, partner, transfers, user};
+use super::{Outcome, account, order, partner, transfers, user};
 use crate::app::App;
 use crate::domain::account::AccountKind;
 use crate::domain::checkout::Checkout;
@@ -25,7 +25,7 @@ pub struct Find {
 impl Find {
     pub async fn run(self, app: &App) -> Outcome {
         let found = find::find(app, &self.text).await?;
-        let owners = key::owners(app).await?;
+        let owners = account::owners(app).await?;
         let (users, partners): (Vec<Account>, Vec<Account>) =
             found.accounts.into_iter().partition(|account| account.kind == AccountKind::User);
         let record = Record::new()

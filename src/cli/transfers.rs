@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use clap::{Args, Subcommand};
 
 use super::output::{Record, Table, table};
-use super::{Failure, Outcome, args, partner};
+use super::{Failure, Outcome, account, args};
 use crate::app::App;
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::network::Network;
@@ -94,13 +94,13 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
                 .with("surplusUsd", assigned.surplus)
         }
         Command::Assign { transfer, to, reason, proof } => {
-            let account = partner::named(app, &to).await?;
+            let account = account::named(app, &to).await?;
             let id = transfer.id()?;
             let reason = transfers::grounds(app, &id, reason, proof).await?;
             let ended = transfers::assign(app, actor, &id, &account, reason.as_deref()).await?;
-            let balance = partner::named(app, account.id.as_str()).await?.balance;
+            let balance = account::named(app, account.id.as_str()).await?.balance;
             details(&ended)
-                .with(partner::id_name(&account), account.id.to_string())
+                .with(account::id_name(&account), account.id.to_string())
                 .with("balanceUsd", balance)
         }
         Command::Returned { transfer, tx, reason } => {

@@ -6,11 +6,9 @@ use super::output::{Record, Table, table};
 use super::{Failure, Outcome};
 use crate::app::App;
 use crate::domain::account::AccountKind;
-use crate::domain::email::Email;
 use crate::domain::refusal::Refusal;
-use crate::error::Error;
 use crate::ops::operator::{self, Account};
-use crate::ops::{accounts, tokens};
+use crate::ops::{accounts, find, tokens};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -56,18 +54,11 @@ async fn suspend(app: &App, actor: &str, user: &str, suspended: bool) -> Result<
 }
 
 async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {
-    let found = match Email::parse(id_or_email) {
-        Some(email) => operator::user(app, &email).await,
-        None => operator::account(app, id_or_email).await,
-    };
-    match found {
-        Ok(account) if account.kind == AccountKind::User => Ok(account),
-        Ok(_) | Err(Error::Refused(Refusal::AccountNotFound)) => {
-            let message = format!("no user has the id or email {id_or_email:?}");
-            Err(Failure::refused(Refusal::AccountNotFound, message))
-        }
-        Err(error) => Err(error.into()),
-    }
+    let found = find::accounts_named(app, id_or_email).await?;
+    found.into_iter().find(|account| account.kind == AccountKind::User).ok_or_else(|| {
+        let message = format!("no user has the id or email {id_or_email:?}");
+        Failure::refused(Refusal::AccountNotFound, message)
+    })
 }
 
 fn details(account: &Account) -> Record {

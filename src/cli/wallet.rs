@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::output::{Record, table};
-use super::{Failure, Outcome, args, partner};
+use super::{Failure, Outcome, account, args};
 use crate::app::App;
 use crate::domain::ledger::CreditKind;
 use crate::domain::money::Usd;
@@ -100,14 +100,14 @@ async fn adjustment(
     movement: Movement,
     kind: CreditKind,
 ) -> Result<(Account, Adjustment), Failure> {
-    let account = partner::named(app, &movement.account).await?;
+    let account = account::named(app, &movement.account).await?;
     let what = Adjustment { account: account.no, amount: movement.amount, kind, reason: movement.reason };
     Ok((account, what))
 }
 
 fn moved(account: &Account, what: &Adjustment, change: Usd, balance: Usd) -> Record {
     Record::new()
-        .with(partner::id_name(account), account.id.to_string())
+        .with(account::id_name(account), account.id.to_string())
         .with("amountUsd", change)
         .with("kind", what.kind.as_str())
         .with("reason", what.reason.clone())
@@ -115,7 +115,7 @@ fn moved(account: &Account, what: &Adjustment, change: Usd, balance: Usd) -> Rec
 }
 
 async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
-    let account = partner::named(app, &query.account).await?;
+    let account = account::named(app, &query.account).await?;
     let Period { from, to } = query.period;
     let statement = accounts::statement(app, account.no, from, to, None, query.limit).await?;
     let table = table!(statement.lines.into_iter(), |line| {
@@ -128,7 +128,7 @@ async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
         "note" => line.note,
     });
     let record = Record::new()
-        .with(partner::id_name(&account), account.id.to_string())
+        .with(account::id_name(&account), account.id.to_string())
         .with("name", account.name)
         .with("balanceUsd", account.balance)
         .with("transactions", table)

@@ -11,7 +11,6 @@ use axum::response::Response;
 use sha2::{Digest, Sha256};
 
 use super::wire::PlanView;
-use crate::domain::country;
 use crate::domain::plan::{Plan, PlanType};
 use crate::error::{Error, Result};
 use crate::ops::catalog::Snapshot;
@@ -76,7 +75,7 @@ pub struct Wanted {
 impl Shelf {
     fn prepare<'a>(plans: impl Iterator<Item = &'a Plan>) -> Result<Shelf> {
         let mut sorted: Vec<&Plan> = plans.collect();
-        sorted.sort_by_key(|plan| (&plan.family, plan.data_mb, plan.duration_days, &plan.code));
+        sorted.sort_by_key(|plan| plan.list_order());
         let mut shelf = Shelf::default();
         let mut words: HashMap<String, Vec<u32>> = HashMap::new();
         for (number, plan) in (0u32..).zip(sorted) {
@@ -179,16 +178,8 @@ impl Shelf {
 
 /// Lower-case words, whole and split at punctuation, so that `jp-5gb-30d`, `5gb` and `d'ivoire` are all found.
 fn words_of(plan: &Plan) -> Vec<String> {
-    let mut texts = vec![plan.name.as_str(), plan.code.as_str(), plan.operator.as_str()];
-    for code in &plan.countries {
-        texts.push(code);
-        if let Some(country) = country::by_code(code) {
-            texts.push(country.name);
-            texts.extend(country.aliases);
-        }
-    }
     let mut words = Vec::new();
-    for text in texts {
+    for text in plan.searched_texts() {
         for word in text.to_lowercase().split_whitespace() {
             words.push(word.to_string());
             words.extend(
