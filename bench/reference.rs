@@ -342,7 +342,7 @@ fn order(number: i64, key: &str) -> Order {
         data_mb: 1024,
         duration_days: 7,
         price: Usd::from_micros(820_000),
-        spot: Usd::ZERO,
+        uniqueness_discount: Usd::ZERO,
         coupon: None,
         customer_email: None,
         cost: Usd::from_micros(740_000),

@@ -32,7 +32,7 @@ use crate::supplier::Supplier;
 use crate::supplier::sim::Sim;
 use crate::vault::{self, Numbers, Vault};
 use crate::x402::remote::Facilitator;
-use crate::x402::settler::{CURRENCY, Post, Settler, Way};
+use crate::x402::settler::{CURRENCY, SettledBy, Settler, Terminal};
 
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
@@ -178,23 +178,23 @@ impl App {
     }
 }
 
-/// Who settles, with a post for each network on which that may be possible.
+/// Who settles, with a terminal for each network on which that may be possible.
 fn settler(settings: &Settings, chains: &BTreeMap<Network, Arc<Evm>>) -> Result<Option<Settler>> {
     let x402 = &settings.x402;
-    let way = match &x402.settler {
+    let by = match &x402.settler {
         SettlerSetting::Off => return Ok(None),
         SettlerSetting::Remote { url, headers } => {
-            Way::Remote(Facilitator::new(url, headers).map_err(Error::settings)?)
+            SettledBy::Facilitator(Facilitator::new(url, headers).map_err(Error::settings)?)
         }
-        SettlerSetting::Local => Way::Local,
+        SettlerSetting::Local => SettledBy::Ourselves,
     };
-    let post = |(network, terms): (Network, &crate::config::NetworkSettings)| {
+    let terminal = |(network, terms): (Network, &crate::config::NetworkSettings)| {
         let token = terms.tokens.iter().find(|token| token.currency == CURRENCY)?;
         let contract = address::bytes(AddressKind::Evm, &token.contract)?;
-        let gas = x402.gas.get(&network).filter(|_| matches!(way, Way::Local)).cloned();
+        let gas = x402.gas.get(&network).filter(|_| matches!(by, SettledBy::Ourselves)).cloned();
         let asset = address::text(AddressKind::Evm, &contract);
-        Some((network, Post::new(network, chains.get(&network)?.clone(), contract, asset, gas)))
+        Some((network, Terminal::new(network, chains.get(&network)?.clone(), contract, asset, gas)))
     };
-    let posts = x402.networks(&settings.settlement).filter_map(post).collect();
-    Ok(Some(Settler { way, posts }))
+    let terminals = x402.networks(&settings.settlement).filter_map(terminal).collect();
+    Ok(Some(Settler { by, terminals }))
 }

@@ -18,6 +18,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::email::Email;
 use crate::domain::money::Usd;
+use crate::domain::words::words;
 use crate::store::{Location, hide_password};
 
 pub use self::connections::Connections;
@@ -83,18 +84,10 @@ pub fn specs() -> impl Iterator<Item = &'static Spec> {
         .chain(x402::SPECS)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    Sandbox,
-    Live,
-}
-
-impl Mode {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Mode::Sandbox => "sandbox",
-            Mode::Live => "live",
-        }
+words! {
+    pub enum Mode {
+        Sandbox = "sandbox",
+        Live = "live",
     }
 }
 

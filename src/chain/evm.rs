@@ -22,14 +22,14 @@ use serde_json::value::RawValue;
 
 use self::known::Known;
 use self::scan::Passes;
-use super::rpc::{Answer, Call, Provider, RpcError};
+use super::rpc::{Call, Provider, RpcAnswer, RpcError};
 use super::{Chain, Demoted, Mined, Reply, Scanned, Tip, Token, Trouble, Watched, Witness, address, tron};
 use crate::clock::Clock;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::transfer::{Block, Sighting, TransferId};
 
-pub use self::calls::{Broadcast, Called, Fees, Paid, Purse};
+pub use self::calls::{Broadcast, Called, Fees, GasPurse, Paid};
 pub use self::wire::{Contracts, Movement, Spotted, abi_text, parse_logs};
 
 /// The newest block, in the words of nodes.
@@ -123,7 +123,7 @@ impl Evm {
 
     /// The block that a node calls so. A young chain has none yet, and its nodes say so in different ways; others do not
     /// know the word. Nothing is final then, by its account.
-    fn marked(&self, node: &Provider, tag: &'static str, answer: Answer) -> Result<i64, RpcError> {
+    fn marked(&self, node: &Provider, tag: &'static str, answer: RpcAnswer) -> Result<i64, RpcError> {
         match answer {
             Ok(raw) => Ok(self.block_of(&raw)?.map_or(0, |block| block.number)),
             Err(RpcError::Refused(_, why)) if why.contains("not found") || why.contains("unknown block") => {

@@ -1,6 +1,8 @@
 //! How a node fares. One that is silent, or on another chain, is left alone for a while; one that was wrong is asked
 //! after all others. Either way it is tried again, after pauses that grow while it goes on like that.
 
+use crate::domain::words::words;
+
 use std::time::{Duration, Instant};
 
 /// So many failures in a row, and the node is left alone.
@@ -12,48 +14,27 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// Whoever was good for this long, or twice as long as it was demoted, begins anew.
 const PROBATION: Duration = Duration::from_secs(60);
 
-/// Why a node does not count like the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Demerit {
-    /// It does not answer, or nothing that can be read.
-    Silent,
-    /// It wants to be left alone.
-    Busy,
-    /// It is on another chain, or does not show our tokens.
-    Foreign,
-    /// Most others say something else.
-    Outvoted,
-    /// Its newest block is long behind the others'.
-    Lagging,
-    /// It shows another block than most others.
-    Forked,
-    /// It leaves out logs of transactions that it has.
-    Omitting,
+words! {
+    /// Why a node does not count like the others.
+    pub enum Demerit: ALL {
+        /// It does not answer, or nothing that can be read.
+        Silent = "silent",
+        /// It wants to be left alone.
+        Busy = "busy",
+        /// It is on another chain, or does not show our tokens.
+        Foreign = "foreign",
+        /// Most others say something else.
+        Outvoted = "outvoted",
+        /// Its newest block is long behind the others'.
+        Lagging = "lagging",
+        /// It shows another block than most others.
+        Forked = "forked",
+        /// It leaves out logs of transactions that it has.
+        Omitting = "omitting",
+    }
 }
 
 impl Demerit {
-    pub const ALL: [Demerit; 7] = [
-        Demerit::Silent,
-        Demerit::Busy,
-        Demerit::Foreign,
-        Demerit::Outvoted,
-        Demerit::Lagging,
-        Demerit::Forked,
-        Demerit::Omitting,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Demerit::Silent => "silent",
-            Demerit::Busy => "busy",
-            Demerit::Foreign => "foreign",
-            Demerit::Outvoted => "outvoted",
-            Demerit::Lagging => "lagging",
-            Demerit::Forked => "forked",
-            Demerit::Omitting => "omitting",
-        }
-    }
-
     /// Asking it would be of no use, or against its wish. The others may be asked when nobody else is left: what they
     /// say is compared anyway.
     fn rests(self) -> bool {

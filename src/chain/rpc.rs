@@ -36,7 +36,7 @@ const TAGS_EVERY: Duration = Duration::from_secs(3_600);
 /// A method and its parameters.
 pub type Call = (&'static str, Value);
 /// What a node says to one call of a batch.
-pub type Answer = Result<Box<RawValue>, RpcError>;
+pub type RpcAnswer = Result<Box<RawValue>, RpcError>;
 
 #[derive(Deserialize)]
 struct Reply<'a> {
@@ -119,7 +119,7 @@ impl Provider {
     }
 
     /// The answers in the order of the calls, in as many requests as the node wants.
-    pub async fn call(&self, calls: &[Call]) -> Result<Vec<Answer>, RpcError> {
+    pub async fn call(&self, calls: &[Call]) -> Result<Vec<RpcAnswer>, RpcError> {
         let mut answers = Vec::with_capacity(calls.len());
         while answers.len() < calls.len() {
             let rest = &calls[answers.len()..];
@@ -140,7 +140,7 @@ impl Provider {
     }
 
     /// One request: a batch, or a single call by itself, as some nodes want it.
-    async fn send(&self, calls: &[Call]) -> Result<Vec<Answer>, RpcError> {
+    async fn send(&self, calls: &[Call]) -> Result<Vec<RpcAnswer>, RpcError> {
         let mut batch: Vec<Value> = calls
             .iter()
             .enumerate()
@@ -167,7 +167,7 @@ impl Provider {
         if !status.is_success() {
             return Err(RpcError::Unreachable(format!("HTTP {}", status.as_u16())));
         }
-        let mut answers: Vec<Option<Answer>> = calls.iter().map(|_| None).collect();
+        let mut answers: Vec<Option<RpcAnswer>> = calls.iter().map(|_| None).collect();
         for reply in replies {
             let Some(place) = reply.id.and_then(|id| answers.get_mut(id)) else { continue };
             let answer = match reply.error {

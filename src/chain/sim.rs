@@ -1,5 +1,5 @@
 //! The simulated chain of one network. A block comes every 200 ms by the clock, its hash follows from its number
-//! and the newest fork below it, and only transfers, forks and the mood are rows: every instance and every restart
+//! and the newest fork below it, and only transfers, forks and the mode are rows: every instance and every restart
 //! sees one chain. It can be paid on, reorganised and made to misbehave by `/sandbox/pay` and `/sandbox/chain`.
 //! A block that was shown once never changes without a new hash, not even when the database is slow.
 
@@ -14,6 +14,7 @@ use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::time::Time;
 use crate::domain::transfer::{Block, Sighting, TransferId};
+use crate::domain::words::words;
 use crate::error::{Error, Result};
 use crate::store::sim_chain::{self, Fork, Transfer};
 use crate::store::tx::Tx;
@@ -33,31 +34,15 @@ const LIE_MARK: &[u8; 12] = b"simgate lie!";
 /// Sim writes have no wallet; they share one lane.
 const LANE: i64 = 0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
-    Ok,
-    /// No node answers.
-    Down,
-    /// The first node has not got the newest blocks. Two more have them, and agree.
-    Lagging,
-    /// The first node shows every watched address a transfer that never was. Two more know of none, and agree.
-    Lying,
-}
-
-impl Mood {
-    pub const ALL: [Mood; 4] = [Mood::Ok, Mood::Down, Mood::Lagging, Mood::Lying];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Mood::Ok => "ok",
-            Mood::Down => "down",
-            Mood::Lagging => "lagging",
-            Mood::Lying => "lying",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Mood> {
-        Mood::ALL.into_iter().find(|mood| mood.as_str() == text)
+words! {
+    pub enum ChainMode: ALL, parse {
+        Ok = "ok",
+        /// No node answers.
+        Down = "down",
+        /// The first node has not got the newest blocks. Two more have them, and agree.
+        Lagging = "lagging",
+        /// The first node shows every watched address a transfer that never was. Two more know of none, and agree.
+        Lying = "lying",
     }
 }
 
@@ -91,7 +76,7 @@ struct World {
     network: Network,
     now: Time,
     genesis: Time,
-    mood: Mood,
+    mode: ChainMode,
     behind: i64,
     lie_block: i64,
     forks: Vec<Fork>,
@@ -100,12 +85,13 @@ struct World {
 impl World {
     fn read(tx: &mut Tx, network: Network, now: Time) -> Result<Option<World>> {
         let Some(chain) = sim_chain::chain(tx, network)? else { return Ok(None) };
-        let mood = Mood::parse(&chain.mood.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
+        let mode =
+            ChainMode::parse(&chain.mood.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
         Ok(Some(World {
             network,
             now,
             genesis: chain.genesis,
-            mood,
+            mode,
             behind: chain.mood.behind,
             lie_block: chain.mood.lie_block,
             forks: chain.forks,
@@ -122,9 +108,9 @@ impl World {
 
     /// The newest block that this witness has got.
     fn head_of(&self, witness: Witness) -> i64 {
-        match (self.mood, witness) {
-            (Mood::Lagging, Witness::Any) => (self.head() - self.behind).max(0),
-            (Mood::Ok | Mood::Down | Mood::Lagging | Mood::Lying, _) => self.head(),
+        match (self.mode, witness) {
+            (ChainMode::Lagging, Witness::Any) => (self.head() - self.behind).max(0),
+            (ChainMode::Ok | ChainMode::Down | ChainMode::Lagging | ChainMode::Lying, _) => self.head(),
         }
     }
 
@@ -152,7 +138,7 @@ impl World {
 
     /// Whether this witness has told its lie.
     fn lies(&self, witness: Witness) -> bool {
-        self.mood == Mood::Lying && witness == Witness::Any && self.lie_block <= self.head()
+        self.mode == ChainMode::Lying && witness == Witness::Any && self.lie_block <= self.head()
     }
 }
 
@@ -166,17 +152,17 @@ impl SimChain {
         self.look(|_, world| Ok(world.head())).await
     }
 
-    pub async fn mood(&self) -> Result<Mood> {
-        self.look(|_, world| Ok(world.mood)).await
+    pub async fn mode(&self) -> Result<ChainMode> {
+        self.look(|_, world| Ok(world.mode)).await
     }
 
     /// Behaves like this until told otherwise; `behind` is how many blocks a lagging node lacks.
-    pub async fn behave(&self, mood: Mood, behind: i64) -> Result<()> {
+    pub async fn behave(&self, mode: ChainMode, behind: i64) -> Result<()> {
         let network = self.network;
         let lie_block = self.height_in(LIE_IN_MILLIS).await?;
-        let word = mood.as_str().to_string();
-        let mood = sim_chain::Mood { word, behind, lie_block };
-        self.store.write(LANE, move |tx| sim_chain::set_mood(tx, network, &mood)).await
+        let word = mode.as_str().to_string();
+        let mode = sim_chain::Mood { word, behind, lie_block };
+        self.store.write(LANE, move |tx| sim_chain::set_mood(tx, network, &mode)).await
     }
 
     /// A transfer in the next block; the hash of its transaction.
@@ -298,7 +284,9 @@ impl SimChain {
             return Ok(found);
         }
         let genesis = now.plus_millis(PAST_MILLIS);
-        self.store.finish(LANE, move |tx| sim_chain::found(tx, network, genesis, Mood::Ok.as_str())).await?;
+        self.store
+            .finish(LANE, move |tx| sim_chain::found(tx, network, genesis, ChainMode::Ok.as_str()))
+            .await?;
         self.store.read(read).await?.ok_or_else(|| Error::fault("a simulated chain was founded and is gone"))
     }
 
@@ -308,9 +296,9 @@ impl SimChain {
         T: Send + 'static,
         F: Fn(&mut Tx, &World) -> Result<T> + Clone + Send + 'static,
     {
-        let answer = self.look(move |tx, world| match world.mood {
-            Mood::Down => Ok(None),
-            Mood::Ok | Mood::Lagging | Mood::Lying => body(tx, world).map(Some),
+        let answer = self.look(move |tx, world| match world.mode {
+            ChainMode::Down => Ok(None),
+            ChainMode::Ok | ChainMode::Lagging | ChainMode::Lying => body(tx, world).map(Some),
         });
         let answer = answer.await.map_err(Trouble::new)?;
         answer.ok_or_else(|| Trouble::new("the simulated nodes were told to be down"))

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::output::{Record, Table, cell};
-use super::{Outcome, key, text};
+use super::{Outcome, account, text};
 use crate::app::App;
 use crate::domain::network::Network;
 use crate::ops::addresses::{self, Held};
@@ -27,7 +27,7 @@ pub async fn run(app: &App, command: Command) -> Outcome {
     if list.funded {
         survey.addresses.retain(Held::is_funded);
     }
-    let owners = key::owners(app).await?;
+    let owners = account::owners(app).await?;
     let owner = |held: &Held| match held.address.account {
         Some(account) => owners.get(&account).cloned(),
         None => Some("house".into()),

@@ -2,12 +2,11 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, cell};
+use super::output::{Record, table};
 use super::{Outcome, args};
 use crate::app::App;
-use crate::domain::country;
-use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType};
-use crate::ops::catalog;
+use crate::domain::plan::PlanType;
+use crate::ops::catalog::{self, Wanted};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -56,57 +55,25 @@ pub async fn run(app: &App, command: Command) -> Outcome {
 
 /// As the partner API lists them, with the cost that partners do not see.
 fn list(app: &App, query: &List) -> Record {
-    let snapshot = app.catalog.borrow().clone();
-    let plans = snapshot.list(DEFAULT_PRICE_LIST);
-    let mut found: Vec<&Plan> = plans.iter().map(AsRef::as_ref).filter(|plan| query.wants(plan)).collect();
-    found.sort_by_key(|plan| (&plan.family, plan.data_mb, plan.duration_days, &plan.code));
+    let wanted = Wanted {
+        country: query.country.as_deref(),
+        plan_type: query.plan_type,
+        words: query.query.as_deref().unwrap_or_default(),
+    };
+    let mut found = catalog::wanted(app, &wanted);
     let total = found.len();
     found.truncate(query.limit as usize);
-    let columns = [
-        "packageCode",
-        "type",
-        "name",
-        "locationCodes",
-        "operator",
-        "dataMb",
-        "durationDays",
-        "costUsd",
-        "wholesalePriceUsd",
-        "retailPriceUsd",
-    ];
-    let rows = found.iter().map(|plan| {
-        [
-            cell(plan.code.clone()),
-            cell(plan.plan_type.as_str()),
-            cell(plan.name.clone()),
-            cell(plan.countries.clone()),
-            cell(plan.operator.clone()),
-            cell(plan.data_mb),
-            cell(plan.duration_days),
-            cell(plan.cost),
-            cell(plan.wholesale),
-            cell(plan.retail),
-        ]
+    let table = table!(found.iter(), |plan| {
+        "packageCode" => plan.code.clone(),
+        "type" => plan.plan_type.as_str(),
+        "name" => plan.name.clone(),
+        "locationCodes" => plan.countries.clone(),
+        "operator" => plan.operator.clone(),
+        "dataMb" => plan.data_mb,
+        "durationDays" => plan.duration_days,
+        "costUsd" => plan.cost,
+        "wholesalePriceUsd" => plan.wholesale,
+        "retailPriceUsd" => plan.retail,
     });
-    Record::new().with("total", total as i64).with("plans", Table::new(columns, rows))
-}
-
-impl List {
-    fn wants(&self, plan: &Plan) -> bool {
-        let country_fits = self.country.as_ref().is_none_or(|code| plan.countries.contains(code));
-        let type_fits = self.plan_type.is_none_or(|wanted| plan.plan_type == wanted);
-        country_fits && type_fits && self.query.as_ref().is_none_or(|query| has_words(plan, query))
-    }
-}
-
-fn has_words(plan: &Plan, query: &str) -> bool {
-    let mut text = format!("{} {} {}", plan.name, plan.code, plan.operator);
-    for code in &plan.countries {
-        text.push_str(&format!(" {code}"));
-        if let Some(country) = country::by_code(code) {
-            text.push_str(&format!(" {} {}", country.name, country.aliases.join(" ")));
-        }
-    }
-    let text = text.to_lowercase();
-    query.to_lowercase().split_whitespace().all(|word| text.contains(word))
+    Record::new().with("total", total as i64).with("plans", table)
 }

@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args, Subcommand};
 
-use super::output::{Record, Table, cell};
+use super::output::{Record, table};
 use super::{Failure, Outcome, args, catalog};
 use crate::app::App;
 use crate::domain::country;
@@ -194,48 +194,26 @@ fn amounts(discount: Discount) -> (Option<i64>, Option<Usd>) {
 async fn list(app: &App) -> Result<Record, Failure> {
     let now = app.now();
     let found = desk::list(app).await?;
-    let columns = [
-        "code",
-        "status",
-        "percent",
-        "fixedUsd",
-        "uses",
-        "used",
-        "reserved",
-        "spent",
-        "usesPerUser",
-        "affiliate",
-        "applicability",
-        "packageCode",
-        "country",
-        "minUsd",
-        "startsAt",
-        "endsAt",
-        "belowCost",
-        "description",
-    ];
-    let rows = found.iter().map(|Tallied { coupon, reserved, spent }| {
+    let table = table!(found.iter(), |Tallied { coupon, reserved, spent }| {
         let (percent, fixed) = amounts(coupon.discount);
-        [
-            cell(coupon.code.clone()),
-            cell(coupon.status(now).as_str()),
-            cell(percent),
-            cell(fixed),
-            cell(coupon.uses),
-            cell(coupon.used),
-            cell(*reserved),
-            cell(*spent),
-            cell(coupon.uses_per_user),
-            cell(coupon.affiliate),
-            cell(coupon.applicability.as_str()),
-            cell(coupon.package_code.clone()),
-            cell(coupon.country.clone()),
-            cell(coupon.min_price),
-            cell(coupon.starts_at),
-            cell(coupon.ends_at),
-            cell(coupon.below_cost),
-            cell(coupon.in_words()),
-        ]
+        "code" => coupon.code.clone(),
+        "status" => coupon.status(now).as_str(),
+        "percent" => percent,
+        "fixedUsd" => fixed,
+        "uses" => coupon.uses,
+        "used" => coupon.used,
+        "reserved" => *reserved,
+        "spent" => *spent,
+        "usesPerUser" => coupon.uses_per_user,
+        "affiliate" => coupon.affiliate,
+        "applicability" => coupon.applicability.as_str(),
+        "packageCode" => coupon.package_code.clone(),
+        "country" => coupon.country.clone(),
+        "minUsd" => coupon.min_price,
+        "startsAt" => coupon.starts_at,
+        "endsAt" => coupon.ends_at,
+        "belowCost" => coupon.below_cost,
+        "description" => coupon.in_words(),
     });
-    Ok(Record::new().with("coupons", Table::new(columns, rows)))
+    Ok(Record::new().with("coupons", table))
 }

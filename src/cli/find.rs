@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use clap::Args;
 
-use super::output::{Record, Table, cell};
-use super::{Outcome, key, order, partner, transfers, user};
+use super::output::{Record, Table, table};
+use super::{Outcome, account, order, partner, transfers, user};
 use crate::app::App;
 use crate::domain::account::AccountKind;
 use crate::domain::checkout::Checkout;
@@ -25,7 +25,7 @@ pub struct Find {
 impl Find {
     pub async fn run(self, app: &App) -> Outcome {
         let found = find::find(app, &self.text).await?;
-        let owners = key::owners(app).await?;
+        let owners = account::owners(app).await?;
         let (users, partners): (Vec<Account>, Vec<Account>) =
             found.accounts.into_iter().partition(|account| account.kind == AccountKind::User);
         let record = Record::new()
@@ -40,63 +40,32 @@ impl Find {
 }
 
 fn checkouts(app: &App, checkouts: &[Checkout], owners: &HashMap<AccountNo, String>) -> Table {
-    let columns = [
-        "invoiceId",
-        "orderRef",
-        "userId",
-        "status",
-        "packageCode",
-        "amountUsd",
-        "network",
-        "address",
-        "orderId",
-        "claimedBy",
-        "createdAt",
-        "lateUntil",
-    ];
-    let rows = checkouts.iter().map(|checkout| {
-        [
-            cell(checkout.id.to_string()),
-            cell(app.numbers.of_checkout(checkout)),
-            cell(owners.get(&checkout.account).cloned()),
-            cell(checkout.status.as_str()),
-            cell(checkout.package_code.clone()),
-            cell(checkout.amount),
-            cell(checkout.network.as_str()),
-            cell(checkout.address.clone()),
-            cell(checkout.order.as_ref().map(ToString::to_string)),
-            cell(checkout.claimed_by.and_then(|owner| owners.get(&owner).cloned())),
-            cell(checkout.created_at),
-            cell(checkout.late_until),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(checkouts.iter(), |checkout| {
+        "invoiceId" => checkout.id.to_string(),
+        "orderRef" => app.numbers.of_checkout(checkout),
+        "userId" => owners.get(&checkout.account).cloned(),
+        "status" => checkout.status.as_str(),
+        "packageCode" => checkout.package_code.clone(),
+        "amountUsd" => checkout.amount,
+        "network" => checkout.network.as_str(),
+        "address" => checkout.address.clone(),
+        "orderId" => checkout.order.as_ref().map(ToString::to_string),
+        "claimedBy" => checkout.claimed_by.and_then(|owner| owners.get(&owner).cloned()),
+        "createdAt" => checkout.created_at,
+        "lateUntil" => checkout.late_until,
+    })
 }
 
 fn invoices(invoices: &[Invoice], owners: &HashMap<AccountNo, String>) -> Table {
-    let columns = [
-        "invoiceId",
-        "partnerId",
-        "status",
-        "amountUsd",
-        "currency",
-        "network",
-        "address",
-        "createdAt",
-        "expiresAt",
-    ];
-    let rows = invoices.iter().map(|invoice| {
-        [
-            cell(invoice.id.to_string()),
-            cell(owners.get(&invoice.account).cloned()),
-            cell(invoice.status.as_str()),
-            cell(invoice.amount),
-            cell(invoice.currency.as_str()),
-            cell(invoice.network.as_str()),
-            cell(invoice.address.clone()),
-            cell(invoice.created_at),
-            cell(invoice.expires_at),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(invoices.iter(), |invoice| {
+        "invoiceId" => invoice.id.to_string(),
+        "partnerId" => owners.get(&invoice.account).cloned(),
+        "status" => invoice.status.as_str(),
+        "amountUsd" => invoice.amount,
+        "currency" => invoice.currency.as_str(),
+        "network" => invoice.network.as_str(),
+        "address" => invoice.address.clone(),
+        "createdAt" => invoice.created_at,
+        "expiresAt" => invoice.expires_at,
+    })
 }

@@ -1,11 +1,9 @@
 //! `simgate key`: API keys. A secret is printed once, when it is made; only its hash is kept.
 
-use std::collections::HashMap;
-
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, cell};
-use super::{Failure, Outcome, args, partner};
+use super::output::{Record, Table, table};
+use super::{Failure, Outcome, account, args};
 use crate::app::App;
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
@@ -55,9 +53,9 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
 }
 
 async fn make(app: &App, actor: &str, create: Create) -> Result<Record, Failure> {
-    let account = partner::named(app, &create.partner).await?;
+    let owner = account::named(app, &create.partner).await?;
     let record = Record::new()
-        .with("partnerId", account.id.to_string())
+        .with("partnerId", owner.id.to_string())
         .with("dailyLimitUsd", create.daily_limit)
         .with("ips", create.ips.as_deref().map(listed))
         .with("readOnly", create.read_only);
@@ -66,7 +64,7 @@ async fn make(app: &App, actor: &str, create: Create) -> Result<Record, Failure>
         ips: create.ips.unwrap_or_default(),
         read_only: create.read_only,
     };
-    Ok(issued(record, operator::create_key(app, actor, account.no, terms).await?))
+    Ok(issued(record, operator::create_key(app, actor, owner.no, terms).await?))
 }
 
 /// Adds a fresh key and, this once, its secret.
@@ -79,18 +77,12 @@ pub fn issued(record: Record, key: IssuedKey) -> Record {
 
 async fn list(app: &App, partner: Option<&str>) -> Result<Record, Failure> {
     let only = match partner {
-        Some(text) => Some(partner::named(app, text).await?.no),
+        Some(text) => Some(account::named(app, text).await?.no),
         None => None,
     };
     let keys = operator::list_keys(app, only).await?;
-    let owners = owners(app).await?;
+    let owners = account::owners(app).await?;
     Ok(Record::new().with("keys", table(&keys, |no| owners.get(&no).cloned())))
-}
-
-/// The public name of each account.
-pub async fn owners(app: &App) -> Result<HashMap<AccountNo, String>, Failure> {
-    let accounts = operator::accounts(app).await?;
-    Ok(accounts.into_iter().map(|account| (account.no, account.id.to_string())).collect())
 }
 
 async fn revoke(app: &App, actor: &str, key: &str) -> Result<Record, Failure> {
@@ -107,19 +99,15 @@ async fn revoke(app: &App, actor: &str, key: &str) -> Result<Record, Failure> {
 }
 
 pub fn table(keys: &[Key], owner: impl Fn(AccountNo) -> Option<String>) -> Table {
-    let columns = ["apiKey", "partnerId", "dailyLimitUsd", "ips", "readOnly", "createdAt", "revokedAt"];
-    let rows = keys.iter().map(|key| {
-        [
-            cell(key.id.to_string()),
-            cell(owner(key.account)),
-            cell(key.daily_limit),
-            cell(Some(listed(&key.ips)).filter(|networks| !networks.is_empty())),
-            cell(key.read_only),
-            cell(key.created_at),
-            cell(key.revoked_at),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(keys.iter(), |key| {
+        "apiKey" => key.id.to_string(),
+        "partnerId" => owner(key.account),
+        "dailyLimitUsd" => key.daily_limit,
+        "ips" => Some(listed(&key.ips)).filter(|networks| !networks.is_empty()),
+        "readOnly" => key.read_only,
+        "createdAt" => key.created_at,
+        "revokedAt" => key.revoked_at,
+    })
 }
 
 fn listed(networks: &str) -> Vec<String> {

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::Outcome;
 use super::addresses::note;
-use super::output::{Record, Report, Table, cell};
+use super::output::{Record, Report, Table, cell, table};
 use crate::app::App;
 use crate::ops::ledger::{self, Comparison};
 
@@ -50,18 +50,14 @@ pub async fn run(app: &App, command: Command) -> Outcome {
 }
 
 fn table(compared: &Comparison) -> Table {
-    let columns = ["network", "currency", "bookedUsd", "pendingUsd", "onChainUsd", "differenceUsd"];
-    let rows = compared.purses.iter().map(|purse| {
-        [
-            cell(purse.network.as_str()),
-            cell(purse.currency.as_str()),
-            cell(purse.booked),
-            cell(purse.pending),
-            cell(purse.on_chain),
-            cell(purse.difference()),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(compared.holdings.iter(), |holding| {
+        "network" => holding.network.as_str(),
+        "currency" => holding.currency.as_str(),
+        "bookedUsd" => holding.booked,
+        "pendingUsd" => holding.pending,
+        "onChainUsd" => holding.on_chain,
+        "differenceUsd" => holding.difference(),
+    })
 }
 
 fn sentence(compared: &Comparison) -> String {

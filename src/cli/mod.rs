@@ -1,6 +1,7 @@
 //! The commands. This file holds the list of them and the way from a command line to an exit code; each group
 //! has a file of its own, which calls operations and shapes what is printed. No business is decided here.
 
+mod account;
 mod addresses;
 mod args;
 mod backup;

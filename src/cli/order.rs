@@ -5,15 +5,14 @@ use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
 
-use super::output::{Cell, Record, Table, cell};
-use super::{Failure, Outcome, args, key, partner};
+use super::output::{Cell, Record, Table, table};
+use super::{Failure, Outcome, account, args};
 use crate::app::App;
 use crate::domain::esim::Esim;
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
-use crate::error::Error;
 use crate::ops::{find, operator, orders};
 
 #[derive(Subcommand)]
@@ -98,30 +97,21 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
 }
 
 async fn list(app: &App, query: List) -> Result<Record, Failure> {
-    let account = match &query.partner {
-        Some(text) => Some(partner::named(app, text).await?.no),
+    let only = match &query.partner {
+        Some(text) => Some(account::named(app, text).await?.no),
         None => None,
     };
     let found = if query.stuck {
-        operator::longest_waiting(app, account, query.limit as usize).await?
+        operator::longest_waiting(app, only, query.limit as usize).await?
     } else {
-        operator::recent_orders(app, account, query.status, query.limit).await?
+        operator::recent_orders(app, only, query.status, query.limit).await?
     };
-    Ok(Record::new().with("orders", table(app, &found, &key::owners(app).await?)))
+    Ok(Record::new().with("orders", table(app, &found, &account::owners(app).await?)))
 }
 
 /// The order with this id, or with the number that people read out.
 async fn named(app: &App, text: &str) -> Result<Order, Failure> {
-    let number = text.trim().to_uppercase();
-    let found = if app.numbers.parse(&number).is_some() {
-        let found = find::find(app, &number).await?.orders;
-        found.into_iter().find(|order| app.numbers.of_order(order).as_ref() == Some(&number))
-    } else {
-        match operator::order(app, text).await {
-            Err(Error::Refused(Refusal::OrderNotFound)) => None,
-            other => Some(other?),
-        }
-    };
+    let found = find::order_named(app, text).await?;
     found.ok_or_else(|| {
         let message = format!("no order has the id or number {text:?}; `simgate find {text}` looks further");
         Failure::refused(Refusal::OrderNotFound, message)
@@ -129,35 +119,21 @@ async fn named(app: &App, text: &str) -> Result<Order, Failure> {
 }
 
 pub fn table(app: &App, orders: &[Order], owners: &HashMap<AccountNo, String>) -> Table {
-    let columns = [
-        "id",
-        "orderNo",
-        "partnerId",
-        "packageCode",
-        "status",
-        "chargedUsd",
-        "iccid",
-        "partnerRefId",
-        "createdAt",
-    ];
-    let rows = orders.iter().map(|order| {
-        [
-            cell(order.id.to_string()),
-            cell(app.numbers.of_order(order)),
-            cell(owners.get(&order.account).cloned()),
-            cell(order.package_code.clone()),
-            cell(order.status.as_str()),
-            cell(order.price),
-            cell(order.esim.as_ref().map(|esim| esim.iccid.clone())),
-            cell(order.reference.clone()),
-            cell(order.created_at),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(orders.iter(), |order| {
+        "id" => order.id.to_string(),
+        "orderNo" => app.numbers.of_order(order),
+        "partnerId" => owners.get(&order.account).cloned(),
+        "packageCode" => order.package_code.clone(),
+        "status" => order.status.as_str(),
+        "chargedUsd" => order.price,
+        "iccid" => order.esim.as_ref().map(|esim| esim.iccid.clone()),
+        "partnerRefId" => order.reference.clone(),
+        "createdAt" => order.created_at,
+    })
 }
 
 async fn show(app: &App, order: Order) -> Result<Record, Failure> {
-    let owners = key::owners(app).await?;
+    let owners = account::owners(app).await?;
     let listed = orders::with_topups(app, order).await?;
     let order = &listed.order;
     let failure = order.failure.as_ref().map(|failure| {

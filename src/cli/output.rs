@@ -64,6 +64,24 @@ impl Table {
     }
 }
 
+/// A table of an iterator's items, with the name of each column beside what stands in it.
+macro_rules! table {
+    ($rows:expr, |$row:pat_param| {
+        $(let $part:pat_param = $of:expr;)*
+        $($column:literal => $value:expr,)+
+    }) => {
+        $crate::cli::output::Table::new(
+            [$($column),+],
+            $rows.map(|$row| {
+                $(let $part = $of;)*
+                [$($crate::cli::output::cell($value)),+]
+            }),
+        )
+    };
+}
+
+pub(super) use table;
+
 /// A command's answer, and whether what it checked was right (if not, the exit code is 1).
 pub struct Report {
     pub record: Record,

@@ -2,11 +2,10 @@
 
 use clap::{ArgGroup, Args, Subcommand};
 
+use super::account::named;
 use super::output::{Cell, Record, Table, cell};
 use super::{Failure, Outcome, args, key};
 use crate::app::App;
-use crate::domain::account::AccountKind;
-use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::ops::accounts;
@@ -126,46 +125,6 @@ async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
         low_balance: set.low_balance,
     };
     Ok(details(&operator::change_partner(app, actor, account.id.as_str(), change).await?))
-}
-
-/// What the id of an account is called.
-pub fn id_name(account: &Account) -> &'static str {
-    match account.kind {
-        AccountKind::Partner => "partnerId",
-        AccountKind::User | AccountKind::Guest => "userId",
-    }
-}
-
-/// The account with this id or email. An email that two accounts share names neither: money could go astray.
-pub async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {
-    let unknown = || {
-        let message =
-            format!("no account has the id or email {id_or_email:?}; `simgate partner list` shows them all");
-        Failure::refused(Refusal::AccountNotFound, message)
-    };
-    if !id_or_email.contains('@') {
-        return match operator::account(app, id_or_email).await {
-            Err(crate::error::Error::Refused(Refusal::AccountNotFound)) => Err(unknown()),
-            other => Ok(other?),
-        };
-    }
-    let email = id_or_email.to_lowercase();
-    let mut owners = operator::partners(app).await?;
-    owners.retain(|account| account.email.as_deref() == Some(email.as_str()));
-    if let Some(email) = Email::parse(&email) {
-        match operator::user(app, &email).await {
-            Err(crate::error::Error::Refused(Refusal::AccountNotFound)) => {}
-            user => owners.push(user?),
-        }
-    }
-    match owners.len() {
-        0 | 1 => owners.pop().ok_or_else(unknown),
-        several => {
-            let message =
-                format!("{several} accounts have the email {email}: name the one you mean by its id");
-            Err(Failure::refused(Refusal::AccountNotFound, message))
-        }
-    }
 }
 
 const COLUMNS: [&str; 10] = [

@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::output::Record;
-use super::{Failure, Outcome, args, partner, transfers, wallet};
+use super::{Failure, Outcome, account, args, transfers, wallet};
 use crate::app::App;
 use crate::domain::ledger::Purse;
 use crate::domain::money::Usd;
@@ -49,14 +49,14 @@ pub struct Paid {
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let Command::Record(paid) = command;
-    let account = partner::named(app, &paid.account).await?;
+    let account = account::named(app, &paid.account).await?;
     let (from, tx_hash) = match (paid.network, paid.currency, &paid.tx) {
         (Some(network), Some(currency), Some(tx)) => {
             (Purse::Cash(network, currency), Some(transfers::tx_hash(network, tx)?))
         }
         _ => (Purse::Bank, None),
     };
-    let (id_name, id) = (partner::id_name(&account), account.id.to_string());
+    let (id_name, id) = (account::id_name(&account), account.id.to_string());
     let payout =
         Payout { account, amount: paid.amount, from, tx_hash: tx_hash.clone(), reason: paid.reason.clone() };
     let balance = record_payout(app, actor, payout).await.map_err(twice_or_too_much)?;

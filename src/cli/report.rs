@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, cell};
+use super::output::{Record, table};
 use super::wallet::Period;
 use super::{Failure, Outcome};
 use crate::app::App;
@@ -53,21 +53,17 @@ pub async fn run(app: &App, command: Command) -> Outcome {
 async fn margin(app: &App, query: Margin) -> Result<Record, Failure> {
     let Period { from, to } = query.period;
     let report = reports::margin(app, from, to, query.limit).await?;
-    let columns =
-        ["orderId", "partnerId", "packageCode", "status", "salesUsd", "costUsd", "lossesUsd", "profitUsd"];
-    let rows = report.orders.into_iter().map(|line| {
+    let table = table!(report.orders.into_iter(), |line| {
         let margin = line.margin;
         let profit = margin.profit();
-        [
-            cell(line.order),
-            cell(line.partner),
-            cell(line.package_code),
-            cell(line.status),
-            cell(margin.sales),
-            cell(margin.cost),
-            cell(margin.losses),
-            cell(profit),
-        ]
+        "orderId" => line.order,
+        "partnerId" => line.partner,
+        "packageCode" => line.package_code,
+        "status" => line.status,
+        "salesUsd" => margin.sales,
+        "costUsd" => margin.cost,
+        "lossesUsd" => margin.losses,
+        "profitUsd" => profit,
     });
     let total = report.total;
     Ok(Record::new()
@@ -78,38 +74,37 @@ async fn margin(app: &App, query: Margin) -> Result<Record, Failure> {
         .with("costUsd", total.cost)
         .with("lossesUsd", total.losses)
         .with("profitUsd", total.profit())
-        .with("orders", Table::new(columns, rows)))
+        .with("orders", table))
 }
 
 async fn trial_balance(app: &App) -> Result<Record, Failure> {
     let lines = reports::trial_balance(app).await?;
     let debit = lines.iter().fold(Usd::ZERO, |sum, line| sum.plus(line.debit));
     let credit = lines.iter().fold(Usd::ZERO, |sum, line| sum.plus(line.credit));
-    let columns = ["account", "debitUsd", "creditUsd", "balanceUsd"];
-    let rows = lines.into_iter().map(|line| {
-        [cell(line.account), cell(line.debit), cell(line.credit), cell(line.debit.minus(line.credit))]
+    let table = table!(lines.into_iter(), |line| {
+        "account" => line.account,
+        "debitUsd" => line.debit,
+        "creditUsd" => line.credit,
+        "balanceUsd" => line.debit.minus(line.credit),
     });
     Ok(Record::new()
         .with("debitUsd", debit)
         .with("creditUsd", credit)
         .with("balanced", debit == credit)
-        .with("accounts", Table::new(columns, rows)))
+        .with("accounts", table))
 }
 
 async fn wallets(app: &App) -> Result<Record, Failure> {
     let owners = reports::wallets(app).await?;
     let total = owners.iter().fold(Usd::ZERO, |sum, owner| sum.plus(owner.balance));
-    let columns = ["partnerId", "name", "email", "balanceUsd", "lowBalanceUsd", "isLowBalance", "suspended"];
-    let rows = owners.into_iter().map(|owner| {
-        [
-            cell(owner.id.to_string()),
-            cell(owner.name),
-            cell(owner.email),
-            cell(owner.balance),
-            cell(owner.low_balance),
-            cell(owner.balance < owner.low_balance),
-            cell(owner.suspended),
-        ]
+    let table = table!(owners.into_iter(), |owner| {
+        "partnerId" => owner.id.to_string(),
+        "name" => owner.name,
+        "email" => owner.email,
+        "balanceUsd" => owner.balance,
+        "lowBalanceUsd" => owner.low_balance,
+        "isLowBalance" => owner.balance < owner.low_balance,
+        "suspended" => owner.suspended,
     });
-    Ok(Record::new().with("balanceUsd", total).with("wallets", Table::new(columns, rows)))
+    Ok(Record::new().with("balanceUsd", total).with("wallets", table))
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, cell};
-use super::{Failure, Outcome, args, partner};
+use super::output::{Record, Table, table};
+use super::{Failure, Outcome, account, args};
 use crate::app::App;
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::network::Network;
@@ -94,13 +94,13 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
                 .with("surplusUsd", assigned.surplus)
         }
         Command::Assign { transfer, to, reason, proof } => {
-            let account = partner::named(app, &to).await?;
+            let account = account::named(app, &to).await?;
             let id = transfer.id()?;
             let reason = transfers::grounds(app, &id, reason, proof).await?;
             let ended = transfers::assign(app, actor, &id, &account, reason.as_deref()).await?;
-            let balance = partner::named(app, account.id.as_str()).await?.balance;
+            let balance = account::named(app, account.id.as_str()).await?.balance;
             details(&ended)
-                .with(partner::id_name(&account), account.id.to_string())
+                .with(account::id_name(&account), account.id.to_string())
                 .with("balanceUsd", balance)
         }
         Command::Returned { transfer, tx, reason } => {
@@ -135,23 +135,20 @@ fn details(transfer: &Transfer) -> Record {
 async fn waiting(app: &App) -> Result<Record, Failure> {
     let now = app.now();
     let found = transfers::unmatched(app).await?;
-    let columns = ["id", "network", "currency", "amountUsd", "from", "address", "time", "age", "near"];
-    let rows = found.iter().map(|Unmatched { transfer, near }| {
+    let table = table!(found.iter(), |Unmatched { transfer, near }| {
         let at = transfer.block.as_ref().map(|block| block.time);
         let near = near.iter().map(|checkout| format!("{} asks for {}", checkout.id, checkout.amount));
-        [
-            cell(transfer.id.to_string()),
-            cell(transfer.id.network.as_str()),
-            cell(transfer.currency.as_str()),
-            cell(transfer.amount),
-            cell(transfer.sender.clone()),
-            cell(transfer.address.clone()),
-            cell(at),
-            cell(at.map(|at| age(at, now))),
-            cell(near.collect::<Vec<String>>()),
-        ]
+        "id" => transfer.id.to_string(),
+        "network" => transfer.id.network.as_str(),
+        "currency" => transfer.currency.as_str(),
+        "amountUsd" => transfer.amount,
+        "from" => transfer.sender.clone(),
+        "address" => transfer.address.clone(),
+        "time" => at,
+        "age" => at.map(|at| age(at, now)),
+        "near" => near.collect::<Vec<String>>(),
     });
-    let record = Record::new().with("transfers", Table::new(columns, rows));
+    let record = Record::new().with("transfers", table);
     Ok(if found.is_empty() {
         record
     } else {
@@ -161,22 +158,17 @@ async fn waiting(app: &App) -> Result<Record, Failure> {
 
 /// Transfers of any state.
 pub fn table(transfers: &[Transfer], owners: &HashMap<AccountNo, String>) -> Table {
-    let columns =
-        ["id", "state", "amountUsd", "currency", "from", "address", "partnerId", "invoiceId", "time"];
-    let rows = transfers.iter().map(|transfer| {
-        [
-            cell(transfer.id.to_string()),
-            cell(transfer.state.as_str()),
-            cell(transfer.amount),
-            cell(transfer.currency.as_str()),
-            cell(transfer.sender.clone()),
-            cell(transfer.address.clone()),
-            cell(transfer.account.and_then(|account| owners.get(&account).cloned())),
-            cell(transfer.invoice.as_ref().map(ToString::to_string)),
-            cell(transfer.block.as_ref().map(|block| block.time)),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(transfers.iter(), |transfer| {
+        "id" => transfer.id.to_string(),
+        "state" => transfer.state.as_str(),
+        "amountUsd" => transfer.amount,
+        "currency" => transfer.currency.as_str(),
+        "from" => transfer.sender.clone(),
+        "address" => transfer.address.clone(),
+        "partnerId" => transfer.account.and_then(|account| owners.get(&account).cloned()),
+        "invoiceId" => transfer.invoice.as_ref().map(ToString::to_string),
+        "time" => transfer.block.as_ref().map(|block| block.time),
+    })
 }
 
 /// How long ago, in the two units that people care about.

@@ -2,15 +2,13 @@
 
 use clap::Subcommand;
 
-use super::output::{Record, Table, cell};
+use super::output::{Record, Table, table};
 use super::{Failure, Outcome};
 use crate::app::App;
 use crate::domain::account::AccountKind;
-use crate::domain::email::Email;
 use crate::domain::refusal::Refusal;
-use crate::error::Error;
 use crate::ops::operator::{self, Account};
-use crate::ops::{accounts, tokens};
+use crate::ops::{accounts, find, tokens};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -56,18 +54,11 @@ async fn suspend(app: &App, actor: &str, user: &str, suspended: bool) -> Result<
 }
 
 async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {
-    let found = match Email::parse(id_or_email) {
-        Some(email) => operator::user(app, &email).await,
-        None => operator::account(app, id_or_email).await,
-    };
-    match found {
-        Ok(account) if account.kind == AccountKind::User => Ok(account),
-        Ok(_) | Err(Error::Refused(Refusal::AccountNotFound)) => {
-            let message = format!("no user has the id or email {id_or_email:?}");
-            Err(Failure::refused(Refusal::AccountNotFound, message))
-        }
-        Err(error) => Err(error.into()),
-    }
+    let found = find::accounts_named(app, id_or_email).await?;
+    found.into_iter().find(|account| account.kind == AccountKind::User).ok_or_else(|| {
+        let message = format!("no user has the id or email {id_or_email:?}");
+        Failure::refused(Refusal::AccountNotFound, message)
+    })
 }
 
 fn details(account: &Account) -> Record {
@@ -83,31 +74,23 @@ fn details(account: &Account) -> Record {
 
 /// Users as `simgate find` shows them.
 pub fn found<'a>(accounts: impl Iterator<Item = &'a Account>) -> Table {
-    let columns = ["userId", "email", "balanceUsd", "suspended", "ordersPlaced", "createdAt"];
-    let rows = accounts.map(|account| {
-        [
-            cell(account.id.to_string()),
-            cell(account.email.clone()),
-            cell(account.balance),
-            cell(account.suspended),
-            cell(account.placed),
-            cell(account.created_at),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(accounts, |account| {
+        "userId" => account.id.to_string(),
+        "email" => account.email.clone(),
+        "balanceUsd" => account.balance,
+        "suspended" => account.suspended,
+        "ordersPlaced" => account.placed,
+        "createdAt" => account.created_at,
+    })
 }
 
 fn table(tokens: &[tokens::Token]) -> Table {
-    let columns = ["tokenId", "prefix", "agentName", "dailyLimitUsd", "createdAt", "lastUsedAt"];
-    let rows = tokens.iter().map(|token| {
-        [
-            cell(token.id.to_string()),
-            cell(token.prefix.clone()),
-            cell(token.agent_name.clone()),
-            cell(token.daily_limit),
-            cell(token.created_at),
-            cell(token.last_used_at),
-        ]
-    });
-    Table::new(columns, rows)
+    table!(tokens.iter(), |token| {
+        "tokenId" => token.id.to_string(),
+        "prefix" => token.prefix.clone(),
+        "agentName" => token.agent_name.clone(),
+        "dailyLimitUsd" => token.daily_limit,
+        "createdAt" => token.created_at,
+        "lastUsedAt" => token.last_used_at,
+    })
 }

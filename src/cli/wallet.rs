@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, cell};
-use super::{Failure, Outcome, args, partner};
+use super::output::{Record, table};
+use super::{Failure, Outcome, account, args};
 use crate::app::App;
 use crate::domain::ledger::CreditKind;
 use crate::domain::money::Usd;
@@ -100,14 +100,14 @@ async fn adjustment(
     movement: Movement,
     kind: CreditKind,
 ) -> Result<(Account, Adjustment), Failure> {
-    let account = partner::named(app, &movement.account).await?;
+    let account = account::named(app, &movement.account).await?;
     let what = Adjustment { account: account.no, amount: movement.amount, kind, reason: movement.reason };
     Ok((account, what))
 }
 
 fn moved(account: &Account, what: &Adjustment, change: Usd, balance: Usd) -> Record {
     Record::new()
-        .with(partner::id_name(account), account.id.to_string())
+        .with(account::id_name(account), account.id.to_string())
         .with("amountUsd", change)
         .with("kind", what.kind.as_str())
         .with("reason", what.reason.clone())
@@ -115,26 +115,23 @@ fn moved(account: &Account, what: &Adjustment, change: Usd, balance: Usd) -> Rec
 }
 
 async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
-    let account = partner::named(app, &query.account).await?;
+    let account = account::named(app, &query.account).await?;
     let Period { from, to } = query.period;
     let statement = accounts::statement(app, account.no, from, to, None, query.limit).await?;
-    let columns = ["line", "createdAt", "type", "amountUsd", "balanceUsd", "orderId", "note"];
-    let rows = statement.lines.into_iter().map(|line| {
-        [
-            cell(line.line),
-            cell(line.at),
-            cell(line.kind),
-            cell(line.change),
-            cell(line.balance),
-            cell(line.order),
-            cell(line.note),
-        ]
+    let table = table!(statement.lines.into_iter(), |line| {
+        "line" => line.line,
+        "createdAt" => line.at,
+        "type" => line.kind,
+        "amountUsd" => line.change,
+        "balanceUsd" => line.balance,
+        "orderId" => line.order,
+        "note" => line.note,
     });
     let record = Record::new()
-        .with(partner::id_name(&account), account.id.to_string())
+        .with(account::id_name(&account), account.id.to_string())
         .with("name", account.name)
         .with("balanceUsd", account.balance)
-        .with("transactions", Table::new(columns, rows))
+        .with("transactions", table)
         .with("more", statement.next.is_some());
     Ok(match statement.next {
         Some(_) => record.remark("There are older lines: raise --limit, or move --to back."),

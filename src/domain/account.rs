@@ -2,29 +2,15 @@
 //! no account; one stands for all of them, so that their orders have numbers. It never holds money.
 
 use super::ids::AccountNo;
+use super::words::words;
 
 /// The account that stands for every guest.
 pub const GUESTS: AccountNo = AccountNo(0);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccountKind {
-    Partner,
-    User,
-    Guest,
-}
-
-impl AccountKind {
-    pub const ALL: [AccountKind; 3] = [AccountKind::Partner, AccountKind::User, AccountKind::Guest];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AccountKind::Partner => "PARTNER",
-            AccountKind::User => "USER",
-            AccountKind::Guest => "GUEST",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<AccountKind> {
-        AccountKind::ALL.into_iter().find(|kind| kind.as_str() == text)
+words! {
+    pub enum AccountKind: parse {
+        Partner = "PARTNER",
+        User = "USER",
+        Guest = "GUEST",
     }
 }

@@ -7,6 +7,7 @@ use super::money::Usd;
 use super::network::{Currency, Network};
 use super::time::Time;
 use super::transfer::Sighting;
+use super::words::words;
 
 /// The one token that payers sign for.
 pub const CURRENCY: Currency = Currency::Usdc;
@@ -22,101 +23,72 @@ pub struct AuthorizationId {
     pub nonce: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AuthorizationState {
-    /// Written down; it has surely not left us.
-    Claimed,
-    /// It may be with others, who may use it until its time is over.
+words! {
+    pub enum AuthorizationState: parse {
+        /// Written down; it has surely not left us.
+        Claimed = "CLAIMED",
+        /// It may be with others, who may use it until its time is over.
+        Sent = "SENT",
+        /// Its transfer is in our books.
+        Settled = "SETTLED",
+        /// It moved nothing and never will.
+        Dead = "DEAD",
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthorizationEvent {
+    /// It leaves us.
     Sent,
+    /// Its token says that its nonce was used, by whomever: its money may have moved.
+    FoundUsed,
+    /// We shall not send it: it would fail, cost too much or come too late.
+    GivenUp,
+    /// The chain says that it moved nothing and never will.
+    Ended,
     /// Its transfer is in our books.
-    Settled,
-    /// It moved nothing and never will.
-    Dead,
+    Booked,
 }
 
 impl AuthorizationState {
-    pub const ALL: [AuthorizationState; 4] = [
-        AuthorizationState::Claimed,
-        AuthorizationState::Sent,
-        AuthorizationState::Settled,
-        AuthorizationState::Dead,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AuthorizationState::Claimed => "CLAIMED",
-            AuthorizationState::Sent => "SENT",
-            AuthorizationState::Settled => "SETTLED",
-            AuthorizationState::Dead => "DEAD",
+    /// Where an event leads; `None` when this state does not allow it. One that may be with others cannot be given up,
+    /// and one that is dead stays dead, since its invoice may have another by now.
+    pub fn after(self, event: AuthorizationEvent) -> Option<AuthorizationState> {
+        use AuthorizationEvent as Event;
+        use AuthorizationState::*;
+        match (self, event) {
+            (Claimed, Event::Sent | Event::FoundUsed) | (Sent, Event::Sent) => Some(Sent),
+            (Claimed, Event::GivenUp) | (Claimed | Sent, Event::Ended) => Some(Dead),
+            (Claimed | Sent, Event::Booked) => Some(Settled),
+            (Sent, Event::FoundUsed | Event::GivenUp)
+            | (
+                Settled | Dead,
+                Event::Sent | Event::FoundUsed | Event::GivenUp | Event::Ended | Event::Booked,
+            ) => None,
         }
-    }
-
-    pub fn parse(text: &str) -> Option<AuthorizationState> {
-        AuthorizationState::ALL.into_iter().find(|state| state.as_str() == text)
     }
 }
 
-/// Why a payment cannot be taken, in the words that x402 clients know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    Version,
-    Scheme,
-    Network,
-    Payload,
-    Requirements,
-    Signature,
-    Value,
-    Recipient,
-    ValidAfter,
-    ValidBefore,
-    Funds,
-    /// The token would refuse it, or did.
-    Transaction,
-    /// Its nonce was used for something else, or its payer revoked it.
-    Used,
-    /// Ours: gas is too dear, or there is too little of it.
-    Unexpected,
-}
-
-impl Reason {
-    pub const ALL: [Reason; 14] = [
-        Reason::Version,
-        Reason::Scheme,
-        Reason::Network,
-        Reason::Payload,
-        Reason::Requirements,
-        Reason::Signature,
-        Reason::Value,
-        Reason::Recipient,
-        Reason::ValidAfter,
-        Reason::ValidBefore,
-        Reason::Funds,
-        Reason::Transaction,
-        Reason::Used,
-        Reason::Unexpected,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Reason::Version => "invalid_x402_version",
-            Reason::Scheme => "invalid_scheme",
-            Reason::Network => "invalid_network",
-            Reason::Payload => "invalid_payload",
-            Reason::Requirements => "invalid_payment_requirements",
-            Reason::Signature => "invalid_exact_evm_payload_signature",
-            Reason::Value => "invalid_exact_evm_payload_authorization_value_mismatch",
-            Reason::Recipient => "invalid_exact_evm_payload_recipient_mismatch",
-            Reason::ValidAfter => "invalid_exact_evm_payload_authorization_valid_after",
-            Reason::ValidBefore => "invalid_exact_evm_payload_authorization_valid_before",
-            Reason::Funds => "insufficient_funds",
-            Reason::Transaction => "invalid_transaction_state",
-            Reason::Used => "invalid_exact_evm_nonce_already_used",
-            Reason::Unexpected => "unexpected_settle_error",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Reason> {
-        Reason::ALL.into_iter().find(|reason| reason.as_str() == text)
+words! {
+    /// Why a payment cannot be taken, in the words that x402 clients know.
+    pub enum Reason: parse {
+        Version = "invalid_x402_version",
+        Scheme = "invalid_scheme",
+        Network = "invalid_network",
+        Payload = "invalid_payload",
+        Requirements = "invalid_payment_requirements",
+        Signature = "invalid_exact_evm_payload_signature",
+        Value = "invalid_exact_evm_payload_authorization_value_mismatch",
+        Recipient = "invalid_exact_evm_payload_recipient_mismatch",
+        ValidAfter = "invalid_exact_evm_payload_authorization_valid_after",
+        ValidBefore = "invalid_exact_evm_payload_authorization_valid_before",
+        Funds = "insufficient_funds",
+        /// The token would refuse it, or did.
+        Transaction = "invalid_transaction_state",
+        /// Its nonce was used for something else, or its payer revoked it.
+        Used = "invalid_exact_evm_nonce_already_used",
+        /// Ours: gas is too dear, or there is too little of it.
+        Unexpected = "unexpected_settle_error",
     }
 }
 
@@ -151,5 +123,35 @@ impl Authorization {
             && seen.currency == CURRENCY
             && seen.recipient == self.pay_to
             && seen.amount == self.amount
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_chain_ends_what_may_be_with_others() {
+        use AuthorizationEvent as Event;
+        use AuthorizationState::*;
+        for (state, event, next) in [
+            (Claimed, Event::Sent, Some(Sent)),
+            (Claimed, Event::FoundUsed, Some(Sent)),
+            (Claimed, Event::GivenUp, Some(Dead)),
+            (Claimed, Event::Ended, Some(Dead)),
+            (Claimed, Event::Booked, Some(Settled)),
+            (Sent, Event::Sent, Some(Sent)),
+            (Sent, Event::FoundUsed, None),
+            (Sent, Event::GivenUp, None),
+            (Sent, Event::Ended, Some(Dead)),
+            (Sent, Event::Booked, Some(Settled)),
+        ] {
+            assert_eq!(state.after(event), next, "{state:?} {event:?}");
+        }
+        for ended in [Settled, Dead] {
+            for event in [Event::Sent, Event::FoundUsed, Event::GivenUp, Event::Ended, Event::Booked] {
+                assert_eq!(ended.after(event), None, "{ended:?} {event:?}");
+            }
+        }
     }
 }

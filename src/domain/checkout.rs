@@ -14,6 +14,7 @@ use super::order::OrderStatus;
 use super::slot::Band;
 use super::time::Time;
 use super::transfer::Transfer;
+use super::words::words;
 
 /// The one token that checkouts are paid with.
 pub const CURRENCY: Currency = Currency::Usdt;
@@ -25,32 +26,44 @@ pub const LATE_HOURS: i64 = 24;
 /// The discount that makes an amount unique is between 1 and this many micro-dollars.
 pub const OFFSETS: i64 = 9_999;
 
+words! {
+    pub enum CheckoutStatus: parse {
+        Open = "OPEN",
+        /// Unpaid so far; a late payment still counts.
+        Expired = "EXPIRED",
+        /// Its order exists.
+        Paid = "PAID",
+        /// Paid too late for a plan that is not sold like this any more: the money is in the wallet, or owed to a guest.
+        Refunded = "REFUNDED",
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckoutStatus {
-    Open,
-    /// Unpaid so far; a late payment still counts.
-    Expired,
-    /// Its order exists.
+pub enum CheckoutEvent {
+    /// A payer has signed for it.
+    Signed,
+    /// It was paid, and its order exists.
     Paid,
-    /// Paid too late for a plan that is not sold like this any more: the money is in the wallet, or owed to a guest.
-    Refunded,
+    /// It was paid, and its plan cannot be delivered for that any more.
+    PaidInVain,
+    /// Its time is over, and no payment was seen.
+    Lapsed,
 }
 
 impl CheckoutStatus {
-    pub const ALL: [CheckoutStatus; 4] =
-        [CheckoutStatus::Open, CheckoutStatus::Expired, CheckoutStatus::Paid, CheckoutStatus::Refunded];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CheckoutStatus::Open => "OPEN",
-            CheckoutStatus::Expired => "EXPIRED",
-            CheckoutStatus::Paid => "PAID",
-            CheckoutStatus::Refunded => "REFUNDED",
+    /// Where an event leads; `None` when this state does not allow it. A late payment still counts; a signature is only
+    /// taken in time.
+    pub fn after(self, event: CheckoutEvent) -> Option<CheckoutStatus> {
+        use CheckoutEvent as Event;
+        use CheckoutStatus::*;
+        match (self, event) {
+            (Open, Event::Signed) => Some(Open),
+            (Open | Expired, Event::Paid) => Some(Paid),
+            (Open | Expired, Event::PaidInVain) => Some(Refunded),
+            (Open, Event::Lapsed) => Some(Expired),
+            (Expired, Event::Signed | Event::Lapsed)
+            | (Paid | Refunded, Event::Signed | Event::Paid | Event::PaidInVain | Event::Lapsed) => None,
         }
-    }
-
-    pub fn parse(text: &str) -> Option<CheckoutStatus> {
-        CheckoutStatus::ALL.into_iter().find(|status| status.as_str() == text)
     }
 
     pub fn is_unpaid(self) -> bool {
@@ -61,39 +74,20 @@ impl CheckoutStatus {
     }
 }
 
-/// How a purchase stands, for whoever polls it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    PendingPayment,
-    /// Paid beyond doubt, and its order about to be made.
-    ConfirmedAwaitingFulfillment,
-    Processing,
-    Completed,
-    Failed,
-    Expired,
+words! {
+    /// How a purchase stands, for whoever polls it.
+    pub enum Stage: ALL {
+        PendingPayment = "PENDING_PAYMENT",
+        /// Paid beyond doubt, and its order about to be made.
+        ConfirmedAwaitingFulfillment = "CONFIRMED_AWAITING_FULFILLMENT",
+        Processing = "PROCESSING",
+        Completed = "COMPLETED",
+        Failed = "FAILED",
+        Expired = "EXPIRED",
+    }
 }
 
 impl Stage {
-    pub const ALL: [Stage; 6] = [
-        Stage::PendingPayment,
-        Stage::ConfirmedAwaitingFulfillment,
-        Stage::Processing,
-        Stage::Completed,
-        Stage::Failed,
-        Stage::Expired,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Stage::PendingPayment => "PENDING_PAYMENT",
-            Stage::ConfirmedAwaitingFulfillment => "CONFIRMED_AWAITING_FULFILLMENT",
-            Stage::Processing => "PROCESSING",
-            Stage::Completed => "COMPLETED",
-            Stage::Failed => "FAILED",
-            Stage::Expired => "EXPIRED",
-        }
-    }
-
     /// The stage of a purchase whose order exists. One that was cancelled has nothing to use and its money back.
     pub fn of_order(status: OrderStatus) -> Stage {
         match status {
@@ -199,7 +193,7 @@ impl Checkout {
     }
 
     /// The discount that makes the amount unique.
-    pub fn spot(&self) -> Usd {
+    pub fn uniqueness_discount(&self) -> Usd {
         self.price().minus(self.amount)
     }
 
@@ -281,6 +275,29 @@ fn scramble(seed: u64, value: u64) -> u64 {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn a_checkout_is_paid_once() {
+        use CheckoutEvent as Event;
+        use CheckoutStatus::*;
+        for (status, event, next) in [
+            (Open, Event::Signed, Some(Open)),
+            (Open, Event::Paid, Some(Paid)),
+            (Open, Event::PaidInVain, Some(Refunded)),
+            (Open, Event::Lapsed, Some(Expired)),
+            (Expired, Event::Signed, None),
+            (Expired, Event::Paid, Some(Paid)),
+            (Expired, Event::PaidInVain, Some(Refunded)),
+            (Expired, Event::Lapsed, None),
+        ] {
+            assert_eq!(status.after(event), next, "{status:?} {event:?}");
+        }
+        for ended in [Paid, Refunded] {
+            for event in [Event::Signed, Event::Paid, Event::PaidInVain, Event::Lapsed] {
+                assert_eq!(ended.after(event), None, "{ended:?} {event:?}");
+            }
+        }
+    }
 
     #[test]
     fn every_place_has_an_offset_of_its_own() {

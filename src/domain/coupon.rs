@@ -8,6 +8,7 @@ use super::money::Usd;
 use super::plan::PlanType;
 use super::text;
 use super::time::Time;
+use super::words::words;
 
 /// No coupon makes a plan cheaper than this.
 pub const LEAST_PRICE: Usd = Usd::from_micros(500_000);
@@ -65,47 +66,22 @@ impl fmt::Display for Discount {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CouponStatus {
-    Active,
-    Scheduled,
-    Ended,
-    UsedUp,
-    Disabled,
-}
-
-impl CouponStatus {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CouponStatus::Active => "ACTIVE",
-            CouponStatus::Scheduled => "SCHEDULED",
-            CouponStatus::Ended => "ENDED",
-            CouponStatus::UsedUp => "USED_UP",
-            CouponStatus::Disabled => "DISABLED",
-        }
+words! {
+    pub enum CouponStatus {
+        Active = "ACTIVE",
+        Scheduled = "SCHEDULED",
+        Ended = "ENDED",
+        UsedUp = "USED_UP",
+        Disabled = "DISABLED",
     }
 }
 
-/// Where a coupon can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Applicability {
-    General,
-    /// Only in the mobile app: refused at every door of this gateway.
-    MobileApp,
-}
-
-impl Applicability {
-    pub const ALL: [Applicability; 2] = [Applicability::General, Applicability::MobileApp];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Applicability::General => "GENERAL",
-            Applicability::MobileApp => "MOBILE_APP",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Applicability> {
-        Applicability::ALL.into_iter().find(|word| word.as_str() == text)
+words! {
+    /// Where a coupon can be used.
+    pub enum Applicability: ALL, parse {
+        General = "GENERAL",
+        /// Only in the mobile app: refused at every door of this gateway.
+        MobileApp = "MOBILE_APP",
     }
 }
 
@@ -252,13 +228,14 @@ pub fn discount(applied: Option<&Applied>) -> Usd {
     applied.map_or(Usd::ZERO, |applied| applied.discount)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UseState {
-    /// By a checkout that waits for its payment.
-    Reserved,
-    Spent,
-    /// Given back: somebody else may have it.
-    Returned,
+words! {
+    pub enum UseState: ALL, parse {
+        /// By a checkout that waits for its payment.
+        Reserved = "RESERVED",
+        Spent = "SPENT",
+        /// Given back: somebody else may have it.
+        Returned = "RETURNED",
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,20 +248,6 @@ pub enum UseEvent {
 }
 
 impl UseState {
-    pub const ALL: [UseState; 3] = [UseState::Reserved, UseState::Spent, UseState::Returned];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            UseState::Reserved => "RESERVED",
-            UseState::Spent => "SPENT",
-            UseState::Returned => "RETURNED",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<UseState> {
-        UseState::ALL.into_iter().find(|state| state.as_str() == text)
-    }
-
     /// Whether nobody else can have this use.
     pub fn is_live(self) -> bool {
         match self {

@@ -2,42 +2,20 @@
 
 use super::ids::OrderId;
 use super::time::Time;
+use super::words::words;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EsimStatus {
-    New,
-    Installed,
-    Active,
-    Depleted,
-    Expired,
-    Cancelled,
+words! {
+    pub enum EsimStatus: ALL, parse {
+        New = "NEW",
+        Installed = "INSTALLED",
+        Active = "ACTIVE",
+        Depleted = "DEPLETED",
+        Expired = "EXPIRED",
+        Cancelled = "CANCELLED",
+    }
 }
 
 impl EsimStatus {
-    pub const ALL: [EsimStatus; 6] = [
-        EsimStatus::New,
-        EsimStatus::Installed,
-        EsimStatus::Active,
-        EsimStatus::Depleted,
-        EsimStatus::Expired,
-        EsimStatus::Cancelled,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EsimStatus::New => "NEW",
-            EsimStatus::Installed => "INSTALLED",
-            EsimStatus::Active => "ACTIVE",
-            EsimStatus::Depleted => "DEPLETED",
-            EsimStatus::Expired => "EXPIRED",
-            EsimStatus::Cancelled => "CANCELLED",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<EsimStatus> {
-        EsimStatus::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     pub fn can_be_topped_up(self) -> bool {
         match self {
             EsimStatus::New | EsimStatus::Installed | EsimStatus::Active | EsimStatus::Depleted => true,

@@ -6,51 +6,51 @@ use super::money::Usd;
 use super::network::{Currency, Network};
 use super::time::Time;
 use super::transfer::{Transfer, TransferState};
+use super::words::words;
+
+words! {
+    pub enum InvoiceStatus: ALL, parse {
+        Pending = "PENDING",
+        Confirming = "CONFIRMING",
+        Confirmed = "CONFIRMED",
+        Expired = "EXPIRED",
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InvoiceStatus {
-    Pending,
-    Confirming,
-    Confirmed,
-    Expired,
+pub enum InvoiceEvent {
+    /// What counts for it is in a block, and not in the wallet yet.
+    Received,
+    /// What counts for it is in the wallet.
+    Credited,
+    /// Nothing counts for it: what did has vanished, or what came is too little. Its time is not over.
+    Emptied,
+    /// Nothing counts for it, and its time is over.
+    Lapsed,
 }
 
 impl InvoiceStatus {
-    pub const ALL: [InvoiceStatus; 4] =
-        [InvoiceStatus::Pending, InvoiceStatus::Confirming, InvoiceStatus::Confirmed, InvoiceStatus::Expired];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            InvoiceStatus::Pending => "PENDING",
-            InvoiceStatus::Confirming => "CONFIRMING",
-            InvoiceStatus::Confirmed => "CONFIRMED",
-            InvoiceStatus::Expired => "EXPIRED",
+    /// Where an event leads; `None` when this state does not allow it. Money decides, whenever it comes; without any, an
+    /// invoice that has expired is never open again.
+    pub fn after(self, event: InvoiceEvent) -> Option<InvoiceStatus> {
+        use InvoiceEvent::*;
+        use InvoiceStatus::*;
+        match (self, event) {
+            (Pending | Confirming | Confirmed | Expired, Received) => Some(Confirming),
+            (Pending | Confirming | Confirmed | Expired, Credited) => Some(Confirmed),
+            (Pending | Confirming | Confirmed, Emptied) => Some(Pending),
+            (Pending | Confirming | Confirmed, Lapsed) => Some(Expired),
+            (Expired, Emptied | Lapsed) => None,
         }
-    }
-
-    pub fn parse(text: &str) -> Option<InvoiceStatus> {
-        InvoiceStatus::ALL.into_iter().find(|status| status.as_str() == text)
     }
 }
 
-/// How what arrived differs from what was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InvoiceException {
-    Under,
-    Over,
-    Late,
-}
-
-impl InvoiceException {
-    pub const ALL: [InvoiceException; 3] =
-        [InvoiceException::Under, InvoiceException::Over, InvoiceException::Late];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            InvoiceException::Under => "UNDER",
-            InvoiceException::Over => "OVER",
-            InvoiceException::Late => "LATE",
-        }
+words! {
+    /// How what arrived differs from what was asked for.
+    pub enum InvoiceException: ALL {
+        Under = "UNDER",
+        Over = "OVER",
+        Late = "LATE",
     }
 }
 
@@ -97,17 +97,22 @@ impl Paid {
 }
 
 impl Invoice {
-    /// Where the invoice stands. Less than `dust` changes nothing; money that vanished leaves no trace.
-    pub fn standing(&self, paid: &Paid, dust: Usd) -> InvoiceStatus {
+    /// What its transfers mean for it. Less than `dust` changes nothing; money that vanished leaves no trace.
+    pub fn event(&self, paid: &Paid, dust: Usd) -> InvoiceEvent {
         if paid.credited >= dust {
-            InvoiceStatus::Confirmed
+            InvoiceEvent::Credited
         } else if paid.received >= dust {
-            InvoiceStatus::Confirming
+            InvoiceEvent::Received
         } else if self.expired_at.is_some() {
-            InvoiceStatus::Expired
+            InvoiceEvent::Lapsed
         } else {
-            InvoiceStatus::Pending
+            InvoiceEvent::Emptied
         }
+    }
+
+    /// Where the invoice stands.
+    pub fn standing(&self, paid: &Paid, dust: Usd) -> InvoiceStatus {
+        self.status.after(self.event(paid, dust)).unwrap_or(self.status)
     }
 
     /// A wrong amount says more than a late one: somebody may have to act on it.
@@ -154,6 +159,19 @@ mod tests {
 
     fn paid(received: i64, credited: i64, late: bool) -> Paid {
         Paid { received: Usd::from_micros(received), credited: Usd::from_micros(credited), late }
+    }
+
+    #[test]
+    fn an_expired_invoice_is_open_again_only_for_money() {
+        use InvoiceEvent::*;
+        use InvoiceStatus::*;
+        for status in InvoiceStatus::ALL {
+            assert_eq!(status.after(Received), Some(Confirming));
+            assert_eq!(status.after(Credited), Some(Confirmed));
+            let expired = status == Expired;
+            assert_eq!(status.after(Emptied), (!expired).then_some(Pending));
+            assert_eq!(status.after(Lapsed), (!expired).then_some(Expired));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::money::Usd;
 use super::network::{Currency, Network};
 use super::payback::{Payback, Payee};
 use super::transfer::{Transfer, TransferId};
+use super::words::words;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Account {
@@ -25,7 +26,7 @@ pub enum Account {
     /// A supplier sold what we had already given back.
     LossOrphan,
     /// What was taken off prices to make amounts unique.
-    DiscountSpot,
+    UniquenessDiscount,
     /// What was paid above prices by those who round.
     Rounding,
     /// What coupons took off prices.
@@ -59,7 +60,7 @@ impl Account {
             Account::Goodwill => "goodwill".into(),
             Account::Correction => "correction".into(),
             Account::LossOrphan => "loss:orphan".into(),
-            Account::DiscountSpot => "discount:spot".into(),
+            Account::UniquenessDiscount => "discount:spot".into(),
             Account::Rounding => "rounding".into(),
             Account::DiscountCoupon => "discount:coupon".into(),
             Account::Owed(_) => "owed".into(),
@@ -91,32 +92,17 @@ fn shared_out(back: &Payback) -> impl Iterator<Item = (Account, Usd)> {
     settled.chain([(owing(back.to.clone()), back.received().negated())])
 }
 
-/// Where the other half of an operator's credit or debit comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CreditKind {
-    Bank,
-    Promo,
-    Goodwill,
-    Correction,
+words! {
+    /// Where the other half of an operator's credit or debit comes from.
+    pub enum CreditKind: ALL, parse {
+        Bank = "bank",
+        Promo = "promo",
+        Goodwill = "goodwill",
+        Correction = "correction",
+    }
 }
 
 impl CreditKind {
-    pub const ALL: [CreditKind; 4] =
-        [CreditKind::Bank, CreditKind::Promo, CreditKind::Goodwill, CreditKind::Correction];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CreditKind::Bank => "bank",
-            CreditKind::Promo => "promo",
-            CreditKind::Goodwill => "goodwill",
-            CreditKind::Correction => "correction",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<CreditKind> {
-        CreditKind::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     fn account(self) -> Account {
         match self {
             CreditKind::Bank => Account::Bank,
@@ -127,72 +113,27 @@ impl CreditKind {
     }
 }
 
-/// What happened; on a statement this is the line's `type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
-    Order,
-    Topup,
-    Fulfilled,
-    Failed,
-    Cancelled,
-    Refund,
-    Credit,
-    Debit,
-    Orphan,
-    Deposit,
-    Reversal,
-    Unmatched,
-    Assigned,
-    Returned,
-    WrittenOff,
-    Payout,
-    Sweep,
-    Claimed,
-}
-
-impl EntryKind {
-    pub const ALL: [EntryKind; 18] = [
-        EntryKind::Order,
-        EntryKind::Topup,
-        EntryKind::Fulfilled,
-        EntryKind::Failed,
-        EntryKind::Cancelled,
-        EntryKind::Refund,
-        EntryKind::Credit,
-        EntryKind::Debit,
-        EntryKind::Orphan,
-        EntryKind::Deposit,
-        EntryKind::Reversal,
-        EntryKind::Unmatched,
-        EntryKind::Assigned,
-        EntryKind::Returned,
-        EntryKind::WrittenOff,
-        EntryKind::Payout,
-        EntryKind::Sweep,
-        EntryKind::Claimed,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EntryKind::Order => "ORDER",
-            EntryKind::Topup => "TOPUP",
-            EntryKind::Fulfilled => "FULFILLED",
-            EntryKind::Failed => "FAILED",
-            EntryKind::Cancelled => "CANCELLED",
-            EntryKind::Refund => "REFUND",
-            EntryKind::Credit => "CREDIT",
-            EntryKind::Debit => "DEBIT",
-            EntryKind::Orphan => "ORPHAN",
-            EntryKind::Deposit => "DEPOSIT",
-            EntryKind::Reversal => "REVERSAL",
-            EntryKind::Unmatched => "UNMATCHED",
-            EntryKind::Assigned => "ASSIGNED",
-            EntryKind::Returned => "RETURNED",
-            EntryKind::WrittenOff => "WRITTEN_OFF",
-            EntryKind::Payout => "PAYOUT",
-            EntryKind::Sweep => "SWEEP",
-            EntryKind::Claimed => "CLAIMED",
-        }
+words! {
+    /// What happened; on a statement this is the line's `type`.
+    pub enum EntryKind {
+        Order = "ORDER",
+        Topup = "TOPUP",
+        Fulfilled = "FULFILLED",
+        Failed = "FAILED",
+        Cancelled = "CANCELLED",
+        Refund = "REFUND",
+        Credit = "CREDIT",
+        Debit = "DEBIT",
+        Orphan = "ORPHAN",
+        Deposit = "DEPOSIT",
+        Reversal = "REVERSAL",
+        Unmatched = "UNMATCHED",
+        Assigned = "ASSIGNED",
+        Returned = "RETURNED",
+        WrittenOff = "WRITTEN_OFF",
+        Payout = "PAYOUT",
+        Sweep = "SWEEP",
+        Claimed = "CLAIMED",
     }
 }
 
@@ -202,18 +143,18 @@ pub struct Charge {
     pub price: Usd,
     /// What was paid less than the price after the coupon: to make the amount of a checkout unique, rounded, or forgiven.
     /// Below zero: what was paid more.
-    pub spot: Usd,
+    pub uniqueness_discount: Usd,
     pub coupon: Usd,
 }
 
 impl Charge {
     pub fn list_price(self) -> Usd {
-        self.price.plus(self.spot).plus(self.coupon)
+        self.price.plus(self.uniqueness_discount).plus(self.coupon)
     }
 
     /// What was paid less than the price, as a debit, and what was paid more, as a credit.
     fn difference(self) -> (Usd, Usd) {
-        (self.spot.max(Usd::ZERO), self.spot.min(Usd::ZERO))
+        (self.uniqueness_discount.max(Usd::ZERO), self.uniqueness_discount.min(Usd::ZERO))
     }
 }
 
@@ -288,7 +229,7 @@ impl Entry {
         let (less, more) = charge.difference();
         let legs = [
             (Account::Held, charge.price),
-            (Account::DiscountSpot, less),
+            (Account::UniquenessDiscount, less),
             (Account::Rounding, more),
             (Account::DiscountCoupon, charge.coupon),
             (Account::Sales, charge.list_price().negated()),
@@ -330,7 +271,7 @@ impl Entry {
         let from = [
             (Account::Sales, charge.list_price()),
             (Account::Goodwill, given.negated()),
-            (Account::DiscountSpot, less.negated()),
+            (Account::UniquenessDiscount, less.negated()),
             (Account::Rounding, more.negated()),
             (Account::DiscountCoupon, charge.coupon.negated()),
             (Account::Supplier(supplier), returned),
@@ -502,7 +443,7 @@ mod tests {
                     Step::Buy { price, .. } if price > balance => {}
                     Step::Buy { price, coupon, cost, outcome } => {
                         let (order, price, cost) = (OrderId::esim(at, n as u128), Usd::from_micros(price), Usd::from_micros(cost));
-                        let charge = Charge { price, spot: Usd::ZERO, coupon: Usd::from_micros(coupon) };
+                        let charge = Charge { price, uniqueness_discount: Usd::ZERO, coupon: Usd::from_micros(coupon) };
                         post(Entry::hold(&order, buyer, price));
                         balance = match outcome {
                             0 => post(Entry::failed(&order, &Payback::whole(buyer, price))),
@@ -530,7 +471,7 @@ mod tests {
     fn an_order_can_end_only_once() {
         let order = OrderId::esim(Time::from_micros(0), 1);
         let price = Usd::dollars(5);
-        let charge = Charge { price, spot: Usd::ZERO, coupon: Usd::ZERO };
+        let charge = Charge { price, uniqueness_discount: Usd::ZERO, coupon: Usd::ZERO };
         assert_eq!(
             Entry::failed(&order, &Payback::whole(AccountNo(1), price)).id,
             Entry::fulfilled(&order, charge, "sim", Usd::dollars(4)).id

@@ -4,6 +4,7 @@
 use super::client::Shares;
 use super::text;
 use super::time::Time;
+use super::words::words;
 
 const MINUTE_MS: i64 = 60_000;
 pub const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -80,45 +81,25 @@ pub fn share_of_budget(left: i64) -> i64 {
     (left / 10).max(LEAST_SHARE)
 }
 
-/// Who logs in. Each has logins, codes and counters of its own: a code of one opens nothing of another's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Realm {
-    /// Whoever buys: one account, one wallet, whatever door they come in by.
-    Buyers,
-}
-
-impl Realm {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Realm::Buyers => "BUYERS",
-        }
+words! {
+    /// Who logs in. Each has logins, codes and counters of its own: a code of one opens nothing of another's.
+    pub enum Realm {
+        /// Whoever buys: one account, one wallet, whatever door they come in by.
+        Buyers = "BUYERS",
     }
 }
 
-/// Where somebody logs in. A code that is alive opens every door of its realm; mails and logs say where it was asked
-/// for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
-    Rest,
-    Tools,
-    Pages,
+words! {
+    /// Where somebody logs in. A code that is alive opens every door of its realm; mails and logs say where it was asked
+    /// for.
+    pub enum Door: ALL, parse {
+        Rest = "REST",
+        Tools = "TOOLS",
+        Pages = "PAGES",
+    }
 }
 
 impl Door {
-    pub const ALL: [Door; 3] = [Door::Rest, Door::Tools, Door::Pages];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Door::Rest => "REST",
-            Door::Tools => "TOOLS",
-            Door::Pages => "PAGES",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Door> {
-        Door::ALL.into_iter().find(|door| door.as_str() == text)
-    }
-
     pub fn realm(self) -> Realm {
         match self {
             Door::Rest | Door::Tools | Door::Pages => Realm::Buyers,

@@ -26,3 +26,4 @@ pub mod text;
 pub mod time;
 pub mod token;
 pub mod transfer;
+pub mod words;

@@ -1,31 +1,20 @@
 //! The networks and tokens that money can arrive by. What a deployment has of them is in its settings; here are
 //! the facts that do not change.
 
-/// Where a transfer happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Network {
-    Base,
-    Polygon,
-    Arbitrum,
-    Tron,
+use super::words::words;
+
+words! {
+    /// Where a transfer happens.
+    #[derive(PartialOrd, Ord)]
+    pub enum Network: ALL, parse {
+        Base = "BASE",
+        Polygon = "POLYGON",
+        Arbitrum = "ARBITRUM",
+        Tron = "TRON",
+    }
 }
 
 impl Network {
-    pub const ALL: [Network; 4] = [Network::Base, Network::Polygon, Network::Arbitrum, Network::Tron];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Network::Base => "BASE",
-            Network::Polygon => "POLYGON",
-            Network::Arbitrum => "ARBITRUM",
-            Network::Tron => "TRON",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Network> {
-        Network::ALL.into_iter().find(|network| network.as_str() == text)
-    }
-
     /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -83,27 +72,16 @@ impl Network {
     }
 }
 
-/// Whose addresses look alike: one key serves all networks of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AddressKind {
-    Evm,
-    Tron,
+words! {
+    /// Whose addresses look alike: one key serves all networks of a kind.
+    #[derive(PartialOrd, Ord)]
+    pub enum AddressKind: ALL, parse {
+        Evm = "EVM",
+        Tron = "TRON",
+    }
 }
 
 impl AddressKind {
-    pub const ALL: [AddressKind; 2] = [AddressKind::Evm, AddressKind::Tron];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AddressKind::Evm => "EVM",
-            AddressKind::Tron => "TRON",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<AddressKind> {
-        AddressKind::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     /// The account whose extended public key the operator gives us; we derive `/0/i` below it.
     pub fn account_path(self) -> &'static str {
         match self {
@@ -113,24 +91,11 @@ impl AddressKind {
     }
 }
 
-/// A dollar token with six decimals: its base unit is a micro-dollar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Currency {
-    Usdt,
-    Usdc,
-}
-
-impl Currency {
-    pub const ALL: [Currency; 2] = [Currency::Usdt, Currency::Usdc];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Currency::Usdt => "USDT",
-            Currency::Usdc => "USDC",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Currency> {
-        Currency::ALL.into_iter().find(|currency| currency.as_str() == text)
+words! {
+    /// A dollar token with six decimals: its base unit is a micro-dollar.
+    #[derive(PartialOrd, Ord)]
+    pub enum Currency: ALL, parse {
+        Usdt = "USDT",
+        Usdc = "USDC",
     }
 }

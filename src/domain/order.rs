@@ -8,14 +8,16 @@ use super::ledger::Charge;
 use super::money::Usd;
 use super::number::Number;
 use super::time::Time;
+use super::words::words;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OrderStatus {
-    Provisioning,
-    Fulfilled,
-    Failed,
-    Cancelling,
-    Cancelled,
+words! {
+    pub enum OrderStatus: ALL, parse {
+        Provisioning = "PROVISIONING",
+        Fulfilled = "FULFILLED",
+        Failed = "FAILED",
+        Cancelling = "CANCELLING",
+        Cancelled = "CANCELLED",
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,28 +32,6 @@ pub enum OrderEvent {
 }
 
 impl OrderStatus {
-    pub const ALL: [OrderStatus; 5] = [
-        OrderStatus::Provisioning,
-        OrderStatus::Fulfilled,
-        OrderStatus::Failed,
-        OrderStatus::Cancelling,
-        OrderStatus::Cancelled,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            OrderStatus::Provisioning => "PROVISIONING",
-            OrderStatus::Fulfilled => "FULFILLED",
-            OrderStatus::Failed => "FAILED",
-            OrderStatus::Cancelling => "CANCELLING",
-            OrderStatus::Cancelled => "CANCELLED",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<OrderStatus> {
-        OrderStatus::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     /// Where an event leads; `None` when this state does not allow it.
     pub fn after(self, event: OrderEvent) -> Option<OrderStatus> {
         use OrderEvent::*;
@@ -65,7 +45,7 @@ impl OrderStatus {
             (Provisioning, CancelAsked | CancelGranted | CancelDenied)
             | (Fulfilled, Sold | Refused | CancelGranted | CancelDenied)
             | (Cancelling, Sold | Refused | CancelAsked)
-            | (Failed | Cancelled, _) => None,
+            | (Failed | Cancelled, Sold | Refused | CancelAsked | CancelGranted | CancelDenied) => None,
         }
     }
 }
@@ -89,7 +69,7 @@ pub struct Order {
     /// What was charged.
     pub price: Usd,
     /// What was taken off the list price to make the amount of a checkout unique.
-    pub spot: Usd,
+    pub uniqueness_discount: Usd,
     pub coupon: Option<Applied>,
     /// Who gets a receipt when it is delivered.
     pub customer_email: Option<Email>,
@@ -115,7 +95,11 @@ impl Order {
     }
 
     pub fn charge(&self) -> Charge {
-        Charge { price: self.price, spot: self.spot, coupon: coupon::discount(self.coupon.as_ref()) }
+        Charge {
+            price: self.price,
+            uniqueness_discount: self.uniqueness_discount,
+            coupon: coupon::discount(self.coupon.as_ref()),
+        }
     }
 }
 
@@ -125,41 +109,20 @@ pub struct Failure {
     pub detail: String,
 }
 
-/// Why an order cannot be cancelled. Clients read these words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CancelReason {
-    Provisioning,
-    Downloaded,
-    Used,
-    ToppedUp,
-    Expired,
-    AlreadyCancelled,
-    SupplierCannotCancel,
+words! {
+    /// Why an order cannot be cancelled. Clients read these words.
+    pub enum CancelReason: ALL {
+        Provisioning = "PROVISIONING",
+        Downloaded = "DOWNLOADED",
+        Used = "USED",
+        ToppedUp = "TOPPED_UP",
+        Expired = "EXPIRED",
+        AlreadyCancelled = "ALREADY_CANCELLED",
+        SupplierCannotCancel = "SUPPLIER_CANNOT_CANCEL",
+    }
 }
 
 impl CancelReason {
-    pub const ALL: [CancelReason; 7] = [
-        CancelReason::Provisioning,
-        CancelReason::Downloaded,
-        CancelReason::Used,
-        CancelReason::ToppedUp,
-        CancelReason::Expired,
-        CancelReason::AlreadyCancelled,
-        CancelReason::SupplierCannotCancel,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CancelReason::Provisioning => "PROVISIONING",
-            CancelReason::Downloaded => "DOWNLOADED",
-            CancelReason::Used => "USED",
-            CancelReason::ToppedUp => "TOPPED_UP",
-            CancelReason::Expired => "EXPIRED",
-            CancelReason::AlreadyCancelled => "ALREADY_CANCELLED",
-            CancelReason::SupplierCannotCancel => "SUPPLIER_CANNOT_CANCEL",
-        }
-    }
-
     /// The rest of a sentence on why.
     pub fn in_words(self) -> &'static str {
         match self {

@@ -1,25 +1,13 @@
 //! A plan: what can be bought. `BASE` is a new eSIM, `TOPUP` is more data on one that exists.
 
+use super::country;
 use super::money::Usd;
+use super::words::words;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanType {
-    Base,
-    Topup,
-}
-
-impl PlanType {
-    pub const ALL: [PlanType; 2] = [PlanType::Base, PlanType::Topup];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PlanType::Base => "BASE",
-            PlanType::Topup => "TOPUP",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<PlanType> {
-        PlanType::ALL.into_iter().find(|plan_type| plan_type.as_str() == text)
+words! {
+    pub enum PlanType: ALL, parse {
+        Base = "BASE",
+        Topup = "TOPUP",
     }
 }
 
@@ -38,6 +26,26 @@ pub struct Plan {
     pub cost: Usd,
     pub wholesale: Usd,
     pub retail: Usd,
+}
+
+impl Plan {
+    /// What a search for words looks at: its name, code and operator, and every name of the countries it covers.
+    pub fn searched_texts(&self) -> Vec<&str> {
+        let mut texts = vec![self.name.as_str(), self.code.as_str(), self.operator.as_str()];
+        for code in &self.countries {
+            texts.push(code);
+            if let Some(country) = country::by_code(code) {
+                texts.push(country.name);
+                texts.extend(country.aliases);
+            }
+        }
+        texts
+    }
+
+    /// The order in which plans are listed: by coverage, size and time.
+    pub fn list_order(&self) -> (&str, i64, i64, &str) {
+        (&self.family, self.data_mb, self.duration_days, &self.code)
+    }
 }
 
 /// The price list every partner has at first.

@@ -2,13 +2,15 @@
 //! is turned away without asking the database.
 
 use super::ids::base62;
+use super::words::words;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenKind {
-    /// An agent's own, until it is revoked.
-    Personal,
-    /// Ends by itself after a day, and cannot manage other tokens.
-    Session,
+words! {
+    pub enum TokenKind: ALL, parse {
+        /// An agent's own, until it is revoked.
+        Personal = "PERSONAL",
+        /// Ends by itself after a day, and cannot manage other tokens.
+        Session = "SESSION",
+    }
 }
 
 const HIGH_DIGITS: usize = 6;
@@ -19,19 +21,6 @@ const LENGTH: usize = 4 + HIGH_DIGITS + LOW_DIGITS + CHECK_DIGITS;
 const SHOWN: usize = 8;
 
 impl TokenKind {
-    pub const ALL: [TokenKind; 2] = [TokenKind::Personal, TokenKind::Session];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TokenKind::Personal => "PERSONAL",
-            TokenKind::Session => "SESSION",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<TokenKind> {
-        TokenKind::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     pub fn prefix(self) -> &'static str {
         match self {
             TokenKind::Personal => "sgp_",

@@ -7,6 +7,7 @@ use super::ids::{AccountNo, InvoiceId};
 use super::money::Usd;
 use super::network::{AddressKind, Currency, Network};
 use super::time::Time;
+use super::words::words;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransferId {
@@ -52,57 +53,97 @@ pub fn parse_tx_hash(kind: AddressKind, text: &str) -> Option<String> {
     })
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TransferState {
-    /// In a block, not final yet.
-    Seen,
-    /// Its block was replaced before it counted; it may come back.
-    Orphaned,
-    /// In its owner's wallet.
+words! {
+    pub enum TransferState: ALL, parse {
+        /// In a block, not final yet.
+        Seen = "SEEN",
+        /// Its block was replaced before it counted; it may come back.
+        Orphaned = "ORPHANED",
+        /// In its owner's wallet.
+        Credited = "CREDITED",
+        /// It paid for an order.
+        Held = "HELD",
+        /// It was posted and vanished from the chain; what was posted is taken back. It may come back.
+        Reversed = "REVERSED",
+        /// Final, and nobody's: the operator decides.
+        Unmatched = "UNMATCHED",
+        /// The operator gave it to an account.
+        Assigned = "ASSIGNED",
+        /// The operator sent it back.
+        Returned = "RETURNED",
+        /// The operator gave up finding its owner.
+        WrittenOff = "WRITTEN_OFF",
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferEvent {
+    /// The chain shows it in a block, as it is on record.
+    Sighted,
+    /// The chain shows another movement in its place.
+    Altered,
+    /// Final: its owner gets it.
     Credited,
-    /// It paid for an order.
+    /// Final: it pays for an order.
     Held,
-    /// It was posted and vanished from the chain; what was posted is taken back. It may come back.
-    Reversed,
-    /// Final, and nobody's: the operator decides.
+    /// Final, and nobody's.
     Unmatched,
-    /// The operator gave it to an account.
+    /// No block holds it any more.
+    Vanished,
+    /// The operator's decisions about what is nobody's.
     Assigned,
-    /// The operator sent it back.
     Returned,
-    /// The operator gave up finding its owner.
     WrittenOff,
 }
 
 impl TransferState {
-    pub const ALL: [TransferState; 9] = [
-        TransferState::Seen,
-        TransferState::Orphaned,
-        TransferState::Credited,
-        TransferState::Held,
-        TransferState::Reversed,
-        TransferState::Unmatched,
-        TransferState::Assigned,
-        TransferState::Returned,
-        TransferState::WrittenOff,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TransferState::Seen => "SEEN",
-            TransferState::Orphaned => "ORPHANED",
-            TransferState::Credited => "CREDITED",
-            TransferState::Held => "HELD",
-            TransferState::Reversed => "REVERSED",
-            TransferState::Unmatched => "UNMATCHED",
-            TransferState::Assigned => "ASSIGNED",
-            TransferState::Returned => "RETURNED",
-            TransferState::WrittenOff => "WRITTEN_OFF",
+    /// Where an event leads; `None` when this state does not allow it. What was posted must be taken back before it can
+    /// be something else, and what the operator has disposed of stays so, even when it vanishes.
+    pub fn after(self, event: TransferEvent) -> Option<TransferState> {
+        use TransferEvent as Event;
+        use TransferState::*;
+        match (self, event) {
+            (Orphaned, Event::Sighted) => Some(Seen),
+            (
+                Seen | Reversed | Credited | Held | Unmatched | Assigned | Returned | WrittenOff,
+                Event::Sighted,
+            ) => Some(self),
+            (Seen | Orphaned, Event::Altered) => Some(Seen),
+            (Reversed, Event::Altered) => Some(Reversed),
+            (Seen | Reversed, Event::Credited) => Some(Credited),
+            (Seen | Reversed, Event::Held) => Some(Held),
+            (Seen | Reversed, Event::Unmatched) => Some(Unmatched),
+            (Seen | Orphaned, Event::Vanished) => Some(Orphaned),
+            (Reversed | Credited | Held | Unmatched | Assigned, Event::Vanished) => Some(Reversed),
+            (Returned | WrittenOff, Event::Vanished) => Some(self),
+            (Unmatched, Event::Assigned) => Some(Assigned),
+            (Unmatched, Event::Returned) => Some(Returned),
+            (Unmatched, Event::WrittenOff) => Some(WrittenOff),
+            (Credited | Held | Unmatched | Assigned | Returned | WrittenOff, Event::Altered)
+            | (
+                Orphaned | Credited | Held | Unmatched | Assigned | Returned | WrittenOff,
+                Event::Credited | Event::Held | Event::Unmatched,
+            )
+            | (
+                Seen | Orphaned | Reversed | Credited | Held | Assigned | Returned | WrittenOff,
+                Event::Assigned | Event::Returned | Event::WrittenOff,
+            ) => None,
         }
     }
 
-    pub fn parse(text: &str) -> Option<TransferState> {
-        TransferState::ALL.into_iter().find(|state| state.as_str() == text)
+    /// What was posted for it is taken back when it vanishes.
+    pub fn is_taken_back(self) -> bool {
+        match self {
+            TransferState::Credited
+            | TransferState::Held
+            | TransferState::Unmatched
+            | TransferState::Assigned => true,
+            TransferState::Seen
+            | TransferState::Orphaned
+            | TransferState::Reversed
+            | TransferState::Returned
+            | TransferState::WrittenOff => false,
+        }
     }
 
     /// Waits for its block to become final.
@@ -225,6 +266,56 @@ impl PaymentStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn any_event() -> impl Strategy<Value = TransferEvent> {
+        use TransferEvent::*;
+        prop::sample::select(vec![
+            Sighted, Altered, Credited, Held, Unmatched, Vanished, Assigned, Returned, WrittenOff,
+        ])
+    }
+
+    proptest! {
+        /// The model knows only how much of the transfer is in the books, and whether the operator has disposed of it.
+        #[test]
+        fn any_sequence_books_it_at_most_once(events in prop::collection::vec(any_event(), 0..40)) {
+            use TransferEvent::*;
+            let (mut state, mut booked, mut disposed) = (TransferState::Seen, 0, false);
+            for event in events {
+                let Some(next) = state.after(event) else { continue };
+                match event {
+                    Credited | Held | Unmatched => booked += 1,
+                    Vanished if state.is_taken_back() => booked -= 1,
+                    Returned | WrittenOff => disposed = true,
+                    Altered => prop_assert_eq!(booked, 0, "nothing that was posted changes its amount"),
+                    Sighted | Vanished | Assigned => {}
+                }
+                state = next;
+                prop_assert_eq!(booked, i64::from(state.is_booked()), "{:?}", state);
+            }
+            let is_disposed = matches!(state, TransferState::Returned | TransferState::WrittenOff);
+            prop_assert_eq!(disposed, is_disposed, "the operator's word stays");
+        }
+    }
+
+    #[test]
+    fn a_transfer_that_vanished_may_come_back() {
+        use TransferEvent as Event;
+        use TransferState::*;
+        for (state, vanished, back) in [
+            (Seen, Orphaned, Seen),
+            (Credited, Reversed, Reversed),
+            (Held, Reversed, Reversed),
+            (Unmatched, Reversed, Reversed),
+            (Assigned, Reversed, Reversed),
+            (Reversed, Reversed, Reversed),
+            (Returned, Returned, Returned),
+            (WrittenOff, WrittenOff, WrittenOff),
+        ] {
+            assert_eq!(state.after(Event::Vanished), Some(vanished), "{state:?}");
+            assert_eq!(vanished.after(Event::Sighted), Some(back), "{state:?}");
+        }
+    }
 
     #[test]
     fn hashes_have_one_spelling() {

@@ -17,9 +17,9 @@ use crate::http::kit::problem::Refused;
 use crate::http::kit::wire::{CurrencyWord, Money, NetworkWord, iso};
 use crate::ops::jobs::Fate;
 use crate::ops::mail;
-use crate::ops::sandbox::{self, ChainMood, ChainOrder, Keep, Means};
+use crate::ops::sandbox::{self, ChainMode, ChainOrder, Keep, Means};
 use crate::ops::usage::Report;
-use crate::supplier::sim::Mood;
+use crate::supplier::sim::SupplierMode;
 
 const NETWORKS: &str = "BASE, POLYGON, ARBITRUM, TRON";
 const MANY_BLOCKS: i64 = 1_000_000;
@@ -47,7 +47,7 @@ pub async fn usage(
     Ok((StatusCode::OK, axum::Json(view)).into_response())
 }
 
-/// Sets the supplier's mood: `{mode, delayMs?, count?}`.
+/// Sets the supplier's mode: `{mode, delayMs?, count?}`.
 pub async fn supplier(
     _: Anyone,
     FromState(state): FromState<State>,
@@ -55,13 +55,13 @@ pub async fn supplier(
 ) -> Result<Response, Refused> {
     let mut fields = Fields::parse(&body)?;
     let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
-    let mood = fields.required_word("mode", allowed, Mood::parse);
+    let mode = fields.required_word("mode", allowed, SupplierMode::parse);
     let delay_ms = fields.whole("delayMs", 0, 3_600_000).unwrap_or(1_000);
     let count = fields.whole("count", 1, 1_000_000);
-    let mood = fields.finish_with(mood)?;
-    sandbox::set_mood(&state.app, mood, delay_ms, count).await?;
+    let mode = fields.finish_with(mode)?;
+    sandbox::set_mode(&state.app, mode, delay_ms, count).await?;
     let view =
-        serde_json::json!({ "success": true, "mode": mood.as_str(), "delayMs": delay_ms, "count": count });
+        serde_json::json!({ "success": true, "mode": mode.as_str(), "delayMs": delay_ms, "count": count });
     Ok((StatusCode::OK, axum::Json(view)).into_response())
 }
 
@@ -127,7 +127,7 @@ pub async fn pay(_: Anyone, FromState(state): FromState<State>, body: JsonBody) 
     Ok((StatusCode::OK, axum::Json(view)).into_response())
 }
 
-/// Sets a simulated chain's mood or replaces its newest blocks: `{network, mode?, behind?, reorg?, keep?}`. `reorg`
+/// Sets a simulated chain's mode or replaces its newest blocks: `{network, mode?, behind?, reorg?, keep?}`. `reorg`
 /// says how many blocks; `keep` what becomes of the transfers in them: gone (false, or left out), mined again in
 /// place (true), or so many blocks later.
 pub async fn chain(
@@ -137,7 +137,7 @@ pub async fn chain(
 ) -> Result<Response, Refused> {
     let mut fields = Fields::parse(&body)?;
     let network = fields.required_word("network", NETWORKS, Network::parse);
-    let mood = fields.word("mode", "ok, down, lagging, lying", ChainMood::parse);
+    let mode = fields.word("mode", "ok, down, lagging, lying", ChainMode::parse);
     let behind = fields.whole("behind", 0, MANY_BLOCKS).unwrap_or(USUAL_LAG);
     let depth = fields.whole("reorg", 1, MANY_BLOCKS);
     let keep = match fields.flag("keep") {
@@ -146,12 +146,12 @@ pub async fn chain(
         None => fields.whole("keep", 0, MANY_BLOCKS).map_or(Keep::Nothing, Keep::Later),
     };
     let network = fields.finish_with(network)?;
-    let order = ChainOrder { mood, behind, reorg: depth.map(|depth| (depth, keep)) };
+    let order = ChainOrder { mode, behind, reorg: depth.map(|depth| (depth, keep)) };
     let now = sandbox::move_chain(&state.app, network, order).await?;
     let view = serde_json::json!({
         "success": true,
         "network": network.as_str(),
-        "mode": now.mood.as_str(),
+        "mode": now.mode.as_str(),
         "head": now.head,
     });
     Ok((StatusCode::OK, axum::Json(view)).into_response())

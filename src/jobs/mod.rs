@@ -1,12 +1,12 @@
 //! Work that nobody asked for just now. Each job is safe to run on many instances at once, and is supervised: one that
 //! panics is started again. How they are doing is in `ops/jobs.rs`.
 
+mod balance_audit;
 mod mail;
 mod recover;
-mod resting;
 mod retention;
 mod scan;
-mod settle;
+mod settler;
 mod watch;
 
 use std::any::Any;
@@ -40,11 +40,11 @@ pub fn start(app: &App, stop: &CancellationToken) {
         let scan = move |app, stop| scan::run(app, scanned.clone(), stop);
         supervise(app, stop, format!("scan {network}"), Some(patience), scan);
         let chain = chain.clone();
-        let look = move |app, stop| resting::run(app, chain.clone(), stop);
+        let look = move |app, stop| balance_audit::run(app, chain.clone(), stop);
         supervise(app, stop, format!("resting {network}"), None, look);
     }
-    for &network in app.settler.iter().flat_map(|settler| settler.posts.keys()) {
-        let settle = move |app, stop| settle::run(app, network, stop);
+    for &network in app.settler.iter().flat_map(|settler| settler.terminals.keys()) {
+        let settle = move |app, stop| settler::run(app, network, stop);
         supervise(app, stop, format!("settle {}", network.as_str()), Some(patience), settle);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::login::Door;
 
-/// A mail to be written. Codes and links are not in it: whoever writes it out adds them as a `Note`.
+/// A mail to be written. Codes and links are not in it: whoever writes it out adds them as a `Contents`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Letter {
@@ -121,7 +121,7 @@ impl Letter {
 }
 
 /// What is made only when a letter is written out.
-pub enum Note<'a> {
+pub enum Contents<'a> {
     Code {
         code: &'a str,
         door: Option<Door>,
@@ -261,10 +261,10 @@ fn asked_by(door: Option<Door>) -> &'static str {
     }
 }
 
-impl Note<'_> {
+impl Contents<'_> {
     pub fn write(&self) -> Result<Written, askama::Error> {
         Ok(match self {
-            Note::Code { code, door, host, not_me_url } => {
+            Contents::Code { code, door, host, not_me_url } => {
                 let asked_by = asked_by(*door);
                 Written {
                     subject: "Your sign-in code",
@@ -272,17 +272,17 @@ impl Note<'_> {
                     html: CodeHtml { code, asked_by, host, not_me_url }.render()?,
                 }
             }
-            Note::NewToken { prefix, agent_name, made, revoke_url } => Written {
+            Contents::NewToken { prefix, agent_name, made, revoke_url } => Written {
                 subject: "A new access token for your account",
                 text: TokenText { prefix, agent_name, made, revoke_url }.render()?,
                 html: TokenHtml { prefix, agent_name, made, revoke_url }.render()?,
             },
-            Note::Receipt { order_ref, plan_name, amount, install_url } => Written {
+            Contents::Receipt { order_ref, plan_name, amount, install_url } => Written {
                 subject: "Your eSIM is ready",
                 text: ReceiptText { order_ref, plan_name, amount, install_url }.render()?,
                 html: ReceiptHtml { order_ref, plan_name, amount, install_url }.render()?,
             },
-            Note::Checkout { news, order_ref, plan_name, amount, claim_url } => {
+            Contents::Checkout { news, order_ref, plan_name, amount, claim_url } => {
                 let (owed, sentence) = (claim_url.is_some(), news.sentence());
                 let (subject, money, claim_url) =
                     (news.subject(owed), news.money(owed), claim_url.as_deref());
@@ -290,7 +290,7 @@ impl Note<'_> {
                 let html = CheckoutHtml { subject, sentence, money, claim_url, order_ref, plan_name, amount };
                 Written { subject, text: text.render()?, html: html.render()? }
             }
-            Note::Credited { amount } => Written {
+            Contents::Credited { amount } => Written {
                 subject: "A payment was put into your wallet",
                 text: CreditedText { amount }.render()?,
                 html: CreditedHtml { amount }.render()?,
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn names_are_escaped_where_they_could_act() {
         let name = "<script>alert(1)</script> & \"x\"";
-        let note = Note::NewToken {
+        let note = Contents::NewToken {
             prefix: "sgp_abcd",
             agent_name: name,
             made: "now",
@@ -345,7 +345,7 @@ mod tests {
     fn a_code_mail_has_no_other_digits_together() {
         for door in Door::ALL.map(Some).into_iter().chain([None]) {
             let (host, not_me_url) = ("pay.example:54321", "https://x.example/not-me/abc".to_string());
-            let written = Note::Code { code: "123456", door, host, not_me_url }.write().unwrap();
+            let written = Contents::Code { code: "123456", door, host, not_me_url }.write().unwrap();
             for part in [&written.text, &written.html] {
                 let runs = part.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() >= 6);
                 assert_eq!(runs.collect::<Vec<_>>(), ["123456"]);

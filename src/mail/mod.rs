@@ -13,38 +13,26 @@ use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use secrecy::{ExposeSecret, SecretString};
 
-pub use self::letter::{Letter, News, Note, Written};
+pub use self::letter::{Contents, Letter, News, Written};
 use crate::domain::email::Email;
+use crate::domain::words::words;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Answers about our own login, not about the mail: the operator must act, and the mail may wait.
 const OURS: [u16; 4] = [530, 534, 535, 538];
 
-/// How the line to the mail server is kept private.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Security {
-    /// Plain text: for a server on the same machine.
-    None,
-    /// Plain at first, then encrypted; a server that does not offer it gets no mail.
-    StartTls,
-    Tls,
+words! {
+    /// How the line to the mail server is kept private.
+    pub enum Security: parse {
+        /// Plain text: for a server on the same machine.
+        None = "none",
+        /// Plain at first, then encrypted; a server that does not offer it gets no mail.
+        StartTls = "starttls",
+        Tls = "tls",
+    }
 }
 
 impl Security {
-    pub const ALL: [Security; 3] = [Security::None, Security::StartTls, Security::Tls];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Security::None => "none",
-            Security::StartTls => "starttls",
-            Security::Tls => "tls",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Security> {
-        Security::ALL.into_iter().find(|security| security.as_str() == text)
-    }
-
     pub fn usual_port(self) -> u16 {
         match self {
             Security::None => 25,

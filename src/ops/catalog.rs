@@ -104,6 +104,36 @@ pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
     found
 }
 
+/// Which plans somebody looks for.
+pub struct Wanted<'a> {
+    pub country: Option<&'a str>,
+    pub plan_type: Option<PlanType>,
+    /// All of these words occur in what is known of the plan; none: any plan.
+    pub words: &'a str,
+}
+
+impl Wanted<'_> {
+    fn fits(&self, plan: &Plan) -> bool {
+        self.country.is_none_or(|code| plan.countries.iter().any(|covered| covered == code))
+            && self.plan_type.is_none_or(|wanted| plan.plan_type == wanted)
+            && self.has_words(plan)
+    }
+
+    fn has_words(&self, plan: &Plan) -> bool {
+        let text = plan.searched_texts().join(" ").to_lowercase();
+        self.words.to_lowercase().split_whitespace().all(|word| text.contains(word))
+    }
+}
+
+/// The plans that fit, in the order in which plans are listed.
+pub fn wanted(app: &App, wanted: &Wanted) -> Vec<Arc<Plan>> {
+    let snapshot = app.catalog.borrow().clone();
+    let plans = snapshot.list(DEFAULT_PRICE_LIST).iter();
+    let mut found: Vec<Arc<Plan>> = plans.filter(|plan| wanted.fits(plan)).cloned().collect();
+    found.sort_by(|a, b| a.list_order().cmp(&b.list_order()));
+    found
+}
+
 pub struct Synced {
     pub plans: usize,
     pub withdrawn: usize,

@@ -87,7 +87,7 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         let pairs = networks.into_iter().map(|network| (CURRENCY, network)).collect();
         return Err(Refusal::UnsupportedPair(pairs).into());
     }
-    let draft = Draft {
+    let draft = CheckoutDraft {
         id: app.new_invoice_id(),
         now: app.now(),
         seed: app.vault.amount_seed(),
@@ -137,7 +137,7 @@ fn guess(app: &App, new: &NewCheckout) -> Option<Guess> {
     })
 }
 
-struct Draft {
+struct CheckoutDraft {
     new: NewCheckout,
     id: InvoiceId,
     now: Time,
@@ -167,7 +167,7 @@ impl Outcome {
     }
 }
 
-impl Work for Draft {
+impl Work for CheckoutDraft {
     type Answer = Outcome;
     const SHARES: bool = true;
     /// Checkouts of one price turn one ring.
@@ -177,12 +177,12 @@ impl Work for Draft {
         self.open(tx)
     }
 
-    fn run_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> {
+    fn run_together(tx: &mut Tx, group: &[&CheckoutDraft]) -> Result<Vec<Option<Outcome>>> {
         open_together(tx, group)
     }
 }
 
-impl Draft {
+impl CheckoutDraft {
     fn account(&self) -> AccountNo {
         self.new.buyer.account
     }
@@ -365,16 +365,16 @@ impl Draft {
 }
 
 /// Opens those of a group that nothing speaks against. What is refused or replayed, tops up or names a coupon, is left
-/// to `Draft::open`.
-fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> {
+/// to `CheckoutDraft::open`.
+fn open_together(tx: &mut Tx, group: &[&CheckoutDraft]) -> Result<Vec<Option<Outcome>>> {
     // Of two with one reference the second must see what became of the first.
     let mut references = HashSet::new();
-    let first = |draft: &&Draft| match &draft.new.reference {
+    let first = |draft: &&CheckoutDraft| match &draft.new.reference {
         Some(reference) => references.insert((draft.account(), reference.clone())),
         None => true,
     };
-    let plain = |draft: &&Draft| draft.guess.is_none() && draft.new.esim_order.is_none();
-    let drafts: Vec<&Draft> = group.iter().copied().filter(plain).filter(first).collect();
+    let plain = |draft: &&CheckoutDraft| draft.guess.is_none() && draft.new.esim_order.is_none();
+    let drafts: Vec<&CheckoutDraft> = group.iter().copied().filter(plain).filter(first).collect();
     // Those that are left for later too: whoever locks wallets does it in one order.
     let accounts: Vec<AccountNo> = group.iter().map(|draft| draft.account()).collect();
     wallet::lock_all(tx, &accounts)?;
@@ -387,7 +387,7 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
     let unpaid = checkouts::unpaid_all(tx, &counted)?;
     let keys: Vec<&str> = drafts.iter().map(|draft| draft.new.buyer.key_id.as_str()).collect();
     let mut limits = offers::daily_limits(tx, &keys)?;
-    let mut accepted: Vec<(&Draft, &Offer, bool)> = Vec::with_capacity(drafts.len());
+    let mut accepted: Vec<(&CheckoutDraft, &Offer, bool)> = Vec::with_capacity(drafts.len());
     for ((draft, look), mut unpaid) in drafts.into_iter().zip(&looks).zip(unpaid) {
         // Those that go before it in this group count too.
         for (other, ..) in &accepted {
@@ -416,7 +416,7 @@ fn open_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Outcome>>> 
         return Ok(group.iter().map(|_| None).collect());
     };
     let places = reserve::amounts(tx, &wanted, now)?;
-    let opened: Vec<(&Draft, Checkout, bool)> = accepted
+    let opened: Vec<(&CheckoutDraft, Checkout, bool)> = accepted
         .iter()
         .zip(places)
         .filter_map(|((draft, offer, _), place)| {

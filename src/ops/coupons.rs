@@ -35,7 +35,7 @@ pub struct Quote {
 
 /// A coupon that anybody may know of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct CouponOffer {
     pub code: String,
     pub description: String,
     pub discount: Discount,
@@ -49,14 +49,14 @@ pub struct Offer {
 }
 
 /// Some of the coupons that may be told to anybody, and how many there are.
-pub struct Offers {
-    pub newest: Vec<Offer>,
+pub struct CouponOffers {
+    pub newest: Vec<CouponOffer>,
     pub total: i64,
 }
 
-impl From<Coupon> for Offer {
-    fn from(coupon: Coupon) -> Offer {
-        Offer {
+impl From<Coupon> for CouponOffer {
+    fn from(coupon: Coupon) -> CouponOffer {
+        CouponOffer {
             description: coupon.in_words(),
             code: coupon.code,
             discount: coupon.discount,
@@ -121,8 +121,8 @@ async fn look(app: &App, guess: Guess, plan: &Arc<Plan>, shown: fn(&Coupon) -> b
 }
 
 /// The coupons that may be told to anybody, the newest first, and at most so many.
-pub async fn available(app: &App, most: i64) -> Result<Offers> {
+pub async fn available(app: &App, most: i64) -> Result<CouponOffers> {
     let now = app.now();
     let (newest, total) = app.store.read(move |tx| coupons::official(tx, most, now)).await?;
-    Ok(Offers { newest: newest.into_iter().map(Offer::from).collect(), total })
+    Ok(CouponOffers { newest: newest.into_iter().map(CouponOffer::from).collect(), total })
 }

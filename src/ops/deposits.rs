@@ -1,5 +1,5 @@
 //! Deposits: an invoice with an address of the account's own, what came to it, and looking at the chain now.
-//! Money is credited by `settle.rs` alone; nothing here moves any.
+//! Money is credited by `booking.rs` alone; nothing here moves any.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::addresses::derive;
 use super::owned::Owned;
 use super::scan::{self, Halt};
-use super::{depth, settle};
+use super::{booking, depth};
 use crate::app::App;
 use crate::chain::address::Xpub;
 use crate::chain::{Chain, Mined, Tip, Watched, Witness};
@@ -109,7 +109,7 @@ pub fn checkout_url(app: &App, id: &InvoiceId) -> String {
 
 /// Opens an invoice on an address that serves no other open one.
 pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
-    let draft = Draft::new(app, new, None)?;
+    let draft = DepositDraft::new(app, new, None)?;
     let invoice = app.store.write(new.account.0, move |tx| draft.place(tx)).await?;
     Ok(opened(app, invoice))
 }
@@ -127,7 +127,7 @@ fn usual_confirmations(app: &App, network: Network) -> i64 {
 }
 
 /// A deposit that is about to be opened.
-pub(super) struct Draft {
+pub(super) struct DepositDraft {
     new: NewDeposit,
     id: InvoiceId,
     now: Time,
@@ -135,9 +135,9 @@ pub(super) struct Draft {
     xpub: Xpub,
 }
 
-impl Draft {
+impl DepositDraft {
     /// Refuses what cannot be taken. `least` stands for the network's own minimum, where somebody named another.
-    pub(super) fn new(app: &App, new: NewDeposit, least: Option<Usd>) -> Result<Draft> {
+    pub(super) fn new(app: &App, new: NewDeposit, least: Option<Usd>) -> Result<DepositDraft> {
         let terms = app.settings.settlement.networks.get(&new.network);
         let Some(terms) = terms.filter(|terms| terms.takes(new.currency)) else {
             return Err(Refusal::UnsupportedPair(pairs(app)).into());
@@ -150,7 +150,7 @@ impl Draft {
             return Err(Refusal::field("amountUsd", format!("must be at most {MAX_AMOUNT}")).into());
         }
         let now = app.now();
-        Ok(Draft {
+        Ok(DepositDraft {
             new,
             id: app.new_invoice_id(),
             now,
@@ -160,7 +160,7 @@ impl Draft {
     }
 
     pub(super) fn place(&self, tx: &mut Tx) -> Result<Invoice> {
-        let Draft { new, id, now, xpub, .. } = self;
+        let DepositDraft { new, id, now, xpub, .. } = self;
         if tx.is_rerun()
             && let Some(made) = invoices::by_id(tx, id)?
         {
@@ -296,9 +296,9 @@ fn message(deposit: &Deposit, elsewhere: bool) -> String {
 #[derive(Default)]
 pub struct Looks(Mutex<HashMap<String, Slot>>);
 
-type Slot = Arc<tokio::sync::Mutex<Vec<Look>>>;
+type Slot = Arc<tokio::sync::Mutex<Vec<SharedLook>>>;
 
-struct Look {
+struct SharedLook {
     at: Time,
     /// The transaction that was asked for; empty when any would do.
     what: String,
@@ -314,7 +314,7 @@ impl Looks {
         what: &str,
         work: impl Future<Output = Result<Option<InvoiceId>>>,
     ) -> Result<Option<InvoiceId>> {
-        let recent = |look: &Look| app.now().is_within(LOOK_EVERY_MS, look.at);
+        let recent = |look: &SharedLook| app.now().is_within(LOOK_EVERY_MS, look.at);
         let slot = {
             let mut slots = self.0.lock().map_err(Error::fault)?;
             let in_use = |slot: &Slot| Arc::strong_count(slot) > 1;
@@ -333,7 +333,7 @@ impl Looks {
             tokio::time::sleep(Duration::from_millis(LOOK_EVERY_MS.unsigned_abs())).await;
         }
         let answer = work.await;
-        looks.push(Look { at: app.now(), what: what.into(), answer: answer.as_ref().ok().cloned() });
+        looks.push(SharedLook { at: app.now(), what: what.into(), answer: answer.as_ref().ok().cloned() });
         answer
     }
 }
@@ -378,7 +378,7 @@ async fn settle_address(app: &App, chain: &dyn Chain, address: &str, tip: &Tip) 
     let (address, least) = (address.to_string(), app.settings.settlement.least_kept);
     let mut open = app.store.read(move |tx| transfers::open_at(tx, &address, least)).await?;
     open.retain(|transfer| transfer.id.network == chain.network());
-    settle::credit_final(app, chain, &open, tip).await
+    booking::credit_final(app, chain, &open, tip).await
 }
 
 /// Looks at one transaction. Answers the other invoice of this account that it counts for, if it does.
@@ -407,7 +407,7 @@ async fn judge(
     if !mined.succeeded {
         return Err(Refusal::TxFailed.into());
     }
-    settle::note(app, &mined.transfers).await?;
+    booking::note(app, &mined.transfers).await?;
     let (network, name) = (chain.network(), hash.to_string());
     let ours = app.store.read(move |tx| transfers::of_transaction(tx, network, &name)).await?;
     let mine = ours.iter().filter(|transfer| transfer.account == Some(invoice.account));
@@ -419,7 +419,7 @@ async fn judge(
             Ok(Err(_)) | Err(_) => return Err(Refusal::ChainUnavailable.into()),
         };
         let here: Vec<Transfer> = here.into_iter().cloned().collect();
-        settle::credit_final(app, chain, &here, &tip).await?;
+        booking::credit_final(app, chain, &here, &tip).await?;
         return Ok(None);
     }
     if let Some(other) = elsewhere.iter().find_map(|transfer| transfer.invoice.clone()) {

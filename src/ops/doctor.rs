@@ -12,12 +12,13 @@ use crate::chain::Chain;
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
 use crate::domain::number::{self, Series};
+use crate::domain::words::words;
 use crate::error::Result;
 use crate::store::tx::Tx;
 use crate::store::wallet::Drawn;
 use crate::store::{accounts, cursors, meta, reports, wallet};
 use crate::supplier::{Answer, sim};
-use crate::x402::settler::{Post, Settler, Unfit};
+use crate::x402::settler::{Settler, Terminal, Unfit};
 
 /// A supplier or a chain that takes longer than this is in no state to serve.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,20 +29,11 @@ const LATE_SCAN_MS: i64 = 5 * 60_000;
 /// So many addresses an operator compares with the wallet that holds the spending key.
 const SHOWN_ADDRESSES: u32 = 3;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
-    Ok,
-    Warn,
-    Fail,
-}
-
-impl Health {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Health::Ok => "ok",
-            Health::Warn => "warn",
-            Health::Fail => "fail",
-        }
+words! {
+    pub enum Health {
+        Ok = "ok",
+        Warn = "warn",
+        Fail = "fail",
     }
 }
 
@@ -81,8 +73,8 @@ pub async fn examine(app: &App) -> Result<Vec<Check>> {
         checks.push(nodes(app, &**chain).await?);
     }
     if let Some(settler) = &app.settler {
-        for post in settler.posts.values() {
-            checks.push(settling(settler, post).await);
+        for terminal in settler.terminals.values() {
+            checks.push(settling(settler, terminal).await);
         }
     }
     checks.push(running::gateway(app).await);
@@ -227,12 +219,12 @@ async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
 }
 
 /// Whether payments by signature can be settled on a network, and what is left for gas.
-async fn settling(settler: &Settler, post: &Post) -> Check {
-    let name = post.network.as_str();
+async fn settling(settler: &Settler, terminal: &Terminal) -> Check {
+    let name = terminal.network.as_str();
     let looked = async {
-        let purse = match &post.gas {
+        let purse = match &terminal.gas {
             Some(gas) => {
-                let (purse, least) = post.purse().await?;
+                let (purse, least) = terminal.purse().await?;
                 let coins = |gwei: i64| format!("{}.{:09}", gwei / 1_000_000_000, gwei % 1_000_000_000);
                 format!(
                     "; gas key {} holds {}, of at least {}",
@@ -243,7 +235,7 @@ async fn settling(settler: &Settler, post: &Post) -> Check {
             }
             None => "; a facilitator settles".to_string(),
         };
-        let domain = settler.way.check(post).await?;
+        let domain = settler.by.check(terminal).await?;
         Ok(format!("{name} takes {:?} version {:?} by signature{purse}", domain.name, domain.version))
     };
     let advice = format!(

@@ -1,4 +1,4 @@
-//! The operator's search: one text, whatever it is.
+//! The operator's search: one text, whatever it is; and the accounts and the order that a command names.
 
 use crate::app::App;
 use crate::chain::address;
@@ -15,6 +15,35 @@ use crate::store::accounts::{self, Account};
 use crate::store::claims::{self, Claimant};
 use crate::store::tx::Tx;
 use crate::store::{addresses, checkouts, invoices, orders, transfers, users};
+
+/// The account with this id, or every one with this email.
+pub async fn accounts_named(app: &App, id_or_email: &str) -> Result<Vec<Account>> {
+    let text = id_or_email.to_string();
+    let read = move |tx: &mut Tx| {
+        if !text.contains('@') {
+            return Ok(accounts::find(tx, &text)?.into_iter().collect());
+        }
+        let email = text.to_lowercase();
+        let mut owners = accounts::partners(tx)?;
+        owners.retain(|account| account.email.as_ref() == Some(&email));
+        if let Some(email) = Email::parse(&email) {
+            owners.extend(users::find(tx, &email)?);
+        }
+        Ok(owners)
+    };
+    app.store.snapshot(read).await
+}
+
+/// The order with this id, or with the number that people read out.
+pub async fn order_named(app: &App, id_or_number: &str) -> Result<Option<Order>> {
+    let number = app.numbers.parse(&id_or_number.trim().to_uppercase());
+    let id = OrderId::from_text(id_or_number);
+    let read = move |tx: &mut Tx| match number {
+        Some(number) => orders::by_number(tx, number),
+        None => orders::by_id(tx, &id),
+    };
+    app.store.read(read).await
+}
 
 #[derive(Default)]
 pub struct Found {

@@ -4,7 +4,7 @@
 use form_urlencoded::Serializer;
 use metrics::counter;
 
-use super::login::{self, Answer, Proof};
+use super::login::{self, CodeAnswer, Proof};
 use crate::app::App;
 use crate::domain::account::GUESTS;
 use crate::domain::checkout::Checkout;
@@ -27,7 +27,7 @@ pub fn page_path(package_code: &str, discount: Option<&str>) -> String {
 
 /// Puts what is owed to a guest's invoice into the wallet of whoever proves an email by a mailed code, and answers how
 /// much that is. The code is used up by the claim itself, in one write: neither happens without the other.
-pub async fn claim(app: &App, invoice: &InvoiceId, answer: Answer) -> Result<Usd> {
+pub async fn claim(app: &App, invoice: &InvoiceId, answer: CodeAnswer) -> Result<Usd> {
     let (proof, _) = Proof::new(app, &answer);
     let (invoice, now, numbers) = (invoice.clone(), app.now(), app.numbers.clone());
     let write = move |tx: &mut Tx| {

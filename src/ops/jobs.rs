@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::secret_text;
 use crate::domain::refusal::Refusal;
+use crate::domain::words::words;
 use crate::vault;
 
 /// The jobs of this process, by name: `recover`, `scan POLYGON`.
@@ -25,27 +26,14 @@ pub struct Job {
     fate: watch::Sender<Fate>,
 }
 
-/// What a sandbox makes of a job, to see what comes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    Work,
-    /// It dies where it stands.
-    Panic,
-    /// It stops where it stands, until it is told something else.
-    Hang,
-}
-
-impl Fate {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Fate::Work => "ok",
-            Fate::Panic => "panic",
-            Fate::Hang => "hang",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Fate> {
-        [Fate::Work, Fate::Panic, Fate::Hang].into_iter().find(|fate| fate.as_str() == text)
+words! {
+    /// What a sandbox makes of a job, to see what comes of it.
+    pub enum Fate: parse {
+        Work = "ok",
+        /// It dies where it stands.
+        Panic = "panic",
+        /// It stops where it stands, until it is told something else.
+        Hang = "hang",
     }
 }
 

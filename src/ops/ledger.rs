@@ -24,7 +24,7 @@ pub async fn verify(app: &App) -> Result<Verdict> {
 }
 
 /// One token on one network, in the books and on the chain.
-pub struct Purse {
+pub struct Holding {
     pub network: Network,
     pub currency: Currency,
     pub booked: Usd,
@@ -34,7 +34,7 @@ pub struct Purse {
     pub on_chain: Option<Usd>,
 }
 
-impl Purse {
+impl Holding {
     /// Negative: something is missing on the chain.
     pub fn difference(&self) -> Option<Usd> {
         Some(self.on_chain?.minus(self.booked).minus(self.pending))
@@ -42,7 +42,7 @@ impl Purse {
 }
 
 pub struct Comparison {
-    pub purses: Vec<Purse>,
+    pub holdings: Vec<Holding>,
     /// Networks that did not answer, and why.
     pub silent: Vec<(Network, String)>,
 }
@@ -50,11 +50,11 @@ pub struct Comparison {
 impl Comparison {
     /// Everything was compared and is equal.
     pub fn holds(&self) -> bool {
-        self.purses.iter().all(|purse| purse.difference() == Some(Usd::ZERO))
+        self.holdings.iter().all(|holding| holding.difference() == Some(Usd::ZERO))
     }
 
     pub fn differs(&self) -> bool {
-        self.purses.iter().any(|purse| purse.difference().is_some_and(|off| off != Usd::ZERO))
+        self.holdings.iter().any(|holding| holding.difference().is_some_and(|off| off != Usd::ZERO))
     }
 }
 
@@ -87,14 +87,14 @@ async fn compare(app: &App) -> Result<Comparison> {
         }
         Ok(sums)
     };
-    let purses =
+    let holdings =
         app.store.study(read).await?.into_iter().filter_map(|(network, currency, booked, pending)| {
             let taken =
                 app.settings.settlement.networks.get(&network).is_some_and(|terms| terms.takes(currency));
             let on_chain = survey.sum(app, network, currency);
             // A network that is turned off still matters while the books have something there.
             let matters = taken || booked != Usd::ZERO || pending != Usd::ZERO;
-            matters.then_some(Purse { network, currency, booked, pending, on_chain })
+            matters.then_some(Holding { network, currency, booked, pending, on_chain })
         });
-    Ok(Comparison { purses: purses.collect(), silent: survey.silent })
+    Ok(Comparison { holdings: holdings.collect(), silent: survey.silent })
 }

@@ -44,7 +44,7 @@ fn count(outcome: &'static str) {
     counter!("simgate_logins_total", "outcome" => outcome).increment(1);
 }
 
-pub struct Answer {
+pub struct CodeAnswer {
     pub door: Door,
     pub email: Email,
     /// As it was typed.
@@ -67,7 +67,7 @@ pub struct LoggedIn {
 }
 
 /// Takes a code in exchange for a token. A new email gets its account here.
-pub async fn verify(app: &App, answer: Answer) -> Result<LoggedIn> {
+pub async fn verify(app: &App, answer: CodeAnswer) -> Result<LoggedIn> {
     let (proof, text) = Proof::new(app, &answer);
     let (token_id, expires_at) = (proof.token.id.clone(), proof.token.expires_at);
     let created_at = proof.now;
@@ -85,7 +85,7 @@ pub async fn verify(app: &App, answer: Answer) -> Result<LoggedIn> {
 }
 
 /// What came of a write that checked a code: counted, and told to whoever watches.
-pub(super) fn concluded<T>(app: &App, answer: &Answer, verified: Result<Option<T>>) -> Result<T> {
+pub(super) fn concluded<T>(app: &App, answer: &CodeAnswer, verified: Result<Option<T>>) -> Result<T> {
     let email = answer.email.masked();
     match verified? {
         Some(found) => {
@@ -118,7 +118,7 @@ pub(super) struct Proof {
 
 impl Proof {
     /// With the text of the token that a right code is exchanged for.
-    pub(super) fn new(app: &App, answer: &Answer) -> (Proof, String) {
+    pub(super) fn new(app: &App, answer: &CodeAnswer) -> (Proof, String) {
         let now = app.now();
         let random = vault::random();
         let text = answer.kind.make((vault::random() >> 96) as u32, random);

@@ -47,14 +47,14 @@ pub async fn create(app: &App, account: AccountNo, minimum: Usd) -> Result<Magic
 }
 
 /// What a link says about itself.
-pub struct Offer {
+pub struct LinkTerms {
     /// Whose wallet; absent for an account without an email.
     pub email: Option<Email>,
     pub minimum: Usd,
     pub expires_at: Time,
 }
 
-pub async fn open(app: &App, token: &str) -> Result<Offer> {
+pub async fn open(app: &App, token: &str) -> Result<LinkTerms> {
     let (hash, now) = (vault::hash_secret(token), app.now());
     let read = move |tx: &mut Tx| {
         let link = magic_links::find(tx, &hash, now)?.ok_or(Refusal::MagicLinkEnded)?;
@@ -62,7 +62,7 @@ pub async fn open(app: &App, token: &str) -> Result<Offer> {
             return Err(Refusal::AccountSuspended.into());
         }
         let email = users::email(tx, link.account)?;
-        Ok(Offer { email, minimum: link.minimum, expires_at: link.expires_at })
+        Ok(LinkTerms { email, minimum: link.minimum, expires_at: link.expires_at })
     };
     app.store.read(read).await
 }
@@ -92,7 +92,7 @@ pub async fn pay_in(app: &App, token: &str, means: Means) -> Result<Deposit> {
     let link = link.ok_or(Refusal::MagicLinkEnded)?;
     let Means { amount, currency, network } = means;
     let new = NewDeposit { account: link.account, amount, currency, network };
-    let draft = deposits::Draft::new(app, new, Some(link.minimum))?;
+    let draft = deposits::DepositDraft::new(app, new, Some(link.minimum))?;
     let write = move |tx: &mut Tx| {
         // Two presses of the button must find each other.
         wallet::lock(tx, new.account)?;

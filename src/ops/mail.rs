@@ -16,8 +16,8 @@ use crate::domain::ids::{InvoiceId, LoginId, MailId, OrderId};
 use crate::domain::login::{DAY_MS, Door};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::mail::{Contents, Trouble, Written};
 pub use crate::mail::{Letter, News};
-use crate::mail::{Note, Trouble, Written};
 use crate::store::logins;
 use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tx::Tx;
@@ -87,21 +87,21 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
                 Some(Door::Rest | Door::Tools) => &app.settings.agent_url,
                 Some(Door::Pages) | None => &app.settings.checkout_url,
             };
-            Note::Code { code: &code, door, host: host(site), not_me_url }.write()
+            Contents::Code { code: &code, door, host: host(site), not_me_url }.write()
         }
         Letter::NewToken { token, prefix, agent_name, made } => {
             let made = readable(*made);
-            Note::NewToken { prefix, agent_name, made: &made, revoke_url: link(REVOKE, token) }.write()
+            Contents::NewToken { prefix, agent_name, made: &made, revoke_url: link(REVOKE, token) }.write()
         }
         Letter::Receipt { order, order_ref, plan_name, amount } => {
             let install_url = install::page_url(app, &OrderId::from_text(order));
-            Note::Receipt { order_ref, plan_name, amount, install_url }.write()
+            Contents::Receipt { order_ref, plan_name, amount, install_url }.write()
         }
         Letter::Checkout { news, order_ref, plan_name, amount, invoice } => {
             let claim_url = invoice.as_ref().map(|id| checkout_url(app, &InvoiceId::from_text(id)));
-            Note::Checkout { news: *news, order_ref, plan_name, amount, claim_url }.write()
+            Contents::Checkout { news: *news, order_ref, plan_name, amount, claim_url }.write()
         }
-        Letter::Credited { amount } => Note::Credited { amount }.write(),
+        Letter::Credited { amount } => Contents::Credited { amount }.write(),
     };
     written.map_err(Error::fault)
 }

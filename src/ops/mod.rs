@@ -3,7 +3,10 @@
 
 pub mod accounts;
 pub mod addresses;
+mod audit;
 pub mod backup;
+pub mod balance_audit;
+pub mod booking;
 pub mod buying;
 pub mod cancel;
 pub mod catalog;
@@ -29,13 +32,11 @@ pub mod preview;
 pub mod recover;
 pub mod refresh;
 pub mod reports;
-pub mod resting;
 pub mod restore;
 pub mod retention;
 pub mod sandbox;
 pub mod scan;
 pub mod search;
-pub mod settle;
 pub mod settler;
 pub mod tokens;
 pub mod topups;

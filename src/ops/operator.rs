@@ -1,8 +1,9 @@
-//! What operators do: partners, keys, wallets, and orders that need a hand. Every deed that touches money or a
+//! What operators do: partners, keys, wallets, and orders that need a hand. Whatever touches money or a
 //! door is in the audit log, written with it.
 
 use std::time::Duration;
 
+use super::audit::audit_line;
 use super::cancel;
 use super::deliver::{self, Standing, Turn};
 use crate::app::App;
@@ -20,7 +21,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 pub use crate::store::accounts::Account;
 use crate::store::accounts::{self, NewAccount};
-use crate::store::audit::{self, Deed};
+use crate::store::audit::{self, Line};
 pub use crate::store::keys::Key;
 use crate::store::keys::{self, NewKey};
 use crate::store::ledger::{self, Note};
@@ -32,10 +33,6 @@ use crate::vault;
 
 /// Accounts are made one after another; they have no wallet to be keyed by yet.
 const LANE: i64 = 0;
-
-pub(super) fn deed(app: &App, actor: &str, command: &'static str, detail: String) -> Deed {
-    Deed { id: app.new_entry_id().to_string(), at: app.now(), actor: actor.into(), command, detail }
-}
 
 pub struct NewPartner {
     pub name: String,
@@ -66,12 +63,12 @@ pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<C
         low_balance: app.settings.low_balance,
         created_at: now,
     };
-    let note = deed(app, actor, "partner create", format!("{id}"));
+    let line = audit_line(app, actor, "partner create", format!("{id}"));
     let no = app
         .store
         .write(LANE, move |tx| {
             let no = accounts::create(tx, &account)?;
-            audit::record(tx, &note)?;
+            audit::record(tx, &line)?;
             Ok(no)
         })
         .await?;
@@ -129,11 +126,11 @@ pub async fn change_partner(app: &App, actor: &str, id: &str, change: PartnerCha
     account.email = change.email.or(account.email);
     account.price_list = change.price_list.unwrap_or(account.price_list);
     account.low_balance = change.low_balance.unwrap_or(account.low_balance);
-    let (saved, note) = (account.clone(), deed(app, actor, "partner set", account.id.to_string()));
+    let (saved, line) = (account.clone(), audit_line(app, actor, "partner set", account.id.to_string()));
     app.store
         .write(account.no.0, move |tx| {
             accounts::update(tx, &saved)?;
-            audit::record(tx, &note)
+            audit::record(tx, &line)
         })
         .await?;
     Ok(account)
@@ -149,12 +146,12 @@ pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) ->
         (AccountKind::User, false) => "user resume",
         (AccountKind::Guest, _) => return Err(Refusal::AccountNotFound.into()),
     };
-    let note = deed(app, actor, command, account.id.to_string());
+    let line = audit_line(app, actor, command, account.id.to_string());
     app.store
         .write(no.0, move |tx| {
             wallet::suspend(tx, no, suspended.then_some(Suspension::Operator))?;
             meta::bump(tx, Version::Accounts)?;
-            audit::record(tx, &note)
+            audit::record(tx, &line)
         })
         .await?;
     account.suspended = suspended;
@@ -185,11 +182,11 @@ pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTe
         created_at: app.now(),
     };
     let id = key.id.clone();
-    let note = deed(app, actor, "key create", id.to_string());
+    let line = audit_line(app, actor, "key create", id.to_string());
     app.store
         .write(account.0, move |tx| {
             keys::create(tx, &key)?;
-            audit::record(tx, &note)
+            audit::record(tx, &line)
         })
         .await?;
     Ok(IssuedKey { id, secret })
@@ -201,13 +198,13 @@ pub async fn list_keys(app: &App, account: Option<AccountNo>) -> Result<Vec<Key>
 
 pub async fn revoke_key(app: &App, actor: &str, id: &str) -> Result<()> {
     let (key, now) = (KeyId::from_text(id), app.now());
-    let note = deed(app, actor, "key revoke", id.into());
+    let line = audit_line(app, actor, "key revoke", id.into());
     let found = app
         .store
         .write(LANE, move |tx| {
             let found = keys::revoke(tx, &key, now)?;
             if found {
-                audit::record(tx, &note)?;
+                audit::record(tx, &line)?;
             }
             Ok(found)
         })
@@ -245,7 +242,7 @@ async fn adjust(
     let (now, actor_name) = (app.now(), actor.to_string());
     let owner = account_by_no(app, what.account).await?.id;
     let detail = format!("{owner}: {} USD, {}: {}", what.amount, what.kind.as_str(), what.reason);
-    let note = deed(app, actor, command, detail);
+    let line = audit_line(app, actor, command, detail);
     app.store
         .write(what.account.0, move |tx| {
             if tx.is_rerun() && ledger::exists(tx, &entry.id)? {
@@ -253,7 +250,7 @@ async fn adjust(
             }
             let text = Note { actor: Some(&actor_name), text: Some(&what.reason) };
             let balance = ledger::post(tx, &entry, now, text, false)?.unwrap_or_default();
-            audit::record(tx, &note)?;
+            audit::record(tx, &line)?;
             Ok(balance)
         })
         .await
@@ -278,7 +275,7 @@ pub async fn recent_orders(
 /// Asks the supplier about an open order now, without waiting for recovery. Answers how the order stands then.
 pub async fn retry_order(app: &App, actor: &str, id: &str) -> Result<Order> {
     let open = order(app, id).await?;
-    record(app, deed(app, actor, "order retry", open.id.to_string())).await?;
+    record(app, audit_line(app, actor, "order retry", open.id.to_string())).await?;
     let ask = async {
         match open.status {
             OrderStatus::Provisioning => deliver::ask_once(app, &open, Turn::Again).await.map(drop),
@@ -307,7 +304,7 @@ pub async fn fail_order(app: &App, actor: &str, id: &str, reason: &str) -> Resul
         return Err(Refusal::NotFailable.into());
     }
     let reason = text::visible(reason, deliver::WHY_CHARS);
-    record(app, deed(app, actor, "order fail", format!("{id}: {reason}"))).await?;
+    record(app, audit_line(app, actor, "order fail", format!("{id}: {reason}"))).await?;
     match deliver::fail(app, &order, "FAILED_BY_OPERATOR", &reason).await? {
         Standing::Ended { order, .. } if order.status == OrderStatus::Failed => Ok(*order),
         Standing::Ended { .. } | Standing::Open => Err(Refusal::NotFailable.into()),
@@ -320,18 +317,19 @@ pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason:
     let order = order(app, id).await?;
     let owner = account_by_no(app, order.account).await?.id;
     let detail = format!("{owner}: {amount} USD for {}, goodwill: {reason}", order.id);
-    let (deed, entry_id, now) = (deed(app, actor, "order refund", detail), app.new_entry_id(), app.now());
+    let (line, entry_id, now) =
+        (audit_line(app, actor, "order refund", detail), app.new_entry_id(), app.now());
     let (actor, reason, lane) = (actor.to_string(), reason.to_string(), order.account.0);
     let write = move |tx: &mut Tx| {
         // Two refunds at once must not both take the rest.
         wallet::lock(tx, order.account)?;
         let back = debts::payback(tx, &order, amount)?;
-        if !(tx.is_rerun() && audit::exists(tx, &deed.id)?) {
+        if !(tx.is_rerun() && audit::exists(tx, &line.id)?) {
             require_refundable(tx, &order.id, amount)?;
             let entry = Entry::goodwill_refund(&entry_id, &order.id, &back);
             let note = Note { actor: Some(&actor), text: Some(&reason) };
             debts::pay_back(tx, &entry, &order, now, note, false)?;
-            audit::record(tx, &deed)?;
+            audit::record(tx, &line)?;
         }
         match back.to {
             Payee::Wallet(owner) => Ok(wallet::read(tx, owner)?.balance),
@@ -355,8 +353,8 @@ fn require_refundable(tx: &mut Tx, id: &OrderId, amount: Usd) -> Result<()> {
     if amount > left { Err(Refusal::RefundTooLarge { left }.into()) } else { Ok(()) }
 }
 
-async fn record(app: &App, deed: Deed) -> Result<()> {
-    app.store.write(LANE, move |tx| audit::record(tx, &deed)).await
+async fn record(app: &App, line: Line) -> Result<()> {
+    app.store.write(LANE, move |tx| audit::record(tx, &line)).await
 }
 
 /// An order should not wait for its supplier for longer than this: somebody should look.

@@ -84,7 +84,7 @@ pub async fn place(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Receip
 /// The spine, for orders and top-ups alike.
 pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId) -> Result<Receipt> {
     let account = buyer.account;
-    let draft = Draft::new(app, buyer, purchase, id);
+    let draft = OrderDraft::new(app, buyer, purchase, id);
     let begun = app.store.write_together(account.0, draft).await?;
     match begun {
         Begun::New { order, balance } => deliver::and_wait(app, *order, balance).await,
@@ -95,7 +95,7 @@ pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId
 
 /// What this purchase's reference has bought before, if it was the same.
 pub(super) async fn replay(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Receipt> {
-    let draft = Draft::new(app, buyer, purchase, app.new_order_id());
+    let draft = OrderDraft::new(app, buyer, purchase, app.new_order_id());
     let read = move |tx: &mut Tx| {
         let look = offers::look(tx, &draft.asks())?;
         let claimed_by = look.claimed_by.ok_or(Refusal::IdempotencyConflict)?;
@@ -111,7 +111,7 @@ pub(super) fn ask_until(app: &App, now: Time) -> Time {
     now.plus_millis(asking + asking.min(ASK_MARGIN_MS))
 }
 
-struct Draft {
+struct OrderDraft {
     id: OrderId,
     buyer: Buyer,
     purchase: Purchase,
@@ -122,13 +122,13 @@ struct Draft {
     guess: Option<Guess>,
 }
 
-impl Draft {
-    fn new(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId) -> Draft {
+impl OrderDraft {
+    fn new(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId) -> OrderDraft {
         let now = app.now();
         let account = buyer.account;
         let on_hold = app.buying_on_hold.load(Ordering::Relaxed);
         let guess = purchase.discount_code.as_ref().map(|code| Guess::of_account(app, code, account, None));
-        Draft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold, guess }
+        OrderDraft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold, guess }
     }
 
     /// The order that holds this purchase's reference, if it was the same request.
@@ -151,7 +151,7 @@ impl Draft {
     }
 }
 
-impl Work for Draft {
+impl Work for OrderDraft {
     type Answer = Begun;
     const SHARES: bool = true;
 
@@ -159,7 +159,7 @@ impl Work for Draft {
         begin(tx, self)
     }
 
-    fn run_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
+    fn run_together(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>>> {
         begin_together(tx, group)
     }
 }
@@ -178,8 +178,8 @@ enum Begun {
 }
 
 /// Write 1: whatever can refuse is read first; then the money is held and the order exists.
-fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
-    let Draft { id, buyer, purchase, now, .. } = draft;
+fn begin(tx: &mut Tx, draft: &OrderDraft) -> Result<Begun> {
+    let OrderDraft { id, buyer, purchase, now, .. } = draft;
     if tx.is_rerun()
         && let Some(order) = orders::by_id(tx, id)?
     {
@@ -236,10 +236,10 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
 
 /// Write 1 for a group of orders that nothing speaks against, and of replays. Whatever is refused, and whatever must
 /// be decided under the wallet's lock, is left to `begin`.
-fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
+fn begin_together(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>>> {
     // Of two orders with one reference the second must see what became of the first.
     let mut references = HashSet::new();
-    let plain: Vec<&Draft> = group
+    let plain: Vec<&OrderDraft> = group
         .iter()
         .copied()
         .filter(|draft| !draft.buyer.limited && draft.purchase.esim_order.is_none())
@@ -289,7 +289,7 @@ fn numbered(account: AccountNo, n: i64) -> (Option<i64>, Option<Number>) {
 }
 
 /// By the new order's id: the earlier order of the same reference, where it was the same request.
-fn replays(tx: &mut Tx, known: Vec<(&Draft, OrderId, Usd)>) -> Result<HashMap<OrderId, Begun>> {
+fn replays(tx: &mut Tx, known: Vec<(&OrderDraft, OrderId, Usd)>) -> Result<HashMap<OrderId, Begun>> {
     if known.is_empty() {
         return Ok(HashMap::new());
     }
@@ -307,7 +307,7 @@ fn replays(tx: &mut Tx, known: Vec<(&Draft, OrderId, Usd)>) -> Result<HashMap<Or
 
 /// The same operation on the same package and eSIM for the same customer and with the same coupon; price limits are
 /// not compared.
-fn is_same_request(earlier: &Order, draft: &Draft) -> bool {
+fn is_same_request(earlier: &Order, draft: &OrderDraft) -> bool {
     let purchase = &draft.purchase;
     earlier.package_code == purchase.package_code
         && earlier.esim_order == purchase.esim_order
@@ -316,7 +316,7 @@ fn is_same_request(earlier: &Order, draft: &Draft) -> bool {
 }
 
 /// The plan, if this account can buy it like this.
-fn offer<'a>(look: &'a Look, draft: &Draft) -> Result<&'a Offer, Refusal> {
+fn offer<'a>(look: &'a Look, draft: &OrderDraft) -> Result<&'a Offer, Refusal> {
     if look.suspended {
         return Err(Refusal::AccountSuspended);
     }
@@ -381,7 +381,7 @@ pub(super) fn filled_esim(
     Ok(filled.esim)
 }
 
-fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
+fn new_order(draft: &OrderDraft, offer: &Offer, filled: Option<Esim>) -> Order {
     Order {
         id: draft.id.clone(),
         account: draft.buyer.account,
@@ -395,7 +395,7 @@ fn new_order(draft: &Draft, offer: &Offer, filled: Option<Esim>) -> Order {
         data_mb: offer.data_mb,
         duration_days: offer.duration_days,
         price: offer.price,
-        spot: Usd::ZERO,
+        uniqueness_discount: Usd::ZERO,
         coupon: None,
         customer_email: draft.purchase.customer_email.clone(),
         cost: offer.cost,

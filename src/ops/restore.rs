@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use super::addresses::derive;
-use super::operator::deed;
+use super::audit::audit_line;
 use crate::app::App;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
@@ -103,13 +103,13 @@ pub async fn adopt(app: &App, actor: &str) -> Result<Adopted> {
 }
 
 async fn hold(app: &App, actor: &str, command: &'static str) -> Result<()> {
-    let deed = deed(app, actor, command, "took over a backup; buying is on hold".into());
+    let line = audit_line(app, actor, command, "took over a backup; buying is on hold".into());
     let now = app.now();
     let write = move |tx: &mut Tx| {
         meta::set(tx, RESTORED_AT, &now.micros().to_string())?;
         meta::set(tx, ON_HOLD, YES)?;
         meta::bump(tx, Version::Accounts)?;
-        audit::record(tx, &deed)
+        audit::record(tx, &line)
     };
     app.store.write(LANE, write).await?;
     load_hold(app).await
@@ -170,11 +170,11 @@ pub async fn confirm(app: &App, actor: &str) -> Result<bool> {
     if !is_on_hold(app).await? {
         return Ok(false);
     }
-    let deed = deed(app, actor, "restore --confirm", "buying goes on".into());
+    let line = audit_line(app, actor, "restore --confirm", "buying goes on".into());
     let write = move |tx: &mut Tx| {
         meta::set(tx, ON_HOLD, NO)?;
         meta::bump(tx, Version::Accounts)?;
-        audit::record(tx, &deed)
+        audit::record(tx, &line)
     };
     app.store.write(LANE, write).await?;
     load_hold(app).await?;

@@ -1,10 +1,10 @@
-//! Playing the outside world in sandbox mode: moving a profile's meter and the supplier's mood, paying invoices on
+//! Playing the outside world in sandbox mode: moving a profile's meter and the supplier's mode, paying invoices on
 //! simulated chains, and making those chains misbehave.
 
 use crate::app::App;
 use crate::chain::Chain;
 use crate::chain::sim::SimChain;
-pub use crate::chain::sim::{Keep, Mood as ChainMood};
+pub use crate::chain::sim::{ChainMode, Keep};
 use crate::domain::checkout;
 use crate::domain::esim::{EsimStatus, Usage};
 use crate::domain::ids::InvoiceId;
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::ops::deposits;
 use crate::store::tx::Tx;
 use crate::store::{checkouts, invoices, orders};
-use crate::supplier::sim::Mood;
+use crate::supplier::sim::SupplierMode;
 
 /// How an invoice is paid. What is left out is as the invoice asks for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +36,7 @@ pub struct Payment {
 /// What a simulated chain is told.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChainOrder {
-    pub mood: Option<ChainMood>,
+    pub mode: Option<ChainMode>,
     /// How many blocks a lagging node lacks.
     pub behind: i64,
     /// How many blocks to replace, and what becomes of the transfers in them.
@@ -45,7 +45,7 @@ pub struct ChainOrder {
 
 /// How a simulated chain stands.
 pub struct ChainState {
-    pub mood: ChainMood,
+    pub mode: ChainMode,
     pub head: i64,
 }
 
@@ -63,8 +63,8 @@ pub async fn move_usage(
     Ok(moved.ok_or(Refusal::EsimCancelled)?)
 }
 
-pub async fn set_mood(app: &App, mood: Mood, delay_ms: i64, count: Option<i64>) -> Result<()> {
-    app.sim.behave(mood, delay_ms, count, app.now()).await
+pub async fn set_mode(app: &App, mode: SupplierMode, delay_ms: i64, count: Option<i64>) -> Result<()> {
+    app.sim.behave(mode, delay_ms, count, app.now()).await
 }
 
 /// Sends a transfer to an invoice's address on a simulated chain, as its customer would.
@@ -110,13 +110,13 @@ fn asked_by(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Asked>> {
 /// Makes a simulated chain behave, or forget its newest blocks.
 pub async fn move_chain(app: &App, network: Network, order: ChainOrder) -> Result<ChainState> {
     let chain = simulated(app, network)?;
-    if let Some(mood) = order.mood {
-        chain.behave(mood, order.behind).await?;
+    if let Some(mode) = order.mode {
+        chain.behave(mode, order.behind).await?;
     }
     if let Some((depth, keep)) = order.reorg {
         chain.reorg(depth, keep).await?;
     }
-    Ok(ChainState { mood: chain.mood().await?, head: chain.head().await? })
+    Ok(ChainState { mode: chain.mode().await?, head: chain.head().await? })
 }
 
 fn simulated(app: &App, network: Network) -> Result<&SimChain> {

@@ -1,13 +1,13 @@
 //! Following one network: which blocks are new, what they hold for us, what a reorganisation took away, and what
 //! has become final. Everything it knows is in the database, so it can stop anywhere and another instance goes
-//! on; the cursor moves only under the fence number of its turn. The rules for money are in `settle.rs`.
+//! on; the cursor moves only under the fence number of its turn. The rules for money are in `booking.rs`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use metrics::gauge;
 
-use super::{jobs, settle};
+use super::{booking, jobs};
 use crate::app::App;
 use crate::chain::{Chain, Tip, Trouble, Watched, Witness};
 use crate::domain::network::Network;
@@ -173,7 +173,7 @@ impl Scanner {
         if ahead.contains(&self.held_until) {
             return Ok(true);
         }
-        let begin = settle::terms(app, &*self.chain)?.start_block;
+        let begin = booking::terms(app, &*self.chain)?.start_block;
         let after = begin.map_or(tip.head.number, |block| block - 1);
         let (holder, until, time) = (self.holder.clone(), now.plus_millis(TURN_MS), tip.head.time);
         let fence = app
@@ -306,7 +306,7 @@ impl Scanner {
                 let scanned = self.chain.scan(from, target, &self.watched, witness).await?;
                 (scanned.last, scanned.sightings)
             };
-            settle::note(app, &sightings).await?;
+            booking::note(app, &sightings).await?;
             self.review(app, (from, last.number), &sightings, tip).await?;
             // What was looked at before is looked at again for free: a node that shows few blocks at once gets on.
             new_ranges += usize::from(last.number > cursor.scanned);
@@ -359,7 +359,7 @@ impl Scanner {
         for transfer in &ours {
             let here = transfer.block.as_ref().map(|block| block.hash.as_str());
             if seen.get(&transfer.id).copied() != here {
-                settle::recheck(app, &*self.chain, transfer, tip).await?;
+                booking::recheck(app, &*self.chain, transfer, tip).await?;
             }
         }
         Ok(())
@@ -369,7 +369,7 @@ impl Scanner {
     async fn review_doubted(&self, app: &App, tip: &Tip) -> Result<()> {
         let network = self.network();
         for transfer in app.store.read(move |tx| transfers::doubted(tx, network)).await? {
-            settle::recheck(app, &*self.chain, &transfer, tip).await?;
+            booking::recheck(app, &*self.chain, &transfer, tip).await?;
         }
         Ok(())
     }
@@ -379,7 +379,7 @@ impl Scanner {
         let (network, head) = (self.network(), tip.head.number);
         let least = app.settings.settlement.least_kept;
         let open = app.store.read(move |tx| transfers::open(tx, network, head, least)).await?;
-        if let Err(error) = settle::credit_final(app, &*self.chain, &open, tip).await
+        if let Err(error) = booking::credit_final(app, &*self.chain, &open, tip).await
             && let Some(left_out) = self.lines.turn()
         {
             tracing::error!(network = network.as_str(), %error, left_out, "a transfer could not be credited yet");
@@ -396,7 +396,7 @@ impl Scanner {
         self.lost_at = now;
         let since = now.plus_days(-LOST_DAYS);
         for transfer in app.store.read(move |tx| transfers::lost(tx, network, since)).await? {
-            settle::find_again(app, &*self.chain, &transfer).await?;
+            booking::find_again(app, &*self.chain, &transfer).await?;
             jobs::alive();
         }
         Ok(())
@@ -444,7 +444,7 @@ pub async fn look(
     let (mut from, mut found) = (from.max(0), Vec::new());
     while from <= to {
         let scanned = chain.scan(from, to, watched, Witness::Quorum).await?;
-        settle::note(app, &scanned.sightings).await?;
+        booking::note(app, &scanned.sightings).await?;
         from = scanned.last.number + 1;
         found.extend(scanned.sightings);
         jobs::alive();

@@ -45,11 +45,11 @@ struct Entry {
 struct Covered {
     coverage: Coverage,
     /// By their numbers.
-    offers: Vec<Offer>,
+    offers: Vec<RankedPlan>,
 }
 
 /// As much of a plan as decides its rank, beside its neighbours in memory: a search looks at hundreds.
-struct Offer {
+struct RankedPlan {
     number: Number,
     /// Its place in `by_price`.
     price_rank: u32,
@@ -73,7 +73,7 @@ impl Index {
                 index.sizes.push(*size);
                 index.sizes.len() - 1
             });
-            let offer = Offer { number, price_rank: 0, size: size as u32, retail: plan.retail };
+            let offer = RankedPlan { number, price_rank: 0, size: size as u32, retail: plan.retail };
             index.coverages[coverage].offers.push(offer);
             index.plans.push(Entry { place, coverage: coverage as u32 });
         }
@@ -83,7 +83,7 @@ impl Index {
     }
 
     fn rank_prices(&mut self) {
-        let mut offers: Vec<&mut Offer> =
+        let mut offers: Vec<&mut RankedPlan> =
             self.coverages.iter_mut().flat_map(|covered| &mut covered.offers).collect();
         offers.sort_unstable_by_key(|offer| (offer.retail, offer.number));
         for (rank, offer) in (0u32..).zip(offers) {
@@ -190,7 +190,7 @@ impl Index {
 }
 
 /// The plans of these coverages that are cheap enough.
-fn affordable<'a>(asked: &Asked, coverages: &'a [&Covered]) -> impl Iterator<Item = &'a Offer> {
+fn affordable<'a>(asked: &Asked, coverages: &'a [&Covered]) -> impl Iterator<Item = &'a RankedPlan> {
     let most = asked.most;
     let offers = coverages.iter().flat_map(|covered| &covered.offers);
     offers.filter(move |offer| most.is_none_or(|most| offer.retail <= most))
@@ -198,8 +198,8 @@ fn affordable<'a>(asked: &Asked, coverages: &'a [&Covered]) -> impl Iterator<Ite
 
 /// Their ranks, each in one number that sorts fast: the nearness of its size, then its own number, or its place by price.
 fn rank(asked: &Asked, nearness: &[u32], coverages: &[&Covered]) -> Vec<u64> {
-    let place = |offer: &Offer| if asked.cheapest { offer.price_rank } else { offer.number };
-    let rank = |offer: &Offer| u64::from(nearness[offer.size as usize]) << 32 | u64::from(place(offer));
+    let place = |offer: &RankedPlan| if asked.cheapest { offer.price_rank } else { offer.number };
+    let rank = |offer: &RankedPlan| u64::from(nearness[offer.size as usize]) << 32 | u64::from(place(offer));
     affordable(asked, coverages).map(rank).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Bringing claimed authorizations onto the chain, and saying what became of them. One instance settles a network at
 //! a time, under a fence number; what it does is written down before it is done, so another can go on from there.
-//! Money is booked by `settle.rs`, as for every transfer; here an authorization only dies, and only when it is sure
+//! Money is booked by `booking.rs`, as for every transfer; here an authorization only dies, and only when it is sure
 //! that it will never move anything. `settler/local.rs` sends transactions, whose numbers
 //! `settler/numbers.rs` keeps without a gap; `settler/remote.rs` asks a facilitator.
 
@@ -18,11 +18,13 @@ use tokio::task::JoinHandle;
 
 use self::numbers::Gap;
 use super::scan::{Halt, Pace, lane};
-use super::{jobs, settle};
+use super::{booking, jobs};
 use crate::app::App;
 use crate::chain::evm::Called;
 use crate::chain::{Chain, Tip, Witness, address};
-use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
+use crate::domain::authorization::{
+    Authorization, AuthorizationEvent, AuthorizationId, AuthorizationState, Reason,
+};
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
 use crate::domain::transfer::Transfer;
@@ -31,7 +33,7 @@ use crate::store::settlements::{self, Turn};
 use crate::store::tx::Tx;
 use crate::store::{authorizations, claims, cursors, transfers};
 use crate::x402::authorization::{Permission, Seal, state_call};
-use crate::x402::settler::{CURRENCY, Post, Settler, Unfit, Way};
+use crate::x402::settler::{CURRENCY, SettledBy, Settler, Terminal, Unfit};
 
 /// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
 const TURN_MS: i64 = 6_000;
@@ -66,7 +68,7 @@ pub struct Settling {
 /// What a round works with.
 struct Round<'a> {
     app: &'a App,
-    post: &'a Post,
+    terminal: &'a Terminal,
     turn: &'a Turn,
     tip: Tip,
     now: Time,
@@ -77,8 +79,8 @@ struct Round<'a> {
 }
 
 async fn look(app: &App, network: Network, trouble: &Mutex<Option<String>>) {
-    let Some((settler, post)) = post(app, network) else { return };
-    let found = match settler.way.check(post).await {
+    let Some((settler, terminal)) = terminal(app, network) else { return };
+    let found = match settler.by.check(terminal).await {
         Ok(_) => None,
         Err(Unfit::Wrong(why)) => Some(why),
         Err(Unfit::Unknown(trouble)) => Some(trouble.to_string()),
@@ -113,9 +115,9 @@ impl Settling {
 
     /// Sends what was claimed and looks after what was sent.
     pub async fn round(&mut self, app: &App) -> Result<Pace, Halt> {
-        let Some((settler, post)) = post(app, self.network) else { return Ok(Pace::Easy) };
-        self.check(app, post);
-        let Some(turn) = self.take_turn(app, post).await? else { return Ok(Pace::Easy) };
+        let Some((settler, terminal)) = terminal(app, self.network) else { return Ok(Pace::Easy) };
+        self.check(app, terminal);
+        let Some(turn) = self.take_turn(app, terminal).await? else { return Ok(Pace::Easy) };
         let (network, now) = (self.network, app.now());
         let due = app.store.read(move |tx| authorizations::due(tx, network, now, AT_ONCE)).await?;
         let sender = turn.sender.clone();
@@ -127,14 +129,14 @@ impl Settling {
         if nudge {
             self.nudged_at = now;
         }
-        let tip = post.chain.tip().await?;
-        let round = Round { app, post, turn: &turn, tip, now, nudge, in_flight: AtomicUsize::new(0) };
-        let under_way = match post.gas.as_ref() {
+        let tip = terminal.chain.tip().await?;
+        let round = Round { app, terminal, turn: &turn, tip, now, nudge, in_flight: AtomicUsize::new(0) };
+        let under_way = match terminal.gas.as_ref() {
             Some(gas) => round.follow(gas, &pending).await?,
             None => HashSet::new(),
         };
-        if let Some(gas) = post.gas.as_ref().filter(|_| nudge) {
-            self.close_gap(app, post, gas, &turn, &pending).await?;
+        if let Some(gas) = terminal.gas.as_ref().filter(|_| nudge) {
+            self.close_gap(app, terminal, gas, &turn, &pending).await?;
         }
         for authorization in &due {
             let looked_at = match authorization.state {
@@ -161,9 +163,9 @@ impl Settling {
     }
 
     /// Decides what is offered. Every instance does, whoever has the turn: every one of them hands out offers.
-    fn check(&mut self, app: &App, post: &Post) {
+    fn check(&mut self, app: &App, terminal: &Terminal) {
         let now = app.now();
-        let every = if post.domain().is_some() { CHECK_MS } else { RECHECK_MS };
+        let every = if terminal.domain().is_some() { CHECK_MS } else { RECHECK_MS };
         if self.checked_at.is_some_and(|at| now.is_within(every, at)) {
             return;
         }
@@ -175,14 +177,14 @@ impl Settling {
         self.check = Some(tokio::spawn(async move { look(&app, network, &trouble).await }));
     }
 
-    async fn take_turn(&mut self, app: &App, post: &Post) -> Result<Option<Turn>> {
+    async fn take_turn(&mut self, app: &App, terminal: &Terminal) -> Result<Option<Turn>> {
         let now = app.now();
         let ahead = now.plus_millis(TURN_MS - RENEW_MS)..=now.plus_millis(TURN_MS);
         if self.turn.is_some() && ahead.contains(&self.held_until) {
             return Ok(self.turn.clone());
         }
         let (network, until) = (self.network, now.plus_millis(TURN_MS));
-        let sender = post.sender().to_string();
+        let sender = terminal.sender().to_string();
         let holder = self.holder.clone();
         let write = move |tx: &mut Tx| settlements::take(tx, network, &sender, &holder, now, until);
         let turn = app.store.finish(lane(network), write).await?;
@@ -195,9 +197,9 @@ impl Settling {
     }
 }
 
-fn post(app: &App, network: Network) -> Option<(&Settler, &Post)> {
+fn terminal(app: &App, network: Network) -> Option<(&Settler, &Terminal)> {
     let settler = app.settler.as_ref()?;
-    Some((settler, settler.posts.get(&network)?))
+    Some((settler, settler.terminals.get(&network)?))
 }
 
 /// What the payer signed.
@@ -237,11 +239,11 @@ impl Round<'_> {
     /// Nothing has left us so far: it is sent, or given up while that is harmless.
     async fn send(&self, settler: &Settler, authorization: &Authorization) -> Result<(), Halt> {
         if authorization.valid_before < self.now.plus_millis(MARGIN_MS) {
-            return Ok(self.bury(authorization, Reason::ValidBefore).await?);
+            return Ok(self.bury(authorization, AuthorizationEvent::GivenUp, Reason::ValidBefore).await?);
         }
-        match &settler.way {
-            Way::Local => self.send_transaction(authorization).await,
-            Way::Remote(_) => self.ask_facilitator(authorization).await,
+        match &settler.by {
+            SettledBy::Ourselves => self.send_transaction(authorization).await,
+            SettledBy::Facilitator(_) => self.ask_facilitator(authorization).await,
         }
     }
 
@@ -254,7 +256,7 @@ impl Round<'_> {
     ) -> Result<(), Halt> {
         let used = !under_way && self.is_used(authorization, self.tip.head.number).await?;
         if used && self.is_spent(authorization).await? {
-            return Ok(self.bury(authorization, Reason::Used).await?);
+            return Ok(self.bury(authorization, AuthorizationEvent::Ended, Reason::Used).await?);
         }
         if authorization.valid_before < self.now {
             return self.bury_if_over(authorization).await;
@@ -263,22 +265,22 @@ impl Round<'_> {
             return Ok(self.rest(authorization, USED_REST_MS).await?);
         }
         let in_time = self.now.plus_millis(MARGIN_MS) < authorization.valid_before;
-        match &settler.way {
-            Way::Local if !under_way && in_time => self.send_transaction(authorization).await,
-            Way::Remote(_) if in_time => self.ask_facilitator(authorization).await,
-            Way::Local | Way::Remote(_) => Ok(self.rest(authorization, REST_MS).await?),
+        match &settler.by {
+            SettledBy::Ourselves if !under_way && in_time => self.send_transaction(authorization).await,
+            SettledBy::Facilitator(_) if in_time => self.ask_facilitator(authorization).await,
+            SettledBy::Ourselves | SettledBy::Facilitator(_) => Ok(self.rest(authorization, REST_MS).await?),
         }
     }
 
     /// Its time has passed in a block that stays: if it was not used by then, no later block can use it.
     async fn bury_if_over(&self, authorization: &Authorization) -> Result<(), Halt> {
-        let last = self.post.chain.block(self.tip.finalized).await?;
+        let last = self.terminal.chain.block(self.tip.finalized).await?;
         let over = last.is_some_and(|block| block.time > authorization.valid_before);
         if over && !self.is_used(authorization, self.tip.head.number).await? {
-            return Ok(self.bury(authorization, Reason::ValidBefore).await?);
+            return Ok(self.bury(authorization, AuthorizationEvent::Ended, Reason::ValidBefore).await?);
         }
         if over && self.is_revoked(authorization).await? {
-            return Ok(self.bury(authorization, Reason::Used).await?);
+            return Ok(self.bury(authorization, AuthorizationEvent::Ended, Reason::Used).await?);
         }
         Ok(self.rest(authorization, REST_MS).await?)
     }
@@ -294,7 +296,7 @@ impl Round<'_> {
     async fn is_used(&self, authorization: &Authorization, block: i64) -> Result<bool, Halt> {
         let (permission, _) = permission(authorization)?;
         let call = state_call(&permission.from, &permission.nonce);
-        let chain = &self.post.chain;
+        let chain = &self.terminal.chain;
         match chain.call(CURRENCY, &call, None, Some(block), Witness::Quorum).await? {
             Called::Returned(word) => Ok(word.iter().any(|byte| *byte != 0)),
             Called::Reverted(why) => {
@@ -318,11 +320,16 @@ impl Round<'_> {
         self.app.store.read(read).await
     }
 
-    async fn bury(&self, authorization: &Authorization, reason: Reason) -> Result<()> {
+    async fn bury(
+        &self,
+        authorization: &Authorization,
+        end: AuthorizationEvent,
+        reason: Reason,
+    ) -> Result<()> {
         let (dying, from, now) = (authorization.clone(), authorization.state, self.now);
+        let Some(dead) = from.after(end) else { return Ok(()) };
         let write = move |tx: &mut Tx| {
-            let buried =
-                authorizations::advance(tx, &dying.id, from, AuthorizationState::Dead, Some(reason), now)?;
+            let buried = authorizations::advance(tx, &dying.id, from, dead, Some(reason), now)?;
             if buried && let Some(reference) = &dying.reference {
                 claims::free(tx, dying.account, reference, &dying.invoice)?;
             }
@@ -348,11 +355,11 @@ impl Round<'_> {
 }
 
 /// A transaction is in a block: its transfers are written down, and booked if that is deep enough for them.
-async fn arrived(app: &App, post: &Post, hash: &str, tip: &Tip) -> Result<(), Halt> {
-    let chain: &dyn Chain = &*post.chain;
+async fn arrived(app: &App, terminal: &Terminal, hash: &str, tip: &Tip) -> Result<(), Halt> {
+    let chain: &dyn Chain = &*terminal.chain;
     let Some(mined) = chain.transaction(hash, Witness::Any).await? else { return Ok(()) };
-    settle::note(app, &mined.transfers).await?;
-    let (network, hash) = (post.network, hash.to_string());
+    booking::note(app, &mined.transfers).await?;
+    let (network, hash) = (terminal.network, hash.to_string());
     let ours = app.store.read(move |tx| transfers::of_transaction(tx, network, &hash)).await?;
-    Ok(settle::credit_final(app, chain, &ours, tip).await?)
+    Ok(booking::credit_final(app, chain, &ours, tip).await?)
 }

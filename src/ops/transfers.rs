@@ -1,8 +1,8 @@
 //! What operators do about money on the chains: finding an owner for what is nobody's, and writing down what
 //! they moved themselves (payouts, sweeps). We hold no spending key, so nothing here moves a token.
 
+use super::audit::audit_line;
 use super::mail::{self, Letter};
-use super::operator::deed;
 use crate::app::App;
 use crate::domain::checkout::Checkout;
 use crate::domain::ids::EntryId;
@@ -134,20 +134,20 @@ async fn dispose(
         Some(reason) => format!("{what}: {reason}"),
         None => what.to_string(),
     };
-    let deed = deed(app, actor, command, format!("{id}, {amount} USD {text}"));
+    let line = audit_line(app, actor, command, format!("{id}, {amount} USD {text}"));
     let lane = match decision {
         Disposal::Assign(owner) => owner.0,
         Disposal::Return | Disposal::WriteOff => LANE,
     };
     let (id, actor, now, slip) = (id.clone(), actor.to_string(), app.now(), mail::slip(app));
     let decide = move |tx: &mut Tx| {
-        if tx.is_rerun() && audit::exists(tx, &deed.id)? {
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
             return transfers::by_id(tx, &id)?.ok_or_else(|| Error::fault("a transfer is gone"));
         }
         let note = Note { actor: Some(&actor), text: Some(&text) };
         let ended = transfers::dispose(tx, &id, &decision, note, now)?;
         let ended = ended.ok_or(Refusal::TransferNotUnmatched)?;
-        audit::record(tx, &deed)?;
+        audit::record(tx, &line)?;
         if let Disposal::Assign(owner) = decision
             && let Some(email) = users::email(tx, owner)?
         {
@@ -182,11 +182,12 @@ pub async fn record_payout(app: &App, actor: &str, payout: Payout) -> Result<Usd
         (Purse::Cash(..), None) | (Purse::Bank, _) => (app.new_entry_id(), "from the bank".into()),
     };
     let entry = Entry::payout(&id, account.no, from, amount);
-    let deed = deed(app, actor, "payout record", format!("{}: {amount} USD {way}: {reason}", account.id));
+    let line =
+        audit_line(app, actor, "payout record", format!("{}: {amount} USD {way}: {reason}", account.id));
     let (no, actor, now) = (account.no, actor.to_string(), app.now());
     let text = format!("{reason} ({way})");
     let pay = move |tx: &mut Tx| {
-        if tx.is_rerun() && audit::exists(tx, &deed.id)? {
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
             return Ok(wallet::read(tx, no)?.balance);
         }
         wallet::lock(tx, no)?;
@@ -198,7 +199,7 @@ pub async fn record_payout(app: &App, actor: &str, payout: Payout) -> Result<Usd
         }
         let note = Note { actor: Some(&actor), text: Some(&text) };
         let balance = ledger::post(tx, &entry, now, note, false)?.unwrap_or_default();
-        audit::record(tx, &deed)?;
+        audit::record(tx, &line)?;
         Ok(balance)
     };
     app.store.write(no.0, pay).await
@@ -221,10 +222,10 @@ pub async fn record_sweep(app: &App, actor: &str, sweep: Sweep) -> Result<Usd> {
     let entry = Entry::sweep(&id, network, currency, amount);
     let way = format!("{} on {} by {tx_hash}", currency.as_str(), network.as_str());
     let text = reason.map_or(way.clone(), |reason| format!("{reason} ({way})"));
-    let deed = deed(app, actor, "sweep record", format!("{amount} USD: {text}"));
+    let line = audit_line(app, actor, "sweep record", format!("{amount} USD: {text}"));
     let (actor, now) = (actor.to_string(), app.now());
     let move_out = move |tx: &mut Tx| {
-        if tx.is_rerun() && audit::exists(tx, &deed.id)? {
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
             return ledger::cash(tx, network, currency);
         }
         if ledger::exists(tx, &entry.id)? {
@@ -233,7 +234,7 @@ pub async fn record_sweep(app: &App, actor: &str, sweep: Sweep) -> Result<Usd> {
         let held = require_cash(tx, network, currency, amount)?;
         let note = Note { actor: Some(&actor), text: Some(&text) };
         ledger::post(tx, &entry, now, note, false)?;
-        audit::record(tx, &deed)?;
+        audit::record(tx, &line)?;
         Ok(held.minus(amount))
     };
     app.store.write(LANE, move_out).await

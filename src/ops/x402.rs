@@ -1,6 +1,6 @@
 //! Payment by signature: what a checkout asks for, and whether a payment is what was asked for. It is checked against
 //! the stored checkout alone; what the caller brought back of our offer proves nothing. From a claimed signature to
-//! its transfer leads `settler.rs`, from the transfer to the eSIM `settle.rs`, as for everybody else; `x402/pay.rs`
+//! its transfer leads `settler.rs`, from the transfer to the eSIM `booking.rs`, as for everybody else; `x402/pay.rs`
 //! is what a payer goes through.
 
 mod pay;
@@ -22,7 +22,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::checkouts;
 use crate::x402::authorization::Domain;
-use crate::x402::settler::Post;
+use crate::x402::settler::Terminal;
 use crate::x402::wire::{self, Extra, Payment, PaymentRequired, Requirements, Resource};
 
 /// How long clients let their signatures count.
@@ -68,7 +68,7 @@ pub(super) async fn bill_of(app: &App, authorization: &Authorization) -> Result<
 pub fn offer(app: &App, checkout: &Checkout, url: String, error: &str) -> Option<PaymentRequired> {
     let (settler, bill) = (app.settler.as_ref()?, bill(app, checkout)?);
     let accepts: Vec<Requirements> =
-        settler.open_posts().map(|(post, domain)| requirements(post, &domain, &bill)).collect();
+        settler.open_terminals().map(|(terminal, domain)| requirements(terminal, &domain, &bill)).collect();
     if accepts.is_empty() {
         return None;
     }
@@ -82,11 +82,11 @@ pub fn offer(app: &App, checkout: &Checkout, url: String, error: &str) -> Option
 }
 
 /// One way to pay a bill.
-pub fn requirements(post: &Post, domain: &Domain, bill: &Bill) -> Requirements {
+pub fn requirements(terminal: &Terminal, domain: &Domain, bill: &Bill) -> Requirements {
     Requirements {
         scheme: wire::SCHEME.into(),
-        network: wire::network_id(post.network),
-        asset: post.asset.clone(),
+        network: wire::network_id(terminal.network),
+        asset: terminal.asset.clone(),
         amount: bill.amount.micros().to_string(),
         pay_to: bill.pay_to.clone(),
         max_timeout_seconds: TIMEOUT_SECONDS,
@@ -109,7 +109,7 @@ fn nonce_of(payment: &Payment) -> String {
 
 /// The payment as it is to be claimed, if it pays this bill and can still be settled.
 fn checked(
-    post: &Post,
+    terminal: &Terminal,
     domain: &Domain,
     bill: &Bill,
     payment: &Payment,
@@ -125,7 +125,7 @@ fn checked(
     if Some(signed.to) != address::bytes(AddressKind::Evm, &bill.pay_to) {
         return Err(Reason::Recipient);
     }
-    if payment.accepted != requirements(post, domain, bill) {
+    if payment.accepted != requirements(terminal, domain, bill) {
         return Err(Reason::Requirements);
     }
     let time = |seconds: u64| {
@@ -139,8 +139,8 @@ fn checked(
         .ok_or(Reason::ValidBefore)?;
     Ok(Authorization {
         id: AuthorizationId {
-            network: post.network,
-            asset: post.asset.clone(),
+            network: terminal.network,
+            asset: terminal.asset.clone(),
             payer: payer_of(payment),
             nonce: nonce_of(payment),
         },

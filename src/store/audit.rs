@@ -9,9 +9,9 @@ queries! {
     INSERT = "INSERT INTO audit (id, at, actor, command, detail) VALUES (?1, ?2, ?3, ?4, ?5)";
 }
 
-/// An operator's deed. The id is made by the caller, so that a re-run writes it once.
+/// What an operator did. The id is made by the caller, so that a re-run writes it once.
 #[derive(Clone)]
-pub struct Deed {
+pub struct Line {
     pub id: String,
     pub at: Time,
     pub actor: String,
@@ -19,14 +19,14 @@ pub struct Deed {
     pub detail: String,
 }
 
-/// A re-run that finds its own deed has nothing left to do.
+/// A re-run that finds its own line has nothing left to do.
 pub fn exists(tx: &mut Tx, id: &str) -> Result<bool> {
     Ok(tx.opt(EXISTS, params![id], |_| Ok(()))?.is_some())
 }
 
-pub fn record(tx: &mut Tx, deed: &Deed) -> Result<()> {
-    if tx.is_rerun() && exists(tx, &deed.id)? {
+pub fn record(tx: &mut Tx, line: &Line) -> Result<()> {
+    if tx.is_rerun() && exists(tx, &line.id)? {
         return Ok(());
     }
-    tx.execute(INSERT, params![&deed.id, deed.at, &deed.actor, deed.command, &deed.detail]).map(drop)
+    tx.execute(INSERT, params![&line.id, line.at, &line.actor, line.command, &line.detail]).map(drop)
 }

@@ -22,6 +22,7 @@ use crate::domain::ids::OrderId;
 use crate::domain::order::CancelReason;
 use crate::domain::plan::Plan;
 use crate::domain::time::Time;
+use crate::domain::words::words;
 use crate::error::{Error, Result};
 use crate::store::{Store, sim};
 use crate::vault::hex;
@@ -32,52 +33,25 @@ const LONG_AGO: Time = Time::from_micros(0);
 /// Sim writes have no wallet; they share one lane.
 const LANE: i64 = 0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
-    Ok,
-    Reject,
-    Unavailable,
-    /// No answer, but it sells.
-    Timeout,
-    /// Answers after a while; who hangs up first has bought nothing.
-    Slow,
-    /// Answers a new order with the profile of an earlier one that was delivered.
-    Duplicate,
-    /// Sells, and answers something that cannot be read.
-    Malformed,
-}
-
-impl Mood {
-    pub const ALL: [Mood; 7] = [
-        Mood::Ok,
-        Mood::Reject,
-        Mood::Unavailable,
-        Mood::Timeout,
-        Mood::Slow,
-        Mood::Duplicate,
-        Mood::Malformed,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Mood::Ok => "ok",
-            Mood::Reject => "reject",
-            Mood::Unavailable => "unavailable",
-            Mood::Timeout => "timeout",
-            Mood::Slow => "slow",
-            Mood::Duplicate => "duplicate",
-            Mood::Malformed => "malformed",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Mood> {
-        Mood::ALL.into_iter().find(|mood| mood.as_str() == text)
+words! {
+    pub enum SupplierMode: ALL, parse {
+        Ok = "ok",
+        Reject = "reject",
+        Unavailable = "unavailable",
+        /// No answer, but it sells.
+        Timeout = "timeout",
+        /// Answers after a while; who hangs up first has bought nothing.
+        Slow = "slow",
+        /// Answers a new order with the profile of an earlier one that was delivered.
+        Duplicate = "duplicate",
+        /// Sells, and answers something that cannot be read.
+        Malformed = "malformed",
     }
 }
 
 #[derive(Clone, Copy)]
 struct Behaviour {
-    mood: Mood,
+    mode: SupplierMode,
     delay: Duration,
     counted: bool,
     since: Time,
@@ -102,8 +76,12 @@ impl Sim {
             }
             None => None,
         };
-        let behaviour =
-            Behaviour { mood: Mood::Ok, delay: Duration::ZERO, counted: false, since: Time::from_micros(0) };
+        let behaviour = Behaviour {
+            mode: SupplierMode::Ok,
+            delay: Duration::ZERO,
+            counted: false,
+            since: Time::from_micros(0),
+        };
         let last_sold = Mutex::new(None);
         let behaviour = ArcSwap::from_pointee(behaviour);
         Ok(Sim { store, behaviour, journal, journal_path, last_sold, catalog_size })
@@ -111,17 +89,23 @@ impl Sim {
 
     /// Takes over what any instance was last told.
     pub async fn reload(&self) -> Result<()> {
-        let mode = self.store.read(sim::mode).await?;
-        let mood = Mood::parse(&mode.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
-        let delay = Duration::from_millis(mode.delay_ms.unsigned_abs());
-        let counted = mode.remaining.is_some();
-        self.behaviour.store(Arc::new(Behaviour { mood, delay, counted, since: mode.since }));
+        let stored = self.store.read(sim::mode).await?;
+        let mode = SupplierMode::parse(&stored.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
+        let delay = Duration::from_millis(stored.delay_ms.unsigned_abs());
+        let counted = stored.remaining.is_some();
+        self.behaviour.store(Arc::new(Behaviour { mode, delay, counted, since: stored.since }));
         Ok(())
     }
 
     /// Behaves like this for so many calls, or until told otherwise.
-    pub async fn behave(&self, mood: Mood, delay_ms: i64, count: Option<i64>, now: Time) -> Result<()> {
-        let mode = sim::Mode { word: mood.as_str().into(), delay_ms, remaining: count, since: now };
+    pub async fn behave(
+        &self,
+        mode: SupplierMode,
+        delay_ms: i64,
+        count: Option<i64>,
+        now: Time,
+    ) -> Result<()> {
+        let mode = sim::Mode { word: mode.as_str().into(), delay_ms, remaining: count, since: now };
         self.store.write(LANE, move |tx| sim::set_mode(tx, &mode)).await?;
         self.reload().await
     }
@@ -173,43 +157,47 @@ impl Sim {
     }
 
     /// How to treat this call. Counted misbehaviour is counted in the database, exactly, over all instances.
-    async fn mood_of_this_call(&self) -> Result<Behaviour> {
+    async fn mode_of_this_call(&self) -> Result<Behaviour> {
         let behaviour = **self.behaviour.load();
-        if behaviour.mood == Mood::Ok || !behaviour.counted {
+        if behaviour.mode == SupplierMode::Ok || !behaviour.counted {
             return Ok(behaviour);
         }
-        let word = behaviour.mood.as_str();
+        let word = behaviour.mode.as_str();
         if self.store.finish(LANE, move |tx| sim::use_one(tx, word)).await? {
             return Ok(behaviour);
         }
         self.reload().await?;
-        Ok(Behaviour { mood: Mood::Ok, ..behaviour })
+        Ok(Behaviour { mode: SupplierMode::Ok, ..behaviour })
     }
 
-    /// Runs a call in the mood of the day; `act` does the deed. An order from before the simulator turned to
+    /// Runs a call in the mode of the day; `act` does the deed. An order from before the simulator turned to
     /// refusing may have been sold already, so it is sold again as what it was: repeating is safe here.
     async fn answer<T>(
         &self,
         ordered_at: Option<Time>,
-        act: impl AsyncFnOnce(Mood) -> Result<Answer<T>>,
+        act: impl AsyncFnOnce(SupplierMode) -> Result<Answer<T>>,
     ) -> Answer<T> {
         let outcome = async {
-            let Behaviour { mood, delay, since, .. } = self.mood_of_this_call().await?;
-            match mood {
-                Mood::Ok | Mood::Duplicate => act(mood).await,
-                Mood::Reject if ordered_at.is_some_and(|at| at < since) => act(Mood::Ok).await,
-                Mood::Reject => Ok(Answer::Refused("the simulator was told to refuse".into())),
-                Mood::Unavailable => Ok(Answer::NotSent("the simulator was told to be unreachable".into())),
-                Mood::Slow => {
-                    tokio::time::sleep(delay).await;
-                    act(mood).await
+            let Behaviour { mode, delay, since, .. } = self.mode_of_this_call().await?;
+            match mode {
+                SupplierMode::Ok | SupplierMode::Duplicate => act(mode).await,
+                SupplierMode::Reject if ordered_at.is_some_and(|at| at < since) => {
+                    act(SupplierMode::Ok).await
                 }
-                Mood::Timeout => {
-                    act(mood).await?;
+                SupplierMode::Reject => Ok(Answer::Refused("the simulator was told to refuse".into())),
+                SupplierMode::Unavailable => {
+                    Ok(Answer::NotSent("the simulator was told to be unreachable".into()))
+                }
+                SupplierMode::Slow => {
+                    tokio::time::sleep(delay).await;
+                    act(mode).await
+                }
+                SupplierMode::Timeout => {
+                    act(mode).await?;
                     std::future::pending().await
                 }
-                Mood::Malformed => {
-                    act(mood).await?;
+                SupplierMode::Malformed => {
+                    act(mode).await?;
                     Ok(Answer::Doubt("the simulator answered something unreadable".into()))
                 }
             }
@@ -252,9 +240,9 @@ impl Supplier for Sim {
     }
 
     fn provision<'a>(&'a self, ask: Provision<'a>) -> Ask<'a, Profile> {
-        Box::pin(self.answer(Some(ask.ordered_at), async move |mood| {
+        Box::pin(self.answer(Some(ask.ordered_at), async move |mode| {
             let profile = profile_for(&ask);
-            if mood == Mood::Duplicate
+            if mode == SupplierMode::Duplicate
                 && let Some(earlier) = self.delivered_before(ask.order).await?
             {
                 return Ok(Answer::Done(earlier));
@@ -306,7 +294,7 @@ impl Supplier for Sim {
             Ok(Answer::Done(Cancelled::No(reason)))
         };
         Box::pin(async move {
-            // A profile that was taken back without a word is taken back again as it was, whatever the mood is now.
+            // A profile that was taken back without a word is taken back again as it was, whatever the mode is now.
             match self.read_meter(ask.profile, LONG_AGO).await {
                 Ok(usage) => {
                     let done_before = usage.status == EsimStatus::Cancelled;

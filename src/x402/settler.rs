@@ -1,4 +1,4 @@
-//! Who brings payments onto the chain, and on which networks that is possible now. What a post offers is checked
+//! Who brings payments onto the chain, and on which networks that is possible now. What a terminal offers is checked
 //! against its chain: a signature made for another EIP-712 domain than the token's own would be worthless.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::authorization::{Domain, NAME_CALL, SEPARATOR_CALL, VERSION_CALL};
 use super::local::{GasKey, Price};
 use super::remote::Facilitator;
 use super::wire;
-use crate::chain::evm::{Called, Evm, Purse, abi_text};
+use crate::chain::evm::{Called, Evm, GasPurse, abi_text};
 use crate::chain::{Trouble, Witness};
 use crate::domain::network::Network;
 
@@ -21,13 +21,14 @@ const TYPICAL_GAS: u64 = 100_000;
 const LEAST_SETTLEMENTS: i64 = 10;
 
 pub struct Settler {
-    pub way: Way,
-    pub posts: BTreeMap<Network, Post>,
+    pub by: SettledBy,
+    pub terminals: BTreeMap<Network, Terminal>,
 }
 
-pub enum Way {
-    Remote(Facilitator),
-    Local,
+pub enum SettledBy {
+    Facilitator(Facilitator),
+    /// With a gas key of our own.
+    Ourselves,
 }
 
 /// A gas key and what may be spent with it.
@@ -42,7 +43,7 @@ pub struct Gas {
 }
 
 /// One network on which payments by signature are taken.
-pub struct Post {
+pub struct Terminal {
     pub network: Network,
     pub chain: Arc<Evm>,
     /// The token's contract, as people write it and as it is.
@@ -69,46 +70,46 @@ impl From<Trouble> for Unfit {
 }
 
 impl Settler {
-    /// The posts that can take a payment now.
-    pub fn open_posts(&self) -> impl Iterator<Item = (&Post, Arc<Domain>)> {
-        self.posts.values().filter_map(|post| Some((post, post.domain()?)))
+    /// The terminals that can take a payment now.
+    pub fn open_terminals(&self) -> impl Iterator<Item = (&Terminal, Arc<Domain>)> {
+        self.terminals.values().filter_map(|terminal| Some((terminal, terminal.domain()?)))
     }
 }
 
-impl Way {
-    /// Whether payments can be settled at this post, and the domain that they are signed for. Called again and
+impl SettledBy {
+    /// Whether payments can be settled at this terminal, and the domain that they are signed for. Called again and
     /// again: nodes come and go, and gas runs out. What nobody can tell stays as it was.
-    pub async fn check(&self, post: &Post) -> Result<Arc<Domain>, Unfit> {
-        let checked = match self.able(post).await {
-            Ok(()) => post.read_domain().await,
+    pub async fn check(&self, terminal: &Terminal) -> Result<Arc<Domain>, Unfit> {
+        let checked = match self.able(terminal).await {
+            Ok(()) => terminal.read_domain().await,
             Err(unfit) => Err(unfit),
         };
         match checked {
             Ok(domain) => {
                 let domain = Arc::new(domain);
-                post.offered.store(Some(domain.clone()));
+                terminal.offered.store(Some(domain.clone()));
                 Ok(domain)
             }
             Err(unfit) => {
                 if matches!(unfit, Unfit::Wrong(_)) {
-                    post.offered.store(None);
+                    terminal.offered.store(None);
                 }
                 Err(unfit)
             }
         }
     }
 
-    async fn able(&self, post: &Post) -> Result<(), Unfit> {
+    async fn able(&self, terminal: &Terminal) -> Result<(), Unfit> {
         match self {
-            Way::Remote(facilitator) => {
-                let id = wire::network_id(post.network);
+            SettledBy::Facilitator(facilitator) => {
+                let id = wire::network_id(terminal.network);
                 if facilitator.supported().await?.contains(&id) {
                     return Ok(());
                 }
                 Err(Unfit::Wrong(format!("the facilitator does not settle on {id}")))
             }
-            Way::Local => {
-                let (purse, needed) = post.purse().await?;
+            SettledBy::Ourselves => {
+                let (purse, needed) = terminal.purse().await?;
                 if purse.gwei >= needed {
                     return Ok(());
                 }
@@ -120,15 +121,15 @@ impl Way {
     }
 }
 
-impl Post {
+impl Terminal {
     pub fn new(
         network: Network,
         chain: Arc<Evm>,
         contract: [u8; 20],
         asset: String,
         gas: Option<Gas>,
-    ) -> Post {
-        Post { network, chain, asset, contract, gas, offered: ArcSwapOption::empty() }
+    ) -> Terminal {
+        Terminal { network, chain, asset, contract, gas, offered: ArcSwapOption::empty() }
     }
 
     /// Whose transactions settle: the gas key's, or a facilitator's.
@@ -142,7 +143,7 @@ impl Post {
     }
 
     /// What lies on the gas key, and what should at least, in gwei.
-    pub async fn purse(&self) -> Result<(Purse, i64), Unfit> {
+    pub async fn purse(&self) -> Result<(GasPurse, i64), Unfit> {
         let gas = self.gas.as_ref().ok_or_else(|| Unfit::Wrong("it has no gas key".into()))?;
         let purse = self.chain.purse(&gas.key.bytes).await?;
         let fees = self.chain.fees().await?;

@@ -30,7 +30,7 @@ pub struct Fees {
 
 /// An address that pays for gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Purse {
+pub struct GasPurse {
     pub gwei: i64,
     /// How many of its transactions are in blocks: the number of the next one.
     pub nonce: i64,
@@ -128,7 +128,7 @@ impl Evm {
     }
 
     /// What enough nodes grant it, of either.
-    pub async fn purse(&self, address: &[u8; 20]) -> Result<Purse, Trouble> {
+    pub async fn purse(&self, address: &[u8; 20]) -> Result<GasPurse, Trouble> {
         let address = hex::encode_prefixed(address);
         let calls: [Call; 2] = [
             ("eth_getBalance", json!([address, LATEST])),
@@ -137,7 +137,7 @@ impl Evm {
         let said = self.all(|node| purse_at(node, &calls)).await?;
         let gwei = self.granted(said.iter().map(|(_, purse)| purse.gwei));
         let nonce = self.granted(said.iter().map(|(_, purse)| purse.nonce));
-        let purse = gwei.zip(nonce).map(|(gwei, nonce)| Purse { gwei, nonce });
+        let purse = gwei.zip(nonce).map(|(gwei, nonce)| GasPurse { gwei, nonce });
         purse.ok_or_else(|| self.trouble("nobody answered"))
     }
 
@@ -193,12 +193,12 @@ async fn fees_at(node: &Provider) -> Result<Fees, RpcError> {
     fees.ok_or_else(|| RpcError::Unreadable("a price of gas that is no number".into()))
 }
 
-async fn purse_at(node: &Provider, calls: &[Call]) -> Result<Purse, RpcError> {
+async fn purse_at(node: &Provider, calls: &[Call]) -> Result<GasPurse, RpcError> {
     let answers = node.call_all(calls).await?;
     let read = |raw: &RawValue| text(raw).and_then(number);
     let gwei = read(&answers[0]).and_then(|wei| i64::try_from(wei / WEI_PER_GWEI).ok());
     let nonce = read(&answers[1]).and_then(|nonce| i64::try_from(nonce).ok());
-    let purse = gwei.zip(nonce).map(|(gwei, nonce)| Purse { gwei, nonce });
+    let purse = gwei.zip(nonce).map(|(gwei, nonce)| GasPurse { gwei, nonce });
     purse.ok_or_else(|| RpcError::Unreadable("a balance that is no number".into()))
 }
 

@@ -136,7 +136,7 @@ pub async fn verify_otp(
     let code = fields.required_text("otp", CODE_CHARS);
     let name = fields.free_text("agentName", AGENT_NAME_CHARS);
     let email = fields.finish_with(email)?;
-    let answer = login::Answer {
+    let answer = login::CodeAnswer {
         door: Door::Rest,
         email,
         code,

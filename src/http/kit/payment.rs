@@ -125,7 +125,7 @@ pub fn payment_due(app: &App, asked: Asked) -> Result<PaymentDueView> {
         min_amount: Money(least),
         max_amount: Money(most),
         expected_amount_units: checkout.amount.micros().to_string(),
-        spot_discount_offset: Money(checkout.spot()),
+        spot_discount_offset: Money(checkout.uniqueness_discount()),
         payment_uri,
         qr_data_url: format!("data:image/png;base64,{}", STANDARD.encode(code)),
         expires_at: checkout.expires_at.micros() / 1_000,

@@ -21,7 +21,7 @@ use crate::http::kit::html::page;
 use crate::http::kit::problem::Refused;
 use crate::ops::checkout::progress;
 use crate::ops::guests;
-use crate::ops::login::{self, Answer, Ask, Asked};
+use crate::ops::login::{self, Ask, Asked, CodeAnswer};
 
 const CODE_CHARS: usize = 40;
 const AGENT_NAME: &str = "claim page";
@@ -77,7 +77,7 @@ pub async fn claim(
     let code = fields.text("code", CODE_CHARS);
     let email = fields.finish_with(email)?;
     let owed = owed_to(app, &invoice).await?;
-    let answer = Answer {
+    let answer = CodeAnswer {
         door: Door::Pages,
         email: email.clone(),
         code: code.unwrap_or_default(),

@@ -21,7 +21,7 @@ use crate::http::kit::html::page;
 use crate::http::kit::problem::{self, Refused};
 use crate::http::kit::wire::readable;
 use crate::ops::deposits;
-use crate::ops::magic_link::{self, Means, Offer};
+use crate::ops::magic_link::{self, LinkTerms, Means};
 
 #[derive(Template)]
 #[template(path = "topup.html")]
@@ -114,7 +114,7 @@ fn shown(
     app: &App,
     status: StatusCode,
     token: &str,
-    offer: Offer,
+    offer: LinkTerms,
     typed: Typed,
     trouble: Option<Trouble>,
 ) -> Result<Response, Refused> {

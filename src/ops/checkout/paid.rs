@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::app::App;
-use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::checkout::{Checkout, CheckoutEvent};
 use crate::domain::esim::Esim;
 use crate::domain::ids::{InvoiceId, OrderId};
 use crate::domain::ledger::Entry;
@@ -17,9 +17,9 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Transfer, TransferId, TransferState};
 use crate::error::{Error, Result};
+use crate::ops::audit::audit_line;
 use crate::ops::coupons::redeem;
 use crate::ops::mail::{self, Letter, News, Slip};
-use crate::ops::operator::deed;
 use crate::ops::{deliver, orders, owned};
 use crate::store::ledger::{self, Note};
 use crate::store::offers::{self, Asked};
@@ -36,7 +36,7 @@ pub async fn is_checkout(app: &App, id: &InvoiceId) -> Result<bool> {
 
 /// What is made up before a write that turns a payment into an order.
 #[derive(Clone)]
-struct Draft {
+struct PaidDraft {
     /// The name of what it becomes: an order, or a top-up.
     order: OrderId,
     topup: OrderId,
@@ -45,12 +45,12 @@ struct Draft {
     slip: Slip,
 }
 
-impl Draft {
-    fn new(app: &App) -> Draft {
+impl PaidDraft {
+    fn new(app: &App) -> PaidDraft {
         let now = app.now();
         let ask_until = orders::ask_until(app, now);
         let (order, topup) = (app.new_order_id(), app.new_topup_id());
-        Draft { order, topup, ask_until, now, slip: mail::slip(app) }
+        PaidDraft { order, topup, ask_until, now, slip: mail::slip(app) }
     }
 
     /// What an earlier run of the same write has begun.
@@ -90,7 +90,7 @@ impl Draft {
             data_mb: checkout.data_mb,
             duration_days: checkout.duration_days,
             price: charged,
-            spot: checkout.price().minus(charged),
+            uniqueness_discount: checkout.price().minus(charged),
             coupon: checkout.coupon.clone(),
             customer_email: checkout.customer_email.clone(),
             cost,
@@ -128,7 +128,7 @@ pub async fn settle(
         return Ok(None);
     }
     let Some(owner) = payment.account else { return Err(Error::fault("a checkout's payment has an owner")) };
-    let (draft, dust) = (Draft::new(app), app.settings.settlement.dust);
+    let (draft, dust) = (PaidDraft::new(app), app.settings.settlement.dust);
     let (id, hash) = (payment.id.clone(), block_hash.to_string());
     let write = move |tx: &mut Tx| {
         if tx.is_rerun()
@@ -148,7 +148,7 @@ pub async fn settle(
         let reference = reference(tx, &checkout)?;
         let pays = checkout.is_paid_by(&payment);
         if pays
-            && checkout.status.is_unpaid()
+            && checkout.status.after(CheckoutEvent::Paid).is_some()
             && let Ok(esim) = &filled
             && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
             && redeem::is_payable(tx, &checkout, draft.now)?
@@ -168,7 +168,10 @@ pub async fn settle(
         transfers::credit(tx, &id, &hash, dust, draft.now)?;
         authorizations::settle(tx, &payment, draft.now)?;
         // What was not asked for ends nothing: the checkout can still be paid.
-        let refunded = pays && checkouts::end(tx, &invoice, CheckoutStatus::Refunded, None, draft.now)?;
+        let refunded = match checkout.status.after(CheckoutEvent::PaidInVain).filter(|_| pays) {
+            Some(refunded) => checkouts::end(tx, &invoice, refunded, None, draft.now)?,
+            None => false,
+        };
         if refunded {
             redeem::release(tx, &checkout, draft.now)?;
             if let Some(reference) = reference {
@@ -247,7 +250,9 @@ fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Resu
     if let Some(limit) = offers::daily_limit(tx, &checkout.token)? {
         offers::spend_limit(tx, &checkout.token, limit.spent_on(day).plus(order.price), day)?;
     }
-    checkouts::end(tx, &checkout.id, CheckoutStatus::Paid, Some(&order.id), order.created_at).map(drop)
+    let paid = checkout.status.after(CheckoutEvent::Paid);
+    let paid = paid.ok_or_else(|| Error::fault("a checkout was paid twice"))?;
+    checkouts::end(tx, &checkout.id, paid, Some(&order.id), order.created_at).map(drop)
 }
 
 /// Mails the owner of a checkout what became of a payment. A guest's has none until it is claimed: then the address
@@ -294,16 +299,16 @@ pub async fn assign(
     invoice: &InvoiceId,
     reason: Option<&str>,
 ) -> Result<Assigned> {
-    let (draft, wanted) = (Draft::new(app), invoice.clone());
+    let (draft, wanted) = (PaidDraft::new(app), invoice.clone());
     let found = app.store.read(move |tx| checkouts::by_id(tx, &wanted)).await?;
     let checkout = found.ok_or(Refusal::InvoiceNotFound)?;
     let what = format!("for {}", app.numbers.of_checkout(&checkout));
     let text = reason.map_or(what.clone(), |reason| format!("{what}: {reason}"));
-    let deed = deed(app, actor, "transfers assign", format!("{id} {text}"));
+    let line = audit_line(app, actor, "transfers assign", format!("{id} {text}"));
     let (id, actor, lane) = (id.clone(), actor.to_string(), checkout.account.0);
     let write = move |tx: &mut Tx| {
         let known = || Error::fault("an assigned transfer lost its order");
-        if tx.is_rerun() && audit::exists(tx, &deed.id)? {
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
             let transfer = transfers::by_id(tx, &id)?.ok_or_else(known)?;
             let order = draft.begun(tx)?.ok_or_else(known)?;
             let surplus = transfer.amount.minus(order.price);
@@ -312,7 +317,7 @@ pub async fn assign(
         wallet::lock(tx, checkout.account)?;
         let transfer = transfers::lock_unmatched(tx, &id)?.ok_or(Refusal::TransferNotUnmatched)?;
         let checkout = checkouts::lock(tx, &checkout.id)?.ok_or(Refusal::InvoiceNotFound)?;
-        if !checkout.status.is_unpaid() {
+        if checkout.status.after(CheckoutEvent::Paid).is_none() {
             return Err(Refusal::CheckoutEnded.into());
         }
         let charged = transfer.amount.min(checkout.amount);
@@ -335,7 +340,7 @@ pub async fn assign(
             ledger::post(tx, &entry, draft.now, note, false)?;
         }
         tell(tx, &draft.slip, &checkout, News::Assigned, transfer.amount)?;
-        audit::record(tx, &deed)?;
+        audit::record(tx, &line)?;
         Ok(Assigned { transfer: ended, order, surplus })
     };
     let mut assigned = app.store.write(lane, write).await?;

@@ -1,4 +1,4 @@
-//! What operators do with coupons: make, list and disable them. Every deed is in the audit log, written with it. A code
+//! What operators do with coupons: make, list and disable them. Each of these is in the audit log, written with it. A code
 //! is never used for a second coupon: orders name it for ever.
 
 use crate::app::App;
@@ -6,8 +6,8 @@ use crate::domain::coupon::{self, Coupon};
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::ops::audit::audit_line;
 use crate::ops::catalog;
-use crate::ops::operator::deed;
 use crate::store::tx::Tx;
 use crate::store::{audit, coupons};
 
@@ -29,17 +29,17 @@ pub async fn create(app: &App, actor: &str, coupon: Coupon) -> Result<Coupon> {
         }
     }
     let coupon = Coupon { description: coupon.in_words(), ..coupon };
-    let note = deed(app, actor, "coupon create", format!("{}: {}", coupon.code, coupon.discount));
+    let line = audit_line(app, actor, "coupon create", format!("{}: {}", coupon.code, coupon.discount));
     let made = coupon.clone();
     let write = move |tx: &mut Tx| {
-        if tx.is_rerun() && audit::exists(tx, &note.id)? {
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
             return Ok(());
         }
         if coupons::by_code(tx, &made.code)?.is_some() {
             return Err(Refusal::CouponExists.into());
         }
         coupons::create(tx, &made)?;
-        audit::record(tx, &note)
+        audit::record(tx, &line)
     };
     app.store.write(LANE, write).await?;
     Ok(coupon)
@@ -59,12 +59,12 @@ pub async fn list(app: &App) -> Result<Vec<Tallied>> {
 /// Nobody can use it from now on. Checkouts that are open with it keep their price.
 pub async fn disable(app: &App, actor: &str, code: &str) -> Result<Coupon> {
     let (code, now) = (coupon::normal(code), app.now());
-    let note = deed(app, actor, "coupon disable", code.clone());
+    let line = audit_line(app, actor, "coupon disable", code.clone());
     let write = move |tx: &mut Tx| {
         coupons::lock(tx, &code)?.ok_or(Refusal::CouponNotFound)?;
-        // Disabling twice is no mistake, and no second deed.
+        // Disabling twice is no mistake, and is written down once.
         if coupons::disable(tx, &code, now)? {
-            audit::record(tx, &note)?;
+            audit::record(tx, &line)?;
         }
         coupons::by_code(tx, &code)?.ok_or_else(|| Error::fault("a coupon vanished"))
     };

@@ -61,8 +61,8 @@ pub async fn turns(app: &App) -> Result<Vec<Check>> {
         let held = app.store.read(move |tx| cursors::turn(tx, network)).await?;
         checks.push(turn(network, "scanned", held, now));
     }
-    for post in app.settler.iter().flat_map(|settler| settler.posts.values()) {
-        let (network, sender) = (post.network, post.sender().to_string());
+    for terminal in app.settler.iter().flat_map(|settler| settler.terminals.values()) {
+        let (network, sender) = (terminal.network, terminal.sender().to_string());
         let held = app.store.read(move |tx| settlements::turn(tx, network, &sender)).await?;
         checks.push(turn(network, "settled", held, now));
     }

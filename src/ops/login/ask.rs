@@ -44,7 +44,7 @@ pub enum Asked {
 /// Mails a code. While one is alive it is mailed again, and lives no longer for it.
 pub async fn ask(app: &App, ask: Ask) -> Result<Asked> {
     let (now, client) = (app.now(), ask.client);
-    let draft = Draft {
+    let draft = LoginDraft {
         attempt: AttemptId::new(now, vault::random()),
         joining: [(); 2].map(|()| AttemptId::new(now, vault::random())),
         login: LoginId::new(now, vault::random()),
@@ -100,7 +100,7 @@ impl Done {
     }
 }
 
-struct Draft {
+struct LoginDraft {
     attempt: AttemptId,
     joining: [AttemptId; 2],
     login: LoginId,
@@ -112,7 +112,7 @@ struct Draft {
     now: Time,
 }
 
-impl Draft {
+impl LoginDraft {
     fn ask(&self, tx: &mut Tx) -> Result<Done> {
         let (email, now) = (&self.email, self.now);
         logins::lock(tx)?;
@@ -242,7 +242,7 @@ impl Draft {
     }
 
     fn note(&self, tx: &mut Tx, id: &AttemptId, kind: Attempt, login: &LoginId, taken: Last) -> Result<()> {
-        let Draft { email, origin, now, .. } = self;
+        let LoginDraft { email, origin, now, .. } = self;
         logins::note(tx, &Try { id, kind, email, origin, login: Some(login), at: *now, taken })
     }
 }

@@ -11,12 +11,14 @@ use metrics::counter;
 use super::{REST_MS, Round, arrived, permission, reason_of};
 use crate::chain::Trouble;
 use crate::chain::evm::{Broadcast, Paid};
-use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
+use crate::domain::authorization::{
+    Authorization, AuthorizationEvent, AuthorizationId, AuthorizationState, Reason,
+};
 use crate::domain::ids::AccountNo;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::ops::booking;
 use crate::ops::scan::{Halt, lane};
-use crate::ops::settle;
 use crate::store::authorizations;
 use crate::store::settlements::{self, Settlement};
 use crate::store::tx::Tx;
@@ -47,7 +49,7 @@ impl Round<'_> {
         for (number, sent) in by_number {
             let mut in_block = None;
             for settlement in sent.iter().rev() {
-                if let Some(paid) = self.post.chain.paid(&settlement.tx_hash).await? {
+                if let Some(paid) = self.terminal.chain.paid(&settlement.tx_hash).await? {
                     in_block = Some((*settlement, paid));
                     break;
                 }
@@ -66,16 +68,16 @@ impl Round<'_> {
 
     /// A transaction is in a block: it moved the money, or failed. When that stays so its number is done with.
     async fn landed(&self, settlement: &Settlement, paid: Paid) -> Result<(), Halt> {
-        let confirmations = settle::terms(self.app, &*self.post.chain)?.confirmations;
+        let confirmations = booking::terms(self.app, &*self.terminal.chain)?.confirmations;
         let deep = self.tip.head.number - paid.block + 1 >= confirmations;
         let id = settlement.authorization.clone();
         let found = self.app.store.read(move |tx| authorizations::by_id(tx, &id)).await?;
         if let Some(authorization) = found.filter(|found| found.state == AuthorizationState::Sent) {
             match (paid.succeeded, deep) {
-                (true, _) => arrived(self.app, self.post, &settlement.tx_hash, &self.tip).await?,
+                (true, _) => arrived(self.app, self.terminal, &settlement.tx_hash, &self.tip).await?,
                 // Unless somebody else was quicker with it.
                 (false, true) if !self.is_used(&authorization, self.tip.head.number).await? => {
-                    self.bury(&authorization, Reason::Transaction).await?;
+                    self.bury(&authorization, AuthorizationEvent::Ended, Reason::Transaction).await?;
                 }
                 (false, _) => {}
             }
@@ -89,7 +91,7 @@ impl Round<'_> {
     /// None of the transactions with this number is in a block.
     async fn hurry(&self, gas: &Gas, number: i64, newest: &Settlement) -> Result<(), Halt> {
         let old = |millis: i64| newest.sent_at.plus_millis(millis) < self.now;
-        if old(FOREIGN_MS) && self.post.chain.purse(&gas.key.bytes).await?.nonce > number {
+        if old(FOREIGN_MS) && self.terminal.chain.purse(&gas.key.bytes).await?.nonce > number {
             tracing::error!(
                 network = self.turn.network.as_str(),
                 sender = gas.key.address,
@@ -117,7 +119,7 @@ impl Round<'_> {
     /// A transaction in the place of one that waits for too long; the same again when it offers all that we allow.
     async fn offer_more(&self, gas: &Gas, newest: &Settlement) -> Result<(), Halt> {
         let price = Price { tip: newest.tip.unsigned_abs(), max_fee: newest.max_fee.unsigned_abs() };
-        let raised = price.raised(self.post.chain.fees().await?, gas.cap);
+        let raised = price.raised(self.terminal.chain.fees().await?, gas.cap);
         let found = {
             let id = newest.authorization.clone();
             self.app.store.read(move |tx| authorizations::by_id(tx, &id)).await?
@@ -145,8 +147,8 @@ impl Round<'_> {
 
     /// Takes the key's next number for an authorization, and sends it.
     pub(super) async fn send_transaction(&self, authorization: &Authorization) -> Result<(), Halt> {
-        let gas = self.post.gas.as_ref().ok_or_else(|| Error::fault("a settler without a gas key"))?;
-        let chain = &self.post.chain;
+        let gas = self.terminal.gas.as_ref().ok_or_else(|| Error::fault("a settler without a gas key"))?;
+        let chain = &self.terminal.chain;
         let network = self.turn.network;
         if self.in_flight.load(Ordering::Relaxed) >= IN_FLIGHT {
             return Ok(());
@@ -161,13 +163,7 @@ impl Round<'_> {
             return Ok(self.rest(authorization, REST_MS).await?);
         };
         if self.is_over_budget(gas, authorization.account, price.gwei_for(units)).await? {
-            match authorization.state {
-                AuthorizationState::Claimed => self.bury(authorization, Reason::Unexpected).await?,
-                AuthorizationState::Sent | AuthorizationState::Settled | AuthorizationState::Dead => {
-                    self.rest(authorization, REST_MS).await?;
-                }
-            }
-            return Ok(());
+            return Ok(self.give_up(authorization, Reason::Unexpected).await?);
         }
         let Some(number) = self.next_number(gas).await? else { return Ok(()) };
         let new = self.sign(gas, authorization, number, units, price)?;
@@ -185,19 +181,23 @@ impl Round<'_> {
 
     /// The token would refuse it now. One that was used meanwhile, by whomever, has moved its money.
     async fn would_fail(&self, authorization: &Authorization, why: &str) -> Result<(), Halt> {
-        let reason = reason_of(why);
-        match authorization.state {
-            AuthorizationState::Claimed if reason == Reason::Used => {
-                let (id, now) = (authorization.id.clone(), self.now);
-                let (from, to) = (AuthorizationState::Claimed, AuthorizationState::Sent);
-                let write = move |tx: &mut Tx| authorizations::advance(tx, &id, from, to, None, now);
-                self.app.store.finish(authorization.account.0, write).await?;
-                Ok(())
-            }
-            AuthorizationState::Claimed => Ok(self.bury(authorization, reason).await?),
-            AuthorizationState::Sent | AuthorizationState::Settled | AuthorizationState::Dead => {
-                Ok(self.rest(authorization, REST_MS).await?)
-            }
+        let (reason, from) = (reason_of(why), authorization.state);
+        if reason == Reason::Used
+            && let Some(to) = from.after(AuthorizationEvent::FoundUsed)
+        {
+            let (id, now) = (authorization.id.clone(), self.now);
+            let write = move |tx: &mut Tx| authorizations::advance(tx, &id, from, to, None, now);
+            self.app.store.finish(authorization.account.0, write).await?;
+            return Ok(());
+        }
+        Ok(self.give_up(authorization, reason).await?)
+    }
+
+    /// It is not sent, unless it may be with others already: then it is looked at again.
+    async fn give_up(&self, authorization: &Authorization, reason: Reason) -> Result<()> {
+        match authorization.state.after(AuthorizationEvent::GivenUp) {
+            Some(_) => self.bury(authorization, AuthorizationEvent::GivenUp, reason).await,
+            None => self.rest(authorization, REST_MS).await,
         }
     }
 
@@ -225,7 +225,7 @@ impl Round<'_> {
 
     /// `None` when the turn is over.
     async fn next_number(&self, gas: &Gas) -> Result<Option<i64>, Halt> {
-        let on_chain = self.post.chain.purse(&gas.key.bytes).await?.nonce;
+        let on_chain = self.terminal.chain.purse(&gas.key.bytes).await?.nonce;
         let (turn, read) = (self.turn.clone(), self.turn.clone());
         let next = self.app.store.read(move |tx| settlements::next_nonce(tx, &read)).await?;
         if next.is_some_and(|next| next < on_chain) {
@@ -253,7 +253,7 @@ impl Round<'_> {
             tip: price.tip,
             max_fee: price.max_fee,
             gas: units,
-            to: self.post.contract,
+            to: self.terminal.contract,
             data: permission.transfer_call(&seal),
         };
         let signed = gas.key.sign(&transaction);
@@ -277,7 +277,7 @@ impl Round<'_> {
     /// Whether any node took it does not matter here: it is followed, and sent again, until it is in a block.
     async fn broadcast(&self, settlement: &Settlement) -> Result<(), Halt> {
         let raw = hex::decode(&settlement.raw).map_err(|_| Error::fault("a stored transaction is no hex"))?;
-        let told = self.post.chain.broadcast(&raw).await;
+        let told = self.terminal.chain.broadcast(&raw).await;
         static LINES: EveryMinute = EveryMinute::new();
         let (network, tx) = (self.turn.network.as_str(), &settlement.tx_hash);
         match told {

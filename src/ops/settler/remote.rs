@@ -1,7 +1,7 @@
 //! Settling by a facilitator. It is asked again while its answer is missing: the token uses a nonce once, however
 //! often it is asked for. What it says is written to the log; what arrived is read off the chain.
 
-use crate::domain::authorization::{Authorization, AuthorizationState};
+use crate::domain::authorization::{Authorization, AuthorizationEvent};
 use crate::error::Result;
 use crate::ops::scan::Halt;
 use crate::ops::x402;
@@ -9,9 +9,9 @@ use crate::store::authorizations;
 use crate::store::tx::Tx;
 use crate::telemetry::EveryMinute;
 use crate::x402::remote::Said;
-use crate::x402::settler::Way;
+use crate::x402::settler::SettledBy;
 
-use super::{Round, arrived, post};
+use super::{Round, arrived, terminal};
 
 /// How long an answer may take before the question is asked again; longer than the question itself may take.
 const ASK_AGAIN_MS: i64 = 65_000;
@@ -21,12 +21,13 @@ const PAUSE_MS: i64 = 10_000;
 impl Round<'_> {
     /// Writes down that the signature leaves us, and lets it. The answer is awaited by a task of its own.
     pub(super) async fn ask_facilitator(&self, authorization: &Authorization) -> Result<(), Halt> {
-        let Some(domain) = self.post.domain() else { return Ok(()) };
+        let Some(domain) = self.terminal.domain() else { return Ok(()) };
         let requirements =
-            x402::requirements(self.post, &domain, &x402::bill_of(self.app, authorization).await?);
+            x402::requirements(self.terminal, &domain, &x402::bill_of(self.app, authorization).await?);
         let (id, from, now) = (authorization.id.clone(), authorization.state, self.now);
+        let Some(to) = from.after(AuthorizationEvent::Sent) else { return Ok(()) };
         let write = move |tx: &mut Tx| {
-            let ours = authorizations::advance(tx, &id, from, AuthorizationState::Sent, None, now)?;
+            let ours = authorizations::advance(tx, &id, from, to, None, now)?;
             authorizations::rest(tx, &id, now.plus_millis(ASK_AGAIN_MS))?;
             Ok(ours)
         };
@@ -35,15 +36,15 @@ impl Round<'_> {
         }
         let (app, authorization, network) = (self.app.clone(), authorization.clone(), self.turn.network);
         let task = async move {
-            let Some((settler, post)) = post(&app, network) else { return };
-            let Way::Remote(facilitator) = &settler.way else { return };
+            let Some((settler, terminal)) = terminal(&app, network) else { return };
+            let SettledBy::Facilitator(facilitator) = &settler.by else { return };
             let name = network.as_str();
             static LINES: EveryMinute = EveryMinute::new();
             match facilitator.settle(&authorization, &requirements).await {
                 Said::Settled(hash) => {
                     let look = async {
-                        let tip = crate::chain::Chain::tip(&*post.chain).await?;
-                        arrived(&app, post, &hash, &tip).await
+                        let tip = crate::chain::Chain::tip(&*terminal.chain).await?;
+                        arrived(&app, terminal, &hash, &tip).await
                     };
                     if look.await.is_err() {
                         tracing::debug!(

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::chain::evm::Called;
 use crate::chain::{Trouble, Witness};
 use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
-use crate::domain::checkout::{Checkout, CheckoutStatus};
+use crate::domain::checkout::{Checkout, CheckoutEvent, CheckoutStatus};
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::network::Network;
 use crate::domain::order::OrderStatus;
@@ -26,7 +26,7 @@ use crate::ops::deposits;
 use crate::ops::settler::reason_of;
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, transfers, wallet};
-use crate::x402::settler::{CURRENCY, Post};
+use crate::x402::settler::{CURRENCY, Terminal};
 use crate::x402::wire::{self, Flaw, Payment, SettlementResponse};
 
 /// Who pays, and for what.
@@ -104,7 +104,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Tendered> {
         }
         return outcome(app, network, &payment, &checkout.id, tender.account).await;
     }
-    let Some(post) = app.settler.as_ref().and_then(|settler| settler.posts.get(&network)) else {
+    let Some(terminal) = app.settler.as_ref().and_then(|settler| settler.terminals.get(&network)) else {
         return Ok(refused(Reason::Network, None));
     };
     let checkout = checkout.ok_or(Refusal::NothingToPay)?;
@@ -114,12 +114,12 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Tendered> {
         return Ok(refused(Reason::Requirements, None));
     }
     let Some(bill) = bill(app, &checkout) else { return Ok(refused(Reason::Requirements, None)) };
-    let domain = post.domain().ok_or(Refusal::ChainUnavailable)?;
-    let authorization = match checked(post, &domain, &bill, &payment, now) {
+    let domain = terminal.domain().ok_or(Refusal::ChainUnavailable)?;
+    let authorization = match checked(terminal, &domain, &bill, &payment, now) {
         Ok(authorization) => authorization,
         Err(reason) => return Ok(refused(reason, Some(checkout))),
     };
-    let state = match tried(post, &payment).await.map_err(|_| Refusal::ChainUnavailable)? {
+    let state = match tried(terminal, &payment).await.map_err(|_| Refusal::ChainUnavailable)? {
         None => AuthorizationState::Claimed,
         // Somebody brought it onto the chain before us: it is not unpaid, and the scanner will see it.
         Some(Reason::Used) => AuthorizationState::Sent,
@@ -151,10 +151,10 @@ fn require_same(checkout: &Checkout, tender: &Tender) -> Result<()> {
 }
 
 /// Lets the token pretend to move the money. `None` when it would.
-async fn tried(post: &Post, payment: &Payment) -> Result<Option<Reason>, Trouble> {
+async fn tried(terminal: &Terminal, payment: &Payment) -> Result<Option<Reason>, Trouble> {
     let call = payment.permission.transfer_call(&payment.seal);
-    let sender = post.gas.as_ref().map_or(payment.permission.to, |gas| gas.key.bytes);
-    Ok(match post.chain.call(CURRENCY, &call, Some(&sender), None, Witness::Any).await? {
+    let sender = terminal.gas.as_ref().map_or(payment.permission.to, |gas| gas.key.bytes);
+    Ok(match terminal.chain.call(CURRENCY, &call, Some(&sender), None, Witness::Any).await? {
         Called::Returned(_) => None,
         Called::Reverted(why) => Some(reason_of(&why)),
     })
@@ -194,7 +194,8 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
         require_free(tx, new.account, reference, &new.invoice)?;
     }
     let checkout = checkouts::lock(tx, &new.invoice)?.ok_or(Refusal::InvoiceNotFound)?;
-    if checkout.status != CheckoutStatus::Open || authorizations::live(tx, &new.invoice)?.is_some() {
+    let ended = checkout.status.after(CheckoutEvent::Signed).is_none();
+    if ended || authorizations::live(tx, &new.invoice)?.is_some() {
         return Err(Refusal::NothingToPay.into());
     }
     let deliverable = match paid::filled_esim(tx, &checkout)? {

@@ -257,7 +257,7 @@ both_databases! {
                 let host = gateway.base.trim_start_matches("http://");
                 assert!(text.contains(words) && text.contains(host) && text.contains("every door for customers"), "{text}");
                 let code = code(gateway, &address).await;
-                let answer = || login::Answer {
+                let answer = || login::CodeAnswer {
                     door, email: email(&address), code: code.clone(), client: HOME, agent_name: "agent".into(), kind: TokenKind::Session,
                 };
                 login::verify(&gateway.app, answer()).await.unwrap();

@@ -162,7 +162,7 @@ both_databases! {
         let home = std::net::IpAddr::from([127, 0, 0, 1]);
         let ann = Email::parse("ann@example.com").unwrap();
         login::ask(&gateway.app, Ask { door: Door::Tools, email: ann.clone(), client: home }).await.unwrap();
-        let answer = login::Answer {
+        let answer = login::CodeAnswer {
             door: Door::Tools, email: ann, code: code(gateway, "ann@example.com").await, client: home,
             agent_name: "chat".into(), kind: TokenKind::Session,
         };

@@ -4,7 +4,7 @@ use simgate::domain::invoice::InvoiceStatus::{Confirmed, Confirming, Pending};
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
 use simgate::domain::transfer::TransferState::{Credited, Reversed};
-use simgate::ops::{resting, scan::Halt};
+use simgate::ops::{balance_audit, scan::Halt};
 use simgate::store::cursors;
 
 use super::desk::{CONFIRMATIONS, Desk, LAG, Setup};
@@ -21,7 +21,7 @@ impl Desk {
     async fn look_at_balances(&self) {
         self.app.clock.advance(DAY_MS + 60_000);
         let chain = &self.app.chains[&Network::Polygon];
-        resting::look(&self.app, &**chain).await.unwrap_or_else(|halt| match halt {
+        balance_audit::look(&self.app, &**chain).await.unwrap_or_else(|halt| match halt {
             Halt::Chain(trouble) => panic!("{trouble}"),
             Halt::Ours(error) => panic!("{error}"),
         });

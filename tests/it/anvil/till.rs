@@ -206,7 +206,7 @@ impl Till {
 /// time, and a customer has at most fifty.
 pub async fn until_open(gateway: &Gateway) {
     let settler = gateway.app.settler.as_ref();
-    until("the settler is there", async || settler?.open_posts().next().map(drop)).await;
+    until("the settler is there", async || settler?.open_terminals().next().map(drop)).await;
 }
 
 /// Asks for a checkout, signed or not.

@@ -2,7 +2,7 @@
 //! older than the one by which it was decided.
 
 use serde_json::{Value, json};
-use simgate::chain::sim::Mood;
+use simgate::chain::sim::ChainMode;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
 
@@ -38,7 +38,7 @@ fn count(record: &Value, field: &str) -> i64 {
 async fn before_the_decision(gateway: &Gateway, network: Network, read: impl AsyncFn() -> Value) -> Value {
     let location = gateway.app.store.location();
     // No scanner moves on from here.
-    gateway.app.sim_chains[&network].behave(Mood::Down, 0).await.unwrap();
+    gateway.app.sim_chains[&network].behave(ChainMode::Down, 0).await.unwrap();
     let name = network.as_str();
     let newest = format!("(SELECT MAX(block) FROM transfers WHERE network = '{name}')");
     let back = format!("UPDATE cursors SET head = {newest} + 3 WHERE network = '{name}'");

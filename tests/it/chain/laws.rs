@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use simgate::chain::Chain;
-use simgate::chain::sim::{Keep, Mood};
+use simgate::chain::sim::{ChainMode, Keep};
 use simgate::domain::ids::InvoiceId;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
@@ -81,7 +81,7 @@ impl Case<'_> {
                 let keep = keep.map_or(Keep::Nothing, Keep::Later);
                 chain.reorg(*depth, keep).await.unwrap();
             }
-            Step::Mood(number) => chain.behave(Mood::ALL[usize::from(*number)], 7).await.unwrap(),
+            Step::Mood(number) => chain.behave(ChainMode::ALL[usize::from(*number)], 7).await.unwrap(),
             // The chain may be down, or its blocks behind: that is what the step is for.
             Step::Scan => drop(Scanner::new(chain.clone()).round(&self.gateway.app).await),
             Step::Verify => {
@@ -112,7 +112,7 @@ impl Case<'_> {
     /// Lets the dust settle: the nodes are honest again, and everything becomes final.
     async fn end(&self) {
         let chain = &self.gateway.app.sim_chains[&self.network];
-        chain.behave(Mood::Ok, 0).await.unwrap();
+        chain.behave(ChainMode::Ok, 0).await.unwrap();
         until("the wallet holds what lies on the chain", async || {
             self.gateway.pass_time(20 * BLOCK_MS);
             let settled = deposits::show(&self.gateway.app, &self.invoice).await.unwrap();

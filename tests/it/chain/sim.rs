@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use simgate::chain::address::SANDBOX_EVM_XPUB;
-use simgate::chain::sim::{Keep, Mood, Payment, SimChain};
+use simgate::chain::sim::{ChainMode, Keep, Payment, SimChain};
 use simgate::chain::{Chain, Token, Watched, Witness, address};
 use simgate::clock::Clock;
 use simgate::domain::money::Usd;
@@ -185,10 +185,10 @@ both_databases! {
             for number in (0..=head).rev().take(20) {
                 assert_eq!(a.block(number).await.unwrap(), b.block(number).await.unwrap());
             }
-            a.behave(Mood::Down, 0).await.unwrap();
-            assert_eq!(b.mood().await.unwrap(), Mood::Down);
+            a.behave(ChainMode::Down, 0).await.unwrap();
+            assert_eq!(b.mode().await.unwrap(), ChainMode::Down);
             b.tip().await.unwrap_err();
-            b.behave(Mood::Ok, 0).await.unwrap();
+            b.behave(ChainMode::Ok, 0).await.unwrap();
             a.tip().await.unwrap();
         }
         database::on_plain_thread(|| second.store.close());
@@ -243,7 +243,7 @@ both_databases! {
             let hash = chain.pay(&ours, Currency::Usdc, TEN).await.unwrap();
             clock.advance(2_000);
 
-            chain.behave(Mood::Down, 0).await.unwrap();
+            chain.behave(ChainMode::Down, 0).await.unwrap();
             chain.check().await.unwrap_err();
             chain.tip().await.unwrap_err();
             chain.block(1).await.unwrap_err();
@@ -252,7 +252,7 @@ both_databases! {
             chain.transaction(&hash, Witness::Quorum).await.unwrap_err();
             chain.balances(Currency::Usdc, std::slice::from_ref(&ours), HEAD).await.unwrap_err();
 
-            chain.behave(Mood::Lagging, 4 * MARGIN).await.unwrap();
+            chain.behave(ChainMode::Lagging, 4 * MARGIN).await.unwrap();
             let (tip, head) = (chain.tip().await.unwrap().head.number, chain.head().await.unwrap());
             assert!((4 * MARGIN..5 * MARGIN).contains(&(head - tip)), "{head} {tip}");
             assert_eq!(chain.block(head - 10).await.unwrap(), None);
@@ -263,7 +263,7 @@ both_databases! {
             assert_eq!(chain.transaction(&hash, Witness::Any).await.unwrap(), None);
             assert!(chain.transaction(&hash, Witness::Quorum).await.unwrap().is_some());
 
-            chain.behave(Mood::Lying, 0).await.unwrap();
+            chain.behave(ChainMode::Lying, 0).await.unwrap();
             clock.advance(2_000);
             let lies: Vec<_> = all(&chain, &watched).await.into_iter().filter(|seen| seen.id.tx_hash != hash).collect();
             assert_eq!(lies.iter().map(|lie| &lie.recipient).collect::<Vec<_>>(), [&ours, &other]);
@@ -276,7 +276,7 @@ both_databases! {
             }
             assert!(chain.transaction(&hash, Witness::Any).await.unwrap().is_some(), "some of it is true");
 
-            chain.behave(Mood::Ok, 0).await.unwrap();
+            chain.behave(ChainMode::Ok, 0).await.unwrap();
             assert_eq!(chain.transaction(&lies[0].id.tx_hash, Witness::Any).await.unwrap(), None);
             assert_eq!(all(&chain, &watched).await.len(), 1);
         }
@@ -406,7 +406,7 @@ both_databases! {
         for mode in ["down", "lagging", "lying"] {
             let told = gateway.sandbox("chain", json!({ "network": "TRON", "mode": mode, "behind": 100 })).await;
             assert_eq!((&told["mode"], &told["network"]), (&json!(mode), &json!("TRON")));
-            assert_eq!(chain.mood().await.unwrap().as_str(), mode);
+            assert_eq!(chain.mode().await.unwrap().as_str(), mode);
             assert!(told["head"].as_i64().unwrap() >= head);
             match mode {
                 "down" => drop(chain.tip().await.unwrap_err()),

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use simgate::chain::sim::Mood;
+use simgate::chain::sim::ChainMode;
 use simgate::domain::checkout::{Checkout, OFFSETS};
 use simgate::domain::network::Network;
 use simgate::domain::refusal::Refusal;
@@ -82,7 +82,7 @@ both_databases! {
         let refs: HashSet<String> = first.iter().map(|checkout| gateway.app.numbers.of_checkout(checkout)).collect();
         assert_eq!(refs.len(), first.len());
         // A day later the scanner stands still: none of them comes again. The address has 4,999 left.
-        gateway.app.sim_chains[&Network::Polygon].behave(Mood::Down, 0).await.unwrap();
+        gateway.app.sim_chains[&Network::Polygon].behave(ChainMode::Down, 0).await.unwrap();
         gateway.pass_time(26 * HOUR_MS);
         let location = gateway.app.store.location();
         database::execute(location, "UPDATE checkouts SET status = 'EXPIRED'").unwrap();
@@ -96,7 +96,7 @@ both_databases! {
         let addresses: HashSet<&str> = third.iter().map(|checkout| checkout.address.as_str()).collect();
         assert!(addresses.len() == 1 && !addresses.contains(first[0].address.as_str()), "the next address serves");
         // The scanner has passed them: the oldest come again, in their turn.
-        gateway.app.sim_chains[&Network::Polygon].behave(Mood::Ok, 0).await.unwrap();
+        gateway.app.sim_chains[&Network::Polygon].behave(ChainMode::Ok, 0).await.unwrap();
         scanned(gateway, Network::Polygon).await;
         database::execute(location, "UPDATE checkouts SET status = 'EXPIRED'").unwrap();
         let fourth = open_many(gateway, &buyers, 50, Network::Polygon).await;
@@ -119,10 +119,10 @@ both_databases! {
         gateway.pass_time(24 * HOUR_MS);
         scanned(gateway, Network::Polygon).await;
         assert!(!again().await, "it could still be paid late");
-        gateway.app.sim_chains[&Network::Polygon].behave(Mood::Down, 0).await.unwrap();
+        gateway.app.sim_chains[&Network::Polygon].behave(ChainMode::Down, 0).await.unwrap();
         gateway.pass_time(2 * HOUR_MS);
         assert!(!again().await, "nobody has looked for its payments yet");
-        gateway.app.sim_chains[&Network::Polygon].behave(Mood::Ok, 0).await.unwrap();
+        gateway.app.sim_chains[&Network::Polygon].behave(ChainMode::Ok, 0).await.unwrap();
         scanned(gateway, Network::Polygon).await;
         assert!(again().await, "it has rested");
         assert!(!again().await, "it is somebody's again");

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
 use simgate::chain::Chain;
-use simgate::chain::sim::{Keep, Mood};
+use simgate::chain::sim::{ChainMode, Keep};
 use simgate::domain::checkout::{Checkout, CheckoutStatus, NETWORKS, rests_until};
 use simgate::domain::ids::OrderId;
 use simgate::domain::money::Usd;
@@ -123,7 +123,7 @@ impl Case<'_> {
             Step::Reorg { depth, keep } => {
                 chain.reorg(*depth, keep.map_or(Keep::Nothing, Keep::Later)).await.unwrap();
             }
-            Step::Mood(number) => chain.behave(Mood::ALL[usize::from(*number)], 7).await.unwrap(),
+            Step::Mood(number) => chain.behave(ChainMode::ALL[usize::from(*number)], 7).await.unwrap(),
             // The chain may be down, or its blocks behind: that is what the step is for.
             Step::Scan => drop(Scanner::new(chain.clone()).round(app).await),
             Step::TurnBack => {
@@ -168,7 +168,7 @@ impl Case<'_> {
     async fn end(&self) {
         let app = &self.gateway.app;
         let chain = &app.sim_chains[&self.network];
-        chain.behave(Mood::Ok, 0).await.unwrap();
+        chain.behave(ChainMode::Ok, 0).await.unwrap();
         let settled = until("everything is decided", async || {
             self.gateway.pass_time(20 * BLOCK_MS);
             let agreed = self.booked().await == (self.on_chain().await, Usd::ZERO);

@@ -2,7 +2,7 @@
 //! with a supplier that refuses or says nothing, and with the operator's help.
 
 use serde_json::json;
-use simgate::chain::sim::{Keep, Mood};
+use simgate::chain::sim::{ChainMode, Keep};
 use simgate::domain::ids::InvoiceId;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
@@ -242,12 +242,12 @@ both_databases! {
         let second = open(gateway, &token).await;
         assert_eq!(amount(&second), amount_at(gateway, price, 1));
         let chain = &gateway.app.sim_chains[&Network::Polygon];
-        chain.behave(Mood::Down, 0).await.unwrap();
+        chain.behave(ChainMode::Down, 0).await.unwrap();
         chain.pay(address(&first), Currency::Usdt, amount_at(gateway, price, 2)).await.unwrap();
         gateway.pass_time(5_000);
         let third = open(gateway, &token).await;
         assert_eq!(amount(&third), amount_at(gateway, price, 2));
-        chain.behave(Mood::Ok, 0).await.unwrap();
+        chain.behave(ChainMode::Ok, 0).await.unwrap();
         gateway.pass_time(UNTIL_FINAL_MS);
         unmatched(gateway, 2).await;
         for checkout in [&second, &third] {
@@ -261,13 +261,13 @@ both_databases! {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let (paid, unpaid) = (open(gateway, &token).await, open(gateway, &token).await);
         let chain = &gateway.app.sim_chains[&Network::Polygon];
-        chain.behave(Mood::Down, 0).await.unwrap();
+        chain.behave(ChainMode::Down, 0).await.unwrap();
         chain.pay(address(&paid), Currency::Usdt, amount(&paid)).await.unwrap();
         gateway.pass_time(3 * HOUR_MS);
         for checkout in [&paid, &unpaid] {
             assert_eq!(record(gateway, checkout).await["status"], "PENDING_PAYMENT", "nobody has looked yet");
         }
-        chain.behave(Mood::Ok, 0).await.unwrap();
+        chain.behave(ChainMode::Ok, 0).await.unwrap();
         until_status(gateway, &paid, "COMPLETED").await;
         until_status(gateway, &unpaid, "EXPIRED").await;
         assert_eq!(news(gateway, "ann@example.com").await.len(), 0, "it was not late");

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use simgate::chain::sim::Mood;
+use simgate::chain::sim::ChainMode;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{AddressKind, Currency, Network};
 use simgate::domain::transfer::Transfer;
@@ -316,7 +316,7 @@ both_databases! {
 
     async fn a_network_that_is_silent_hides_no_other(gateway) {
         deposit(gateway, 20).await;
-        gateway.app.sim_chains[&Network::Polygon].behave(Mood::Down, 0).await.unwrap();
+        gateway.app.sim_chains[&Network::Polygon].behave(ChainMode::Down, 0).await.unwrap();
         let listed = ok(gateway, "addresses list");
         assert_eq!(listed["unknownNetworks"], json!(["POLYGON"]));
         let balances = listed["addresses"][0]["balances"].as_array().unwrap().clone();
@@ -333,7 +333,7 @@ both_databases! {
         let health = simgate(gateway, &["doctor", "--json"]).document(1);
         let of_polygon = health["checks"].as_array().unwrap().iter().find(|check| check["finding"].as_str().unwrap().starts_with("POLYGON"));
         assert_eq!(of_polygon.unwrap()["health"], "fail");
-        gateway.app.sim_chains[&Network::Polygon].behave(Mood::Ok, 0).await.unwrap();
+        gateway.app.sim_chains[&Network::Polygon].behave(ChainMode::Ok, 0).await.unwrap();
         assert_eq!(ok(gateway, "ledger verify --chain")["ok"], true);
     }
 

@@ -76,7 +76,7 @@ both_databases! {
             assert_eq!(sameness(&refused), answers[0]);
         }
         let other = start::open(gateway.app.settings.clone(), Role::Command).await.unwrap();
-        let elsewhere = login::Answer {
+        let elsewhere = login::CodeAnswer {
             door: Door::Rest, email: Email::parse("asked@example.com").unwrap(), code: right.clone(),
             client: sprayer.parse().unwrap(), agent_name: "agent".into(), kind: TokenKind::Personal,
         };

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use simgate::chain::address;
-use simgate::chain::sim::{Mood, Payment};
+use simgate::chain::sim::{ChainMode, Payment};
 use simgate::domain::money::Usd;
 use simgate::domain::network::{AddressKind, Currency, Network};
 use simgate::ops::operator::{self, KeyTerms};
@@ -417,14 +417,14 @@ both_databases! {
     async fn an_unreachable_chain_says_so(gateway) {
         let invoice = open(gateway, 25, "USDC", "BASE").await;
         let hash = pay(gateway, &invoice, "25").await;
-        gateway.app.sim_chains[&Network::Base].behave(Mood::Down, 0).await.unwrap();
+        gateway.app.sim_chains[&Network::Base].behave(ChainMode::Down, 0).await.unwrap();
         for hash in [None, Some(hash.as_str())] {
             gateway.pass_time(2_100);
             let refused = verify(gateway, &invoice, hash).await;
             assert_eq!(refused.problem(503), "CHAIN_UNAVAILABLE");
             assert!(!refused.header("retry-after").is_empty());
         }
-        gateway.app.sim_chains[&Network::Base].behave(Mood::Ok, 0).await.unwrap();
+        gateway.app.sim_chains[&Network::Base].behave(ChainMode::Ok, 0).await.unwrap();
         gateway.pass_time(UNTIL_FINAL_MS);
         assert_eq!(verify(gateway, &invoice, None).await.expect(200)["status"], "CONFIRMED");
     }

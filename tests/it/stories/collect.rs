@@ -7,7 +7,7 @@ use simgate::domain::money::Usd;
 use simgate::domain::refusal::Refusal;
 use simgate::domain::token::TokenKind;
 use simgate::error::Error;
-use simgate::ops::login::{self, Answer, Ask};
+use simgate::ops::login::{self, Ask, CodeAnswer};
 use simgate::ops::operator::{self, Adjustment};
 use simgate::ops::{guests, mail};
 
@@ -31,7 +31,7 @@ pub async fn collect(play: &mut Play<'_>, at: usize) -> Told {
     let mails = mail::outbox(&app, &text).await.map_err(told)?;
     let mailed = mails.iter().find(|mail| mail.subject == "Your sign-in code").ok_or("no code was mailed")?;
     let code = mailed.text.lines().next().and_then(|line| line.rsplit(' ').next()).unwrap_or_default();
-    let answer = Answer {
+    let answer = CodeAnswer {
         door: Door::Pages,
         email: email.clone(),
         code: code.into(),

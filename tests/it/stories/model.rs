@@ -11,7 +11,7 @@ use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
 use simgate::domain::time::Time;
 use simgate::domain::transfer::{Block, Sighting, TransferId};
-use simgate::supplier::sim::Mood;
+use simgate::supplier::sim::SupplierMode;
 
 use super::chain::CONFIRMATIONS;
 
@@ -130,7 +130,7 @@ pub struct Model {
     pub deposits: HashMap<String, usize>,
     pub house: BTreeSet<String>,
     /// How the supplier behaves.
-    pub mood: Option<Mood>,
+    pub mood: Option<SupplierMode>,
 }
 
 fn shows(one: &Sighting, other: &Sighting) -> bool {
@@ -422,9 +422,9 @@ impl Model {
         if self.orders[order].state != State::Waiting || self.is_unpaid(order) {
             return;
         }
-        match self.mood.unwrap_or(Mood::Ok) {
-            Mood::Reject | Mood::Unavailable if first => self.fail(order),
-            Mood::Ok | Mood::Reject => self.orders[order].state = State::Delivered,
+        match self.mood.unwrap_or(SupplierMode::Ok) {
+            SupplierMode::Reject | SupplierMode::Unavailable if first => self.fail(order),
+            SupplierMode::Ok | SupplierMode::Reject => self.orders[order].state = State::Delivered,
             _ => {}
         }
     }
@@ -442,17 +442,17 @@ impl Model {
     /// Asks the supplier to take an order back: what was not given back before is paid back.
     pub fn cancel(&mut self, order: usize) {
         let done_before = self.orders[order].state == State::Cancelling(true);
-        match self.mood.unwrap_or(Mood::Ok) {
-            Mood::Reject if !done_before => self.orders[order].state = State::Delivered,
-            Mood::Ok | Mood::Reject if self.is_in_doubt(order) => {
+        match self.mood.unwrap_or(SupplierMode::Ok) {
+            SupplierMode::Reject if !done_before => self.orders[order].state = State::Delivered,
+            SupplierMode::Ok | SupplierMode::Reject if self.is_in_doubt(order) => {
                 self.orders[order].state = State::Cancelling(true);
             }
-            Mood::Ok | Mood::Reject => {
+            SupplierMode::Ok | SupplierMode::Reject => {
                 self.orders[order].state = State::Cancelled;
                 let rest = self.orders[order].price.minus(self.orders[order].given);
                 self.pay_back(order, rest);
             }
-            Mood::Malformed => self.orders[order].state = State::Cancelling(true),
+            SupplierMode::Malformed => self.orders[order].state = State::Cancelling(true),
             _ => self.orders[order].state = State::Cancelling(done_before),
         }
     }

@@ -3,7 +3,7 @@
 //! signature), not things: where nothing is, a step does nothing, so any step can be left out when a story is shortened.
 
 use super::chain::{Keep, Mood as Nodes};
-use simgate::supplier::sim::Mood as Supplier;
+use simgate::supplier::sim::SupplierMode as Supplier;
 
 /// Who takes part; guests have no account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

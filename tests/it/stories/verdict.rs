@@ -9,7 +9,7 @@ use simgate::ops::checkout::progress;
 use simgate::ops::{ledger, operator};
 use simgate::store::tx::Tx;
 use simgate::store::{debts, transfers};
-use simgate::supplier::sim::Mood;
+use simgate::supplier::sim::SupplierMode;
 
 use super::chain::{CONFIRMATIONS, Mood as Nodes};
 use super::model::{Booked, DUST, State};
@@ -19,7 +19,7 @@ use super::world::NETWORKS;
 
 impl Play<'_> {
     pub async fn end(&mut self) -> Told {
-        self.take(&Step::Supplier(Mood::Ok)).await?;
+        self.take(&Step::Supplier(SupplierMode::Ok)).await?;
         for network in 0..NETWORKS.len() {
             self.world.chains[network].behave(Nodes::Honest);
             for _ in 0..2 {

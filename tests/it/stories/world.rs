@@ -95,7 +95,7 @@ impl World {
         let sight = Sight { chain: self.chains[0].clone(), clock: self.app.clock.clone() };
         *self.sight.lock().unwrap() = Some(sight);
         let settler = self.app.settler.as_ref().expect("signatures are taken");
-        settler.way.check(&settler.posts[&NETWORKS[0]]).await.expect("the node is fit");
+        settler.by.check(&settler.terminals[&NETWORKS[0]]).await.expect("the node is fit");
     }
 
     pub fn now(&self) -> Time {

@@ -1,7 +1,7 @@
 //! Agents that buy: checking out, paying on the simulated chain, polling, and the house's side of it.
 
 use serde_json::{Value, json};
-use simgate::chain::sim::{Keep, Mood, SimChain};
+use simgate::chain::sim::{ChainMode, Keep, SimChain};
 use simgate::domain::checkout;
 use simgate::domain::email::Email;
 use simgate::domain::ids::AccountNo;
@@ -129,11 +129,11 @@ pub async fn move_payments(gateway: &Gateway) {
         let sql = "SELECT CAST(COALESCE(block, 0) AS TEXT) FROM transfers ORDER BY tx_hash, position";
         database::rows(&gateway.app.settings.database, sql)
     };
-    chain.behave(Mood::Down, 0).await.unwrap();
+    chain.behave(ChainMode::Down, 0).await.unwrap();
     let before = blocks();
     chain.reorg(DEEP, Keep::Later(LATER)).await.unwrap();
     gateway.pass_time(LATER * BLOCK_MS);
-    chain.behave(Mood::Ok, 0).await.unwrap();
+    chain.behave(ChainMode::Ok, 0).await.unwrap();
     gateway
         .until("they are seen in other blocks", async || {
             let mut both = blocks().into_iter().zip(&before);

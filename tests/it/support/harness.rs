@@ -18,7 +18,7 @@ use simgate::error::Error;
 use simgate::ops::operator::{self, NewPartner};
 use simgate::ops::{keys, ledger, recover, reports, sandbox};
 use simgate::start::{self, Role};
-use simgate::supplier::sim::Mood;
+use simgate::supplier::sim::SupplierMode;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::place::Place;
@@ -347,7 +347,7 @@ impl Gateway {
 
     /// Brings everything open to its end: the supplier behaves, and recovery has its turn.
     pub async fn settle(&self) {
-        sandbox::set_mood(&self.app, Mood::Ok, 0, None).await.unwrap();
+        sandbox::set_mode(&self.app, SupplierMode::Ok, 0, None).await.unwrap();
         self.until("no order is open", async || {
             self.app.clock.advance(60_000);
             recover::round(&self.app).await.unwrap();

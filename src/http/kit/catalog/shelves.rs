@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::packed::Answer;
-use crate::domain::country;
 use crate::domain::plan::{Plan, PlanType};
 use crate::error::{Error, Result};
 use crate::http::kit::orders::PlanView;
@@ -70,7 +69,7 @@ pub struct Wanted {
 impl Shelf {
     fn prepare<'a>(plans: impl Iterator<Item = &'a Plan>) -> Result<Shelf> {
         let mut sorted: Vec<&Plan> = plans.collect();
-        sorted.sort_by_key(|plan| (&plan.family, plan.data_mb, plan.duration_days, &plan.code));
+        sorted.sort_by_key(|plan| plan.list_order());
         let mut shelf = Shelf::default();
         let mut words: HashMap<String, Vec<u32>> = HashMap::new();
         for (number, plan) in (0u32..).zip(sorted) {
@@ -173,16 +172,8 @@ impl Shelf {
 
 /// Lower-case words, whole and split at punctuation, so that `jp-5gb-30d`, `5gb` and `d'ivoire` are all found.
 fn words_of(plan: &Plan) -> Vec<String> {
-    let mut texts = vec![plan.name.as_str(), plan.code.as_str(), plan.operator.as_str()];
-    for code in &plan.countries {
-        texts.push(code);
-        if let Some(country) = country::by_code(code) {
-            texts.push(country.name);
-            texts.extend(country.aliases);
-        }
-    }
     let mut words = Vec::new();
-    for text in texts {
+    for text in plan.searched_texts() {
         for word in text.to_lowercase().split_whitespace() {
             words.push(word.to_string());
             words.extend(

@@ -131,8 +131,8 @@ pub fn list() -> Tool {
 }
 
 async fn show(call: Call) -> Result<Output> {
-    let coupons::Offers { newest, total } = coupons::available(call.app(), MOST_COUPONS).await?;
-    let view = |offer: coupons::Offer| CouponView {
+    let coupons::CouponOffers { newest, total } = coupons::available(call.app(), MOST_COUPONS).await?;
+    let view = |offer: coupons::CouponOffer| CouponView {
         code: offer.code,
         description: offer.description,
         discount: match offer.discount {

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::http::kit::wire::iso;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, text};
-use crate::ops::login::{self, Answer, Ask, Asked};
+use crate::ops::login::{self, Ask, Asked, CodeAnswer};
 
 /// Longer than any code of ours, however it is spaced.
 const CODE_CHARS: usize = 64;
@@ -123,7 +123,7 @@ async fn verify(call: Call) -> Result<Output> {
     let email = fields.required_email("email");
     let code = fields.required_text("code", CODE_CHARS);
     let email = fields.finish_with(email)?;
-    let answer = Answer {
+    let answer = CodeAnswer {
         door: Door::Tools,
         email,
         code,

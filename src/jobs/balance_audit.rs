@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::chain::Chain;
 use crate::ops::scan::Halt;
-use crate::ops::{jobs, resting};
+use crate::ops::{balance_audit, jobs};
 use crate::telemetry::EveryMinute;
 
 /// Whether a day has passed is a small question; so a look that failed is soon tried again.
@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(10);
 pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
     let (network, lines) = (chain.network().as_str(), EveryMinute::default());
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
-        let Some(looked) = stop.run_until_cancelled(resting::look(&app, &*chain)).await else { break };
+        let Some(looked) = stop.run_until_cancelled(balance_audit::look(&app, &*chain)).await else { break };
         if let Err(halt) = looked
             && let Some(left_out) = lines.turn()
         {
