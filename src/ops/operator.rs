@@ -163,7 +163,7 @@ pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) ->
 
 /// What an account owes us because payments of its vanished from their chains.
 pub async fn owed_by(app: &App, account: AccountNo) -> Result<Usd> {
-    app.store.read_together(move |tx| debts::of_account(tx, account)).await
+    app.store.read_consistent(move |tx| debts::of_account(tx, account)).await
 }
 
 #[derive(Default)]

@@ -26,7 +26,7 @@ use crate::store::claims::{self, Claimant};
 use crate::store::offers::{self, Asked, Look, Offer};
 use crate::store::orders::{self, PageFilter, PageQuery};
 use crate::store::tx::Tx;
-use crate::store::{Work, wallet};
+use crate::store::{WriteJob, wallet};
 use crate::telemetry::EveryMinute;
 
 /// Recovery leaves an order alone for at most this long after its asker must have given up.
@@ -76,7 +76,7 @@ pub async fn place(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Receip
 pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId) -> Result<Receipt> {
     let account = buyer.account;
     let draft = Draft::new(app, buyer, purchase, id);
-    let begun = app.store.write_together(account.0, draft).await?;
+    let begun = app.store.write_batched(account.0, draft).await?;
     match begun {
         Begun::New { order, balance } => deliver::and_wait(app, *order, balance).await,
         Begun::Replay { order, balance } => await_replay(app, *order, balance).await,
@@ -142,7 +142,7 @@ impl Draft {
     }
 }
 
-impl Work for Draft {
+impl WriteJob for Draft {
     type Answer = Begun;
     const SHARES: bool = true;
 
@@ -150,8 +150,8 @@ impl Work for Draft {
         begin(tx, self)
     }
 
-    fn run_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
-        begin_together(tx, group)
+    fn run_batched(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
+        begin_batched(tx, group)
     }
 }
 
@@ -227,7 +227,7 @@ fn begin(tx: &mut Tx, draft: &Draft) -> Result<Begun> {
 
 /// Write 1 for a group of orders that nothing speaks against, and of replays. Whatever is refused, and whatever must
 /// be decided under the wallet's lock, is left to `begin`.
-fn begin_together(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
+fn begin_batched(tx: &mut Tx, group: &[&Draft]) -> Result<Vec<Option<Begun>>> {
     // Of two orders with one reference the second must see what became of the first.
     let mut references = HashSet::new();
     let plain: Vec<&Draft> = group
