@@ -5,23 +5,30 @@ pub mod backup;
 pub mod checkpoints;
 pub mod explain;
 pub mod migrate;
+mod param;
 mod postgres;
 pub mod reader;
 pub mod readiness;
 pub mod room;
+mod row;
 mod serving;
 mod sqlite;
 mod still;
+pub mod text;
 pub mod tx;
 pub mod writer;
 
 use std::path::PathBuf;
 
 pub use self::checkpoints::LogSize;
+pub(super) use self::param::{Param, params};
 use self::postgres::Address;
 pub use self::postgres::hide_password;
+pub(super) use self::row::{Column, Columns, Fields, Row, Stored};
 pub use self::serving::Serving;
 pub use self::sqlite::writer_connection;
+pub(super) use self::text::{columns, dried, insert_into, lists, names, places, text, values};
+pub(super) use self::tx::{Sql, Tx, queries};
 pub use self::writer::WriteJob;
 
 /// Where the data lives, as `SIMGATE_DATABASE_URL` says it.

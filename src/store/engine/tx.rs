@@ -1,13 +1,10 @@
-//! The whole abstraction over two databases: `Tx`, `Param`, `Row`. A business write is a function over
+//! The whole abstraction over two databases: `Tx`, with `param.rs` and `row.rs`. A business write is a function over
 //! `&mut Tx` and reads the same on both. Texts come from `queries!` blocks, so that a test can prepare every
 //! one of them on both databases. Placeholders are `?1`: SQLite numbers `$` names by first appearance.
 
-use tokio_postgres::types::{IsNull, Kind, ToSql, Type, private::BytesMut};
-
+use super::param::Param;
 use super::postgres::Session;
-use crate::domain::ids::{AccountNo, OrderId};
-use crate::domain::money::Usd;
-use crate::domain::time::Time;
+use super::row::{Columns, Fields, Row};
 use crate::error::{Error, Fault, FaultKind, Result};
 
 /// A statement text. `only` names the one database it is written for, when a second text serves the other.
@@ -26,198 +23,16 @@ pub enum Backend {
 /// Declares a module's statements as constants, and lists them in `ALL` for the test that prepares each.
 macro_rules! queries {
     ($($(#[$doc:meta])* $name:ident $(($only:ident))? = $text:expr;)*) => {
-        $($(#[$doc])* const $name: $crate::store::tx::Sql = $crate::store::tx::Sql {
+        $($(#[$doc])* const $name: $crate::store::engine::tx::Sql = $crate::store::engine::tx::Sql {
             text: $text,
             only: queries!(@only $($only)?),
         };)*
-        pub const ALL: &[(&str, $crate::store::tx::Sql)] = &[$((stringify!($name), $name)),*];
+        pub const ALL: &[(&str, $crate::store::engine::tx::Sql)] = &[$((stringify!($name), $name)),*];
     };
     (@only) => { None };
-    (@only $only:ident) => { Some($crate::store::tx::Backend::$only) };
+    (@only $only:ident) => { Some($crate::store::engine::tx::Backend::$only) };
 }
 pub(crate) use queries;
-
-#[derive(Clone, Copy, Debug)]
-pub enum Param<'a> {
-    Int(i64),
-    Text(&'a str),
-    Blob(&'a [u8]),
-    Null,
-    /// A column of values, for a text that only PostgreSQL runs.
-    List(&'a [Param<'a>]),
-}
-
-impl From<i64> for Param<'_> {
-    fn from(value: i64) -> Self {
-        Param::Int(value)
-    }
-}
-impl From<bool> for Param<'_> {
-    fn from(value: bool) -> Self {
-        Param::Int(i64::from(value))
-    }
-}
-impl From<Usd> for Param<'_> {
-    fn from(value: Usd) -> Self {
-        Param::Int(value.micros())
-    }
-}
-impl From<Time> for Param<'_> {
-    fn from(value: Time) -> Self {
-        Param::Int(value.micros())
-    }
-}
-impl From<AccountNo> for Param<'_> {
-    fn from(value: AccountNo) -> Self {
-        Param::Int(value.0)
-    }
-}
-impl<'a> From<&'a str> for Param<'a> {
-    fn from(value: &'a str) -> Self {
-        Param::Text(value)
-    }
-}
-impl<'a> From<&'a String> for Param<'a> {
-    fn from(value: &'a String) -> Self {
-        Param::Text(value)
-    }
-}
-impl<'a> From<&'a OrderId> for Param<'a> {
-    fn from(value: &'a OrderId) -> Self {
-        Param::Text(value.as_str())
-    }
-}
-impl<'a> From<&'a [u8]> for Param<'a> {
-    fn from(value: &'a [u8]) -> Self {
-        Param::Blob(value)
-    }
-}
-impl<'a, T: Into<Param<'a>>> From<Option<T>> for Param<'a> {
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Param::Null, Into::into)
-    }
-}
-
-/// Parameters from mixed values: `params![id, now, note.as_deref()]`.
-macro_rules! params {
-    ($($value:expr),* $(,)?) => { &[$($crate::store::tx::Param::from($value)),*] };
-}
-pub(crate) use params;
-
-impl rusqlite::ToSql for Param<'_> {
-    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
-        use rusqlite::types::{ToSqlOutput, ValueRef};
-        Ok(ToSqlOutput::Borrowed(match self {
-            Param::Int(value) => ValueRef::Integer(*value),
-            Param::Text(value) => ValueRef::Text(value.as_bytes()),
-            Param::Blob(value) => ValueRef::Blob(value),
-            Param::Null => ValueRef::Null,
-            Param::List(_) => {
-                return Err(rusqlite::Error::ToSqlConversionFailure("SQLite takes no lists".into()));
-            }
-        }))
-    }
-}
-
-impl ToSql for Param<'_> {
-    fn to_sql(
-        &self,
-        ty: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        match self {
-            Param::Int(value) if *ty == Type::INT4 => i32::try_from(*value)?.to_sql(ty, out),
-            Param::Int(value) if *ty == Type::INT8 => value.to_sql(ty, out),
-            Param::Text(value) if *ty == Type::TEXT => value.to_sql(ty, out),
-            Param::Blob(value) if *ty == Type::BYTEA => value.to_sql(ty, out),
-            Param::Null => Ok(IsNull::Yes),
-            Param::List(values) if matches!(ty.kind(), Kind::Array(_)) => values.to_sql(ty, out),
-            other => Err(format!("{other:?} does not fit a column of type {ty}").into()),
-        }
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    tokio_postgres::types::to_sql_checked!();
-}
-
-/// One row of an answer. Getters fail loudly on a wrong type or an unexpected NULL; they never make up a value.
-pub enum Row<'r> {
-    Sqlite(&'r rusqlite::Row<'r>),
-    Postgres(&'r tokio_postgres::Row),
-}
-
-impl Row<'_> {
-    pub fn int(&self, column: usize) -> Result<i64> {
-        match self {
-            Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
-        }
-    }
-
-    pub fn opt_usd(&self, column: usize) -> Result<Option<Usd>> {
-        Ok(self.opt_int(column)?.map(Usd::from_micros))
-    }
-
-    pub fn opt_int(&self, column: usize) -> Result<Option<i64>> {
-        match self {
-            Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
-        }
-    }
-
-    pub fn text(&self, column: usize) -> Result<String> {
-        match self {
-            Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
-        }
-    }
-
-    pub fn opt_text(&self, column: usize) -> Result<Option<String>> {
-        match self {
-            Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
-        }
-    }
-
-    pub fn blob(&self, column: usize) -> Result<Vec<u8>> {
-        match self {
-            Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
-        }
-    }
-
-    pub fn opt_blob(&self, column: usize) -> Result<Option<Vec<u8>>> {
-        match self {
-            Row::Sqlite(row) => row.get(column).map_err(sqlite_error),
-            Row::Postgres(row) => row.try_get(column).map_err(|error| postgres_error(&error)),
-        }
-    }
-
-    pub fn flag(&self, column: usize) -> Result<bool> {
-        Ok(self.int(column)? != 0)
-    }
-
-    pub fn usd(&self, column: usize) -> Result<Usd> {
-        self.int(column).map(Usd::from_micros)
-    }
-
-    pub fn time(&self, column: usize) -> Result<Time> {
-        self.int(column).map(Time::from_micros)
-    }
-
-    pub fn opt_time(&self, column: usize) -> Result<Option<Time>> {
-        Ok(self.opt_int(column)?.map(Time::from_micros))
-    }
-
-    /// A word that one of our enums must know; anything else means the row is not ours.
-    pub fn word<T>(&self, column: usize, parse: impl Fn(&str) -> Option<T>) -> Result<T> {
-        let text = self.text(column)?;
-        parse(&text).ok_or_else(|| Error::fault(format!("unknown word {text:?} in column {column}")))
-    }
-}
 
 pub(super) enum Db<'c> {
     Sqlite(&'c rusqlite::Connection),
@@ -267,18 +82,14 @@ impl<'c> Tx<'c> {
         Ok(changed)
     }
 
-    pub fn opt<T>(
-        &mut self,
-        sql: Sql,
-        params: &[Param],
-        read: impl FnOnce(&Row) -> Result<T>,
-    ) -> Result<Option<T>> {
+    /// The one row there is, if there is one.
+    pub fn opt<T: Columns>(&mut self, sql: Sql, params: &[Param]) -> Result<Option<T>> {
         match &mut self.db {
             Db::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql.text).map_err(sqlite_error)?;
                 let mut rows = statement.query(rusqlite::params_from_iter(params)).map_err(sqlite_error)?;
                 let found = match rows.next().map_err(sqlite_error)? {
-                    Some(row) => Some(read(&Row::Sqlite(row))?),
+                    Some(row) => Some(T::read(&mut Fields::of(&Row::Sqlite(row)))?),
                     None => return Ok(None),
                 };
                 // A statement that writes and returns has done all of its work only when it is stepped to its end.
@@ -291,78 +102,63 @@ impl<'c> Tx<'c> {
                 let rows = session.query(sql.text, params)?;
                 match rows.as_slice() {
                     [] => Ok(None),
-                    [row] => read(&Row::Postgres(row)).map(Some),
+                    [row] => T::read(&mut Fields::of(&Row::Postgres(row))).map(Some),
                     _ => Err(Error::fault(format!("more than one row from {}", sql.text))),
                 }
             }
         }
     }
 
-    /// Like `opt`, for a statement that writes and returns what it wrote.
-    pub fn write_opt<T>(
-        &mut self,
-        sql: Sql,
-        params: &[Param],
-        read: impl FnOnce(&Row) -> Result<T>,
-    ) -> Result<Option<T>> {
-        let found = self.opt(sql, params, read)?;
-        self.wrote |= found.is_some();
-        Ok(found)
+    pub fn one<T: Columns>(&mut self, sql: Sql, params: &[Param]) -> Result<T> {
+        self.opt(sql, params)?.ok_or_else(|| Error::fault(format!("no row from {}", sql.text)))
     }
 
-    /// One statement for many rows of values: each parameter of the text is a list, with one value of every row.
-    /// It may write, and must then return what it wrote.
-    pub fn for_each<T>(
-        &mut self,
-        sql: Sql,
-        rows: &[Vec<Param>],
-        read: impl FnMut(&Row) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let width = rows.first().map_or(0, Vec::len);
-        let columns: Vec<Vec<Param>> =
-            (0..width).map(|column| rows.iter().map(|row| row[column]).collect()).collect();
-        let lists: Vec<Param> = columns.iter().map(|column| Param::List(column)).collect();
-        self.write_all(sql, &lists, read)
+    /// Whether there is a row.
+    pub fn any(&mut self, sql: Sql, params: &[Param]) -> Result<bool> {
+        Ok(self.opt::<()>(sql, params)?.is_some())
     }
 
-    /// Like `all`, for a statement that writes and returns what it wrote.
-    pub fn write_all<T>(
-        &mut self,
-        sql: Sql,
-        params: &[Param],
-        read: impl FnMut(&Row) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let found = self.all(sql, params, read)?;
-        self.wrote |= !found.is_empty();
-        Ok(found)
-    }
-
-    pub fn one<T>(&mut self, sql: Sql, params: &[Param], read: impl FnOnce(&Row) -> Result<T>) -> Result<T> {
-        self.opt(sql, params, read)?.ok_or_else(|| Error::fault(format!("no row from {}", sql.text)))
-    }
-
-    pub fn all<T>(
-        &mut self,
-        sql: Sql,
-        params: &[Param],
-        mut read: impl FnMut(&Row) -> Result<T>,
-    ) -> Result<Vec<T>> {
+    pub fn all<T: Columns>(&mut self, sql: Sql, params: &[Param]) -> Result<Vec<T>> {
         let mut found = Vec::new();
         match &mut self.db {
             Db::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql.text).map_err(sqlite_error)?;
                 let mut rows = statement.query(rusqlite::params_from_iter(params)).map_err(sqlite_error)?;
                 while let Some(row) = rows.next().map_err(sqlite_error)? {
-                    found.push(read(&Row::Sqlite(row))?);
+                    found.push(T::read(&mut Fields::of(&Row::Sqlite(row)))?);
                 }
             }
             Db::Postgres(session) => {
                 for row in session.query(sql.text, params)? {
-                    found.push(read(&Row::Postgres(&row))?);
+                    found.push(T::read(&mut Fields::of(&Row::Postgres(&row)))?);
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Like `opt`, for a statement that writes and returns what it wrote.
+    pub fn write_opt<T: Columns>(&mut self, sql: Sql, params: &[Param]) -> Result<Option<T>> {
+        let found = self.opt(sql, params)?;
+        self.wrote |= found.is_some();
+        Ok(found)
+    }
+
+    /// Like `all`, for a statement that writes and returns what it wrote.
+    pub fn write_all<T: Columns>(&mut self, sql: Sql, params: &[Param]) -> Result<Vec<T>> {
+        let found = self.all(sql, params)?;
+        self.wrote |= !found.is_empty();
+        Ok(found)
+    }
+
+    /// One statement for many rows of values: each parameter of the text is a list, with one value of every row.
+    /// It may write, and must then return what it wrote.
+    pub fn for_each<'p, T: Columns>(&mut self, sql: Sql, rows: &[impl AsRef<[Param<'p>]>]) -> Result<Vec<T>> {
+        let width = rows.first().map_or(0, |row| row.as_ref().len());
+        let columns: Vec<Vec<Param>> =
+            (0..width).map(|column| rows.iter().map(|row| row.as_ref()[column]).collect()).collect();
+        let lists: Vec<Param> = columns.iter().map(|column| Param::List(column)).collect();
+        self.write_all(sql, &lists)
     }
 }
 
