@@ -351,7 +351,7 @@ fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<&Esim>) -> Result<Fi
 fn note_late_topup(tx: &mut Tx, waiting: &Order, supplier: &'static str, now: Time) -> Result<()> {
     let failed = orders::by_id(tx, &waiting.id)?.is_some_and(|order| order.status == OrderStatus::Failed);
     if waiting.id.is_topup() && failed && orders::orphan_lost(tx, &waiting.id)? {
-        ledger::post(tx, &Entry::orphan(&waiting.id, supplier, waiting.cost), now, Note::default(), false)?;
+        ledger::post(tx, &Entry::orphan(&waiting.id, supplier, waiting.cost), now, Note::default())?;
     }
     Ok(())
 }

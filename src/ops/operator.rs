@@ -252,7 +252,7 @@ async fn adjust(
                 return Ok(wallet::read(tx, what.account)?.balance);
             }
             let text = Note { actor: Some(&actor_name), text: Some(&what.reason) };
-            let balance = ledger::post(tx, &entry, now, text, false)?.unwrap_or_default();
+            let balance = ledger::post(tx, &entry, now, text)?.unwrap_or_default();
             audit::record(tx, &note)?;
             Ok(balance)
         })
@@ -330,7 +330,7 @@ pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason:
             require_refundable(tx, &order.id, amount)?;
             let entry = Entry::goodwill_refund(&entry_id, &order.id, &back);
             let note = Note { actor: Some(&actor), text: Some(&reason) };
-            debts::pay_back(tx, &entry, &order, now, note, false)?;
+            debts::pay_back(tx, &entry, &order, now, note)?;
             audit::record(tx, &deed)?;
         }
         match back.to {

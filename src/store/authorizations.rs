@@ -17,10 +17,8 @@ macro_rules! select_authorization {
 
 queries! {
     INSERT = insert_into!("authorizations", New);
-    BY_ID = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4");
+    BY_ID and LOCK = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4");
     BY_NONCE = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 ORDER BY created_at");
-    /// SQLite needs no lock: a write transaction has the database to itself.
-    LOCK (Postgres) = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 FOR UPDATE");
     LIVE = select_authorization!("WHERE invoice = ?1 AND state IN ('CLAIMED', 'SENT', 'SETTLED')");
     DUE = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try <= ?2 ORDER BY CASE state WHEN 'CLAIMED' THEN 0 ELSE 1 END, next_try, created_at LIMIT ?3");
     FAR_AHEAD = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try > ?2 LIMIT ?3");
@@ -64,8 +62,7 @@ pub fn by_nonce(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Resu
 
 /// `by_id`, and nobody else changes it before this write ends.
 pub fn lock(tx: &mut Tx, id: &AuthorizationId) -> Result<Option<Authorization>> {
-    let sql = if tx.is_postgres() { LOCK } else { BY_ID };
-    tx.opt(sql, params![id.network, &id.payer, &id.nonce, &id.asset])
+    tx.lock(LOCK, params![id.network, &id.payer, &id.nonce, &id.asset])
 }
 
 /// The one that pays for an invoice, or is to.

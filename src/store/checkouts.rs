@@ -115,9 +115,7 @@ queries! {
         "a.who", "a.place", "a.since", " ORDER BY a.n");
     /// Worded so that no other index fits.
     HELD_FROM = count_from!("CAST(?1 AS TEXT)", "?2", " AND status || '' = 'OPEN' AND account + 0 = ?3 AND coupon = ?4");
-    BY_ID = select_checkout!("WHERE id = ?1");
-    /// SQLite needs no lock: a write transaction has the database to itself.
-    LOCK (Postgres) = select_checkout!("WHERE id = ?1 FOR UPDATE");
+    BY_ID and LOCK = select_checkout!("WHERE id = ?1");
     BY_ORDER = select_checkout!("WHERE order_id IS NOT NULL AND order_id = ?1");
     BY_NUMBER = select_checkout!("WHERE account = ?1 AND seq = ?2 AND keyed = ?3");
     AT_ADDRESS = select_checkout!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
@@ -227,8 +225,7 @@ pub fn by_number(tx: &mut Tx, number: Number) -> Result<Option<Checkout>> {
 
 /// The same, and nobody else changes it before this write ends.
 pub fn lock(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Checkout>> {
-    let sql = if tx.is_postgres() { LOCK } else { BY_ID };
-    tx.opt(sql, params![id])
+    tx.lock(LOCK, params![id])
 }
 
 pub fn by_order(tx: &mut Tx, order: &OrderId) -> Result<Option<Checkout>> {

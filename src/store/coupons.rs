@@ -28,9 +28,7 @@ macro_rules! official {
 
 queries! {
     INSERT = insert_into!("coupons", New);
-    BY_CODE = select_coupon!("WHERE code = ?1");
-    /// SQLite needs no lock: a write transaction has the database to itself.
-    LOCK (Postgres) = select_coupon!("WHERE code = ?1 FOR UPDATE");
+    BY_CODE and LOCK = select_coupon!("WHERE code = ?1");
     ALL_COUPONS = select_coupon!("ORDER BY created_at, code");
     OFFICIAL = select_coupon!(official!(), "ORDER BY created_at DESC, code LIMIT ?3");
     COUNT_OFFICIAL = concat!("SELECT COUNT(*) FROM coupons ", official!());
@@ -91,8 +89,7 @@ pub fn by_code(tx: &mut Tx, code: &str) -> Result<Option<Coupon>> {
 
 /// The same, and nobody else takes a use of it or gives one back before this write ends.
 pub fn lock(tx: &mut Tx, code: &str) -> Result<Option<Coupon>> {
-    let sql = if tx.is_postgres() { LOCK } else { BY_CODE };
-    tx.opt(sql, params![code])
+    tx.lock(LOCK, params![code])
 }
 
 pub fn list(tx: &mut Tx) -> Result<Vec<Coupon>> {

@@ -127,15 +127,8 @@ pub fn settled_by(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Vec
 }
 
 /// Posts what is paid back. When that settles the last debt of its buyer, the suspension for it ends.
-pub fn pay_back(
-    tx: &mut Tx,
-    entry: &Entry,
-    order: &Order,
-    at: Time,
-    note: Note,
-    an_order_failed: bool,
-) -> Result<Option<Usd>> {
-    let balance = ledger::post(tx, entry, at, note, an_order_failed)?;
+pub fn pay_back(tx: &mut Tx, entry: &Entry, order: &Order, at: Time, note: Note) -> Result<Option<Usd>> {
+    let balance = ledger::post(tx, entry, at, note)?;
     if entry.settles_something() {
         let claimer = checkouts::by_order(tx, &order.id)?.and_then(|checkout| checkout.claimed_by);
         lift_if_settled(tx, claimer.unwrap_or(order.account))?;

@@ -18,9 +18,7 @@ macro_rules! select_invoice {
 
 queries! {
     INSERT = insert_into!("invoices", New);
-    BY_ID = select_invoice!("WHERE id = ?1");
-    /// SQLite needs no lock: a write transaction has the database to itself.
-    LOCK (Postgres) = select_invoice!("WHERE id = ?1 FOR UPDATE");
+    BY_ID and LOCK = select_invoice!("WHERE id = ?1");
     OPEN = select_invoice!("WHERE account = ?1 AND network = ?2 AND status IN ('PENDING', 'CONFIRMING') ORDER BY expires_at");
     AT = "SELECT id FROM invoices WHERE address = ?1 AND created_at <= ?2 ORDER BY created_at DESC LIMIT 1";
     FIRST = "SELECT id FROM invoices WHERE address = ?1 ORDER BY created_at LIMIT 1";
@@ -72,8 +70,7 @@ pub fn at(tx: &mut Tx, address: &str, block_time: Time) -> Result<Option<Invoice
 
 /// Puts the invoice where its transfers say it is.
 pub fn restate(tx: &mut Tx, id: &InvoiceId, dust: Usd, now: Time) -> Result<()> {
-    let sql = if tx.is_postgres() { LOCK } else { BY_ID };
-    let found: Option<Invoice> = tx.opt(sql, params![id])?;
+    let found: Option<Invoice> = tx.lock(LOCK, params![id])?;
     let mut invoice = found.ok_or_else(|| Error::fault("a transfer names an invoice that is not there"))?;
     let paid = transfers::paid(tx, &invoice)?;
     let mut status = invoice.standing(&paid, dust);

@@ -223,9 +223,9 @@ pub struct Note<'a> {
 
 /// Moves the entry's wallet and stores the entry. Answers the wallet's new balance.
 /// Refuses, before anything is written, what the wallet cannot pay.
-pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note, an_order_failed: bool) -> Result<Option<Usd>> {
+pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note) -> Result<Option<Usd>> {
     let line = match entry.wallet_change() {
-        Some((account, change)) => Some(wallet::change(tx, account, change, an_order_failed)?),
+        Some((account, change)) => Some(wallet::change(tx, account, change)?),
         None => None,
     };
     insert(tx, entry, at, note, line)?;

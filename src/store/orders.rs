@@ -307,18 +307,15 @@ pub fn fail(tx: &mut Tx, order: &Order, failure: &Failure, back: &Payback, now: 
         return Ok(None);
     }
     let entry = Entry::failed(&order.id, back);
-    let numbered = !order.id.is_topup();
+    let moved = debts::pay_back(tx, &entry, order, now, ledger::Note::default())?;
+    if !order.id.is_topup() {
+        wallet::count_failed(tx, order.account)?;
+    }
+    // A guest's money goes elsewhere than to the account of the order.
     let to_buyer = entry.wallet_change().is_some_and(|(account, _)| account == order.account);
-    let moved = debts::pay_back(tx, &entry, order, now, ledger::Note::default(), numbered && to_buyer)?;
     let balance = match moved.filter(|_| to_buyer) {
         Some(balance) => balance,
-        // A guest's money goes elsewhere than to the account of the order.
-        None => {
-            if numbered {
-                wallet::count_failed(tx, order.account)?;
-            }
-            wallet::read(tx, order.account)?.balance
-        }
+        None => wallet::read(tx, order.account)?.balance,
     };
     if let Some(reference) = &order.reference {
         claims::release(tx, order.account, reference, &order.id)?;

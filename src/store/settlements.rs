@@ -17,8 +17,7 @@ queries! {
             WHERE network = ?1 AND sender = ?2 AND (holder = ?3 OR held_until < ?4 OR held_until > ?6) RETURNING fence";
     HOLDER = text!("SELECT ", Held::COLUMNS, " FROM settlers WHERE network = ?1 AND sender = ?2");
     RELEASE = "UPDATE settlers SET held_until = 0 WHERE holder = ?1";
-    TURN = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3";
-    LOCK_TURN (Postgres) = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3 FOR UPDATE";
+    TURN and LOCK_TURN = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3";
     NEXT = "UPDATE settlers SET next_nonce = ?3 WHERE network = ?1 AND sender = ?2";
     INSERT = insert_into!("settlements", New);
     EXISTS = "SELECT 1 FROM settlements WHERE network = ?1 AND tx_hash = ?2";
@@ -110,8 +109,7 @@ pub fn next_nonce(tx: &mut Tx, turn: &Turn) -> Result<Option<i64>> {
 
 /// The same, and the turn does not end before this write does.
 fn hold_turn(tx: &mut Tx, turn: &Turn) -> Result<Option<i64>> {
-    let sql = if tx.is_postgres() { LOCK_TURN } else { TURN };
-    tx.opt(sql, params![turn.network, &turn.sender, turn.fence])
+    tx.lock(LOCK_TURN, params![turn.network, &turn.sender, turn.fence])
 }
 
 /// The key was used elsewhere: its next transaction has this number.

@@ -50,7 +50,7 @@ macro_rules! select_transfer {
 }
 
 queries! {
-    BY_ID = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3");
+    BY_ID and LOCK = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3");
     INSERT = insert_into!("transfers", Facts, First);
     /// A transfer that counts for nothing, yet or any more, is what the chain says it is now. `Facts` come first.
     REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
@@ -58,8 +58,6 @@ queries! {
                WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?16";
     PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8, missing = 0
              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
-    /// SQLite needs no lock: a write transaction has the database to itself.
-    LOCK (Postgres) = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 FOR UPDATE");
     END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6, invoice = ?9
            WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
     VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6, missing = 0, doubted = 0
@@ -126,8 +124,7 @@ pub fn lock_unmatched(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> 
 }
 
 fn lock(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
-    let sql = if tx.is_postgres() { LOCK } else { BY_ID };
-    tx.opt(sql, params![id.network, &id.tx_hash, id.position])
+    tx.lock(LOCK, params![id.network, &id.tx_hash, id.position])
 }
 
 fn waits_in(transfer: &Transfer, block_hash: &str) -> bool {
@@ -167,12 +164,12 @@ fn end(
         network,
         tx_hash,
         *position,
-        state.as_str(),
+        state,
         account,
         now,
-        transfer.state.as_str(),
+        transfer.state,
         transfer.block.as_ref().map(|block| block.hash.as_str()),
-        transfer.invoice.as_ref().map(InvoiceId::as_str)
+        &transfer.invoice
     ];
     Ok(tx.execute(END, values)? == 1)
 }
@@ -204,7 +201,7 @@ pub fn credit(
     if !end(tx, &transfer, state, transfer.account, now)? {
         return Ok(None);
     }
-    ledger::post(tx, &entry, now, Note::default(), false)?;
+    ledger::post(tx, &entry, now, Note::default())?;
     if let Some(owner) = owner {
         debts::lift_if_settled(tx, owner)?;
     }
@@ -272,8 +269,7 @@ pub fn vanish(
     debts::lock_payee(tx, payee.as_ref())?;
     let TransferId { network, tx_hash, position } = id;
     let round = transfer.round + i64::from(posted);
-    let values =
-        params![network, tx_hash, *position, state.as_str(), round, now, transfer.state.as_str(), block_hash];
+    let values = params![network, tx_hash, *position, state, round, now, transfer.state, block_hash];
     if tx.execute(VANISH, values)? == 0 {
         return Ok(None);
     }
@@ -282,7 +278,7 @@ pub fn vanish(
             let left = debts::left_of(tx, &transfer, &payee)?;
             let taken = left.min(transfer.amount);
             let entry = Entry::reversal(&transfer, payee.clone(), taken);
-            ledger::post(tx, &entry, now, Note::default(), false)?;
+            ledger::post(tx, &entry, now, Note::default())?;
             if let Payee::Wallet(owner) = payee
                 && (transfer.account == Some(owner) || debts::of_account(tx, owner)?.is_positive())
             {
@@ -291,7 +287,7 @@ pub fn vanish(
             Vanished::Reversed { taken, owed: transfer.amount.minus(taken) }
         }
         (true, None) => {
-            ledger::post(tx, &Entry::unmatched_reversal(&transfer), now, Note::default(), false)?;
+            ledger::post(tx, &Entry::unmatched_reversal(&transfer), now, Note::default())?;
             Vanished::Reversed { taken: Usd::ZERO, owed: Usd::ZERO }
         }
         (false, _) if state == transfer.state && !transfer.state.is_open() => Vanished::TooLate,
@@ -323,7 +319,7 @@ pub fn dispose(
     if !end(tx, &transfer, state, account, now)? {
         return Ok(None);
     }
-    ledger::post(tx, &entry, now, note, false)?;
+    ledger::post(tx, &entry, now, note)?;
     Ok(Some(Transfer { state, account, ..transfer }))
 }
 

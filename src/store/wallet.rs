@@ -16,7 +16,7 @@ queries! {
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = "SELECT balance FROM wallets WHERE account = ?1 FOR UPDATE";
     LOCK_ALL (Postgres) = "SELECT account FROM wallets WHERE account = ANY (CAST(?1 AS BIGINT[])) ORDER BY account FOR UPDATE";
-    MOVE = text!("UPDATE wallets SET balance = balance + ?2, lines = lines + 1, failed = failed + ?3
+    MOVE = text!("UPDATE wallets SET balance = balance + ?2, lines = lines + 1
             WHERE account = ?1 AND balance + ?2 >= 0 RETURNING ", Line::COLUMNS);
     DEBIT_FOR_ORDER = text!("UPDATE wallets SET balance = balance - ?2, lines = lines + 1, placed = placed + ?3, numbers = numbers + ?3
                        WHERE account = ?1 AND balance >= ?2 RETURNING ", Line::COLUMNS, ", numbers");
@@ -110,8 +110,8 @@ pub fn lock_all(tx: &mut Tx, accounts: &[AccountNo]) -> Result<()> {
 }
 
 /// Adds `change` (negative: takes away). Refuses to go below zero.
-pub fn change(tx: &mut Tx, account: AccountNo, change: Usd, an_order_failed: bool) -> Result<Line> {
-    match tx.write_opt(MOVE, params![account, change, an_order_failed])? {
+pub fn change(tx: &mut Tx, account: AccountNo, change: Usd) -> Result<Line> {
+    match tx.write_opt(MOVE, params![account, change])? {
         Some(line) => Ok(line),
         None => {
             let balance = read(tx, account)?.balance;
@@ -164,7 +164,7 @@ pub fn count_order(tx: &mut Tx, account: AccountNo) -> Result<()> {
     }
 }
 
-/// An order failed whose money does not go back to this wallet.
+/// An order of the account failed.
 pub fn count_failed(tx: &mut Tx, account: AccountNo) -> Result<()> {
     match tx.execute(COUNT_FAILED, params![account])? {
         1 => Ok(()),

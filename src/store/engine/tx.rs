@@ -20,14 +20,30 @@ pub enum Backend {
     Postgres,
 }
 
-/// Declares a module's statements as constants, and lists them in `ALL` for the test that prepares each.
+/// A read that also locks what it finds. SQLite needs no lock: a write transaction has the database to itself.
+#[derive(Clone, Copy)]
+pub struct Lock {
+    pub plain: Sql,
+    pub locking: Sql,
+}
+
+/// Declares a module's statements as constants, and lists them in `ALL` for the test that prepares each. `READ and LOCK`
+/// declares a statement and the one that locks what it reads.
 macro_rules! queries {
-    ($($(#[$doc:meta])* $name:ident $(($only:ident))? = $text:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident $(($only:ident))? $(and $lock:ident)? = $text:expr;)*) => {
         $($(#[$doc])* const $name: $crate::store::engine::tx::Sql = $crate::store::engine::tx::Sql {
             text: $text,
             only: queries!(@only $($only)?),
-        };)*
-        pub const ALL: &[(&str, $crate::store::engine::tx::Sql)] = &[$((stringify!($name), $name)),*];
+        };
+        $(const $lock: $crate::store::engine::tx::Lock = $crate::store::engine::tx::Lock {
+            plain: $name,
+            locking: $crate::store::engine::tx::Sql {
+                text: $crate::store::engine::text!($text, " FOR UPDATE"),
+                only: Some($crate::store::engine::tx::Backend::Postgres),
+            },
+        };)?)*
+        pub const ALL: &[(&str, $crate::store::engine::tx::Sql)] =
+            &[$((stringify!($name), $name), $((stringify!($lock), $lock.locking),)?)*];
     };
     (@only) => { None };
     (@only $only:ident) => { Some($crate::store::engine::tx::Backend::$only) };
@@ -107,6 +123,11 @@ impl<'c> Tx<'c> {
                 }
             }
         }
+    }
+
+    /// Like `opt`, and nobody else changes the row before this write ends.
+    pub fn lock<T: Columns>(&mut self, lock: Lock, params: &[Param]) -> Result<Option<T>> {
+        self.opt(if self.is_postgres() { lock.locking } else { lock.plain }, params)
     }
 
     pub fn one<T: Columns>(&mut self, sql: Sql, params: &[Param]) -> Result<T> {
