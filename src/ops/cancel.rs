@@ -191,7 +191,7 @@ async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd
             // When somebody else finished it, its entry's name makes sure that it was paid back once.
             if rows::cancelled(tx, &given_up, &back, now)? {
                 let entry = Entry::cancelled(&given_up.id, &back, given_up.charge(), supplier, returned);
-                debts::pay_back(tx, &entry, &given_up, now, Note::default(), false)?;
+                debts::pay_back(tx, &entry, &given_up, now, Note::default())?;
                 redeem::give_back(tx, &given_up, now)?;
             }
             let ended = rows::by_id(tx, &given_up.id)?.ok_or_else(|| Error::fault("an order vanished"))?;

@@ -35,7 +35,7 @@ use crate::store::checkouts::{self, Counted, New, Unpaid};
 use crate::store::claims::Claimant;
 use crate::store::offers::{self, Asked, DailyLimit, Look, Offer};
 use crate::store::tx::Tx;
-use crate::store::{Work, wallet};
+use crate::store::{WriteJob, wallet};
 use crate::telemetry::EveryMinute;
 use crate::vault;
 
@@ -108,7 +108,7 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         new,
     };
     let account = draft.new.buyer.account;
-    match app.store.write_together(account.0, draft).await? {
+    match app.store.write_batched(account.0, draft).await? {
         Outcome::Opened(opened) => {
             app.expected.send_modify(|count| *count += 1);
             counter!("simgate_checkouts_total").increment(u64::from(!opened.replayed));
@@ -167,7 +167,7 @@ impl Outcome {
     }
 }
 
-impl Work for CheckoutDraft {
+impl WriteJob for CheckoutDraft {
     type Answer = Outcome;
     const SHARES: bool = true;
     /// Checkouts of one price turn one ring.
@@ -177,8 +177,8 @@ impl Work for CheckoutDraft {
         self.open(tx)
     }
 
-    fn run_together(tx: &mut Tx, group: &[&CheckoutDraft]) -> Result<Vec<Option<Outcome>>> {
-        open_together(tx, group)
+    fn run_batched(tx: &mut Tx, group: &[&CheckoutDraft]) -> Result<Vec<Option<Outcome>>> {
+        open_batched(tx, group)
     }
 }
 
@@ -366,7 +366,7 @@ impl CheckoutDraft {
 
 /// Opens those of a group that nothing speaks against. What is refused or replayed, tops up or names a coupon, is left
 /// to `CheckoutDraft::open`.
-fn open_together(tx: &mut Tx, group: &[&CheckoutDraft]) -> Result<Vec<Option<Outcome>>> {
+fn open_batched(tx: &mut Tx, group: &[&CheckoutDraft]) -> Result<Vec<Option<Outcome>>> {
     // Of two with one reference the second must see what became of the first.
     let mut references = HashSet::new();
     let first = |draft: &&CheckoutDraft| match &draft.new.reference {

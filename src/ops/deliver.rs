@@ -28,7 +28,7 @@ use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
 use crate::store::orders::Sold;
 use crate::store::tx::Tx;
-use crate::store::{Work, checkouts, esims, orders, wallet};
+use crate::store::{WriteJob, checkouts, esims, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
 
 /// What is kept of a supplier's or an operator's words on a failure.
@@ -230,7 +230,7 @@ async fn fulfil(
         now,
     };
     let has_receipt = sale.receipt.is_some();
-    let written = app.store.finish_together(order.account.0, sale).await?;
+    let written = app.store.finish_batched(order.account.0, sale).await?;
     if has_receipt {
         mail::wake(app);
     }
@@ -279,7 +279,7 @@ impl Sale {
     }
 }
 
-impl Work for Sale {
+impl WriteJob for Sale {
     type Answer = Finished;
     const SHARES: bool = true;
 
@@ -296,7 +296,7 @@ impl Work for Sale {
         }
     }
 
-    fn run_together(tx: &mut Tx, group: &[&Sale]) -> Result<Vec<Option<Finished>>> {
+    fn run_batched(tx: &mut Tx, group: &[&Sale]) -> Result<Vec<Option<Finished>>> {
         let sold: Vec<Sold> =
             group.iter().filter(|sale| sale.esim.is_some()).map(|sale| sale.sold()).collect();
         let mut balances = if sold.is_empty() { HashMap::new() } else { orders::fulfil_all(tx, &sold)? };
@@ -351,7 +351,7 @@ fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<&Esim>) -> Result<Fi
 fn note_late_topup(tx: &mut Tx, waiting: &Order, supplier: &'static str, now: Time) -> Result<()> {
     let failed = orders::by_id(tx, &waiting.id)?.is_some_and(|order| order.status == OrderStatus::Failed);
     if waiting.id.is_topup() && failed && orders::orphan_lost(tx, &waiting.id)? {
-        ledger::post(tx, &Entry::orphan(&waiting.id, supplier, waiting.cost), now, Note::default(), false)?;
+        ledger::post(tx, &Entry::orphan(&waiting.id, supplier, waiting.cost), now, Note::default())?;
     }
     Ok(())
 }

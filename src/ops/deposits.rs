@@ -227,7 +227,7 @@ pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
         Ok(Some((invoice, found, heads)))
     };
     // One moment: the state of an invoice must not be older than the money that it shows.
-    let (invoice, found, heads) = app.store.read_together(read).await?.ok_or(Refusal::InvoiceNotFound)?;
+    let (invoice, found, heads) = app.store.read_consistent(read).await?.ok_or(Refusal::InvoiceNotFound)?;
     let paid = Paid::sum(&invoice, &found);
     let payment = |transfer: Transfer| {
         let head = heads.get(&transfer.id.network).copied().unwrap_or_default();

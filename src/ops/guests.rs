@@ -50,7 +50,7 @@ pub async fn claim(app: &App, invoice: &InvoiceId, answer: CodeAnswer) -> Result
         }
         let entry = Entry::claimed(&invoice, checkout.order.as_ref(), by, amount);
         let text = format!("claimed from {}", numbers.of_checkout(&checkout));
-        ledger::post(tx, &entry, now, Note { actor: None, text: Some(&text) }, false)?;
+        ledger::post(tx, &entry, now, Note { actor: None, text: Some(&text) })?;
         Ok(Some(amount))
     };
     let claimed = app.store.finish(GUESTS.0, write).await;

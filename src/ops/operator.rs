@@ -160,7 +160,7 @@ pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) ->
 
 /// What an account owes us because payments of its vanished from their chains.
 pub async fn owed_by(app: &App, account: AccountNo) -> Result<Usd> {
-    app.store.read_together(move |tx| debts::of_account(tx, account)).await
+    app.store.read_consistent(move |tx| debts::of_account(tx, account)).await
 }
 
 #[derive(Default)]
@@ -249,7 +249,7 @@ async fn adjust(
                 return Ok(wallet::read(tx, what.account)?.balance);
             }
             let text = Note { actor: Some(&actor_name), text: Some(&what.reason) };
-            let balance = ledger::post(tx, &entry, now, text, false)?.unwrap_or_default();
+            let balance = ledger::post(tx, &entry, now, text)?.unwrap_or_default();
             audit::record(tx, &line)?;
             Ok(balance)
         })
@@ -328,7 +328,7 @@ pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason:
             require_refundable(tx, &order.id, amount)?;
             let entry = Entry::goodwill_refund(&entry_id, &order.id, &back);
             let note = Note { actor: Some(&actor), text: Some(&reason) };
-            debts::pay_back(tx, &entry, &order, now, note, false)?;
+            debts::pay_back(tx, &entry, &order, now, note)?;
             audit::record(tx, &line)?;
         }
         match back.to {

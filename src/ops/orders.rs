@@ -31,7 +31,7 @@ use crate::store::claims::Claimant;
 use crate::store::offers::{self, Asked, Look, Offer};
 use crate::store::orders;
 use crate::store::tx::Tx;
-use crate::store::{Work, wallet};
+use crate::store::{WriteJob, wallet};
 use crate::telemetry::EveryMinute;
 
 /// Recovery leaves an order alone for at most this long after its asker must have given up.
@@ -85,7 +85,7 @@ pub async fn place(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Receip
 pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId) -> Result<Receipt> {
     let account = buyer.account;
     let draft = OrderDraft::new(app, buyer, purchase, id);
-    let begun = app.store.write_together(account.0, draft).await?;
+    let begun = app.store.write_batched(account.0, draft).await?;
     match begun {
         Begun::New { order, balance } => deliver::and_wait(app, *order, balance).await,
         Begun::Replay { order, balance } => await_replay(app, *order, balance).await,
@@ -151,7 +151,7 @@ impl OrderDraft {
     }
 }
 
-impl Work for OrderDraft {
+impl WriteJob for OrderDraft {
     type Answer = Begun;
     const SHARES: bool = true;
 
@@ -159,8 +159,8 @@ impl Work for OrderDraft {
         begin(tx, self)
     }
 
-    fn run_together(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>>> {
-        begin_together(tx, group)
+    fn run_batched(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>>> {
+        begin_batched(tx, group)
     }
 }
 
@@ -236,7 +236,7 @@ fn begin(tx: &mut Tx, draft: &OrderDraft) -> Result<Begun> {
 
 /// Write 1 for a group of orders that nothing speaks against, and of replays. Whatever is refused, and whatever must
 /// be decided under the wallet's lock, is left to `begin`.
-fn begin_together(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>>> {
+fn begin_batched(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>>> {
     // Of two orders with one reference the second must see what became of the first.
     let mut references = HashSet::new();
     let plain: Vec<&OrderDraft> = group

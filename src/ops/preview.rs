@@ -108,7 +108,7 @@ pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<Cance
     let refund = match refusal {
         None => {
             let order = listed.order.clone();
-            app.store.read_together(move |tx| cancel::payback(tx, &order)).await?.received()
+            app.store.read_consistent(move |tx| cancel::payback(tx, &order)).await?.received()
         }
         Some(_) => Usd::ZERO,
     };

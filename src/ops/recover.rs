@@ -127,7 +127,7 @@ async fn cancel_orphan(app: &App, id: &OrderId, profile: &str) -> Result<()> {
             if rows::orphan_ended(tx, &order.id, outcome)?
                 && let Some(entry) = &lost
             {
-                ledger::post(tx, entry, now, Note::default(), false)?;
+                ledger::post(tx, entry, now, Note::default())?;
             }
             Ok(())
         })

@@ -198,7 +198,7 @@ pub async fn record_payout(app: &App, actor: &str, payout: Payout) -> Result<Usd
             require_cash(tx, network, currency, amount)?;
         }
         let note = Note { actor: Some(&actor), text: Some(&text) };
-        let balance = ledger::post(tx, &entry, now, note, false)?.unwrap_or_default();
+        let balance = ledger::post(tx, &entry, now, note)?.unwrap_or_default();
         audit::record(tx, &line)?;
         Ok(balance)
     };
@@ -233,7 +233,7 @@ pub async fn record_sweep(app: &App, actor: &str, sweep: Sweep) -> Result<Usd> {
         }
         let held = require_cash(tx, network, currency, amount)?;
         let note = Note { actor: Some(&actor), text: Some(&text) };
-        ledger::post(tx, &entry, now, note, false)?;
+        ledger::post(tx, &entry, now, note)?;
         audit::record(tx, &line)?;
         Ok(held.minus(amount))
     };

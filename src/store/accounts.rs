@@ -1,6 +1,6 @@
 //! Accounts: who owns a wallet. The hot half is in `wallet.rs`.
 
-use super::tx::{Row, Tx, params, queries};
+use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::{meta, wallet};
 use crate::domain::account::AccountKind;
 use crate::domain::ids::{AccountId, AccountNo};
@@ -11,21 +11,16 @@ use crate::domain::time::Time;
 use crate::error::Result;
 use crate::telemetry::EveryMinute;
 
-/// An account with its wallet.
+/// Those with their wallets that are asked for.
 macro_rules! select_account {
     ($tail:literal) => {
-        concat!(
-            "SELECT a.no, a.id, a.name, a.email, a.price_list, a.low_balance, a.created_at,
-                    w.balance, w.suspended, w.placed, w.failed, a.kind
-             FROM accounts a JOIN wallets w ON w.account = a.no ",
-            $tail
-        )
+        text!("SELECT ", Account::COLUMNS, " FROM accounts a JOIN wallets w ON w.account = a.no ", $tail)
     };
 }
 
 queries! {
     LAST_NO = "SELECT CAST(COALESCE(MAX(no), 0) AS BIGINT) FROM accounts";
-    INSERT = "INSERT INTO accounts (no, id, name, email, price_list, low_balance, created_at, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    INSERT = insert_into!("accounts", New);
     FIND = select_account!("WHERE (a.id = ?1 OR a.email = ?1) AND a.kind <> 'GUEST' ORDER BY a.no LIMIT 1");
     NO_OF = "SELECT no FROM accounts WHERE id = ?1";
     BY_NO = select_account!("WHERE a.no = ?1");
@@ -34,6 +29,7 @@ queries! {
     UPDATE = "UPDATE accounts SET name = ?2, email = ?3, price_list = ?4, low_balance = ?5 WHERE no = ?1";
 }
 
+/// An account with its wallet.
 #[derive(Clone, Debug)]
 pub struct Account {
     pub no: AccountNo,
@@ -50,6 +46,13 @@ pub struct Account {
     pub failed: i64,
 }
 
+columns! {
+    Account in "a" {
+        no, kind, id, name, email, price_list, low_balance, created_at,
+        balance = "w.balance", suspended = "w.suspended", placed = "w.placed", failed = "w.failed",
+    }
+}
+
 #[derive(Clone)]
 pub struct NewAccount {
     pub kind: AccountKind,
@@ -61,9 +64,13 @@ pub struct NewAccount {
     pub created_at: Time,
 }
 
+values! {
+    New(new: NewAccount, no: AccountNo) { no = no, id, name, email, price_list, low_balance, created_at, kind }
+}
+
 /// The newest account's number.
 pub fn last(tx: &mut Tx) -> Result<AccountNo> {
-    tx.one(LAST_NO, &[], |row| Ok(AccountNo(row.int(0)?)))
+    tx.one(LAST_NO, &[])
 }
 
 /// Refuses to make another account when few are left: the last ones could have no order numbers.
@@ -86,22 +93,12 @@ pub fn require_room(tx: &mut Tx) -> Result<AccountNo> {
 /// Two processes may pick the same number; the primary key lets one of them win and the other run again.
 pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
     if tx.is_rerun()
-        && let Some(no) = tx.opt(NO_OF, params![new.id.as_str()], |row| row.int(0))?
+        && let Some(no) = tx.opt(NO_OF, params![&new.id])?
     {
-        return Ok(AccountNo(no));
+        return Ok(no);
     }
     let no = require_room(tx)?;
-    let values = params![
-        no,
-        new.id.as_str(),
-        &new.name,
-        new.email.as_deref(),
-        &new.price_list,
-        new.low_balance,
-        new.created_at,
-        new.kind.as_str()
-    ];
-    tx.execute(INSERT, values)?;
+    tx.execute(INSERT, &New::params(new, no))?;
     wallet::create(tx, no)?;
     // Instances keep partners in memory; users are looked up when they come.
     if new.kind == AccountKind::Partner {
@@ -112,47 +109,24 @@ pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
 
 /// By id or email. What stands for guests is nobody's to name.
 pub fn find(tx: &mut Tx, id_or_email: &str) -> Result<Option<Account>> {
-    tx.opt(FIND, params![id_or_email], read_account)
+    tx.opt(FIND, params![id_or_email])
 }
 
 pub fn by_no(tx: &mut Tx, no: AccountNo) -> Result<Option<Account>> {
-    tx.opt(BY_NO, params![no], read_account)
+    tx.opt(BY_NO, params![no])
 }
 
 pub fn partners(tx: &mut Tx) -> Result<Vec<Account>> {
-    tx.all(PARTNERS, &[], read_account)
+    tx.all(PARTNERS, &[])
 }
 
 /// Partners and users.
 pub fn list(tx: &mut Tx) -> Result<Vec<Account>> {
-    tx.all(ALL_ACCOUNTS, &[], read_account)
+    tx.all(ALL_ACCOUNTS, &[])
 }
 
 pub fn update(tx: &mut Tx, account: &Account) -> Result<()> {
-    let values = params![
-        account.no,
-        &account.name,
-        account.email.as_deref(),
-        &account.price_list,
-        account.low_balance
-    ];
+    let values = params![account.no, &account.name, &account.email, &account.price_list, account.low_balance];
     tx.execute(UPDATE, values)?;
     meta::bump(tx, meta::Version::Accounts).map(drop)
-}
-
-fn read_account(row: &Row) -> Result<Account> {
-    Ok(Account {
-        no: AccountNo(row.int(0)?),
-        id: AccountId::from_text(row.text(1)?),
-        name: row.text(2)?,
-        email: row.opt_text(3)?,
-        price_list: row.text(4)?,
-        low_balance: row.usd(5)?,
-        created_at: row.time(6)?,
-        balance: row.usd(7)?,
-        suspended: row.flag(8)?,
-        placed: row.int(9)?,
-        failed: row.int(10)?,
-        kind: row.word(11, AccountKind::parse)?,
-    })
 }

@@ -1,8 +1,8 @@
 //! The addresses that money comes to, and the keys they were derived from. An index is taken by one statement
 //! on the key's row, so no two accounts ever get the same address, on any number of instances.
 
+use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::meta::{self, Version};
-use super::tx::{Row, Tx, params, queries};
 use crate::domain::ids::AccountNo;
 use crate::domain::network::AddressKind;
 use crate::domain::time::Time;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 macro_rules! select_address {
     ($tail:literal) => {
-        concat!("SELECT address, kind, fingerprint, idx, account, watch_until FROM addresses ", $tail)
+        text!("SELECT ", Address::COLUMNS, " FROM addresses ", $tail)
     };
 }
 
@@ -22,8 +22,7 @@ queries! {
     FREE = "SELECT a.address FROM addresses a WHERE a.account = ?1 AND a.kind = ?2 AND a.fingerprint || '' = ?3
             AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.address = a.address AND i.status || '' IN ('PENDING', 'CONFIRMING'))
             ORDER BY a.idx LIMIT 1";
-    INSERT = "INSERT INTO addresses (address, kind, fingerprint, idx, account, watch_until, created_at, changed)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    INSERT = insert_into!("addresses", New);
     WATCH = "UPDATE addresses SET watch_until = ?2, changed = ?3 WHERE address = ?1 AND watch_until < ?2";
     WATCHED = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until > ?2";
     WATCHED_SINCE = "SELECT address FROM addresses WHERE kind = ?1 AND changed > ?3 AND watch_until > ?2";
@@ -44,6 +43,14 @@ pub struct Address {
     pub watch_until: Time,
 }
 
+columns! { Address { address, kind, fingerprint, index = "idx", account, watch_until } }
+
+values! {
+    New(new: Address, created_at: Time, changed: i64) {
+        address, kind, fingerprint, idx = new.index, account, watch_until, created_at = created_at, changed = changed,
+    }
+}
+
 impl Address {
     /// Where a wallet with the same key finds it.
     pub fn path(&self) -> String {
@@ -52,34 +59,24 @@ impl Address {
 }
 
 pub fn add_key(tx: &mut Tx, kind: AddressKind, fingerprint: &str) -> Result<()> {
-    tx.execute(ADD_KEY, params![kind.as_str(), fingerprint]).map(drop)
+    tx.execute(ADD_KEY, params![kind, fingerprint]).map(drop)
 }
 
 /// Takes the next `count` indexes and answers the first of them. They are never given out again.
 pub fn take_indexes(tx: &mut Tx, kind: AddressKind, fingerprint: &str, count: i64) -> Result<i64> {
-    let next = tx.write_opt(TAKE, params![kind.as_str(), fingerprint, count], |row| row.int(0))?;
+    let next: Option<i64> = tx.write_opt(TAKE, params![kind, fingerprint, count])?;
     let next = next.ok_or_else(|| Error::fault("the extended public key is not in the database"))?;
     Ok(next - count)
 }
 
 /// An address of this account that serves no open invoice.
 pub fn free(tx: &mut Tx, account: AccountNo, kind: AddressKind, fingerprint: &str) -> Result<Option<String>> {
-    tx.opt(FREE, params![account, kind.as_str(), fingerprint], |row| row.text(0))
+    tx.opt(FREE, params![account, kind, fingerprint])
 }
 
 pub fn insert(tx: &mut Tx, address: &Address, now: Time) -> Result<()> {
     let changed = meta::bump(tx, Version::Addresses)?;
-    let values = params![
-        &address.address,
-        address.kind.as_str(),
-        &address.fingerprint,
-        address.index,
-        address.account,
-        address.watch_until,
-        now,
-        changed
-    ];
-    tx.execute(INSERT, values).map(drop)
+    tx.execute(INSERT, &New::params(address, now, changed)).map(drop)
 }
 
 /// Watches an address, block by block, until then at least.
@@ -90,34 +87,23 @@ pub fn watch(tx: &mut Tx, address: &str, until: Time) -> Result<()> {
 
 /// What to look for in every block.
 pub fn watched(tx: &mut Tx, kind: AddressKind, now: Time) -> Result<Vec<String>> {
-    tx.all(WATCHED, params![kind.as_str(), now], |row| row.text(0))
+    tx.all(WATCHED, params![kind, now])
 }
 
 /// Those of them that were made, or are to be watched for longer, since the change counter was at this number.
 pub fn watched_since(tx: &mut Tx, kind: AddressKind, now: Time, version: i64) -> Result<Vec<String>> {
-    tx.all(WATCHED_SINCE, params![kind.as_str(), now, version], |row| row.text(0))
+    tx.all(WATCHED_SINCE, params![kind, now, version])
 }
 
 /// Every address with the time it was made, in their own order, after `after`.
 pub fn page(tx: &mut Tx, kind: AddressKind, after: &str, limit: i64) -> Result<Vec<(String, Time)>> {
-    tx.all(PAGE, params![kind.as_str(), after, limit], |row| Ok((row.text(0)?, row.time(1)?)))
+    tx.all(PAGE, params![kind, after, limit])
 }
 
 pub fn find(tx: &mut Tx, address: &str) -> Result<Option<Address>> {
-    tx.opt(FIND, params![address], read)
+    tx.opt(FIND, params![address])
 }
 
 pub fn list(tx: &mut Tx) -> Result<Vec<Address>> {
-    tx.all(LIST, &[], read)
-}
-
-fn read(row: &Row) -> Result<Address> {
-    Ok(Address {
-        address: row.text(0)?,
-        kind: row.word(1, AddressKind::parse)?,
-        fingerprint: row.text(2)?,
-        index: row.int(3)?,
-        account: row.opt_int(4)?.map(AccountNo),
-        watch_until: row.time(5)?,
-    })
+    tx.all(LIST, &[])
 }

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::tx::{Param, Row, Tx, params, queries};
+use super::engine::{Param, Stored, Tx, columns, params, queries, text};
 use crate::domain::checkout;
 use crate::domain::ids::InvoiceId;
 use crate::domain::money::Usd;
@@ -27,11 +27,12 @@ queries! {
         ORDER BY a.address, a.price
         ON CONFLICT (address, price) DO UPDATE SET next = amount_rings.next + excluded.next RETURNING address, price, next";
     MOVE = "UPDATE amount_rings SET next = ?3 WHERE address = ?1 AND price = ?2";
-    HOLDER = "SELECT address, amount, id, network, late_until, updated_at FROM checkouts WHERE address = ?1 AND amount = ?2 AND released = 0";
+    HOLDER = text!("SELECT c.address, c.amount, ", Holder::COLUMNS, " FROM checkouts c
+        WHERE c.address = ?1 AND c.amount = ?2 AND c.released = 0");
     /// One by one, whatever the database thinks of the table's size.
-    HOLDER_ALL (Postgres) = "SELECT c.address, c.amount, c.id, c.network, c.late_until, c.updated_at
+    HOLDER_ALL (Postgres) = text!("SELECT c.address, c.amount, ", Holder::COLUMNS, "
         FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[])) AS a (address, amount)
-        CROSS JOIN LATERAL (SELECT * FROM checkouts h WHERE h.address = a.address AND h.amount = a.amount AND h.released = 0 LIMIT 1) c";
+        CROSS JOIN LATERAL (SELECT * FROM checkouts h WHERE h.address = a.address AND h.amount = a.amount AND h.released = 0 LIMIT 1) c");
     RELEASE = "UPDATE checkouts SET released = created_at WHERE id = ?1 AND released = 0";
 }
 
@@ -43,7 +44,7 @@ pub fn serving(
     fingerprint: &str,
     number: i64,
 ) -> Result<Option<(String, Time)>> {
-    tx.opt(SERVING, params![kind.as_str(), fingerprint, number], |row| Ok((row.text(0)?, row.time(1)?)))
+    tx.opt(SERVING, params![kind, fingerprint, number])
 }
 
 pub fn serve(tx: &mut Tx, address: &str, number: i64) -> Result<()> {
@@ -52,7 +53,7 @@ pub fn serve(tx: &mut Tx, address: &str, number: i64) -> Result<()> {
 
 /// The address that payers sign for instead of this one, if it is of this key, and until when it is watched.
 pub fn twin(tx: &mut Tx, address: &str, fingerprint: &str) -> Result<Option<(String, Time)>> {
-    tx.opt(TWIN, params![address, fingerprint], |row| Ok((row.text(0)?, row.time(1)?)))
+    tx.opt(TWIN, params![address, fingerprint])
 }
 
 pub fn pair(tx: &mut Tx, address: &str, twin: &str) -> Result<()> {
@@ -71,16 +72,18 @@ pub struct Ring {
     pub price: Usd,
 }
 
+columns! { Ring { address, price } }
+
 /// Turns each ring by so many steps and answers the place where it stood. Nobody else turns it before this write ends.
 pub fn turn(tx: &mut Tx, steps: &[(Ring, i64)]) -> Result<HashMap<Ring, i64>> {
-    let rows: Vec<Vec<Param>> =
-        steps.iter().map(|(ring, steps)| params![&ring.address, ring.price, *steps].to_vec()).collect();
-    let mut turned = HashMap::with_capacity(steps.len());
+    let rows: Vec<[Param; 3]> =
+        steps.iter().map(|(ring, steps)| *params![&ring.address, ring.price, *steps]).collect();
+    let mut turned: HashMap<Ring, i64> = HashMap::with_capacity(steps.len());
     if tx.is_postgres() {
-        turned.extend(tx.for_each(TURN_ALL, &rows, read_turn)?);
+        turned.extend(tx.for_each::<(Ring, i64)>(TURN_ALL, &rows)?);
     } else {
         for row in &rows {
-            turned.extend(tx.write_opt(TURN, row, read_turn)?);
+            turned.extend(tx.write_opt::<(Ring, i64)>(TURN, row)?);
         }
     }
     let start = |(ring, steps): &(Ring, i64)| {
@@ -88,10 +91,6 @@ pub fn turn(tx: &mut Tx, steps: &[(Ring, i64)]) -> Result<HashMap<Ring, i64>> {
         Ok((ring.clone(), next - steps))
     };
     steps.iter().map(start).collect()
-}
-
-fn read_turn(row: &Row) -> Result<(Ring, i64)> {
-    Ok((Ring { address: row.text(0)?, price: row.usd(1)? }, row.int(2)?))
 }
 
 /// Puts a ring that was turned in this write to another place.
@@ -107,31 +106,26 @@ pub struct Holder {
     pub rests_until: Time,
 }
 
+columns! {
+    Holder in "c" { id: InvoiceId, network: Network, late_until: Time, updated_at: Time }
+        => Holder { id, network, rests_until: checkout::rests_until(late_until, updated_at) }
+}
+
 /// Who reserves these amounts, by address and amount; those that nobody does are missing.
 pub fn holders(tx: &mut Tx, amounts: &[(&str, Usd)]) -> Result<HashMap<(String, Usd), Holder>> {
-    let rows: Vec<Vec<Param>> =
-        amounts.iter().map(|(address, amount)| params![*address, *amount].to_vec()).collect();
-    let mut found = HashMap::new();
+    let rows: Vec<[Param; 2]> = amounts.iter().map(|(address, amount)| *params![*address, *amount]).collect();
+    let mut found: HashMap<(String, Usd), Holder> = HashMap::new();
     if tx.is_postgres() {
-        found.extend(tx.for_each(HOLDER_ALL, &rows, read_holder)?);
+        found.extend(tx.for_each::<((String, Usd), Holder)>(HOLDER_ALL, &rows)?);
     } else {
         for row in &rows {
-            found.extend(tx.opt(HOLDER, row, read_holder)?);
+            found.extend(tx.opt::<((String, Usd), Holder)>(HOLDER, row)?);
         }
     }
     Ok(found)
 }
 
-fn read_holder(row: &Row) -> Result<((String, Usd), Holder)> {
-    let holder = Holder {
-        id: InvoiceId::from_text(row.text(2)?),
-        network: row.word(3, Network::parse)?,
-        rests_until: checkout::rests_until(row.time(4)?, row.time(5)?),
-    };
-    Ok(((row.text(0)?, row.usd(1)?), holder))
-}
-
 /// The amount may be asked for again.
 pub fn release(tx: &mut Tx, id: &InvoiceId) -> Result<()> {
-    tx.execute(RELEASE, params![id.as_str()]).map(drop)
+    tx.execute(RELEASE, params![id]).map(drop)
 }

@@ -1,6 +1,6 @@
 //! The audit log: what operators did to money and doors, and when. Nothing deletes from it.
 
-use super::tx::{Tx, params, queries};
+use super::engine::{Tx, params, queries};
 use crate::domain::time::Time;
 use crate::error::Result;
 
@@ -21,7 +21,7 @@ pub struct Line {
 
 /// A re-run that finds its own line has nothing left to do.
 pub fn exists(tx: &mut Tx, id: &str) -> Result<bool> {
-    Ok(tx.opt(EXISTS, params![id], |_| Ok(()))?.is_some())
+    tx.any(EXISTS, params![id])
 }
 
 pub fn record(tx: &mut Tx, line: &Line) -> Result<()> {

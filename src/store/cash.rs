@@ -1,8 +1,8 @@
 //! What the books say lies on our addresses, read so that it stays true until the write ends: of two sweeps at
 //! once, on any number of machines, the second one sees what the first has left.
 
+use super::engine::{Tx, params, queries};
 use super::ledger;
-use super::tx::{Tx, params, queries};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::error::Result;
@@ -16,7 +16,7 @@ queries! {
 /// How much may leave our addresses. A network that was never scanned has no row to lock, and holds nothing.
 pub fn held(tx: &mut Tx, network: Network, currency: Currency) -> Result<Usd> {
     if tx.is_postgres() {
-        tx.opt(LOCK, params![network.as_str()], |_| Ok(()))?;
+        tx.any(LOCK, params![network])?;
     }
     ledger::cash(tx, network, currency)
 }

@@ -3,50 +3,53 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::meta;
-use super::tx::{Row, Tx, params, queries};
-use crate::domain::plan::{Plan, PlanType, RETAIL_PRICE_LIST};
+use crate::domain::plan::{Plan, RETAIL_PRICE_LIST};
 use crate::error::Result;
 
 queries! {
-    PUT = "INSERT INTO plans (code, name, plan_type, family, countries, data_mb, duration_days, operator, supplier, cost, retail, on_sale)
-           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1)
+    PUT = text!(insert_into!("plans", Put), "
            ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
                countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
-               operator = excluded.operator, supplier = excluded.supplier, cost = excluded.cost, retail = excluded.retail, on_sale = 1";
+               operator = excluded.operator, supplier = excluded.supplier, cost = excluded.cost, retail = excluded.retail, on_sale = 1");
     PUT_PRICE = "INSERT INTO prices (price_list, code, price) VALUES (?1, ?2, ?3)
                  ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price";
     CODES = "SELECT code FROM plans WHERE supplier = ?1 AND on_sale = 1";
     WITHDRAW = "UPDATE plans SET on_sale = 0 WHERE code = ?1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
-    ON_SALE = "SELECT p.code, p.name, p.plan_type, p.family, p.countries, p.data_mb, p.duration_days, p.operator, p.cost, x.price, p.retail, x.price_list
+    ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, "
                FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 AND x.price_list <> 'retail'
-               AND (x.price_list, x.code) > (?1, ?2) ORDER BY x.price_list, x.code LIMIT 500";
+               AND (x.price_list, x.code) > (?1, ?2) ORDER BY x.price_list, x.code LIMIT 500");
+}
+
+columns! {
+    Plan in "p" {
+        code, name, plan_type, family, countries: String, data_mb, duration_days, operator, cost, wholesale = "x.price",
+        retail,
+    } => Plan {
+        countries: countries.split(',').map(str::to_string).collect(),
+        code, name, plan_type, family, data_mb, duration_days, operator, cost, wholesale, retail,
+    }
+}
+
+values! {
+    Put(plan: Plan, countries: &'a str, supplier: &'a str) {
+        code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, supplier = supplier, cost,
+        retail, on_sale = true,
+    }
 }
 
 /// Adds or updates a plan, on sale, with its price on one list and its retail price on the users' list.
 pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, price_list: &str) -> Result<()> {
     let countries = plan.countries.join(",");
-    let values = params![
-        &plan.code,
-        &plan.name,
-        plan.plan_type.as_str(),
-        &plan.family,
-        &countries,
-        plan.data_mb,
-        plan.duration_days,
-        &plan.operator,
-        supplier,
-        plan.cost,
-        plan.retail
-    ];
-    tx.execute(PUT, values)?;
+    tx.execute(PUT, &Put::params(plan, &countries, supplier))?;
     tx.execute(PUT_PRICE, params![price_list, &plan.code, plan.wholesale])?;
     tx.execute(PUT_PRICE, params![RETAIL_PRICE_LIST, &plan.code, plan.retail]).map(drop)
 }
 
 pub fn codes_on_sale(tx: &mut Tx, supplier: &str) -> Result<Vec<String>> {
-    tx.all(CODES, params![supplier], |row| row.text(0))
+    tx.all(CODES, params![supplier])
 }
 
 /// The supplier no longer has it: nobody can order it, and its orders stay as they are.
@@ -55,7 +58,7 @@ pub fn withdraw(tx: &mut Tx, code: &str) -> Result<()> {
 }
 
 pub fn count(tx: &mut Tx) -> Result<i64> {
-    tx.one(COUNT, &[], |row| row.int(0))
+    tx.one(COUNT, &[])
 }
 
 /// Ends a sync: from here on every instance loads the new catalog.
@@ -70,7 +73,7 @@ pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
     let mut lists: HashMap<String, Vec<Arc<Plan>>> = HashMap::new();
     let mut last = (String::new(), String::new());
     loop {
-        let part = tx.all(ON_SALE, params![&last.0, &last.1], |row| Ok((row.text(11)?, read_plan(row)?)))?;
+        let part: Vec<(String, Plan)> = tx.all(ON_SALE, params![&last.0, &last.1])?;
         let Some((list, plan)) = part.last() else { break };
         last = (list.clone(), plan.code.clone());
         for (list, plan) in part {
@@ -79,20 +82,4 @@ pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
     }
     lists.values_mut().for_each(Vec::shrink_to_fit);
     Ok(lists)
-}
-
-fn read_plan(row: &Row) -> Result<Plan> {
-    Ok(Plan {
-        code: row.text(0)?,
-        name: row.text(1)?,
-        plan_type: row.word(2, PlanType::parse)?,
-        family: row.text(3)?,
-        countries: row.text(4)?.split(',').map(str::to_string).collect(),
-        data_mb: row.int(5)?,
-        duration_days: row.int(6)?,
-        operator: row.text(7)?,
-        cost: row.usd(8)?,
-        wholesale: row.usd(9)?,
-        retail: row.usd(10)?,
-    })
 }

@@ -2,7 +2,7 @@
 //! on any number of instances. A failed order's claim moves aside, so that its reference is free again and still
 //! findable; a checkout's goes with the signature that brought it, to the order that it pays for.
 
-use super::tx::{Tx, params, queries};
+use super::engine::{Column, Row, Tx, params, queries};
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::error::{Error, Result};
 
@@ -32,7 +32,7 @@ pub enum Claimant {
 }
 
 impl Claimant {
-    pub(super) fn from_text(text: String) -> Claimant {
+    fn from_text(text: String) -> Claimant {
         if let Some(order) = text.strip_prefix(CANCEL) {
             Claimant::Cancel(OrderId::from_text(order))
         } else if text.starts_with(InvoiceId::PREFIX) {
@@ -40,6 +40,12 @@ impl Claimant {
         } else {
             Claimant::Order(OrderId::from_text(text))
         }
+    }
+}
+
+impl Column for Claimant {
+    fn read(row: &Row, at: usize) -> Result<Claimant> {
+        String::read(row, at).map(Claimant::from_text)
     }
 }
 
@@ -68,7 +74,7 @@ pub fn pass_on(
     from: &InvoiceId,
     to: &OrderId,
 ) -> Result<()> {
-    match tx.execute(PASS_ON, params![account, reference, from.as_str(), to])? {
+    match tx.execute(PASS_ON, params![account, reference, from, to])? {
         1 => Ok(()),
         _ => Err(Error::fault("a reference left its checkout")),
     }
@@ -76,19 +82,19 @@ pub fn pass_on(
 
 /// Nothing came of it: the reference may be used again.
 pub fn free(tx: &mut Tx, account: AccountNo, reference: &str, checkout: &InvoiceId) -> Result<()> {
-    tx.execute(RELEASE, params![account, reference, checkout.as_str()]).map(drop)
+    tx.execute(RELEASE, params![account, reference, checkout]).map(drop)
 }
 
 /// Everything that ever used this reference, newest first.
 pub fn all_of(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Vec<Claimant>> {
-    tx.all(ALL_OF, params![account, reference], |row| Ok(Claimant::from_text(row.text(0)?)))
+    tx.all(ALL_OF, params![account, reference])
 }
 
 /// For the operator's search: what used this reference, of any account.
 pub fn find(tx: &mut Tx, reference: &str) -> Result<Vec<Claimant>> {
-    tx.all(FIND, params![reference], |row| Ok(Claimant::from_text(row.text(0)?)))
+    tx.all(FIND, params![reference])
 }
 
 pub fn holder(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Option<Claimant>> {
-    tx.opt(HOLDER, params![account, reference], |row| Ok(Claimant::from_text(row.text(0)?)))
+    tx.opt(HOLDER, params![account, reference])
 }

@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use super::tx::{Row, Tx, params, queries};
+use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::account::GUESTS;
-use crate::domain::coupon::{Applicability, Applied, Coupon, Discount, UNTOLD, UseState};
+use crate::domain::coupon::{Applied, Coupon, Discount, UNTOLD, UseState};
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
@@ -14,11 +14,7 @@ use crate::error::{Error, Result};
 
 macro_rules! select_coupon {
     ($($tail:expr),+) => {
-        concat!(
-            "SELECT code, percent, fixed, affiliate, applicability, package_code, country, min_price, starts_at, ends_at,
-                    uses, uses_per_user, below_cost, description, used, created_at, disabled_at, held_by_guests FROM coupons ",
-            $($tail),+
-        )
+        text!("SELECT ", Coupon::COLUMNS, " FROM coupons ", $($tail),+)
     };
 }
 
@@ -31,12 +27,8 @@ macro_rules! official {
 }
 
 queries! {
-    INSERT = "INSERT INTO coupons (code, percent, fixed, affiliate, applicability, package_code, country, min_price,
-                  starts_at, ends_at, uses, uses_per_user, below_cost, description, used, created_at)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 0, ?15)";
-    BY_CODE = select_coupon!("WHERE code = ?1");
-    /// SQLite needs no lock: a write transaction has the database to itself.
-    LOCK (Postgres) = select_coupon!("WHERE code = ?1 FOR UPDATE");
+    INSERT = insert_into!("coupons", New);
+    BY_CODE and LOCK = select_coupon!("WHERE code = ?1");
     ALL_COUPONS = select_coupon!("ORDER BY created_at, code");
     OFFICIAL = select_coupon!(official!(), "ORDER BY created_at DESC, code LIMIT ?3");
     COUNT_OFFICIAL = concat!("SELECT COUNT(*) FROM coupons ", official!());
@@ -59,50 +51,56 @@ queries! {
              FROM coupon_uses GROUP BY code";
 }
 
+columns! { Applied { code = "coupon", discount } }
+
+columns! {
+    Coupon {
+        code, percent: Option<i64>, fixed: Option<Usd>, affiliate, applicability, package_code, country, min_price,
+        starts_at, ends_at, uses, uses_per_user, below_cost, description, used, created_at, disabled_at, held_by_guests,
+    } => Coupon {
+        discount: match (percent, fixed) {
+            (Some(percent), None) => Discount::Percent(percent),
+            (None, Some(amount)) => Discount::Fixed(amount),
+            _ => return Err(Error::fault("a coupon is a share or an amount")),
+        },
+        code, affiliate, applicability, package_code, country, min_price, starts_at, ends_at, uses, uses_per_user,
+        below_cost, description, used, created_at, disabled_at, held_by_guests,
+    }
+}
+
+values! {
+    New(new: Coupon, percent: Option<i64>, fixed: Option<Usd>) {
+        code, percent = percent, fixed = fixed, affiliate, applicability, package_code, country, min_price, starts_at,
+        ends_at, uses, uses_per_user, below_cost, description, used = 0, created_at,
+    }
+}
+
 pub fn create(tx: &mut Tx, coupon: &Coupon) -> Result<()> {
     let (percent, fixed) = match coupon.discount {
         Discount::Percent(percent) => (Some(percent), None),
         Discount::Fixed(amount) => (None, Some(amount)),
     };
-    let values = params![
-        &coupon.code,
-        percent,
-        fixed,
-        coupon.affiliate,
-        coupon.applicability.as_str(),
-        coupon.package_code.as_deref(),
-        coupon.country.as_deref(),
-        coupon.min_price,
-        coupon.starts_at,
-        coupon.ends_at,
-        coupon.uses,
-        coupon.uses_per_user,
-        coupon.below_cost,
-        &coupon.description,
-        coupon.created_at,
-    ];
-    tx.execute(INSERT, values).map(drop)
+    tx.execute(INSERT, &New::params(coupon, percent, fixed)).map(drop)
 }
 
 pub fn by_code(tx: &mut Tx, code: &str) -> Result<Option<Coupon>> {
-    tx.opt(BY_CODE, params![code], read)
+    tx.opt(BY_CODE, params![code])
 }
 
 /// The same, and nobody else takes a use of it or gives one back before this write ends.
 pub fn lock(tx: &mut Tx, code: &str) -> Result<Option<Coupon>> {
-    let sql = if tx.is_postgres() { LOCK } else { BY_CODE };
-    tx.opt(sql, params![code], read)
+    tx.lock(LOCK, params![code])
 }
 
 pub fn list(tx: &mut Tx) -> Result<Vec<Coupon>> {
-    tx.all(ALL_COUPONS, &[], read)
+    tx.all(ALL_COUPONS, &[])
 }
 
 /// Ours, active, and not of those that are told to nobody: the newest so many, and how many there are.
 pub fn official(tx: &mut Tx, most: i64, now: Time) -> Result<(Vec<Coupon>, i64)> {
     let untold = format!("{UNTOLD}%");
-    let shown = tx.all(OFFICIAL, params![now, &untold, most], read)?;
-    let count = tx.one(COUNT_OFFICIAL, params![now, &untold], |row| row.int(0))?;
+    let shown = tx.all(OFFICIAL, params![now, &untold, most])?;
+    let count = tx.one(COUNT_OFFICIAL, params![now, &untold])?;
     Ok((shown, count))
 }
 
@@ -125,26 +123,26 @@ pub struct Use<'a> {
 /// Takes a use, or writes down for whom one is to be taken. The caller has locked the coupon and found that it has one.
 pub fn take(tx: &mut Tx, taken: &Use) -> Result<()> {
     let Use { holder, code, account, state, order, now } = *taken;
-    tx.execute(TAKE, params![holder, code, account, state.as_str(), order, now])?;
+    tx.execute(TAKE, params![holder, code, account, state, order, now])?;
     count(tx, &(code.to_string(), account), UseState::Returned, state)
 }
 
 pub fn state_of(tx: &mut Tx, holder: &str) -> Result<Option<UseState>> {
-    tx.opt(STATE, params![holder], |row| row.word(0, UseState::parse))
+    tx.opt(STATE, params![holder])
 }
 
 /// The use that stood like this pays for this order now. One that had been given back is taken again: the caller has
 /// locked the coupon and found that it has one.
 pub fn spend(tx: &mut Tx, holder: &str, stood: UseState, order: &OrderId, now: Time) -> Result<()> {
-    let values = params![holder, stood.as_str(), order, now];
-    let moved = tx.write_opt(SPEND, values, moved)?;
+    let values = params![holder, stood, order, now];
+    let moved = tx.write_opt(SPEND, values)?;
     let moved = moved.ok_or_else(|| Error::fault("a coupon's use moved under its lock"))?;
     count(tx, &moved, stood, UseState::Spent)
 }
 
 /// A checkout takes the use that it had given back. The caller has locked the coupon and found that it has one.
 pub fn reserve(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
-    match tx.write_opt(RESERVE, params![holder, now], moved)? {
+    match tx.write_opt(RESERVE, params![holder, now])? {
         Some(moved) => count(tx, &moved, UseState::Returned, UseState::Reserved),
         None => Err(Error::fault("a coupon's use moved under its lock")),
     }
@@ -152,7 +150,7 @@ pub fn reserve(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
 
 /// A checkout does not need its use any more. Nothing happens unless it is reserved.
 pub fn release(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
-    match tx.write_opt(RELEASE, params![holder, now], moved)? {
+    match tx.write_opt(RELEASE, params![holder, now])? {
         Some(moved) => count(tx, &moved, UseState::Reserved, UseState::Returned),
         None => Ok(()),
     }
@@ -160,18 +158,13 @@ pub fn release(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
 
 /// An order came to nothing, or was given back. Nothing happens unless its use is spent.
 pub fn give_back(tx: &mut Tx, order: &OrderId, now: Time) -> Result<()> {
-    match tx.write_opt(GIVE_BACK, params![order, now], moved)? {
+    match tx.write_opt(GIVE_BACK, params![order, now])? {
         Some(moved) => count(tx, &moved, UseState::Spent, UseState::Returned),
         None => Ok(()),
     }
 }
 
-/// The code and the account of a use that was moved.
-fn moved(row: &Row) -> Result<(String, AccountNo)> {
-    Ok((row.text(0)?, AccountNo(row.int(1)?)))
-}
-
-/// A use went from one state to the other.
+/// A use of this coupon by this account went from one state to the other.
 fn count(tx: &mut Tx, (code, account): &(String, AccountNo), from: UseState, to: UseState) -> Result<()> {
     let is_held = |state| i64::from(state == UseState::Reserved && *account == GUESTS);
     let used = i64::from(to.is_live()) - i64::from(from.is_live());
@@ -187,57 +180,21 @@ fn count(tx: &mut Tx, (code, account): &(String, AccountNo), from: UseState, to:
 
 /// How many uses this account has reserved or spent.
 pub fn used_by(tx: &mut Tx, code: &str, account: AccountNo) -> Result<i64> {
-    tx.one(USED_BY, params![code, account], |row| row.int(0))
+    tx.one(USED_BY, params![code, account])
 }
 
 /// How many uses this account's open checkouts have reserved.
 pub fn held_by(tx: &mut Tx, code: &str, account: AccountNo) -> Result<i64> {
-    tx.one(HELD_BY, params![code, account], |row| row.int(0))
+    tx.one(HELD_BY, params![code, account])
 }
 
 /// What a plan covers.
 pub fn countries(tx: &mut Tx, package_code: &str) -> Result<Vec<String>> {
-    let found = tx.opt(COUNTRIES, params![package_code], |row| row.text(0))?;
+    let found: Option<String> = tx.opt(COUNTRIES, params![package_code])?;
     Ok(found.unwrap_or_default().split(',').map(str::to_string).collect())
 }
 
 /// How many uses of each coupon are reserved, and how many spent; those that nobody used are missing.
 pub fn tally(tx: &mut Tx) -> Result<HashMap<String, (i64, i64)>> {
-    let rows = tx.all(TALLY, &[], |row| Ok((row.text(0)?, (row.int(1)?, row.int(2)?))))?;
-    Ok(rows.into_iter().collect())
-}
-
-/// The coupon of a purchase, from a row that holds its code here and what it took off in the next column.
-pub(super) fn applied(row: &Row, column: usize) -> Result<Option<Applied>> {
-    match row.opt_text(column)? {
-        Some(code) => Ok(Some(Applied { code, discount: row.usd(column + 1)? })),
-        None => Ok(None),
-    }
-}
-
-fn read(row: &Row) -> Result<Coupon> {
-    let discount = match (row.opt_int(1)?, row.opt_int(2)?) {
-        (Some(percent), None) => Discount::Percent(percent),
-        (None, Some(micros)) => Discount::Fixed(Usd::from_micros(micros)),
-        _ => return Err(Error::fault("a coupon is a share or an amount")),
-    };
-    Ok(Coupon {
-        code: row.text(0)?,
-        discount,
-        affiliate: row.flag(3)?,
-        applicability: row.word(4, Applicability::parse)?,
-        package_code: row.opt_text(5)?,
-        country: row.opt_text(6)?,
-        min_price: row.opt_int(7)?.map(Usd::from_micros),
-        starts_at: row.opt_time(8)?,
-        ends_at: row.opt_time(9)?,
-        uses: row.opt_int(10)?,
-        uses_per_user: row.opt_int(11)?,
-        below_cost: row.flag(12)?,
-        description: row.text(13)?,
-        used: row.int(14)?,
-        created_at: row.time(15)?,
-        disabled_at: row.opt_time(16)?,
-        held_by_guests: row.int(17)?,
-    })
+    Ok(tx.all::<(String, (i64, i64))>(TALLY, &[])?.into_iter().collect())
 }

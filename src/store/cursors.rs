@@ -2,7 +2,7 @@
 //! network at a time; its fence number rises with every change of hands, and a write under an old number does nothing.
 //! A turn that is to last for longer than a new one would was taken by a clock that was wrong, and is void.
 
-use super::tx::{Row, Tx, params, queries};
+use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
@@ -13,12 +13,12 @@ use crate::error::Result;
 const REMEMBERED: i64 = 512;
 
 queries! {
-    GET = "SELECT scanned, scanned_time, head, fence, balances_at FROM cursors WHERE network = ?1";
+    GET = text!("SELECT ", Cursor::COLUMNS, " FROM cursors WHERE network = ?1");
     CREATE = "INSERT INTO cursors (network, scanned, scanned_time, head, holder, fence, held_until, balances_at)
               VALUES (?1, ?2, ?3, ?2, '', 0, 0, 0) ON CONFLICT (network) DO NOTHING";
     TAKE = "UPDATE cursors SET fence = CASE WHEN holder = ?2 THEN fence ELSE fence + 1 END, holder = ?2, held_until = ?4
             WHERE network = ?1 AND (holder = ?2 OR held_until < ?3 OR held_until > ?5) RETURNING fence";
-    TURN = "SELECT holder, held_until FROM cursors WHERE network = ?1";
+    TURN = text!("SELECT ", Held::COLUMNS, " FROM cursors WHERE network = ?1");
     RELEASE = "UPDATE cursors SET held_until = 0 WHERE holder = ?1";
     ADVANCE = "UPDATE cursors SET scanned = ?3, scanned_time = ?4, head = ?5, held_until = ?6
                WHERE network = ?1 AND fence = ?2";
@@ -28,7 +28,7 @@ queries! {
     FORGET_ABOVE = "DELETE FROM blocks WHERE network = ?1 AND number > ?2";
     FORGET_OLD = "DELETE FROM blocks WHERE network = ?1 AND number < (
                       SELECT MIN(number) FROM (SELECT number FROM blocks WHERE network = ?1 ORDER BY number DESC LIMIT ?2) AS newest)";
-    NEWEST = "SELECT number, hash, time FROM blocks WHERE network = ?1 ORDER BY number DESC LIMIT ?2";
+    NEWEST = text!("SELECT ", Block::COLUMNS, " FROM blocks WHERE network = ?1 ORDER BY number DESC LIMIT ?2");
     TAKE_BALANCES = "UPDATE cursors SET balances_at = ?2 WHERE network = ?1 AND (balances_at < ?3 OR balances_at > ?4)";
     GIVE_BACK_BALANCES = "UPDATE cursors SET balances_at = ?3 WHERE network = ?1 AND balances_at = ?2";
     CHECKED = "SELECT amount, block FROM balance_checks WHERE network = ?1 AND address = ?2 AND currency = ?3";
@@ -47,27 +47,23 @@ pub struct Cursor {
     pub balances_at: Time,
 }
 
+columns! { Cursor { scanned, scanned_time, head, fence, balances_at } }
+
+columns! { Block { number, hash, time } }
+
 pub fn get(tx: &mut Tx, network: Network) -> Result<Option<Cursor>> {
-    tx.opt(GET, params![network.as_str()], |row| {
-        Ok(Cursor {
-            scanned: row.int(0)?,
-            scanned_time: row.time(1)?,
-            head: row.int(2)?,
-            fence: row.int(3)?,
-            balances_at: row.time(4)?,
-        })
-    })
+    tx.opt(GET, params![network])
 }
 
 /// Scanning begins after this block. Does nothing when it has begun.
 pub fn create(tx: &mut Tx, network: Network, after: i64, time: Time) -> Result<()> {
-    tx.execute(CREATE, params![network.as_str(), after, time]).map(drop)
+    tx.execute(CREATE, params![network, after, time]).map(drop)
 }
 
 /// Takes or keeps a network until then. `None` while another instance holds it.
 pub fn take(tx: &mut Tx, network: Network, holder: &str, now: Time, until: Time) -> Result<Option<i64>> {
-    let values = params![network.as_str(), holder, now, until, until.and_a_little()];
-    tx.write_opt(TAKE, values, |row| row.int(0))
+    let values = params![network, holder, now, until, until.and_a_little()];
+    tx.write_opt(TAKE, values)
 }
 
 /// Who has the turn at something, and until when.
@@ -77,9 +73,11 @@ pub struct Held {
     pub until: Time,
 }
 
+columns! { Held { holder, until = "held_until" } }
+
 /// Who scans a network; also when that turn is over.
 pub fn turn(tx: &mut Tx, network: Network) -> Result<Option<Held>> {
-    tx.opt(TURN, params![network.as_str()], |row| Ok(Held { holder: row.text(0)?, until: row.time(1)? }))
+    tx.opt(TURN, params![network])
 }
 
 /// Gives up what this instance holds, so that another need not wait.
@@ -89,40 +87,37 @@ pub fn release(tx: &mut Tx, holder: &str) -> Result<()> {
 
 /// Moves on to a scanned block and keeps the turn until then. False when the network has changed hands; then nothing may be written.
 pub fn advance(tx: &mut Tx, network: Network, cursor: &Cursor, until: Time) -> Result<bool> {
-    let values =
-        params![network.as_str(), cursor.fence, cursor.scanned, cursor.scanned_time, cursor.head, until];
+    let values = params![network, cursor.fence, cursor.scanned, cursor.scanned_time, cursor.head, until];
     Ok(tx.execute(ADVANCE, values)? == 1)
 }
 
 /// The chain was reorganised above this block: everything after it is to be looked at again.
 pub fn rewind(tx: &mut Tx, network: Network, fence: i64, to: i64, time: Time) -> Result<bool> {
-    let moved = tx.execute(REWIND, params![network.as_str(), fence, to, time])? == 1;
+    let moved = tx.execute(REWIND, params![network, fence, to, time])? == 1;
     if moved {
-        tx.execute(FORGET_ABOVE, params![network.as_str(), to])?;
+        tx.execute(FORGET_ABOVE, params![network, to])?;
     }
     Ok(moved)
 }
 
 pub fn remember(tx: &mut Tx, network: Network, block: &Block) -> Result<()> {
-    tx.execute(REMEMBER, params![network.as_str(), block.number, &block.hash, block.time])?;
-    tx.execute(FORGET_OLD, params![network.as_str(), REMEMBERED]).map(drop)
+    tx.execute(REMEMBER, params![network, block.number, &block.hash, block.time])?;
+    tx.execute(FORGET_OLD, params![network, REMEMBERED]).map(drop)
 }
 
 /// The remembered blocks, the newest first.
 pub fn newest_blocks(tx: &mut Tx, network: Network, limit: i64) -> Result<Vec<Block>> {
-    tx.all(NEWEST, params![network.as_str(), limit], |row: &Row| {
-        Ok(Block { number: row.int(0)?, hash: row.text(1)?, time: row.time(2)? })
-    })
+    tx.all(NEWEST, params![network, limit])
 }
 
 /// Takes it upon this instance to look at every address. False when that was done after `due`, or is being done.
 pub fn take_balances(tx: &mut Tx, network: Network, now: Time, due: Time) -> Result<bool> {
-    Ok(tx.execute(TAKE_BALANCES, params![network.as_str(), now, due, now.and_a_little()])? == 1)
+    Ok(tx.execute(TAKE_BALANCES, params![network, now, due, now.and_a_little()])? == 1)
 }
 
 /// The look taken up at `taken` did not come to its end: it is due again.
 pub fn give_back_balances(tx: &mut Tx, network: Network, taken: Time, due: Time) -> Result<()> {
-    tx.execute(GIVE_BACK_BALANCES, params![network.as_str(), taken, due]).map(drop)
+    tx.execute(GIVE_BACK_BALANCES, params![network, taken, due]).map(drop)
 }
 
 /// What an address held when it was last looked at, and at which block that was.
@@ -132,9 +127,7 @@ pub fn checked_balance(
     address: &str,
     currency: Currency,
 ) -> Result<Option<(Usd, i64)>> {
-    tx.opt(CHECKED, params![network.as_str(), address, currency.as_str()], |row| {
-        Ok((row.usd(0)?, row.int(1)?))
-    })
+    tx.opt(CHECKED, params![network, address, currency])
 }
 
 pub fn check_balance(
@@ -145,5 +138,5 @@ pub fn check_balance(
     amount: Usd,
     block: i64,
 ) -> Result<()> {
-    tx.execute(CHECK, params![network.as_str(), address, currency.as_str(), amount, block]).map(drop)
+    tx.execute(CHECK, params![network, address, currency, amount, block]).map(drop)
 }

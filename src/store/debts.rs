@@ -1,16 +1,15 @@
 //! What is owed to us because a payment that counted vanished from its chain: how much, by whom, what settles it, and
 //! the suspension that it causes and that ends with it. Whoever asks here before a write has locked the wallet.
 
+use super::engine::{Stored, Tx, params, queries, text};
 use super::ledger::{self, Note};
 use super::meta::{self, Version};
-use super::tx::{Row, Tx, params, queries};
 use super::wallet::{self, Suspension};
 use super::{checkouts, guests, transfers};
 use crate::domain::checkout::Checkout;
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
-use crate::domain::network::Network;
 use crate::domain::order::Order;
 use crate::domain::payback::{Payback, Payee};
 use crate::domain::time::Time;
@@ -22,8 +21,8 @@ queries! {
     OWED_BEFORE = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings
                    WHERE transfer = ?1 AND account = 'receivable' AND settles IS NULL";
     OWED = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE settles IS NOT NULL AND settles = ?1";
-    TAKEN_BACK = "SELECT network, tx_hash, position FROM transfers WHERE account IS NOT NULL AND account = ?1 AND round > 0
-                  ORDER BY network, tx_hash, position";
+    TAKEN_BACK = text!("SELECT ", TransferId::COLUMNS, " FROM transfers WHERE account IS NOT NULL AND account = ?1 AND round > 0
+                  ORDER BY network, tx_hash, position");
     CLAIMED_BY = "SELECT id FROM checkouts WHERE claimed_by IS NOT NULL AND claimed_by = ?1";
     /// The wallet is worded so that its index, which may be long, does not fit; here and below.
     FROM_ENTRIES = "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) FROM postings WHERE entry >= ?1 AND entry < ?2 AND +wallet = ?3";
@@ -33,8 +32,8 @@ queries! {
 /// What is owed for a transfer that counted and vanished.
 pub fn of_transfer(tx: &mut Tx, id: &TransferId) -> Result<Usd> {
     let name = id.to_string();
-    let before = tx.one(OWED_BEFORE, params![&name], |row| row.usd(0))?;
-    Ok(before.plus(tx.one(OWED, params![&name], |row| row.usd(0))?))
+    let before: Usd = tx.one(OWED_BEFORE, params![&name])?;
+    Ok(before.plus(tx.one(OWED, params![&name])?))
 }
 
 /// What is owed for the payments of an invoice.
@@ -70,18 +69,14 @@ pub fn funds_of(tx: &mut Tx, order: &Order) -> Result<Funds> {
 /// What an account owes. Who claimed a guest's invoice answers for its payments, with what came of it and no more.
 pub fn of_account(tx: &mut Tx, account: AccountNo) -> Result<Usd> {
     let mut owed = Usd::ZERO;
-    for id in tx.all(TAKEN_BACK, params![account], read_id)? {
+    for id in tx.all::<TransferId>(TAKEN_BACK, params![account])? {
         owed = owed.plus(of_transfer(tx, &id)?);
     }
-    for id in tx.all(CLAIMED_BY, params![account], |row| Ok(InvoiceId::from_text(row.text(0)?)))? {
+    for id in tx.all::<InvoiceId>(CLAIMED_BY, params![account])? {
         let invoice = checkouts::by_id(tx, &id)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
         owed = owed.plus(of_invoice(tx, &id)?.min(received(tx, &invoice, account)?));
     }
     Ok(owed)
-}
-
-fn read_id(row: &Row) -> Result<TransferId> {
-    Ok(TransferId { network: row.word(0, Network::parse)?, tx_hash: row.text(1)?, position: row.int(2)? })
 }
 
 /// What an account has got of a guest's invoice, less what was taken back from it again.
@@ -91,11 +86,11 @@ pub fn received(tx: &mut Tx, invoice: &Checkout, by: AccountNo) -> Result<Usd> {
     ranges.extend(invoice.order.as_ref().map(|order| named(order.as_str())));
     let mut received = Usd::ZERO;
     for (from, to) in ranges {
-        received = received.plus(tx.one(FROM_ENTRIES, params![&from, &to, by], |row| row.usd(0))?);
+        received = received.plus(tx.one(FROM_ENTRIES, params![&from, &to, by])?);
     }
     for transfer in transfers::of_invoice(tx, &invoice.id)? {
         let id = transfer.id.to_string();
-        received = received.plus(tx.one(FROM_TRANSFER, params![&id, by], |row| row.usd(0))?);
+        received = received.plus(tx.one(FROM_TRANSFER, params![&id, by])?);
     }
     Ok(received)
 }
@@ -113,7 +108,7 @@ pub fn payback(tx: &mut Tx, order: &Order, amount: Usd) -> Result<Payback> {
 pub fn settled_by(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Vec<(TransferId, Usd)>> {
     let others = match (payee, &transfer.invoice) {
         (Payee::Wallet(owner), _) if transfer.account == Some(*owner) => {
-            tx.all(TAKEN_BACK, params![*owner], read_id)?
+            tx.all(TAKEN_BACK, params![*owner])?
         }
         (_, Some(invoice)) => transfers::of_invoice(tx, invoice)?.into_iter().map(|paid| paid.id).collect(),
         (_, None) => Vec::new(),
@@ -132,15 +127,8 @@ pub fn settled_by(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Vec
 }
 
 /// Posts what is paid back. When that settles the last debt of its buyer, the suspension for it ends.
-pub fn pay_back(
-    tx: &mut Tx,
-    entry: &Entry,
-    order: &Order,
-    at: Time,
-    note: Note,
-    an_order_failed: bool,
-) -> Result<Option<Usd>> {
-    let balance = ledger::post(tx, entry, at, note, an_order_failed)?;
+pub fn pay_back(tx: &mut Tx, entry: &Entry, order: &Order, at: Time, note: Note) -> Result<Option<Usd>> {
+    let balance = ledger::post(tx, entry, at, note)?;
     if entry.settles_something() {
         let claimer = checkouts::by_order(tx, &order.id)?.and_then(|checkout| checkout.claimed_by);
         lift_if_settled(tx, claimer.unwrap_or(order.account))?;

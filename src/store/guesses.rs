@@ -2,7 +2,7 @@
 //! place are found by the widest network that it is in (see `domain/client.rs`); which of them are from a narrower one is
 //! told by their origins.
 
-use super::tx::{Tx, params, queries};
+use super::engine::{Tx, params, queries};
 use crate::domain::client::Origin;
 use crate::domain::ids::{AccountNo, AttemptId};
 use crate::domain::time::Time;
@@ -19,7 +19,7 @@ queries! {
 
 /// Whether a job that may have run before has recorded it.
 pub fn is_recorded(tx: &mut Tx, id: &AttemptId) -> Result<bool> {
-    Ok(tx.opt(RECORDED, params![id.as_str()], |_| Ok(()))?.is_some())
+    tx.any(RECORDED, params![id])
 }
 
 pub fn record(
@@ -29,7 +29,7 @@ pub fn record(
     origin: Option<&Origin>,
     now: Time,
 ) -> Result<()> {
-    tx.execute(RECORD, params![id.as_str(), account, origin.map(Origin::as_str), now]).map(drop)
+    tx.execute(RECORD, params![id, account, origin.map(Origin::as_str), now]).map(drop)
 }
 
 /// When an account tried between these times, the newest first, at most so many.
@@ -39,7 +39,7 @@ pub fn by_account(
     (since, until): (Time, Time),
     most: i64,
 ) -> Result<Vec<Time>> {
-    tx.all(BY_ACCOUNT, params![account, since, most, until], |row| row.time(0))
+    tx.all(BY_ACCOUNT, params![account, since, most, until])
 }
 
 /// What was tried between these times from the widest network that this origin is in, the newest first, at most so many.
@@ -49,9 +49,7 @@ pub fn from_area(
     (since, until): (Time, Time),
     most: i64,
 ) -> Result<Vec<(Time, Origin)>> {
-    tx.all(FROM_AREA, params![origin.as_str(), since, most, until], |row| {
-        Ok((row.time(0)?, Origin::from_text(row.text(1)?)))
-    })
+    tx.all(FROM_AREA, params![origin.as_str(), since, most, until])
 }
 
 /// Forgets what is older, a bounded piece at a time. True when there may be more.

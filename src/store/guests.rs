@@ -1,7 +1,7 @@
 //! Guests' money: whom it goes back to, what is owed to an invoice, and the one claim on it. All of it is decided under
 //! the lock of the guests' wallet row, which holds no money itself.
 
-use super::tx::{Tx, params, queries};
+use super::engine::{Tx, params, queries};
 use super::{checkouts, debts, transfers, wallet};
 use crate::domain::account::GUESTS;
 use crate::domain::ids::{AccountNo, InvoiceId};
@@ -44,7 +44,7 @@ pub fn payee_of(tx: &mut Tx, order: &Order) -> Result<Payee> {
 
 /// What we owe to an invoice.
 pub fn owed(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
-    tx.one(OWED, params![invoice.as_str()], |row| row.usd(0))
+    tx.one(OWED, params![invoice])
 }
 
 /// As much of it as can be claimed: nothing while a payment that it came from is missing on its chain.
@@ -59,10 +59,10 @@ pub fn claimable(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
 
 /// What was claimed of an invoice, once it was.
 pub fn claimed(tx: &mut Tx, invoice: &InvoiceId) -> Result<Option<Usd>> {
-    tx.opt(CLAIMED, params![&format!("{invoice}.claim")], |row| row.usd(0))
+    tx.opt(CLAIMED, params![&format!("{invoice}.claim")])
 }
 
 /// The invoice's money is this account's from now on. False when it is somebody's already.
 pub fn claim(tx: &mut Tx, invoice: &InvoiceId, by: AccountNo, now: Time) -> Result<bool> {
-    Ok(tx.execute(CLAIM, params![invoice.as_str(), by, now])? == 1)
+    Ok(tx.execute(CLAIM, params![invoice, by, now])? == 1)
 }

@@ -1,21 +1,20 @@
 //! API keys. Only a hash of the secret is stored; every instance keeps the live ones in memory.
 
+use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::meta;
-use super::tx::{Row, Tx, params, queries};
 use crate::domain::ids::{AccountId, AccountNo, KeyId};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::Result;
 
 queries! {
-    INSERT = "INSERT INTO api_keys (id, account, secret_hash, daily_limit, spent_day, spent, ips, read_only, created_at)
-              VALUES (?1, ?2, ?3, ?4, 0, 0, ?5, ?6, ?7)";
+    INSERT = insert_into!("api_keys", New);
     EXISTS = "SELECT 1 FROM api_keys WHERE id = ?1";
-    LIST = "SELECT id, account, daily_limit, ips, read_only, created_at, revoked_at FROM api_keys
-            WHERE kind = 'KEY' AND (CAST(?1 AS BIGINT) IS NULL OR account = ?1) ORDER BY created_at, id";
+    LIST = text!("SELECT ", Key::COLUMNS, " FROM api_keys
+            WHERE kind = 'KEY' AND (CAST(?1 AS BIGINT) IS NULL OR account = ?1) ORDER BY created_at, id");
     REVOKE = "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?2) WHERE id = ?1";
-    LIVE = "SELECT k.id, k.account, k.secret_hash, k.ips, k.read_only, k.daily_limit, a.id, a.name, a.price_list, a.low_balance
-            FROM api_keys k JOIN accounts a ON a.no = k.account WHERE k.revoked_at IS NULL AND k.kind = 'KEY'";
+    LIVE = text!("SELECT ", LiveKey::COLUMNS, "
+            FROM api_keys k JOIN accounts a ON a.no = k.account WHERE k.revoked_at IS NULL AND k.kind = 'KEY'");
 }
 
 #[derive(Clone)]
@@ -30,6 +29,12 @@ pub struct NewKey {
     pub created_at: Time,
 }
 
+values! {
+    New(new: NewKey) {
+        id, account, secret_hash, daily_limit, spent_day = 0, spent = 0, ips, read_only, created_at,
+    }
+}
+
 pub struct Key {
     pub id: KeyId,
     pub account: AccountNo,
@@ -39,6 +44,8 @@ pub struct Key {
     pub created_at: Time,
     pub revoked_at: Option<Time>,
 }
+
+columns! { Key { id, account, daily_limit, ips, read_only, created_at, revoked_at } }
 
 /// What a request needs to know about the key it came with.
 pub struct LiveKey {
@@ -54,40 +61,29 @@ pub struct LiveKey {
     pub low_balance: Usd,
 }
 
+columns! {
+    LiveKey in "k" {
+        id, account, secret_hash, ips, read_only,
+        has_daily_limit = "CAST(CASE WHEN k.daily_limit IS NULL THEN 0 ELSE 1 END AS BIGINT)",
+        partner = "a.id", company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance",
+    }
+}
+
 pub fn create(tx: &mut Tx, new: &NewKey) -> Result<()> {
-    if tx.is_rerun() && tx.opt(EXISTS, params![new.id.as_str()], |_| Ok(()))?.is_some() {
+    if tx.is_rerun() && tx.any(EXISTS, params![&new.id])? {
         return Ok(());
     }
-    let values = params![
-        new.id.as_str(),
-        new.account,
-        new.secret_hash.as_slice(),
-        new.daily_limit,
-        &new.ips,
-        new.read_only,
-        new.created_at
-    ];
-    tx.execute(INSERT, values)?;
+    tx.execute(INSERT, &New::params(new))?;
     meta::bump(tx, meta::Version::Accounts).map(drop)
 }
 
 pub fn list(tx: &mut Tx, account: Option<AccountNo>) -> Result<Vec<Key>> {
-    tx.all(LIST, params![account], |row: &Row| {
-        Ok(Key {
-            id: KeyId::from_text(row.text(0)?),
-            account: AccountNo(row.int(1)?),
-            daily_limit: row.opt_int(2)?.map(Usd::from_micros),
-            ips: row.text(3)?,
-            read_only: row.flag(4)?,
-            created_at: row.time(5)?,
-            revoked_at: row.opt_time(6)?,
-        })
-    })
+    tx.all(LIST, params![account])
 }
 
 /// False when there is no such key. Revoking twice keeps the first time.
 pub fn revoke(tx: &mut Tx, id: &KeyId, now: Time) -> Result<bool> {
-    let found = tx.execute(REVOKE, params![id.as_str(), now])? == 1;
+    let found = tx.execute(REVOKE, params![id, now])? == 1;
     if found {
         meta::bump(tx, meta::Version::Accounts)?;
     }
@@ -95,18 +91,5 @@ pub fn revoke(tx: &mut Tx, id: &KeyId, now: Time) -> Result<bool> {
 }
 
 pub fn live(tx: &mut Tx) -> Result<Vec<LiveKey>> {
-    tx.all(LIVE, &[], |row| {
-        Ok(LiveKey {
-            id: KeyId::from_text(row.text(0)?),
-            account: AccountNo(row.int(1)?),
-            secret_hash: row.blob(2)?,
-            ips: row.text(3)?,
-            read_only: row.flag(4)?,
-            has_daily_limit: row.opt_int(5)?.is_some(),
-            partner: AccountId::from_text(row.text(6)?),
-            company: row.text(7)?,
-            price_list: row.text(8)?,
-            low_balance: row.usd(9)?,
-        })
-    })
+    tx.all(LIVE, &[])
 }

@@ -1,7 +1,7 @@
 //! Writing entries, and proving the books. Entries come from the constructors in `domain::ledger`; here they
 //! are stored with the wallet row they move, in one transaction. `check` recomputes everything from postings.
 
-use super::tx::{Param, Row, Sql, Tx, params, queries};
+use super::engine::{Sql, Stored, Tx, columns, params, queries, text};
 use super::wallet::{self, Line};
 use crate::domain::ids::OrderId;
 use crate::domain::ledger::{Account, Entry};
@@ -19,8 +19,7 @@ queries! {
     PAID_BACK = "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) FROM postings WHERE entry >= ?1 AND entry < ?2
                  AND entry <> ?3 AND account IN ('wallet', 'owed', 'receivable')";
     PAID_BY = "SELECT transfer FROM postings WHERE entry = ?1 AND account = 'held'";
-    COUNTS = "SELECT (SELECT COUNT(*) FROM entries), (SELECT COUNT(*) FROM postings),
-                     (SELECT COUNT(*) FROM wallets), (SELECT COUNT(*) FROM orders), (SELECT COUNT(*) FROM transfers)";
+    COUNTS = text!("SELECT ", Counts::COLUMNS);
     UNBALANCED = "SELECT entry, CAST(SUM(amount) AS BIGINT) FROM postings GROUP BY entry HAVING SUM(amount) <> 0 LIMIT 10";
     EMPTY_ENTRIES = "SELECT e.id, CAST(0 AS BIGINT) FROM entries e LEFT JOIN postings p ON p.entry = e.id WHERE p.entry IS NULL LIMIT 10";
     LOST_POSTINGS = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p
@@ -197,19 +196,19 @@ queries! {
 }
 
 pub fn exists(tx: &mut Tx, entry: &str) -> Result<bool> {
-    Ok(tx.opt(EXISTS, params![entry], |_| Ok(()))?.is_some())
+    tx.any(EXISTS, params![entry])
 }
 
 /// What was paid back for an order so far, by failure, cancel or goodwill. Its entries are named after the order, so
 /// this is a short range.
 pub fn paid_back(tx: &mut Tx, order: &OrderId) -> Result<Usd> {
     let (from, to, hold) = (format!("{order}."), format!("{order}/"), format!("{order}.hold"));
-    tx.one(PAID_BACK, params![&from, &to, &hold], |row| row.usd(0))
+    tx.one(PAID_BACK, params![&from, &to, &hold])
 }
 
 /// The transfer that paid for an order; none for one that a wallet paid for.
 pub fn paid_by(tx: &mut Tx, order: &OrderId) -> Result<Option<TransferId>> {
-    let transfer = tx.one(PAID_BY, params![&format!("{order}.hold")], |row| row.opt_text(0))?;
+    let transfer: Option<String> = tx.one(PAID_BY, params![&format!("{order}.hold")])?;
     let read =
         |id: String| TransferId::parse(&id).ok_or_else(|| Error::fault("a posting for what is no transfer"));
     transfer.map(read).transpose()
@@ -224,9 +223,9 @@ pub struct Note<'a> {
 
 /// Moves the entry's wallet and stores the entry. Answers the wallet's new balance.
 /// Refuses, before anything is written, what the wallet cannot pay.
-pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note, an_order_failed: bool) -> Result<Option<Usd>> {
+pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note) -> Result<Option<Usd>> {
     let line = match entry.wallet_change() {
-        Some((account, change)) => Some(wallet::change(tx, account, change, an_order_failed)?),
+        Some((account, change)) => Some(wallet::change(tx, account, change)?),
         None => None,
     };
     insert(tx, entry, at, note, line)?;
@@ -262,10 +261,10 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
                 wallet,
                 no,
                 balance,
-                entry.order.as_ref(),
-                transfer.as_deref(),
+                &entry.order,
+                &transfer,
                 invoice,
-                settles.as_deref()
+                &settles
             ],
         )?;
     }
@@ -274,7 +273,7 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
 
 /// What the books say lies on our addresses, on one network and in one token.
 pub fn cash(tx: &mut Tx, network: Network, currency: Currency) -> Result<Usd> {
-    tx.one(CASH, params![&Account::Cash(network, currency).name()], |row| row.usd(0))
+    tx.one(CASH, params![&Account::Cash(network, currency).name()])
 }
 
 /// A row that breaks a law.
@@ -291,6 +290,16 @@ pub struct Counts {
     pub wallets: i64,
     pub orders: i64,
     pub transfers: i64,
+}
+
+columns! {
+    Counts {
+        entries = "(SELECT COUNT(*) FROM entries)",
+        postings = "(SELECT COUNT(*) FROM postings)",
+        wallets = "(SELECT COUNT(*) FROM wallets)",
+        orders = "(SELECT COUNT(*) FROM orders)",
+        transfers = "(SELECT COUNT(*) FROM transfers)",
+    }
 }
 
 /// What a law's difference counts.
@@ -370,26 +379,16 @@ const LAWS: &[(&str, Unit, Sql)] = &[
 ];
 
 pub fn check(tx: &mut Tx) -> Result<(Counts, Vec<Breach>)> {
-    const NONE: &[Param] = &[];
-    let counts = tx.one(COUNTS, NONE, |row| {
-        Ok(Counts {
-            entries: row.int(0)?,
-            postings: row.int(1)?,
-            wallets: row.int(2)?,
-            orders: row.int(3)?,
-            transfers: row.int(4)?,
-        })
-    })?;
+    let counts = tx.one(COUNTS, &[])?;
     let mut breaches = Vec::new();
     for &(law, unit, sql) in LAWS {
-        let read = |row: &Row| {
+        for (row, difference) in tx.all::<(String, i64)>(sql, &[])? {
             let off_by = match unit {
-                Unit::Usd => format!("{} USD", row.usd(1)?),
-                Unit::Rows => row.int(1)?.to_string(),
+                Unit::Usd => format!("{} USD", Usd::from_micros(difference)),
+                Unit::Rows => difference.to_string(),
             };
-            Ok(Breach { law, row: row.text(0)?, off_by })
-        };
-        breaches.extend(tx.all(sql, NONE, read)?);
+            breaches.push(Breach { law, row, off_by });
+        }
     }
     Ok((counts, breaches))
 }

@@ -2,7 +2,7 @@
 //! whoever decides takes `lock` first. What lies further ahead than a limit lasts was written down by a
 //! clock that was wrong, and does not count. Codes are not here: they follow from a login's id and the server secret.
 
-use super::tx::{Row, Tx, params, queries};
+use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::client::{Origin, Rows, Width};
 use crate::domain::email::Email;
 use crate::domain::ids::{AttemptId, LoginId};
@@ -27,17 +27,16 @@ macro_rules! nth_newest {
 queries! {
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = "SELECT n FROM versions WHERE name = 'logins' FOR UPDATE";
-    OPEN = "SELECT id, long_code, expires_at FROM logins
+    OPEN = text!("SELECT ", Login::COLUMNS, " FROM logins
             WHERE email = ?1 AND realm = ?2 AND ended_at IS NULL AND expires_at > ?3 AND (long_code = 1 OR wrong < ?4)
-            ORDER BY created_at, id";
+            ORDER BY created_at, id");
     INSERT = "INSERT INTO logins (id, email, realm, long_code, created_at, expires_at, wrong) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)";
     IS_OPEN = "SELECT 1 FROM logins WHERE id = ?1 AND ended_at IS NULL AND expires_at > ?2 AND (long_code = 1 OR wrong < ?3)";
     END = "UPDATE logins SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL";
     END_ALL = "UPDATE logins SET ended_at = ?2 WHERE email = ?1 AND ended_at IS NULL";
     WRONG = "UPDATE logins SET wrong = wrong + 1 WHERE id = ?1";
     TRIED = "SELECT 1 FROM login_attempts WHERE id = ?1";
-    NOTE = "INSERT INTO login_attempts (id, kind, email, ip, site, area, login, at, full_at, mails_full_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    NOTE = insert_into!("login_attempts", Noted);
     LAST_IN_BUDGET = "SELECT at, full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' AND full_at > 0 AND at <= ?2 ORDER BY at DESC LIMIT 1";
     LAST_OF_ALL = "SELECT at, mails_full_at FROM login_attempts WHERE email = ?1 AND kind = 'ASKED' AND at <= ?2 ORDER BY at DESC LIMIT 1";
     ASKED_FOR = "SELECT login FROM login_attempts
@@ -47,7 +46,7 @@ queries! {
     OF_SITE = nth_newest!("site = ?1 AND site <> ''");
     OF_AREA = nth_newest!("area = ?1 AND area <> ''");
     FORGIVE = "UPDATE login_attempts SET email = '' WHERE email = ?1 AND kind = 'WRONG'";
-    MAILBOX = "SELECT long_codes, silent_until FROM mailboxes WHERE email = ?1";
+    MAILBOX = text!("SELECT ", Mailbox::COLUMNS, " FROM mailboxes WHERE email = ?1");
     SET_LONG = "INSERT INTO mailboxes (email, long_codes, silent_until) VALUES (?1, ?2, 0)
                 ON CONFLICT (email) DO UPDATE SET long_codes = excluded.long_codes";
     SET_SILENT = "INSERT INTO mailboxes (email, long_codes, silent_until) VALUES (?1, 0, ?2)
@@ -66,6 +65,8 @@ pub struct Login {
     pub long: bool,
     pub expires_at: Time,
 }
+
+columns! { Login { id, long = "long_code", expires_at } }
 
 /// The logins of an address that wait for their code: one of each length at most, since another is made only when
 /// there is none.
@@ -126,6 +127,21 @@ pub struct Try<'a> {
     pub taken: Last,
 }
 
+values! {
+    Noted(new: Try<'a>, site: &'a str, area: &'a str) {
+        id = new.id,
+        kind = new.kind.as_str(),
+        email = new.email,
+        ip = new.origin,
+        site = site,
+        area = area,
+        login = new.login.map_or("", LoginId::as_str),
+        at,
+        full_at = new.taken.in_budget.map_or(0, |taken| taken.full_at.micros()),
+        mails_full_at = new.taken.of_all.map_or(0, |taken| taken.full_at.micros()),
+    }
+}
+
 /// What was last taken out of the two buckets of an address.
 #[derive(Clone, Copy, Default)]
 pub struct Last {
@@ -176,18 +192,18 @@ pub struct Mailbox {
     pub silent_until: Time,
 }
 
+columns! { Mailbox { long_codes, silent_until } }
+
 pub fn lock(tx: &mut Tx) -> Result<()> {
     if tx.is_postgres() {
-        tx.one(LOCK, &[], |_| Ok(()))?;
+        tx.one::<()>(LOCK, &[])?;
     }
     Ok(())
 }
 
 /// The logins that a code could be meant for. Of several that are alike the newest counts.
 pub fn open(tx: &mut Tx, email: &Email, realm: Realm, now: Time) -> Result<Open> {
-    let logins = tx.all(OPEN, params![email.as_str(), realm.as_str(), now, MOST_WRONG], |row| {
-        Ok(Login { id: LoginId::from_text(row.text(0)?), long: row.flag(1)?, expires_at: row.time(2)? })
-    })?;
+    let logins: Vec<Login> = tx.all(OPEN, params![email, realm.as_str(), now, MOST_WRONG])?;
     let mut open = Open::default();
     for login in logins {
         let place = if login.long { &mut open.long } else { &mut open.short };
@@ -197,37 +213,30 @@ pub fn open(tx: &mut Tx, email: &Email, realm: Realm, now: Time) -> Result<Open>
 }
 
 pub fn create(tx: &mut Tx, new: &NewLogin) -> Result<()> {
-    let values = params![
-        new.id.as_str(),
-        new.email.as_str(),
-        new.realm.as_str(),
-        new.long,
-        new.created_at,
-        new.expires_at
-    ];
+    let values = params![new.id, new.email, new.realm.as_str(), new.long, new.created_at, new.expires_at];
     tx.execute(INSERT, values).map(drop)
 }
 
 /// Whether a mail with this login's code is still of use.
 pub fn is_open(tx: &mut Tx, id: &LoginId, now: Time) -> Result<bool> {
-    Ok(tx.opt(IS_OPEN, params![id.as_str(), now, MOST_WRONG], |_| Ok(()))?.is_some())
+    tx.any(IS_OPEN, params![id, now, MOST_WRONG])
 }
 
 pub fn end(tx: &mut Tx, id: &LoginId, now: Time) -> Result<()> {
-    tx.execute(END, params![id.as_str(), now]).map(drop)
+    tx.execute(END, params![id, now]).map(drop)
 }
 
 pub fn end_all(tx: &mut Tx, email: &Email, now: Time) -> Result<()> {
-    tx.execute(END_ALL, params![email.as_str(), now]).map(drop)
+    tx.execute(END_ALL, params![email, now]).map(drop)
 }
 
 pub fn count_wrong(tx: &mut Tx, id: &LoginId) -> Result<()> {
-    tx.execute(WRONG, params![id.as_str()]).map(drop)
+    tx.execute(WRONG, params![id]).map(drop)
 }
 
 /// Whether a job that may have run before has.
 pub fn is_recorded(tx: &mut Tx, id: &AttemptId) -> Result<bool> {
-    Ok(tx.opt(TRIED, params![id.as_str()], |_| Ok(()))?.is_some())
+    tx.any(TRIED, params![id])
 }
 
 /// Writes an attempt down, with the networks that it counts in.
@@ -240,33 +249,22 @@ pub fn note(tx: &mut Tx, new: &Try) -> Result<()> {
             Width::Client => {}
         }
     }
-    let values = params![
-        new.id.as_str(),
-        new.kind.as_str(),
-        new.email.as_str(),
-        new.origin.as_str(),
-        &site,
-        &area,
-        new.login.map_or("", LoginId::as_str),
-        new.at,
-        new.taken.in_budget.map_or(0, |taken| taken.full_at.micros()),
-        new.taken.of_all.map_or(0, |taken| taken.full_at.micros())
-    ];
-    tx.execute(NOTE, values).map(drop)
+    tx.execute(NOTE, &Noted::params(new, &site, &area)).map(drop)
 }
+
+columns! { Taken { at, full_at } }
 
 /// The last mails that were asked for to this address.
 pub fn last(tx: &mut Tx, email: &Email, now: Time) -> Result<Last> {
-    let read = |row: &Row| Ok(Taken { at: row.time(0)?, full_at: row.time(1)? });
-    let values = params![email.as_str(), now.plus_millis(HOUR_MS)];
-    Ok(Last { in_budget: tx.opt(LAST_IN_BUDGET, values, read)?, of_all: tx.opt(LAST_OF_ALL, values, read)? })
+    let values = params![email, now.plus_millis(HOUR_MS)];
+    Ok(Last { in_budget: tx.opt(LAST_IN_BUDGET, values)?, of_all: tx.opt(LAST_OF_ALL, values)? })
 }
 
 /// The logins of an address that a network asked for, of those that may still be open.
 pub fn asked_for(tx: &mut Tx, email: &Email, by: Rows, now: Time) -> Result<Vec<LoginId>> {
     let (from, before) = (by.from(), by.before());
-    let values = params![email.as_str(), now.plus_millis(-CODE_MS), &from, &before];
-    tx.all(ASKED_FOR, values, |row| Ok(LoginId::from_text(row.text(0)?)))
+    let values = params![email, now.plus_millis(-CODE_MS), &from, &before];
+    tx.all(ASKED_FOR, values)
 }
 
 /// From when on one more is allowed; `None` when it is allowed now.
@@ -281,33 +279,31 @@ pub fn full_until(tx: &mut Tx, counted: Counted, by: By, limit: Limit, now: Time
     let since = now.plus_millis(-limit.within_ms);
     let values =
         params![&key, one, other, since, limit.most, limit.most - 1, now.plus_millis(limit.within_ms)];
-    let oldest = tx.opt(sql, values, |row| row.time(0))?;
+    let oldest: Option<Time> = tx.opt(sql, values)?;
     Ok(oldest.map(|at| at.plus_millis(limit.within_ms)))
 }
 
 /// A code was used: earlier wrong tries no longer count against its owner. Against the client that made them they do,
 /// or whoever guesses could wait for owners to wipe the slate.
 pub fn forgive(tx: &mut Tx, email: &Email) -> Result<()> {
-    tx.execute(FORGIVE, params![email.as_str()]).map(drop)
+    tx.execute(FORGIVE, params![email]).map(drop)
 }
 
 pub fn mailbox(tx: &mut Tx, email: &Email) -> Result<Mailbox> {
-    let found = tx.opt(MAILBOX, params![email.as_str()], |row| {
-        Ok(Mailbox { long_codes: row.flag(0)?, silent_until: row.time(1)? })
-    })?;
+    let found = tx.opt(MAILBOX, params![email])?;
     Ok(found.unwrap_or(Mailbox { long_codes: false, silent_until: Time::from_micros(0) }))
 }
 
 pub fn set_long_codes(tx: &mut Tx, email: &Email, long: bool) -> Result<()> {
-    tx.execute(SET_LONG, params![email.as_str(), long]).map(drop)
+    tx.execute(SET_LONG, params![email, long]).map(drop)
 }
 
 pub fn set_silent_until(tx: &mut Tx, email: &Email, until: Time) -> Result<()> {
-    tx.execute(SET_SILENT, params![email.as_str(), until]).map(drop)
+    tx.execute(SET_SILENT, params![email, until]).map(drop)
 }
 
 pub fn asked_on(tx: &mut Tx, day: i64) -> Result<i64> {
-    Ok(tx.opt(ASKED_ON, params![day], |row| row.int(0))?.unwrap_or(0))
+    Ok(tx.opt(ASKED_ON, params![day])?.unwrap_or(0))
 }
 
 pub fn count_day(tx: &mut Tx, day: i64) -> Result<()> {

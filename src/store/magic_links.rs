@@ -1,6 +1,6 @@
 //! Magic links: whose wallet a token tops up, known by the token's hash.
 
-use super::tx::{Tx, params, queries};
+use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
@@ -8,7 +8,7 @@ use crate::error::Result;
 
 queries! {
     INSERT = "INSERT INTO magic_links (hash, account, minimum, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-    BY_HASH = "SELECT account, minimum, invoice, expires_at FROM magic_links WHERE hash = ?1 AND expires_at > ?2";
+    BY_HASH = text!("SELECT ", MagicLink::COLUMNS, " FROM magic_links WHERE hash = ?1 AND expires_at > ?2");
     OPENED = "UPDATE magic_links SET invoice = ?2 WHERE hash = ?1";
     FORGET = "DELETE FROM magic_links WHERE hash IN (SELECT hash FROM magic_links WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2)";
 }
@@ -21,24 +21,19 @@ pub struct MagicLink {
     pub expires_at: Time,
 }
 
+columns! { MagicLink { account, minimum, invoice, expires_at } }
+
 pub fn create(tx: &mut Tx, hash: &[u8; 32], link: &MagicLink, now: Time) -> Result<()> {
-    tx.execute(INSERT, params![hash.as_slice(), link.account, link.minimum, now, link.expires_at]).map(drop)
+    tx.execute(INSERT, params![hash, link.account, link.minimum, now, link.expires_at]).map(drop)
 }
 
 /// A link that is still good.
 pub fn find(tx: &mut Tx, hash: &[u8; 32], now: Time) -> Result<Option<MagicLink>> {
-    tx.opt(BY_HASH, params![hash.as_slice(), now], |row| {
-        Ok(MagicLink {
-            account: AccountNo(row.int(0)?),
-            minimum: row.usd(1)?,
-            invoice: row.opt_text(2)?.map(InvoiceId::from_text),
-            expires_at: row.time(3)?,
-        })
-    })
+    tx.opt(BY_HASH, params![hash, now])
 }
 
 pub fn opened(tx: &mut Tx, hash: &[u8; 32], invoice: &InvoiceId) -> Result<()> {
-    tx.execute(OPENED, params![hash.as_slice(), invoice.as_str()]).map(drop)
+    tx.execute(OPENED, params![hash, invoice]).map(drop)
 }
 
 /// Forgets links that ended before then. True when there may be more.

@@ -1,7 +1,7 @@
 //! Mails to be sent. A row holds what a text is made from, never the text; it goes when the mail is sent, or of no
 //! use any more. Whoever moves `next_try` first has the mail to itself until then.
 
-use super::tx::{Row, Tx, params, queries};
+use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::domain::email::Email;
 use crate::domain::ids::MailId;
 use crate::domain::time::Time;
@@ -10,9 +10,9 @@ use crate::error::Result;
 queries! {
     INSERT = "INSERT INTO mails (id, recipient, kind, data, created_at, next_try, tries, drop_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5, 0, ?6)
               ON CONFLICT (id) DO NOTHING";
-    DUE = "SELECT id, recipient, data, created_at, next_try, tries, drop_at FROM mails WHERE next_try <= ?1 OR next_try > ?3 ORDER BY next_try LIMIT ?2";
-    TO = "SELECT id, recipient, data, created_at, next_try, tries, drop_at FROM mails
-          WHERE recipient = ?1 AND created_at > ?2 ORDER BY created_at DESC, id DESC LIMIT ?3";
+    DUE = text!("SELECT ", Mail::COLUMNS, " FROM mails WHERE next_try <= ?1 OR next_try > ?3 ORDER BY next_try LIMIT ?2");
+    TO = text!("SELECT ", Mail::COLUMNS, " FROM mails
+          WHERE recipient = ?1 AND created_at > ?2 ORDER BY created_at DESC, id DESC LIMIT ?3");
     HOLD = "UPDATE mails SET next_try = ?3, tries = tries + 1 WHERE id = ?1 AND next_try = ?2";
     POSTPONE = "UPDATE mails SET next_try = ?3 WHERE id = ?1 AND next_try = ?2";
     DELETE = "DELETE FROM mails WHERE id = ?1";
@@ -41,53 +41,43 @@ pub struct Mail {
     pub drop_at: Time,
 }
 
+columns! { Mail { id, to = "recipient", data, created_at, next_try, tries, drop_at } }
+
 pub fn queue(tx: &mut Tx, new: &NewMail) -> Result<()> {
-    let values = params![new.id.as_str(), new.to.as_str(), new.kind, new.data, new.created_at, new.drop_at];
+    let values = params![new.id, new.to, new.kind, new.data, new.created_at, new.drop_at];
     tx.execute(INSERT, values).map(drop)
 }
 
 /// What is to be sent now. No mail waits for longer than until `latest`, unless a clock was wrong.
 pub fn due(tx: &mut Tx, now: Time, latest: Time, limit: i64) -> Result<Vec<Mail>> {
-    tx.all(DUE, params![now, limit, latest.and_a_little()], read_mail)
+    tx.all(DUE, params![now, limit, latest.and_a_little()])
 }
 
 /// How many wait to be sent and should have been by then.
 pub fn waiting(tx: &mut Tx, before: Time) -> Result<i64> {
-    tx.one(WAITING, params![before], |row| row.int(0))
+    tx.one(WAITING, params![before])
 }
 
 /// Mails to one address since then, newest first.
 pub fn to(tx: &mut Tx, email: &str, since: Time, limit: i64) -> Result<Vec<Mail>> {
-    tx.all(TO, params![email, since, limit], read_mail)
+    tx.all(TO, params![email, since, limit])
 }
 
 /// Takes a mail to try it: nobody else touches it until then. False when somebody took it first.
 pub fn hold(tx: &mut Tx, id: &MailId, seen: Time, until: Time) -> Result<bool> {
-    Ok(tx.execute(HOLD, params![id.as_str(), seen, until])? == 1)
+    Ok(tx.execute(HOLD, params![id, seen, until])? == 1)
 }
 
 /// The try failed; the next one is then. Does nothing when the hold was lost meanwhile.
 pub fn postpone(tx: &mut Tx, id: &MailId, held_until: Time, again: Time) -> Result<()> {
-    tx.execute(POSTPONE, params![id.as_str(), held_until, again]).map(drop)
+    tx.execute(POSTPONE, params![id, held_until, again]).map(drop)
 }
 
 pub fn remove(tx: &mut Tx, id: &MailId) -> Result<()> {
-    tx.execute(DELETE, params![id.as_str()]).map(drop)
+    tx.execute(DELETE, params![id]).map(drop)
 }
 
 /// Forgets mails that were to be dropped before then. True when there may be more.
 pub fn forget(tx: &mut Tx, before: Time, most: i64) -> Result<bool> {
     Ok(tx.execute(DELETE_OLD, params![before, most])? >= most.unsigned_abs())
-}
-
-fn read_mail(row: &Row) -> Result<Mail> {
-    Ok(Mail {
-        id: MailId::from_text(row.text(0)?),
-        to: Email::from_text(row.text(1)?),
-        data: row.text(2)?,
-        created_at: row.time(3)?,
-        next_try: row.time(4)?,
-        tries: row.int(5)?,
-        drop_at: row.time(6)?,
-    })
 }

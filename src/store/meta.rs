@@ -1,7 +1,7 @@
 //! What the database knows about itself: its mode, its secret (sandbox only), and the counters by which
 //! every instance learns within a second that another process changed something.
 
-use super::tx::{Tx, params, queries};
+use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::error::{Error, Result};
 
 queries! {
@@ -9,8 +9,7 @@ queries! {
     SET = "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
     TOUCH = "UPDATE meta SET value = value WHERE name = ''";
     BUMP = "UPDATE versions SET n = n + 1 WHERE name = ?1 RETURNING n";
-    VERSIONS = "SELECT (SELECT n FROM versions WHERE name = 'accounts'), (SELECT n FROM versions WHERE name = 'catalog'),
-                       (SELECT n FROM versions WHERE name = 'simulator'), (SELECT n FROM versions WHERE name = 'addresses')";
+    VERSIONS = text!("SELECT ", Versions::COLUMNS);
     NOW (Postgres) = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)";
 }
 
@@ -30,8 +29,17 @@ pub struct Versions {
     pub addresses: i64,
 }
 
+columns! {
+    Versions {
+        accounts = "(SELECT n FROM versions WHERE name = 'accounts')",
+        catalog = "(SELECT n FROM versions WHERE name = 'catalog')",
+        simulator = "(SELECT n FROM versions WHERE name = 'simulator')",
+        addresses = "(SELECT n FROM versions WHERE name = 'addresses')",
+    }
+}
+
 pub fn get(tx: &mut Tx, name: &str) -> Result<Option<String>> {
-    tx.opt(GET, params![name], |row| row.text(0))
+    tx.opt(GET, params![name])
 }
 
 pub fn set(tx: &mut Tx, name: &str, value: &str) -> Result<()> {
@@ -51,22 +59,15 @@ pub fn bump(tx: &mut Tx, version: Version) -> Result<i64> {
         Version::Simulator => "simulator",
         Version::Addresses => "addresses",
     };
-    let number = tx.write_opt(BUMP, params![name], |row| row.int(0))?;
+    let number = tx.write_opt(BUMP, params![name])?;
     number.ok_or_else(|| Error::fault("a change counter is not in the database"))
 }
 
 pub fn versions(tx: &mut Tx) -> Result<Versions> {
-    tx.one(VERSIONS, &[], |row| {
-        Ok(Versions {
-            accounts: row.int(0)?,
-            catalog: row.int(1)?,
-            simulator: row.int(2)?,
-            addresses: row.int(3)?,
-        })
-    })
+    tx.one(VERSIONS, &[])
 }
 
 /// The database server's clock; `None` for SQLite, which has the machine's own.
 pub fn database_now(tx: &mut Tx) -> Result<Option<i64>> {
-    if tx.is_postgres() { tx.one(NOW, &[], |row| row.int(0)).map(Some) } else { Ok(None) }
+    if tx.is_postgres() { tx.one(NOW, &[]).map(Some) } else { Ok(None) }
 }

@@ -1,23 +1,21 @@
 //! The store: two databases behind one set of functions. `Store::write` runs a business write in the writer's
-//! next group, `Store::read` a look-up. All SQL text is in this folder, one file per noun.
-//! Start with `tx.rs`, then `writer.rs`, then `orders.rs`.
+//! next group, `Store::read` a look-up. All SQL text is in this folder, one file per noun; `engine/` has the machinery.
+//! Start with `engine/tx.rs`, then `engine/writer.rs`, then `orders.rs`.
 
 pub mod accounts;
 pub mod addresses;
 pub mod amounts;
 pub mod audit;
 pub mod authorizations;
-pub mod backup;
 pub mod cash;
 pub mod catalog;
 pub mod checkouts;
-mod checkpoints;
 pub mod claims;
 pub mod coupons;
 pub mod cursors;
 pub mod debts;
+mod engine;
 pub mod esims;
-pub mod explain;
 pub mod guesses;
 pub mod guests;
 pub mod invoices;
@@ -27,75 +25,32 @@ pub mod logins;
 pub mod magic_links;
 pub mod mails;
 pub mod meta;
-pub mod migrate;
 pub mod offers;
 pub mod orders;
 mod owners;
-mod postgres;
-mod reader;
-mod readiness;
 pub mod reports;
 pub mod retention;
-mod room;
-mod serving;
 pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
 pub mod slots;
-mod sqlite;
-mod still;
 pub mod tokens;
 pub mod transfers;
-pub mod tx;
 pub mod users;
 pub mod wallet;
-mod writer;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
-pub use self::checkpoints::LogSize;
-use self::postgres::Address;
-pub use self::postgres::hide_password;
-use self::reader::Reader;
-use self::readiness::Readiness;
-use self::room::Room;
-pub use self::serving::Serving;
-pub use self::sqlite::writer_connection;
+use self::engine::reader::Reader;
+use self::engine::readiness::Readiness;
+use self::engine::room::Room;
+use self::engine::writer::{Target, Writer};
+pub use self::engine::{Location, LogSize, Serving, WriteJob, hide_password, writer_connection};
+pub use self::engine::{backup, explain, migrate, tx};
 use self::tx::{Sql, Tx};
-pub use self::writer::Work;
-use self::writer::{Target, Writer};
 use crate::error::{Error, Result};
-
-/// Where the data lives, as `SIMGATE_DATABASE_URL` says it.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Location {
-    Sqlite(PathBuf),
-    Postgres(String),
-}
-
-impl Location {
-    /// `Err` is a sentence for the operator, without the password.
-    pub fn parse(url: &str) -> Result<Location, String> {
-        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            return Address::parse(url).map(|_| Location::Postgres(url.into()));
-        }
-        match url.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() => Ok(Location::Sqlite(PathBuf::from(path))),
-            _ => Err("it must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME".into()),
-        }
-    }
-
-    /// How the line to the database can be attacked, and what to do about it.
-    pub fn weakness(&self) -> Option<(String, &'static str)> {
-        match self {
-            Location::Sqlite(_) => None,
-            Location::Postgres(url) => Address::parse(url).ok()?.weakness(),
-        }
-    }
-}
 
 pub struct Store {
     location: Location,
@@ -129,7 +84,7 @@ impl Store {
             ),
         };
         let room = Arc::new(Room::default());
-        let writer = Writer::start(targets, capacity.queue, &room)?;
+        let writer = Writer::start(targets, capacity.queue, &room, wallet::lock_all)?;
         Ok(Store {
             location,
             reader,
@@ -166,13 +121,13 @@ impl Store {
         self.writer()?.queue(key, true, body)?.answer().await
     }
 
-    /// `write`, for work that can share its statements with others of its kind.
-    pub async fn write_together<W: Work>(&self, key: i64, work: W) -> Result<W::Answer> {
+    /// `write`, for a job that can share its statements with others of its kind.
+    pub async fn write_batched<W: WriteJob>(&self, key: i64, work: W) -> Result<W::Answer> {
         self.writer()?.queue(key, false, work)?.answer().await
     }
 
     /// `finish`, likewise.
-    pub async fn finish_together<W: Work>(&self, key: i64, work: W) -> Result<W::Answer> {
+    pub async fn finish_batched<W: WriteJob>(&self, key: i64, work: W) -> Result<W::Answer> {
         self.writer()?.queue(key, true, work)?.answer().await
     }
 
@@ -184,12 +139,12 @@ impl Store {
         self.reader.read(body).await
     }
 
-    pub async fn read_together<T, F>(&self, body: F) -> Result<T>
+    pub async fn read_consistent<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
         F: Fn(&mut Tx) -> Result<T> + Send + 'static,
     {
-        self.reader.read_together(body).await
+        self.reader.read_consistent(body).await
     }
 
     pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
@@ -212,14 +167,14 @@ impl Store {
     /// How long SQLite's log is now, in bytes.
     pub fn log_bytes(&self) -> Result<Option<u64>> {
         match &self.location {
-            Location::Sqlite(path) => checkpoints::log_bytes(path).map(Some),
+            Location::Sqlite(path) => engine::checkpoints::log_bytes(path).map(Some),
             Location::Postgres(_) => Ok(None),
         }
     }
 
     /// Whether writes go through now. It may be asked as often as one likes.
     pub async fn can_write(&self) -> bool {
-        self.readiness.ask(|| self.writer()?.try_all()).await
+        self.readiness.ask(|| self.writer()?.try_all(meta::touch)).await
     }
 
     /// Flushes and ends the writers. Whoever writes afterwards gets a fault.

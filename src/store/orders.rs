@@ -5,13 +5,12 @@
 
 use std::collections::HashMap;
 
-use super::tx::{Param, Row, Tx, params, queries};
-use super::{claims, coupons, debts, esims, ledger, wallet};
-use crate::domain::coupon;
-use crate::domain::email::Email;
-use crate::domain::esim::{Esim, EsimStatus, Usage};
+use super::engine::{Param, Stored, Tx, columns, insert_into, lists, names, params, queries, text, values};
+use super::{claims, debts, esims, ledger, wallet};
+use crate::domain::coupon::{self, Applied};
+use crate::domain::esim::Esim;
 use crate::domain::ids::{AccountNo, OrderId};
-use crate::domain::ledger::Entry;
+use crate::domain::ledger::{Entry, Posting};
 use crate::domain::money::Usd;
 use crate::domain::number::{Number, Series};
 use crate::domain::order::{Failure, Order, OrderStatus};
@@ -19,39 +18,105 @@ use crate::domain::payback::Payback;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 
-/// An order with the eSIM it delivered or fills.
+columns! {
+    Failure in "o" { code = "o.failure_code", detail = "COALESCE(o.failure_detail, '')" }
+}
+
+columns! {
+    Order in "o" {
+        id, account, seq, keyed: bool, checkout_no: Option<i64>, esim_order, reference, package_code, plan_name, family,
+        data_mb, duration_days, price, spot, coupon: Option<Applied> = "o.coupon, o.discount", customer_email, cost,
+        supplier, key_id, status, ask_until, created_at, updated_at, failure: Option<Failure> = Failure::COLUMNS,
+        refunded, esim: Option<Esim> = Esim::COLUMNS,
+    } => Order {
+        number: match (checkout_no, seq, keyed) {
+            (Some(n), _, _) => Some(Number { series: Series::Checkouts, account, n }),
+            (None, Some(n), true) => Some(Number { series: Series::Orders, account, n }),
+            (None, Some(n), false) => Some(Number { series: Series::First, account, n }),
+            (None, None, _) => None,
+        },
+        id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb, duration_days, price, spot,
+        coupon, customer_email, cost, supplier, key_id, status, ask_until, created_at, updated_at, failure, refunded,
+        esim,
+    }
+}
+
+values! {
+    /// What is written of any new order.
+    Facts(order: Order) {
+        id: TEXT, account: BIGINT, reference: TEXT, package_code: TEXT, plan_name: TEXT, family: TEXT, data_mb: BIGINT,
+        duration_days: BIGINT, price: BIGINT, cost: BIGINT, supplier: TEXT, key_id: TEXT, ask_until: BIGINT,
+        created_at: BIGINT, customer_email: TEXT,
+        coupon: TEXT = order.coupon.as_ref().map(|coupon| &coupon.code),
+        discount: BIGINT = coupon::discount(order.coupon.as_ref()),
+    }
+}
+
+values! {
+    /// What else is written where orders come one by one.
+    Standing(order: Order, seq: Option<i64>) {
+        status = OrderStatus::Provisioning, updated_at = order.created_at, seq = seq, esim_order, spot,
+        keyed = order.number.is_none_or(|number| number.series != Series::First),
+        checkout_no = order.number.filter(|number| number.series == Series::Checkouts).map(|number| number.n),
+    }
+}
+
+values! {
+    /// An entry that holds an order's price.
+    Hold(entry: Entry, accounts: &'a [String; 2], amounts: [Usd; 2]) {
+        entry: TEXT = &entry.id, kind: TEXT = entry.kind.as_str(), debited: TEXT = &accounts[0],
+        debit: BIGINT = amounts[0], credited: TEXT = &accounts[1], credit: BIGINT = amounts[1],
+    }
+}
+
+values! {
+    Delivery(sold: Sold<'a>, profile: &'a Esim) {
+        id: TEXT = sold.order, at: BIGINT = sold.now, profile: TEXT = &profile.profile, iccid: TEXT = &profile.iccid,
+        activation: BYTEA = &profile.sealed, install_by: BIGINT = profile.install_by, entry: TEXT = &sold.entry.id,
+        kind: TEXT = sold.entry.kind.as_str(),
+    }
+}
+
+values! {
+    /// The postings of a sale.
+    Legs(legs: [Leg; LEGS]) {
+        account1: TEXT = &legs[0].account, amount1: BIGINT = legs[0].amount,
+        account2: TEXT = &legs[1].account, amount2: BIGINT = legs[1].amount,
+        account3: TEXT = &legs[2].account, amount3: BIGINT = legs[2].amount,
+        account4: TEXT = &legs[3].account, amount4: BIGINT = legs[3].amount,
+        account5: TEXT = &legs[4].account, amount5: BIGINT = legs[4].amount,
+        account6: TEXT = &legs[5].account, amount6: BIGINT = legs[5].amount,
+    }
+}
+
+/// A sale has at most so many legs.
+const LEGS: usize = 6;
+
+#[derive(Default)]
+struct Leg {
+    account: Option<String>,
+    amount: Option<Usd>,
+}
+
+/// Orders, each with the eSIM it delivered or fills.
 macro_rules! select_order {
     ($tail:literal) => {
-        concat!(
-            "SELECT o.id, o.account, o.seq, o.esim_order, o.reference, o.package_code, o.plan_name, o.family, o.data_mb,
-                    o.duration_days, o.price, o.cost, o.supplier, o.key_id, o.status, o.ask_until, o.created_at,
-                    o.updated_at, o.failure_code, o.failure_detail,
-                    s.order_id, s.profile, s.iccid, s.activation, s.install_by,
-                    s.usage_status, s.total_mb, s.used_mb, s.as_of, s.expires_at, o.spot, o.customer_email,
-                    o.coupon, o.discount, o.refunded, o.keyed, o.checkout_no
-             FROM orders o LEFT JOIN esims s ON s.order_id = COALESCE(o.esim_order, o.id) ",
+        text!(
+            "SELECT ",
+            Order::COLUMNS,
+            " FROM orders o LEFT JOIN esims s ON s.order_id = COALESCE(o.esim_order, o.id) ",
             $tail
         )
     };
 }
 
 queries! {
-    INSERT = "INSERT INTO orders (id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb,
-                  duration_days, price, cost, supplier, key_id, status, ask_until, created_at, updated_at, spot, customer_email,
-                  coupon, discount, keyed, checkout_no)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'PROVISIONING', ?15, ?16, ?16, ?17, ?18, ?19, ?20,
-                  ?21, ?22)";
+    INSERT = insert_into!("orders", Facts, Standing);
     /// A wallet pays for all of its orders in the group, or for none. Wallets are locked in the order of their
     /// numbers, and before any claim is inserted, so that two instances cannot wait for each other.
-    HOLD_ALL (Postgres) = "WITH asked AS MATERIALIZED (
+    HOLD_ALL (Postgres) = text!("WITH asked AS MATERIALIZED (
             SELECT a.*, ROW_NUMBER() OVER mine AS nth, CAST(SUM(price) OVER mine AS BIGINT) AS paid
-            FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]), CAST(?5 AS TEXT[]),
-                CAST(?6 AS TEXT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]), CAST(?9 AS BIGINT[]), CAST(?10 AS BIGINT[]),
-                CAST(?11 AS TEXT[]), CAST(?12 AS TEXT[]), CAST(?13 AS BIGINT[]), CAST(?14 AS BIGINT[]), CAST(?15 AS TEXT[]),
-                CAST(?16 AS TEXT[]), CAST(?17 AS TEXT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS TEXT[]), CAST(?20 AS BIGINT[]),
-                CAST(?21 AS TEXT[]), CAST(?22 AS TEXT[]), CAST(?23 AS BIGINT[]))
-            WITH ORDINALITY AS a (id, account, reference, package_code, plan_name, family, data_mb, duration_days, price, cost,
-                supplier, key_id, ask_until, at, entry, kind, debited, debit, credited, credit, customer_email, coupon, discount, n)
+            FROM unnest(", lists!(Facts, Hold), ") WITH ORDINALITY AS a (", names!(Facts, Hold), ", n)
             WINDOW mine AS (PARTITION BY account ORDER BY n)),
         w AS (UPDATE wallets SET balance = balance - due.price, lines = lines + due.orders, placed = placed + due.orders,
                 numbers = numbers + due.orders
@@ -63,27 +128,19 @@ queries! {
             FROM asked a JOIN w ON w.account = a.account),
         c AS (INSERT INTO claims (account, reference, order_id)
             SELECT account, reference, id FROM held WHERE reference IS NOT NULL),
-        e AS (INSERT INTO entries (id, kind, at) SELECT entry, kind, at FROM held),
+        e AS (INSERT INTO entries (id, kind, at) SELECT entry, kind, created_at FROM held),
         p AS (INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id)
             SELECT entry, 1, debited, debit, account, line, balance, id FROM held
             UNION ALL SELECT entry, 2, credited, credit, NULL, NULL, NULL, id FROM held),
-        o AS (INSERT INTO orders (id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
-                price, cost, supplier, key_id, status, ask_until, created_at, updated_at, customer_email, coupon, discount, keyed)
-            SELECT id, account, seq, reference, package_code, plan_name, family, data_mb, duration_days,
-                price, cost, supplier, key_id, 'PROVISIONING', ask_until, at, at, customer_email, coupon, discount, 1 FROM held)
-        SELECT id, seq, balance FROM held";
+        o AS (INSERT INTO orders (", Facts::NAMES, ", status, updated_at, seq, keyed)
+            SELECT ", Facts::NAMES, ", 'PROVISIONING', created_at, seq, 1 FROM held)
+        SELECT id, seq, balance FROM held");
     FULFIL = "UPDATE orders SET status = 'FULFILLED', updated_at = ?2
               WHERE id = ?1 AND status = 'PROVISIONING' RETURNING account";
     /// The state is worded so that the index over open orders does not fit: it is full of those that were open.
-    FULFIL_ALL (Postgres) = "WITH o AS (
+    FULFIL_ALL (Postgres) = text!("WITH o AS (
             UPDATE orders SET status = 'FULFILLED', updated_at = a.at
-            FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS TEXT[]), CAST(?4 AS TEXT[]), CAST(?5 AS BYTEA[]),
-                CAST(?6 AS BIGINT[]), CAST(?7 AS TEXT[]), CAST(?8 AS TEXT[]),
-                CAST(?9 AS TEXT[]), CAST(?10 AS BIGINT[]), CAST(?11 AS TEXT[]), CAST(?12 AS BIGINT[]),
-                CAST(?13 AS TEXT[]), CAST(?14 AS BIGINT[]), CAST(?15 AS TEXT[]), CAST(?16 AS BIGINT[]),
-                CAST(?17 AS TEXT[]), CAST(?18 AS BIGINT[]), CAST(?19 AS TEXT[]), CAST(?20 AS BIGINT[]))
-                AS a (id, at, profile, iccid, activation, install_by, entry, kind, account1, amount1, account2, amount2,
-                      account3, amount3, account4, amount4, account5, amount5, account6, amount6)
+            FROM unnest(", lists!(Delivery, Legs), ") AS a (", names!(Delivery, Legs), ")
             WHERE orders.id = a.id AND status || '' = 'PROVISIONING'
               AND NOT EXISTS (SELECT 1 FROM esims WHERE esims.iccid = a.iccid AND esims.profile = a.profile)
             RETURNING orders.account AS wallet, a.*),
@@ -95,7 +152,7 @@ queries! {
                 (2, account2, amount2), (3, account3, amount3), (4, account4, amount4), (5, account5, amount5),
                 (6, account6, amount6)) v (leg, account, amount)
             WHERE v.account IS NOT NULL)
-        SELECT o.id, w.balance FROM o JOIN wallets w ON w.account = o.wallet";
+        SELECT o.id, w.balance FROM o JOIN wallets w ON w.account = o.wallet");
     FAIL = "UPDATE orders SET status = 'FAILED', updated_at = ?2, failure_code = ?3, failure_detail = ?4, refunded = ?5
             WHERE id = ?1 AND status = 'PROVISIONING'";
     GIVE_BACK_LIMIT = "UPDATE api_keys SET spent = spent - ?2 WHERE id = ?1 AND spent_day = ?3 AND daily_limit IS NOT NULL";
@@ -150,77 +207,32 @@ pub fn hold(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<Option<Held>> {
     }
     ledger::insert(tx, entry, order.created_at, ledger::Note::default(), Some(line))?;
     let seq = numbered.then_some(placed);
-    tx.execute(INSERT, &insert_params(order, Param::from(seq)))?;
+    insert(tx, order, seq)?;
     Ok(Some((placed, line.balance)))
 }
 
 /// `hold` for a group of orders, no top-ups among them, in one statement. Whoever is missing from the answer was not
 /// held: its wallet cannot pay for all of its orders here. PostgreSQL only.
 pub fn hold_all(tx: &mut Tx, orders: &[(&Order, &Entry)]) -> Result<HashMap<OrderId, Held>> {
-    let accounts: Vec<_> = orders.iter().map(|(_, entry)| account_names(entry)).collect();
-    let mut rows = Vec::with_capacity(orders.len());
-    for ((order, entry), accounts) in orders.iter().zip(&accounts) {
-        let ([debit, credit], [debited, credited]) = (entry.postings.as_slice(), accounts.as_slice()) else {
+    let name = |leg: &Posting| leg.account.name();
+    let mut legs = Vec::with_capacity(orders.len());
+    for (_, entry) in orders {
+        let [debit, credit] = entry.postings.as_slice() else {
             return Err(Error::fault("a hold has two legs"));
         };
-        let row = params![
-            &order.id,
-            order.account,
-            order.reference.as_deref(),
-            &order.package_code,
-            &order.plan_name,
-            &order.family,
-            order.data_mb,
-            order.duration_days,
-            order.price,
-            order.cost,
-            &order.supplier,
-            &order.key_id,
-            order.ask_until,
-            order.created_at,
-            &entry.id,
-            entry.kind.as_str(),
-            debited,
-            debit.amount,
-            credited,
-            credit.amount,
-            order.customer_email.as_ref().map(Email::as_str),
-            order.coupon.as_ref().map(|coupon| coupon.code.as_str()),
-            coupon::discount(order.coupon.as_ref()),
-        ];
-        rows.push(row.to_vec());
+        legs.push(([name(debit), name(credit)], [debit.amount, credit.amount]));
     }
-    let held = tx.for_each(HOLD_ALL, &rows, |row| {
-        Ok((OrderId::from_text(row.text(0)?), (row.int(1)?, row.usd(2)?)))
-    })?;
+    let mut rows = Vec::with_capacity(orders.len());
+    for ((order, entry), (accounts, amounts)) in orders.iter().zip(&legs) {
+        rows.push([&Facts::params(order)[..], &Hold::params(entry, accounts, *amounts)].concat());
+    }
+    let held = tx.for_each::<(OrderId, Held)>(HOLD_ALL, &rows)?;
     Ok(held.into_iter().collect())
 }
 
-fn insert_params<'a>(order: &'a Order, seq: Param<'a>) -> Vec<Param<'a>> {
-    vec![
-        Param::from(&order.id),
-        Param::from(order.account),
-        seq,
-        Param::from(order.esim_order.as_ref()),
-        Param::from(order.reference.as_deref()),
-        Param::from(&order.package_code),
-        Param::from(&order.plan_name),
-        Param::from(&order.family),
-        Param::from(order.data_mb),
-        Param::from(order.duration_days),
-        Param::from(order.price),
-        Param::from(order.cost),
-        Param::from(&order.supplier),
-        Param::from(&order.key_id),
-        Param::from(order.ask_until),
-        Param::from(order.created_at),
-        Param::from(order.uniqueness_discount),
-        Param::from(order.customer_email.as_ref().map(Email::as_str)),
-        Param::from(order.coupon.as_ref().map(|coupon| coupon.code.as_str())),
-        Param::from(coupon::discount(order.coupon.as_ref())),
-        Param::from(order.number.is_none_or(|number| number.series != Series::First)),
-        Param::from(order.number.filter(|number| number.series == Series::Checkouts).map(|number| number.n)),
-    ]
+fn insert(tx: &mut Tx, order: &Order, seq: Option<i64>) -> Result<()> {
+    let values = [&Facts::params(order)[..], &Standing::params(order, seq)].concat();
+    tx.execute(INSERT, &values).map(drop)
 }
 
 /// Stores an order or top-up that a transfer pays for, with its entry. Its number is its checkout's; one from before
@@ -234,7 +246,7 @@ pub fn begin_paid(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<()> {
         None if numbered => Some(wallet::take_number(tx, order.account)?),
         seq => seq,
     };
-    tx.execute(INSERT, &insert_params(order, Param::from(seq)))?;
+    insert(tx, order, seq)?;
     ledger::insert(tx, entry, order.created_at, ledger::Note::default(), None)
 }
 
@@ -258,7 +270,7 @@ pub fn fulfil(tx: &mut Tx, sold: &Sold) -> Result<Option<Usd>> {
     {
         return Ok(None);
     }
-    let Some(account) = tx.write_opt(FULFIL, params![order, now], |row| Ok(AccountNo(row.int(0)?)))? else {
+    let Some(account) = tx.write_opt(FULFIL, params![order, now])? else {
         return Ok(None);
     };
     if let Some(profile) = profile {
@@ -271,37 +283,21 @@ pub fn fulfil(tx: &mut Tx, sold: &Sold) -> Result<Option<Usd>> {
 /// `fulfil` for a group of orders, no top-ups among them, in one statement. Answers the balances of those that were
 /// waiting for it. PostgreSQL only.
 pub fn fulfil_all(tx: &mut Tx, group: &[Sold]) -> Result<HashMap<OrderId, Usd>> {
-    let accounts: Vec<_> = group.iter().map(|sold| account_names(sold.entry)).collect();
+    let legs: Vec<[Leg; LEGS]> = group.iter().map(|sold| legs_of(sold.entry)).collect();
     let mut rows = Vec::with_capacity(group.len());
-    for (sold, accounts) in group.iter().zip(&accounts) {
+    for (sold, legs) in group.iter().zip(&legs) {
         let profile = sold.profile.ok_or_else(|| Error::fault("an order is fulfilled with a profile"))?;
-        let mut row = params![
-            sold.order,
-            sold.now,
-            &profile.profile,
-            &profile.iccid,
-            profile.sealed.as_slice(),
-            profile.install_by,
-            &sold.entry.id,
-            sold.entry.kind.as_str(),
-        ]
-        .to_vec();
-        for leg in 0..LEGS {
-            row.push(Param::from(accounts.get(leg)));
-            row.push(Param::from(sold.entry.postings.get(leg).map(|posting| posting.amount)));
-        }
-        rows.push(row);
+        rows.push([&Delivery::params(sold, profile)[..], &Legs::params(legs)].concat());
     }
-    let balances =
-        tx.for_each(FULFIL_ALL, &rows, |row| Ok((OrderId::from_text(row.text(0)?), row.usd(1)?)))?;
+    let balances = tx.for_each::<(OrderId, Usd)>(FULFIL_ALL, &rows)?;
     Ok(balances.into_iter().collect())
 }
 
-/// A sale has at most so many legs.
-const LEGS: usize = 6;
-
-fn account_names(entry: &Entry) -> Vec<String> {
-    entry.postings.iter().map(|posting| posting.account.name()).collect()
+fn legs_of(entry: &Entry) -> [Leg; LEGS] {
+    std::array::from_fn(|nth| match entry.postings.get(nth) {
+        Some(posting) => Leg { account: Some(posting.account.name()), amount: Some(posting.amount) },
+        None => Leg::default(),
+    })
 }
 
 /// `PROVISIONING → FAILED`: the money goes back, the reference is free again. Answers the balance now.
@@ -311,18 +307,15 @@ pub fn fail(tx: &mut Tx, order: &Order, failure: &Failure, back: &Payback, now: 
         return Ok(None);
     }
     let entry = Entry::failed(&order.id, back);
-    let numbered = !order.id.is_topup();
+    let moved = debts::pay_back(tx, &entry, order, now, ledger::Note::default())?;
+    if !order.id.is_topup() {
+        wallet::count_failed(tx, order.account)?;
+    }
+    // A guest's money goes elsewhere than to the account of the order.
     let to_buyer = entry.wallet_change().is_some_and(|(account, _)| account == order.account);
-    let moved = debts::pay_back(tx, &entry, order, now, ledger::Note::default(), numbered && to_buyer)?;
     let balance = match moved.filter(|_| to_buyer) {
         Some(balance) => balance,
-        // A guest's money goes elsewhere than to the account of the order.
-        None => {
-            if numbered {
-                wallet::count_failed(tx, order.account)?;
-            }
-            wallet::read(tx, order.account)?.balance
-        }
+        None => wallet::read(tx, order.account)?.balance,
     };
     if let Some(reference) = &order.reference {
         claims::release(tx, order.account, reference, &order.id)?;
@@ -343,18 +336,18 @@ fn part_of(order: &Order, back: &Payback) -> Option<Usd> {
 
 /// `CANCELLING → CANCELLED`; the caller pays back.
 pub fn cancelled(tx: &mut Tx, order: &Order, back: &Payback, now: Time) -> Result<bool> {
-    let status = OrderStatus::Cancelled.as_str();
+    let status = OrderStatus::Cancelled;
     Ok(tx.execute(END_CANCEL, params![&order.id, status, now, part_of(order, back)])? == 1)
 }
 
 /// `CANCELLING → FULFILLED`.
 pub fn not_cancelled(tx: &mut Tx, id: &OrderId, now: Time) -> Result<bool> {
-    let (status, nothing) = (OrderStatus::Fulfilled.as_str(), None::<Usd>);
+    let (status, nothing) = (OrderStatus::Fulfilled, None::<Usd>);
     Ok(tx.execute(END_CANCEL, params![id, status, now, nothing])? == 1)
 }
 
 pub fn has_live_topup(tx: &mut Tx, id: &OrderId) -> Result<bool> {
-    tx.one(LIVE_TOPUPS, params![id], |row| Ok(row.int(0)? > 0))
+    Ok(tx.one::<i64>(LIVE_TOPUPS, params![id])? > 0)
 }
 
 /// Takes an open order over from whoever asked before; false when somebody else was faster.
@@ -377,13 +370,13 @@ pub fn orphan_ended(tx: &mut Tx, id: &OrderId, outcome: &str) -> Result<bool> {
 }
 
 pub fn by_id(tx: &mut Tx, id: &OrderId) -> Result<Option<Order>> {
-    tx.opt(BY_ID, params![id], read_order)
+    tx.opt(BY_ID, params![id])
 }
 
 /// Those of these orders that exist, in no order. Only where work is done for whole groups.
 pub fn by_ids(tx: &mut Tx, ids: &[&OrderId]) -> Result<Vec<Order>> {
     let ids: Vec<Param> = ids.iter().map(|id| Param::from(*id)).collect();
-    tx.all(BY_IDS, &[Param::List(&ids)], read_order)
+    tx.all(BY_IDS, &[Param::List(&ids)])
 }
 
 /// The order that delivered the newest profile sold under this ICCID, whoever owns it.
@@ -396,13 +389,13 @@ pub fn by_iccid(tx: &mut Tx, iccid: &str) -> Result<Option<Order>> {
 
 /// The one with this number. Those that were checkouts are found by these.
 pub fn by_number(tx: &mut Tx, number: Number) -> Result<Option<Order>> {
-    let found = tx.opt(BY_NUMBER, params![number.account, number.n], read_order)?;
+    let found: Option<Order> = tx.opt(BY_NUMBER, params![number.account, number.n])?;
     Ok(found.filter(|order| order.number == Some(number)))
 }
 
 /// The orders that delivered this ICCID, newest first.
 pub fn with_iccid(tx: &mut Tx, iccid: &str, limit: i64) -> Result<Vec<OrderId>> {
-    tx.all(OF_ICCID, params![iccid, limit], |row| Ok(OrderId::from_text(row.text(0)?)))
+    tx.all(OF_ICCID, params![iccid, limit])
 }
 
 pub struct PageQuery {
@@ -422,14 +415,9 @@ pub struct PageFilter {
 pub fn page(tx: &mut Tx, account: AccountNo, query: &PageQuery) -> Result<Vec<Order>> {
     let (before, limit, offset) = (query.before_seq, query.limit, query.offset);
     match &query.filter {
-        None => tx.all(PAGE, params![account, before, limit, offset], read_order),
+        None => tx.all(PAGE, params![account, before, limit, offset]),
         Some(filter) => {
-            let status = filter.status.map(OrderStatus::as_str);
-            tx.all(
-                FILTERED,
-                params![account, before, limit, offset, status, filter.from, filter.to],
-                read_order,
-            )
+            tx.all(FILTERED, params![account, before, limit, offset, filter.status, filter.from, filter.to])
         }
     }
 }
@@ -439,13 +427,10 @@ pub fn total(tx: &mut Tx, account: AccountNo, filter: Option<&PageFilter>) -> Re
     match filter {
         None => {
             let wallet = wallet::read(tx, account)?;
-            let waiting = tx.one(COUNT_PROVISIONING, params![account], |row| row.int(0))?;
+            let waiting: i64 = tx.one(COUNT_PROVISIONING, params![account])?;
             Ok(wallet.placed - wallet.failed - waiting)
         }
-        Some(filter) => {
-            let status = filter.status.map(OrderStatus::as_str);
-            tx.one(COUNT_FILTERED, params![account, status, filter.from, filter.to], |row| row.int(0))
-        }
+        Some(filter) => tx.one(COUNT_FILTERED, params![account, filter.status, filter.from, filter.to]),
     }
 }
 
@@ -458,23 +443,23 @@ pub fn topups_of(tx: &mut Tx, orders: &[&OrderId]) -> Result<Vec<Order>> {
         let quoted: Vec<String> = orders.iter().map(|id| format!("\"{id}\"")).collect();
         (TOPUPS_LITE, format!("[{}]", quoted.join(",")))
     };
-    tx.all(sql, params![&list], read_order)
+    tx.all(sql, params![&list])
 }
 
 /// Open orders that nobody is asking about any more. Who begins to ask now may until `longest`: whoever may for longer has
 /// that from a clock that was wrong.
 pub fn due(tx: &mut Tx, now: Time, longest: Time, limit: i64) -> Result<Vec<Order>> {
-    tx.all(DUE, params![now, limit, longest.and_a_little()], read_order)
+    tx.all(DUE, params![now, limit, longest.and_a_little()])
 }
 
 /// Failed orders whose profile is still to be cancelled at the supplier, with that profile.
 pub fn orphans(tx: &mut Tx) -> Result<Vec<(OrderId, String)>> {
-    tx.all(ORPHANS, &[], |row| Ok((OrderId::from_text(row.text(0)?), row.text(1)?)))
+    tx.all(ORPHANS, &[])
 }
 
 /// How many orders have been open since before `then`, by status.
 pub fn open_since(tx: &mut Tx, then: Time) -> Result<Vec<(String, i64)>> {
-    tx.all(OPEN_COUNTS, params![then], |row| Ok((row.text(0)?, row.int(1)?)))
+    tx.all(OPEN_COUNTS, params![then])
 }
 
 /// For the operator: the newest orders, of one account or all, in one state or any.
@@ -484,66 +469,5 @@ pub fn recent(
     status: Option<OrderStatus>,
     limit: i64,
 ) -> Result<Vec<Order>> {
-    tx.all(RECENT, params![account, status.map(OrderStatus::as_str), limit], read_order)
-}
-
-fn read_order(row: &Row) -> Result<Order> {
-    let failure = match row.opt_text(18)? {
-        Some(code) => Some(Failure { code, detail: row.opt_text(19)?.unwrap_or_default() }),
-        None => None,
-    };
-    let esim = match row.opt_text(20)? {
-        Some(order) => Some(Esim {
-            order: OrderId::from_text(order),
-            profile: row.text(21)?,
-            iccid: row.text(22)?,
-            sealed: row.blob(23)?,
-            install_by: row.opt_time(24)?,
-            last_usage: match row.opt_text(25)? {
-                Some(_) => Some(Usage {
-                    status: row.word(25, EsimStatus::parse)?,
-                    total_mb: row.int(26)?,
-                    used_mb: row.int(27)?,
-                    as_of: row.time(28)?,
-                    expires_at: row.opt_time(29)?,
-                }),
-                None => None,
-            },
-        }),
-        None => None,
-    };
-    let (account, seq) = (AccountNo(row.int(1)?), row.opt_int(2)?);
-    let number = match (row.opt_int(36)?, seq, row.flag(35)?) {
-        (Some(n), _, _) => Some(Number { series: Series::Checkouts, account, n }),
-        (None, Some(n), true) => Some(Number { series: Series::Orders, account, n }),
-        (None, Some(n), false) => Some(Number { series: Series::First, account, n }),
-        (None, None, _) => None,
-    };
-    Ok(Order {
-        id: OrderId::from_text(row.text(0)?),
-        account,
-        seq,
-        number,
-        esim_order: row.opt_text(3)?.map(OrderId::from_text),
-        reference: row.opt_text(4)?,
-        package_code: row.text(5)?,
-        plan_name: row.text(6)?,
-        family: row.text(7)?,
-        data_mb: row.int(8)?,
-        duration_days: row.int(9)?,
-        price: row.usd(10)?,
-        uniqueness_discount: row.usd(30)?,
-        coupon: coupons::applied(row, 32)?,
-        customer_email: row.opt_text(31)?.map(Email::from_text),
-        cost: row.usd(11)?,
-        supplier: row.text(12)?,
-        key_id: row.text(13)?,
-        status: row.word(14, OrderStatus::parse)?,
-        ask_until: row.time(15)?,
-        created_at: row.time(16)?,
-        updated_at: row.time(17)?,
-        failure,
-        refunded: row.opt_usd(34)?,
-        esim,
-    })
+    tx.all(RECENT, params![account, status, limit])
 }

@@ -1,7 +1,7 @@
 //! Whose a transfer is, as far as its address, its amount or a signature tells. This is decided when it is first seen.
 
+use super::engine::Tx;
 use super::transfers::Terms;
-use super::tx::Tx;
 use super::{addresses, authorizations, checkouts, invoices, slots};
 use crate::domain::account::GUESTS;
 use crate::domain::authorization;

@@ -2,7 +2,8 @@
 //! looks once more whether a row may go: what moved money, names a caller's reference or may explain a payment that is
 //! nobody's so far stays for ever.
 
-use super::tx::{Row, Sql, Tx, params, queries};
+use super::engine::{Sql, Stored, Tx, columns, params, queries, text};
+use crate::domain::authorization::AuthorizationId;
 use crate::domain::esim::CodeLife;
 use crate::domain::ids::{InvoiceId, OrderId};
 use crate::domain::network::Network;
@@ -37,10 +38,10 @@ queries! {
         AND 0 = (SELECT COUNT(*) FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = invoices.id)
         AND 0 < (SELECT COUNT(*) FROM invoices n WHERE n.address = invoices.address AND n.created_at > invoices.created_at)";
     /// Signatures that their token no longer takes, and that moved nothing.
-    OLD_AUTHORIZATIONS = "SELECT a.network, a.payer, a.nonce, a.asset FROM authorizations a WHERE a.state = 'DEAD'
+    OLD_AUTHORIZATIONS = text!("SELECT ", AuthorizationId::COLUMNS, " FROM authorizations a WHERE a.state = 'DEAD'
         AND a.valid_before < ?1 AND a.updated_at < ?1
         AND 0 = (SELECT COUNT(*) FROM transfers t WHERE t.payment_nonce IS NOT NULL AND t.payment_nonce = a.nonce)
-        ORDER BY a.valid_before LIMIT ?2";
+        ORDER BY a.valid_before LIMIT ?2");
     FORGET_AUTHORIZATION = "DELETE FROM authorizations WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4";
     /// What a gas key sent counts for the budget of its day only; what it settles may still be looked for.
     OLD_SETTLEMENTS = "SELECT s.tx_hash FROM settlements s WHERE s.network = ?1 AND s.sent_at < ?2 AND s.state || '' = 'DONE'
@@ -63,20 +64,18 @@ pub struct Aged {
     pub id: InvoiceId,
 }
 
+columns! { Aged { at, id } }
+
 impl Aged {
     /// Before all rows.
     pub fn first() -> Aged {
         Aged { at: Time::from_micros(0), id: InvoiceId::from_text("") }
     }
-
-    fn read(row: &Row) -> Result<Aged> {
-        Ok(Aged { at: row.time(0)?, id: InvoiceId::from_text(row.text(1)?) })
-    }
 }
 
 /// Checkouts that nobody paid for and that could not be paid after this time any more.
 pub fn old_checkouts(tx: &mut Tx, before: Time, after: &Aged, most: i64) -> Result<Vec<Aged>> {
-    tx.all(OLD_CHECKOUTS, params![before, after.at, after.id.as_str(), most], Aged::read)
+    tx.all(OLD_CHECKOUTS, params![before, after.at, &after.id, most])
 }
 
 /// Forgets those of them that nothing needs, with the uses of coupons that they gave back. Answers how many.
@@ -84,8 +83,8 @@ pub fn forget_checkouts(tx: &mut Tx, old: &[Aged], before: Time) -> Result<u64> 
     let mut gone = 0;
     for Aged { id, .. } in old {
         lock(tx, LOCK_CHECKOUT, id)?;
-        if tx.execute(FORGET_CHECKOUT, params![id.as_str(), before, CLOCKS])? == 1 {
-            tx.execute(FORGET_USE, params![id.as_str()])?;
+        if tx.execute(FORGET_CHECKOUT, params![id, before, CLOCKS])? == 1 {
+            tx.execute(FORGET_USE, params![id])?;
             gone += 1;
         }
     }
@@ -94,7 +93,7 @@ pub fn forget_checkouts(tx: &mut Tx, old: &[Aged], before: Time) -> Result<u64> 
 
 /// Deposit invoices that expired before this time.
 pub fn old_invoices(tx: &mut Tx, before: Time, after: &Aged, most: i64) -> Result<Vec<Aged>> {
-    tx.all(OLD_INVOICES, params![before, after.at, after.id.as_str(), most], Aged::read)
+    tx.all(OLD_INVOICES, params![before, after.at, &after.id, most])
 }
 
 /// Forgets those of them that nothing was paid for. Answers how many.
@@ -102,7 +101,7 @@ pub fn forget_invoices(tx: &mut Tx, old: &[Aged], before: Time) -> Result<u64> {
     let mut gone = 0;
     for Aged { id, .. } in old {
         lock(tx, LOCK_INVOICE, id)?;
-        gone += tx.execute(FORGET_INVOICE, params![id.as_str(), before])?;
+        gone += tx.execute(FORGET_INVOICE, params![id, before])?;
     }
     Ok(gone)
 }
@@ -110,41 +109,40 @@ pub fn forget_invoices(tx: &mut Tx, old: &[Aged], before: Time) -> Result<u64> {
 /// Who is about to name it in a transfer waits, or was first: what is asked next sees that.
 fn lock(tx: &mut Tx, sql: Sql, id: &InvoiceId) -> Result<()> {
     if tx.is_postgres() {
-        tx.opt(sql, params![id.as_str()], |_| Ok(()))?;
+        tx.any(sql, params![id])?;
     }
     Ok(())
 }
 
 /// Answers how many went; at most so many at once, here and below.
 pub fn forget_authorizations(tx: &mut Tx, before: Time, most: i64) -> Result<u64> {
-    let key = |row: &Row| (0..4).map(|column| row.text(column)).collect::<Result<Vec<String>>>();
-    let old = tx.all(OLD_AUTHORIZATIONS, params![before, most], key)?;
-    for key in &old {
-        tx.execute(FORGET_AUTHORIZATION, params![&key[0], &key[1], &key[2], &key[3]])?;
+    let old: Vec<AuthorizationId> = tx.all(OLD_AUTHORIZATIONS, params![before, most])?;
+    for AuthorizationId { network, asset, payer, nonce } in &old {
+        tx.execute(FORGET_AUTHORIZATION, params![network, payer, nonce, asset])?;
     }
     Ok(old.len() as u64)
 }
 
 pub fn forget_settlements(tx: &mut Tx, network: Network, before: Time, most: i64) -> Result<u64> {
-    let old = tx.all(OLD_SETTLEMENTS, params![network.as_str(), before, most], |row| row.text(0))?;
+    let old: Vec<String> = tx.all(OLD_SETTLEMENTS, params![network, before, most])?;
     for hash in &old {
-        tx.execute(FORGET_SETTLEMENT, params![network.as_str(), hash])?;
+        tx.execute(FORGET_SETTLEMENT, params![network, hash])?;
     }
     Ok(old.len() as u64)
 }
 
+/// An order, how long its code is, when it is to be installed, was, and expires, and how and since when the order stands.
+type Delivered = (OrderId, i64, Option<Time>, Option<Time>, Option<Time>, OrderStatus, Time);
+
 /// The next delivered profiles after this one, and what is known of each whose activation code is still there.
 pub fn codes(tx: &mut Tx, after: &OrderId, most: i64) -> Result<Vec<(OrderId, Option<CodeLife>)>> {
-    tx.all(CODES, params![after, most], |row| {
-        let cancelled = row.word(5, OrderStatus::parse)? == OrderStatus::Cancelled;
-        let life = CodeLife {
-            install_by: row.opt_time(2)?,
-            installed_at: row.opt_time(3)?,
-            expires_at: row.opt_time(4)?,
-            cancelled_at: if cancelled { Some(row.time(6)?) } else { None },
-        };
-        Ok((OrderId::from_text(row.text(0)?), (row.int(1)? > 0).then_some(life)))
-    })
+    let known = tx.all(CODES, params![after, most])?;
+    let life = |(order, length, install_by, installed_at, expires_at, status, updated_at): Delivered| {
+        let cancelled_at = Some(updated_at).filter(|_| status == OrderStatus::Cancelled);
+        let life = CodeLife { install_by, installed_at, expires_at, cancelled_at };
+        (order, (length > 0).then_some(life))
+    };
+    Ok(known.into_iter().map(life).collect())
 }
 
 pub fn forget_codes(tx: &mut Tx, orders: &[OrderId]) -> Result<()> {

@@ -3,7 +3,7 @@
 
 use super::authorizations;
 use super::cursors::Held;
-use super::tx::{Row, Tx, params, queries};
+use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::authorization::{AuthorizationId, AuthorizationState};
 use crate::domain::ids::AccountNo;
 use crate::domain::network::Network;
@@ -15,17 +15,14 @@ queries! {
               VALUES (?1, ?2, 0, '', 0, 0) ON CONFLICT (network, sender) DO NOTHING";
     TAKE = "UPDATE settlers SET fence = CASE WHEN holder = ?3 THEN fence ELSE fence + 1 END, holder = ?3, held_until = ?5
             WHERE network = ?1 AND sender = ?2 AND (holder = ?3 OR held_until < ?4 OR held_until > ?6) RETURNING fence";
-    HOLDER = "SELECT holder, held_until FROM settlers WHERE network = ?1 AND sender = ?2";
+    HOLDER = text!("SELECT ", Held::COLUMNS, " FROM settlers WHERE network = ?1 AND sender = ?2");
     RELEASE = "UPDATE settlers SET held_until = 0 WHERE holder = ?1";
-    TURN = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3";
-    LOCK_TURN (Postgres) = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3 FOR UPDATE";
+    TURN and LOCK_TURN = "SELECT next_nonce FROM settlers WHERE network = ?1 AND sender = ?2 AND fence = ?3";
     NEXT = "UPDATE settlers SET next_nonce = ?3 WHERE network = ?1 AND sender = ?2";
-    INSERT = "INSERT INTO settlements (network, tx_hash, sender, tx_nonce, asset, payer, payment_nonce, account, tip, max_fee,
-                  gas, raw, state, cost, sent_at)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'PENDING', ?13, ?14)";
+    INSERT = insert_into!("settlements", New);
     EXISTS = "SELECT 1 FROM settlements WHERE network = ?1 AND tx_hash = ?2";
-    PENDING = "SELECT network, tx_hash, sender, tx_nonce, asset, payer, payment_nonce, account, tip, max_fee, gas, raw, cost, sent_at
-               FROM settlements WHERE network = ?1 AND sender = ?2 AND state = 'PENDING' ORDER BY tx_nonce, sent_at";
+    PENDING = text!("SELECT ", Settlement::COLUMNS, "
+               FROM settlements WHERE network = ?1 AND sender = ?2 AND state = 'PENDING' ORDER BY tx_nonce, sent_at");
     /// Worded so that only the small index over pending ones fits, here and below.
     REPLACED = "UPDATE settlements SET cost = 0 WHERE network || '' = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
     DONE = "UPDATE settlements SET state = 'DONE', cost = CASE WHEN tx_hash = ?4 THEN ?5 ELSE 0 END
@@ -56,6 +53,21 @@ pub struct Settlement {
     pub sent_at: Time,
 }
 
+columns! {
+    Settlement {
+        authorization: AuthorizationId = "network, asset, payer, payment_nonce", tx_hash, sender, tx_nonce, account, tip,
+        max_fee, gas, raw, cost, sent_at,
+    }
+}
+
+values! {
+    New(new: Settlement, network: Network) {
+        network = network, tx_hash, sender, tx_nonce, asset = &new.authorization.asset,
+        payer = &new.authorization.payer, payment_nonce = &new.authorization.nonce, account, tip, max_fee, gas, raw,
+        state = "PENDING", cost, sent_at,
+    }
+}
+
 /// A turn at settling: which key, and under which fence number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
@@ -73,18 +85,16 @@ pub fn take(
     now: Time,
     until: Time,
 ) -> Result<Option<Turn>> {
-    tx.execute(CREATE, params![network.as_str(), sender])?;
+    tx.execute(CREATE, params![network, sender])?;
     // As with scanners, a turn that was taken by a clock that was wrong is void.
-    let values = params![network.as_str(), sender, holder, now, until, until.and_a_little()];
-    let fence = tx.write_opt(TAKE, values, |row| row.int(0))?;
+    let values = params![network, sender, holder, now, until, until.and_a_little()];
+    let fence: Option<i64> = tx.write_opt(TAKE, values)?;
     Ok(fence.map(|fence| Turn { network, sender: sender.to_string(), fence }))
 }
 
 /// Who settles with this key; also when that turn is over.
 pub fn turn(tx: &mut Tx, network: Network, sender: &str) -> Result<Option<Held>> {
-    tx.opt(HOLDER, params![network.as_str(), sender], |row| {
-        Ok(Held { holder: row.text(0)?, until: row.time(1)? })
-    })
+    tx.opt(HOLDER, params![network, sender])
 }
 
 /// Gives up what this instance holds, so that another need not wait.
@@ -94,13 +104,12 @@ pub fn release(tx: &mut Tx, holder: &str) -> Result<()> {
 
 /// The number of the next transaction. `None` when the turn is over.
 pub fn next_nonce(tx: &mut Tx, turn: &Turn) -> Result<Option<i64>> {
-    tx.opt(TURN, params![turn.network.as_str(), &turn.sender, turn.fence], |row| row.int(0))
+    tx.opt(TURN, params![turn.network, &turn.sender, turn.fence])
 }
 
 /// The same, and the turn does not end before this write does.
 fn hold_turn(tx: &mut Tx, turn: &Turn) -> Result<Option<i64>> {
-    let sql = if tx.is_postgres() { LOCK_TURN } else { TURN };
-    tx.opt(sql, params![turn.network.as_str(), &turn.sender, turn.fence], |row| row.int(0))
+    tx.lock(LOCK_TURN, params![turn.network, &turn.sender, turn.fence])
 }
 
 /// The key was used elsewhere: its next transaction has this number.
@@ -108,15 +117,15 @@ pub fn catch_up(tx: &mut Tx, turn: &Turn, nonce: i64) -> Result<bool> {
     if hold_turn(tx, turn)?.is_none_or(|next| next >= nonce) {
         return Ok(false);
     }
-    tx.execute(NEXT, params![turn.network.as_str(), &turn.sender, nonce])?;
+    tx.execute(NEXT, params![turn.network, &turn.sender, nonce])?;
     Ok(true)
 }
 
 /// The chain waits for this number: the next transaction has it, and those with higher ones are given up. False when the
 /// turn is over or somebody has it.
 pub fn go_back(tx: &mut Tx, turn: &Turn, nonce: i64) -> Result<bool> {
-    let values = params![turn.network.as_str(), &turn.sender, nonce];
-    if hold_turn(tx, turn)?.is_none_or(|next| next <= nonce) || tx.opt(WAITS, values, |_| Ok(()))?.is_some() {
+    let values = params![turn.network, &turn.sender, nonce];
+    if hold_turn(tx, turn)?.is_none_or(|next| next <= nonce) || tx.any(WAITS, values)? {
         return Ok(false);
     }
     tx.execute(GIVE_UP, values)?;
@@ -140,7 +149,7 @@ pub fn begin(tx: &mut Tx, turn: &Turn, new: &Settlement) -> Result<bool> {
     }
     let sent = AuthorizationState::Sent;
     authorizations::advance(tx, &new.authorization, state, sent, None, new.sent_at)?;
-    tx.execute(NEXT, params![turn.network.as_str(), &turn.sender, new.tx_nonce + 1])?;
+    tx.execute(NEXT, params![turn.network, &turn.sender, new.tx_nonce + 1])?;
     insert(tx, turn.network, new)?;
     Ok(true)
 }
@@ -153,72 +162,35 @@ pub fn replace(tx: &mut Tx, turn: &Turn, new: &Settlement) -> Result<bool> {
     if hold_turn(tx, turn)?.is_none() {
         return Ok(false);
     }
-    tx.execute(REPLACED, params![turn.network.as_str(), &turn.sender, new.tx_nonce])?;
+    tx.execute(REPLACED, params![turn.network, &turn.sender, new.tx_nonce])?;
     insert(tx, turn.network, new)?;
     Ok(true)
 }
 
 fn exists(tx: &mut Tx, network: Network, tx_hash: &str) -> Result<bool> {
-    Ok(tx.opt(EXISTS, params![network.as_str(), tx_hash], |_| Ok(()))?.is_some())
+    tx.any(EXISTS, params![network, tx_hash])
 }
 
 fn insert(tx: &mut Tx, network: Network, new: &Settlement) -> Result<()> {
-    let values = params![
-        network.as_str(),
-        &new.tx_hash,
-        &new.sender,
-        new.tx_nonce,
-        &new.authorization.asset,
-        &new.authorization.payer,
-        &new.authorization.nonce,
-        new.account,
-        new.tip,
-        new.max_fee,
-        new.gas,
-        &new.raw,
-        new.cost,
-        new.sent_at
-    ];
-    tx.execute(INSERT, values).map(drop)
+    tx.execute(INSERT, &New::params(new, network)).map(drop)
 }
 
 /// One of the transactions with this number is in a block for good: this one, at this cost, or one of somebody else.
 pub fn done(tx: &mut Tx, turn: &Turn, tx_nonce: i64, mined: Option<(&str, i64)>) -> Result<()> {
     let (hash, cost) = mined.unwrap_or(("", 0));
-    tx.execute(DONE, params![turn.network.as_str(), &turn.sender, tx_nonce, hash, cost]).map(drop)
+    tx.execute(DONE, params![turn.network, &turn.sender, tx_nonce, hash, cost]).map(drop)
 }
 
 /// What a key has sent and is not in a block for good, by number and age.
 pub fn pending(tx: &mut Tx, network: Network, sender: &str) -> Result<Vec<Settlement>> {
-    tx.all(PENDING, params![network.as_str(), sender], read)
+    tx.all(PENDING, params![network, sender])
 }
 
 /// What was spent on gas since then, in gwei, pending transactions at their dearest.
 pub fn spent(tx: &mut Tx, network: Network, since: Time) -> Result<i64> {
-    tx.one(SPENT, params![network.as_str(), since], |row| row.int(0))
+    tx.one(SPENT, params![network, since])
 }
 
 pub fn spent_on(tx: &mut Tx, account: AccountNo, network: Network, since: Time) -> Result<i64> {
-    tx.one(SPENT_ON, params![account, network.as_str(), since], |row| row.int(0))
-}
-
-fn read(row: &Row) -> Result<Settlement> {
-    Ok(Settlement {
-        authorization: AuthorizationId {
-            network: row.word(0, Network::parse)?,
-            asset: row.text(4)?,
-            payer: row.text(5)?,
-            nonce: row.text(6)?,
-        },
-        tx_hash: row.text(1)?,
-        sender: row.text(2)?,
-        tx_nonce: row.int(3)?,
-        account: AccountNo(row.int(7)?),
-        tip: row.int(8)?,
-        max_fee: row.int(9)?,
-        gas: row.int(10)?,
-        raw: row.text(11)?,
-        cost: row.int(12)?,
-        sent_at: row.time(13)?,
-    })
+    tx.one(SPENT_ON, params![account, network, since])
 }

@@ -1,15 +1,15 @@
 //! The simulated supplier's world, shared by all instances and kept over restarts. Only what was moved is a
 //! row: an untouched profile follows from its order id and needs none.
 
+use super::engine::{Stored, Tx, columns, params, queries, text};
 use super::meta;
-use super::tx::{Tx, params, queries};
 use crate::domain::esim::EsimStatus;
 use crate::domain::ids::OrderId;
 use crate::domain::time::Time;
 use crate::error::Result;
 
 queries! {
-    MODE = "SELECT mode, delay_ms, remaining, since FROM sim_supplier WHERE id = 1";
+    MODE = text!("SELECT ", Mode::COLUMNS, " FROM sim_supplier WHERE id = 1");
     SET_MODE = "UPDATE sim_supplier SET mode = ?1, delay_ms = ?2, remaining = ?3, since = ?4 WHERE id = 1";
     USE_ONE = "UPDATE sim_supplier SET remaining = remaining - 1 WHERE id = 1 AND remaining > 0 AND mode = ?1 RETURNING remaining";
     BACK_TO_OK = "UPDATE sim_supplier SET mode = 'ok', delay_ms = 0, remaining = NULL WHERE id = 1 AND remaining = 0";
@@ -33,15 +33,10 @@ pub struct Mode {
     pub since: Time,
 }
 
+columns! { Mode { word = "mode", delay_ms, remaining, since } }
+
 pub fn mode(tx: &mut Tx) -> Result<Mode> {
-    tx.one(MODE, &[], |row| {
-        Ok(Mode {
-            word: row.text(0)?,
-            delay_ms: row.int(1)?,
-            remaining: row.opt_int(2)?,
-            since: row.time(3)?,
-        })
-    })
+    tx.one(MODE, &[])
 }
 
 pub fn set_mode(tx: &mut Tx, mode: &Mode) -> Result<()> {
@@ -51,7 +46,7 @@ pub fn set_mode(tx: &mut Tx, mode: &Mode) -> Result<()> {
 
 /// Counts one misbehaving call; false when another took the last one. After the last the supplier behaves again.
 pub fn use_one(tx: &mut Tx, word: &str) -> Result<bool> {
-    match tx.write_opt(USE_ONE, params![word], |row| row.int(0))? {
+    match tx.write_opt::<i64>(USE_ONE, params![word])? {
         None => Ok(false),
         Some(left) => {
             if left == 0 {
@@ -65,12 +60,12 @@ pub fn use_one(tx: &mut Tx, word: &str) -> Result<bool> {
 
 /// What was moved on a profile: megabytes used, and its status.
 pub fn profile(tx: &mut Tx, profile: &str) -> Result<Option<(i64, EsimStatus)>> {
-    tx.opt(PROFILE, params![profile], |row| Ok((row.int(0)?, row.word(1, EsimStatus::parse)?)))
+    tx.opt(PROFILE, params![profile])
 }
 
 /// False when the profile is cancelled: what is gone cannot be used.
 pub fn move_profile(tx: &mut Tx, profile: &str, used_mb: i64, status: EsimStatus) -> Result<bool> {
-    Ok(tx.execute(MOVE, params![profile, used_mb, status.as_str()])? == 1)
+    Ok(tx.execute(MOVE, params![profile, used_mb, status])? == 1)
 }
 
 /// False when the profile was installed or used before: of the two, exactly one wins.
@@ -83,15 +78,15 @@ pub fn add_topup(tx: &mut Tx, order: &OrderId, profile: &str, data_mb: i64, days
 }
 
 pub fn has_topup(tx: &mut Tx, order: &OrderId) -> Result<bool> {
-    Ok(tx.opt(HAS_TOPUP, params![order], |_| Ok(()))?.is_some())
+    tx.any(HAS_TOPUP, params![order])
 }
 
 /// Whether the gateway has the profile of this order.
 pub fn was_delivered(tx: &mut Tx, order: &OrderId) -> Result<bool> {
-    Ok(tx.opt(DELIVERED, params![order], |_| Ok(()))?.is_some())
+    tx.any(DELIVERED, params![order])
 }
 
 /// Megabytes and days added to a profile.
 pub fn topups(tx: &mut Tx, profile: &str) -> Result<(i64, i64)> {
-    tx.one(TOPUPS, params![profile], |row| Ok((row.int(0)?, row.int(1)?)))
+    tx.one(TOPUPS, params![profile])
 }

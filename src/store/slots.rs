@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
 use super::cursors;
-use super::tx::{Param, Row, Tx, params, queries};
+use super::engine::{Param, Stored, Tx, columns, lists, params, queries, text, values};
 use crate::domain::checkout::{self, LATE_HOURS};
 use crate::domain::client::Origin;
 use crate::domain::ids::{AccountNo, InvoiceId};
@@ -92,11 +92,14 @@ macro_rules! select_any {
 /// One search for each row of lists.
 macro_rules! for_all {
     ($select:expr) => {
-        concat!(
-            "SELECT x.n, f.address, f.watch_until, f.crowded FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS TEXT[]), CAST(?3 AS BIGINT[]),
-                CAST(?4 AS BIGINT[]), CAST(?5 AS BIGINT[]), CAST(?6 AS BIGINT[]), CAST(?7 AS BIGINT[]), CAST(?8 AS BIGINT[]))
-                WITH ORDINALITY AS x (kind, fingerprint, first, last, bucket, low, high, most, n)
-             CROSS JOIN LATERAL (",
+        text!(
+            "SELECT x.n, ",
+            Found::COLUMNS,
+            " FROM unnest(",
+            lists!(Wanted),
+            ") WITH ORDINALITY AS x (",
+            Wanted::NAMES,
+            ", n) CROSS JOIN LATERAL (",
             $select,
             "x.most) f ORDER BY x.n, f.crowded"
         )
@@ -104,13 +107,12 @@ macro_rules! for_all {
 }
 
 queries! {
-    HELD = "SELECT origin, network, list_price - discount FROM checkouts WHERE account = ?1 AND origin >= ?2 AND origin < ?3
-            AND wide = 1 AND released = 0 AND status <> 'PAID' AND status <> 'REFUNDED'";
-    HELD_ALL (Postgres) = "SELECT a.n, c.origin, c.network, c.price
+    HELD = text!("SELECT ", Held::COLUMNS, " FROM checkouts h WHERE h.account = ?1 AND h.origin >= ?2 AND h.origin < ?3
+            AND h.wide = 1 AND h.released = 0 AND h.status <> 'PAID' AND h.status <> 'REFUNDED'");
+    HELD_ALL (Postgres) = text!("SELECT a.n, ", Held::COLUMNS, "
         FROM unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS TEXT[])) WITH ORDINALITY AS a (account, low, high, n)
-        CROSS JOIN LATERAL (SELECT h.origin, h.network, h.list_price - h.discount AS price FROM checkouts h
-            WHERE h.account = a.account AND h.origin >= a.low AND h.origin < a.high
-            AND h.wide = 1 AND h.released = 0 AND h.status <> 'PAID' AND h.status <> 'REFUNDED') c";
+        CROSS JOIN LATERAL (SELECT * FROM checkouts c WHERE c.account = a.account AND c.origin >= a.low AND c.origin < a.high
+            AND c.wide = 1 AND c.released = 0 AND c.status <> 'PAID' AND c.status <> 'REFUNDED') h");
     /// Nobody who could be taken for the new one, or the new one for him, is on the address.
     ALONE (Sqlite) = concat!(select_alone!("?1", "?2", "?3", "?4", "?5", "?6", "?7"), "?8");
     ALONE_ALL (Postgres) = for_all!(select_alone!("x.kind", "x.fingerprint", "x.first", "x.last", "x.bucket", "x.low", "x.high"));
@@ -129,8 +131,8 @@ queries! {
     RELEASE = "UPDATE checkouts SET released = created_at WHERE +released = 0 AND +updated_at < ?3 AND id IN (
                    SELECT id FROM checkouts WHERE network = ?1 AND wide = 1 AND released = 0 AND late_until < ?2 AND updated_at < ?3
                    ORDER BY late_until LIMIT 500) RETURNING id, address, list_price - discount";
-    HOLDER = "SELECT c.id, c.account, c.network, c.list_price - c.discount, c.created_at, c.late_until
-              FROM slots s JOIN checkouts c ON c.id = s.invoice WHERE s.address = ?1 AND s.bucket = ?2";
+    HOLDER = text!("SELECT ", Holder::COLUMNS, "
+              FROM slots s JOIN checkouts c ON c.id = s.invoice WHERE s.address = ?1 AND s.bucket = ?2");
     OTHERS = "SELECT c.amount, c.created_at, c.late_until, c.updated_at FROM slots s JOIN checkouts c ON c.id = s.invoice
               WHERE s.address = ?1 AND s.bucket >= ?2 AND s.bucket <= ?3 AND s.invoice <> ?4 AND c.status || '' IN ('OPEN', 'EXPIRED')";
 }
@@ -148,23 +150,22 @@ pub struct Held {
     pub slot: Unpaid,
 }
 
+columns! { Unpaid in "h" { network, price = "h.list_price - h.discount" } }
+
+columns! { Held in "h" { origin, slot: Unpaid = Unpaid::COLUMNS } }
+
 /// The unpaid slots that each of them holds.
 pub fn held(tx: &mut Tx, owners: &[Owner]) -> Result<Vec<Vec<Held>>> {
-    let rows: Vec<Vec<Param>> =
-        owners.iter().map(|owner| params![owner.account, &owner.from, &owner.before].to_vec()).collect();
+    let rows: Vec<[Param; 3]> =
+        owners.iter().map(|owner| *params![owner.account, &owner.from, &owner.before]).collect();
     if !tx.is_postgres() {
-        return rows.iter().map(|row| tx.all(HELD, row, |row| read_held(row, 0))).collect();
+        return rows.iter().map(|row| tx.all(HELD, row)).collect();
     }
     let mut held: Vec<Vec<Held>> = owners.iter().map(|_| Vec::new()).collect();
-    for (nth, one) in tx.for_each(HELD_ALL, &rows, |row| Ok((row.int(0)?, read_held(row, 1)?)))? {
+    for (nth, one) in tx.for_each::<(i64, Held)>(HELD_ALL, &rows)? {
         held[nth as usize - 1].push(one);
     }
     Ok(held)
-}
-
-fn read_held(row: &Row, first: usize) -> Result<Held> {
-    let slot = Unpaid { network: row.word(first + 1, Network::parse)?, price: row.usd(first + 2)? };
-    Ok(Held { origin: Origin::from_text(row.text(first)?), slot })
 }
 
 /// Where a slot is looked for.
@@ -195,23 +196,22 @@ pub struct Found {
     pub crowded: bool,
 }
 
+columns! { Found in "f" { address, watch_until, crowded } }
+
+values! {
+    Wanted(search: Search<'a>, low: i64, high: i64) {
+        kind: TEXT, fingerprint: TEXT, first: BIGINT = *search.numbers.start(), last: BIGINT = *search.numbers.end(),
+        bucket: BIGINT = slot::buckets(search.price)[0], low: BIGINT = low, high: BIGINT = high, most: BIGINT,
+    }
+}
+
 /// Addresses with room for each of them, the best first.
 pub fn free(tx: &mut Tx, room: Room, searches: &[Search]) -> Result<Vec<Vec<Found>>> {
-    let rows: Vec<Vec<Param>> = searches
+    let rows: Vec<_> = searches
         .iter()
         .map(|search| {
             let (low, high) = slot::within_reach(search.price, search.fee);
-            params![
-                search.kind.as_str(),
-                search.fingerprint,
-                *search.numbers.start(),
-                *search.numbers.end(),
-                slot::buckets(search.price)[0],
-                low,
-                high,
-                search.most
-            ]
-            .to_vec()
+            Wanted::params(search, low, high)
         })
         .collect();
     if !tx.is_postgres() {
@@ -219,21 +219,17 @@ pub fn free(tx: &mut Tx, room: Room, searches: &[Search]) -> Result<Vec<Vec<Foun
             Room::Alone => ALONE,
             Room::Any => ANY,
         };
-        return rows.iter().map(|row| tx.all(sql, row, |row| read_found(row, 0))).collect();
+        return rows.iter().map(|row| tx.all(sql, row)).collect();
     }
     let sql = match room {
         Room::Alone => ALONE_ALL,
         Room::Any => ANY_ALL,
     };
     let mut found: Vec<Vec<Found>> = searches.iter().map(|_| Vec::new()).collect();
-    for (nth, one) in tx.for_each(sql, &rows, |row| Ok((row.int(0)?, read_found(row, 1)?)))? {
+    for (nth, one) in tx.for_each::<(i64, Found)>(sql, &rows)? {
         found[nth as usize - 1].push(one);
     }
     Ok(found)
-}
-
-fn read_found(row: &Row, first: usize) -> Result<Found> {
-    Ok(Found { address: row.text(first)?, watch_until: row.time(first + 1)?, crowded: row.flag(first + 2)? })
 }
 
 /// The number that the next address of this range would have, while there is one.
@@ -243,8 +239,8 @@ pub fn next_number(
     fingerprint: &str,
     numbers: &RangeInclusive<i64>,
 ) -> Result<Option<i64>> {
-    let values = params![kind.as_str(), fingerprint, *numbers.start(), *numbers.end()];
-    let last = tx.opt(LAST_NUMBER, values, |row| row.int(0))?;
+    let values = params![kind, fingerprint, *numbers.start(), *numbers.end()];
+    let last: Option<i64> = tx.opt(LAST_NUMBER, values)?;
     let next = last.map_or(*numbers.start(), |last| last + 1);
     Ok(Some(next).filter(|next| numbers.contains(next)))
 }
@@ -260,21 +256,17 @@ pub struct Wish<'a> {
 /// Takes slots as far as both of their buckets are free, and answers whose they are now. Of two instances that want one
 /// bucket the second waits for the first, and goes without.
 pub fn take(tx: &mut Tx, wishes: &[Wish]) -> Result<HashSet<InvoiceId>> {
-    let rows: Vec<Vec<Param>> = wishes
+    let rows: Vec<[Param; 3]> = wishes
         .iter()
-        .flat_map(|wish| {
-            slot::buckets(wish.price)
-                .map(|bucket| params![wish.address, bucket, wish.invoice.as_str()].to_vec())
-        })
+        .flat_map(|wish| slot::buckets(wish.price).map(|bucket| *params![wish.address, bucket, wish.invoice]))
         .collect();
-    let read = |row: &Row| Ok(InvoiceId::from_text(row.text(0)?));
     let mut taken: HashMap<InvoiceId, usize> = HashMap::new();
     let got: Vec<InvoiceId> = if tx.is_postgres() {
-        tx.for_each(TAKE_ALL, &rows, read)?
+        tx.for_each(TAKE_ALL, &rows)?
     } else {
         let mut got = Vec::new();
         for row in &rows {
-            got.extend(tx.write_opt(TAKE, row, read)?);
+            got.extend(tx.write_opt(TAKE, row)?);
         }
         got
     };
@@ -289,7 +281,7 @@ pub fn take(tx: &mut Tx, wishes: &[Wish]) -> Result<HashSet<InvoiceId>> {
 
 fn drop_slot(tx: &mut Tx, held: &Wish) -> Result<()> {
     for bucket in slot::buckets(held.price) {
-        tx.execute(DROP_ONE, params![held.address, bucket, held.invoice.as_str()])?;
+        tx.execute(DROP_ONE, params![held.address, bucket, held.invoice])?;
     }
     Ok(())
 }
@@ -302,35 +294,52 @@ pub fn any_rested(tx: &mut Tx, network: Network, scanners: &[Network], now: Time
         let Some(cursor) = cursors::get(tx, *scanner)? else { return Ok(None) };
         before = before.min(cursor.scanned_time);
     }
-    let any = tx.opt(ANY_RESTED, &rested(network, before), |_| Ok(()))?;
-    Ok(any.map(|()| before))
+    Ok(tx.any(ANY_RESTED, &rested(network, before))?.then_some(before))
 }
 
 /// The checkouts whose rest has ended before then; see `checkout::rests_until`.
-fn rested(network: Network, before: Time) -> Vec<Param<'static>> {
-    params![network.as_str(), before, before.plus_millis(-LATE_HOURS * 3_600_000)].to_vec()
+fn rested(network: Network, before: Time) -> [Param<'static>; 3] {
+    *params![network, before, before.plus_millis(-LATE_HOURS * 3_600_000)]
 }
 
 /// Gives back slots that have rested, at most 500 at once.
 pub fn release(tx: &mut Tx, network: Network, before: Time) -> Result<()> {
-    let read = |row: &Row| Ok((InvoiceId::from_text(row.text(0)?), row.text(1)?, row.usd(2)?));
-    for (invoice, address, price) in tx.write_all(RELEASE, &rested(network, before), read)? {
+    for (invoice, address, price) in
+        tx.write_all::<(InvoiceId, String, Usd)>(RELEASE, &rested(network, before))?
+    {
         drop_slot(tx, &Wish { invoice: &invoice, address: &address, price })?;
     }
     Ok(())
 }
 
+/// A checkout that holds a bucket.
+struct Holder {
+    invoice: InvoiceId,
+    account: AccountNo,
+    network: Network,
+    price: Usd,
+    created_at: Time,
+    late_until: Time,
+}
+
+columns! {
+    Holder in "c" {
+        invoice = "c.id", account, network, price = "c.list_price - c.discount", created_at, late_until,
+    }
+}
+
 /// Whose a payment is that is near the price of a checkout: nobody's, while it could be two people's.
 pub fn meant(tx: &mut Tx, seen: &Sighting, fee: Usd) -> Result<Option<(InvoiceId, AccountNo)>> {
     let (paid, at) = (seen.amount, seen.block.time);
-    let found = tx.opt(HOLDER, params![&seen.recipient, slot::bucket_of(paid)], |row| {
-        let fits = row.word(2, Network::parse)? == seen.id.network
-            && Band::around(row.usd(3)?).holds(paid)
-            && row.time(4)? <= checkout::youngest(at)
-            && at < row.time(5)?;
-        Ok(fits.then_some((InvoiceId::from_text(row.text(0)?), AccountNo(row.int(1)?), row.usd(3)?)))
-    })?;
-    let Some((invoice, account, price)) = found.flatten() else { return Ok(None) };
+    let found: Option<Holder> = tx.opt(HOLDER, params![&seen.recipient, slot::bucket_of(paid)])?;
+    let Some(Holder { invoice, account, price, .. }) = found.filter(|holder| {
+        holder.network == seen.id.network
+            && Band::around(holder.price).holds(paid)
+            && holder.created_at <= checkout::youngest(at)
+            && at < holder.late_until
+    }) else {
+        return Ok(None);
+    };
     let near = Near { address: &seen.recipient, invoice: &invoice, price, at };
     Ok(is_clear(tx, &near, paid, fee)?.then_some((invoice, account)))
 }
@@ -346,12 +355,11 @@ pub struct Near<'a> {
 /// Whether such a payment cannot have been meant for another unpaid checkout of that address, with a fee taken out of it.
 pub fn is_clear(tx: &mut Tx, near: &Near, paid: Usd, fee: Usd) -> Result<bool> {
     let last = slot::bucket_of(paid.max(near.price).plus(fee));
-    let values = params![near.address, slot::bucket_of(paid), last, near.invoice.as_str()];
-    let mixed_up = tx.all(OTHERS, values, |row| {
-        let rests_until = checkout::rests_until(row.time(2)?, row.time(3)?);
-        Ok(row.time(1)? <= checkout::youngest(near.at)
-            && near.at < rests_until
-            && slot::may_be_short_of(row.usd(0)?, paid, near.price, fee))
-    })?;
-    Ok(!mixed_up.contains(&true))
+    let values = params![near.address, slot::bucket_of(paid), last, near.invoice];
+    let others: Vec<(Usd, Time, Time, Time)> = tx.all(OTHERS, values)?;
+    Ok(!others.into_iter().any(|(amount, created_at, late_until, updated_at)| {
+        created_at <= checkout::youngest(near.at)
+            && near.at < checkout::rests_until(late_until, updated_at)
+            && slot::may_be_short_of(amount, paid, near.price, fee)
+    }))
 }

@@ -4,8 +4,9 @@
 mod sighted;
 
 pub use self::sighted::{Noted, Terms, is_old, note, shows};
+use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::ledger::{self, Note};
-use super::tx::{Row, Tx, params, queries};
+use super::owners::Owner;
 use super::{checkouts, debts, guests, invoices};
 use crate::domain::checkout::{self, Checkout};
 use crate::domain::ids::{AccountNo, InvoiceId};
@@ -15,32 +16,48 @@ use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::payback::Payee;
 use crate::domain::time::Time;
-use crate::domain::transfer::{Block, Transfer, TransferId, TransferState};
+use crate::domain::transfer::{Block, Sighting, Transfer, TransferId, TransferState};
 use crate::error::{Error, Result};
+
+columns! { TransferId { network, tx_hash, position } }
+
+columns! {
+    Transfer {
+        id: TransferId = TransferId::COLUMNS, currency, sender, address, amount,
+        block: Option<Block> = "block, block_hash, block_time", state, account, invoice, round, payment_nonce, missing,
+        doubted,
+    }
+}
+
+values! {
+    /// What a chain shows, and whose it is.
+    Facts(seen: Sighting, owner: &'a Owner) {
+        network = seen.id.network, tx_hash = &seen.id.tx_hash, position = seen.id.position, currency, sender,
+        address = &seen.recipient, amount, block = seen.block.number, block_hash = &seen.block.hash,
+        block_time = seen.block.time, account = owner.account, invoice = &owner.invoice,
+        payment_nonce = &owner.payment_nonce,
+    }
+}
+
+values! {
+    First(now: Time) { state = TransferState::Seen, round = 0, seen_at = now, updated_at = now }
+}
 
 macro_rules! select_transfer {
     ($tail:literal) => {
-        concat!(
-            "SELECT network, tx_hash, position, currency, sender, address, amount, block, block_hash, block_time,
-                    state, account, invoice, round, payment_nonce, missing, doubted FROM transfers ",
-            $tail
-        )
+        text!("SELECT ", Transfer::COLUMNS, " FROM transfers ", $tail)
     };
 }
 
 queries! {
-    BY_ID = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3");
-    INSERT = "INSERT INTO transfers (network, tx_hash, position, currency, sender, address, amount, block, block_hash,
-                  block_time, state, account, invoice, payment_nonce, round, seen_at, updated_at)
-              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'SEEN', ?11, ?12, ?13, 0, ?14, ?14)";
-    /// A transfer that counts for nothing, yet or any more, is what the chain says it is now.
+    BY_ID and LOCK = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3");
+    INSERT = insert_into!("transfers", Facts, First);
+    /// A transfer that counts for nothing, yet or any more, is what the chain says it is now. `Facts` come first.
     REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
                    block_time = ?10, account = ?11, invoice = ?12, payment_nonce = ?13, updated_at = ?14, state = ?15
                WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?16";
     PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8, missing = 0
              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
-    /// SQLite needs no lock: a write transaction has the database to itself.
-    LOCK (Postgres) = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 FOR UPDATE");
     END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6, invoice = ?9
            WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
     VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6, missing = 0, doubted = 0
@@ -80,7 +97,7 @@ queries! {
 }
 
 pub fn by_id(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
-    tx.opt(BY_ID, params![id.network.as_str(), &id.tx_hash, id.position], read)
+    tx.opt(BY_ID, params![id.network, &id.tx_hash, id.position])
 }
 
 /// Something about the payment of an invoice changed, be it a deposit or a checkout.
@@ -107,8 +124,7 @@ pub fn lock_unmatched(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> 
 }
 
 fn lock(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
-    let sql = if tx.is_postgres() { LOCK } else { BY_ID };
-    tx.opt(sql, params![id.network.as_str(), &id.tx_hash, id.position], read)
+    tx.lock(LOCK, params![id.network, &id.tx_hash, id.position])
 }
 
 fn waits_in(transfer: &Transfer, block_hash: &str) -> bool {
@@ -145,15 +161,15 @@ fn end(
 ) -> Result<bool> {
     let TransferId { network, tx_hash, position } = &transfer.id;
     let values = params![
-        network.as_str(),
+        network,
         tx_hash,
         *position,
-        state.as_str(),
+        state,
         account,
         now,
-        transfer.state.as_str(),
+        transfer.state,
         transfer.block.as_ref().map(|block| block.hash.as_str()),
-        transfer.invoice.as_ref().map(InvoiceId::as_str)
+        &transfer.invoice
     ];
     Ok(tx.execute(END, values)? == 1)
 }
@@ -185,7 +201,7 @@ pub fn credit(
     if !end(tx, &transfer, state, transfer.account, now)? {
         return Ok(None);
     }
-    ledger::post(tx, &entry, now, Note::default(), false)?;
+    ledger::post(tx, &entry, now, Note::default())?;
     if let Some(owner) = owner {
         debts::lift_if_settled(tx, owner)?;
     }
@@ -208,17 +224,17 @@ pub enum Vanished {
 pub fn miss(tx: &mut Tx, transfer: &Transfer) -> Result<()> {
     let TransferId { network, tx_hash, position } = &transfer.id;
     let hash = transfer.block.as_ref().map(|block| block.hash.as_str());
-    tx.execute(MISS, params![network.as_str(), tx_hash, *position, hash]).map(drop)
+    tx.execute(MISS, params![network, tx_hash, *position, hash]).map(drop)
 }
 
 /// Whether nodes disagree about where a transfer is: then it is looked at again until they do not.
 pub fn doubt(tx: &mut Tx, id: &TransferId, doubted: bool) -> Result<()> {
     let TransferId { network, tx_hash, position } = id;
-    tx.execute(DOUBT, params![network.as_str(), tx_hash, *position, i64::from(doubted)]).map(drop)
+    tx.execute(DOUBT, params![network, tx_hash, *position, doubted]).map(drop)
 }
 
 pub fn doubted(tx: &mut Tx, network: Network) -> Result<Vec<Transfer>> {
-    tx.all(DOUBTED, params![network.as_str()], read)
+    tx.all(DOUBTED, params![network])
 }
 
 /// The block that held the transfer is not part of the chain any more, and no other block holds it.
@@ -253,16 +269,7 @@ pub fn vanish(
     debts::lock_payee(tx, payee.as_ref())?;
     let TransferId { network, tx_hash, position } = id;
     let round = transfer.round + i64::from(posted);
-    let values = params![
-        network.as_str(),
-        tx_hash,
-        *position,
-        state.as_str(),
-        round,
-        now,
-        transfer.state.as_str(),
-        block_hash
-    ];
+    let values = params![network, tx_hash, *position, state, round, now, transfer.state, block_hash];
     if tx.execute(VANISH, values)? == 0 {
         return Ok(None);
     }
@@ -271,7 +278,7 @@ pub fn vanish(
             let left = debts::left_of(tx, &transfer, &payee)?;
             let taken = left.min(transfer.amount);
             let entry = Entry::reversal(&transfer, payee.clone(), taken);
-            ledger::post(tx, &entry, now, Note::default(), false)?;
+            ledger::post(tx, &entry, now, Note::default())?;
             if let Payee::Wallet(owner) = payee
                 && (transfer.account == Some(owner) || debts::of_account(tx, owner)?.is_positive())
             {
@@ -280,7 +287,7 @@ pub fn vanish(
             Vanished::Reversed { taken, owed: transfer.amount.minus(taken) }
         }
         (true, None) => {
-            ledger::post(tx, &Entry::unmatched_reversal(&transfer), now, Note::default(), false)?;
+            ledger::post(tx, &Entry::unmatched_reversal(&transfer), now, Note::default())?;
             Vanished::Reversed { taken: Usd::ZERO, owed: Usd::ZERO }
         }
         (false, _) if state == transfer.state && !transfer.state.is_open() => Vanished::TooLate,
@@ -312,7 +319,7 @@ pub fn dispose(
     if !end(tx, &transfer, state, account, now)? {
         return Ok(None);
     }
-    ledger::post(tx, &entry, now, note, false)?;
+    ledger::post(tx, &entry, now, note)?;
     Ok(Some(Transfer { state, account, ..transfer }))
 }
 
@@ -325,25 +332,25 @@ pub enum Disposal {
 
 /// Transfers that we have in these blocks.
 pub fn in_blocks(tx: &mut Tx, network: Network, from: i64, to: i64) -> Result<Vec<Transfer>> {
-    tx.all(IN_BLOCKS, params![network.as_str(), from, to], read)
+    tx.all(IN_BLOCKS, params![network, from, to])
 }
 
 /// Transfers up to this block that wait for it to become final, the oldest first: at most 500 that pay for something, and
 /// a few that do not or are worth less than `least`. Anybody can send us any number of the latter.
 pub fn open(tx: &mut Tx, network: Network, up_to: i64, least: Usd) -> Result<Vec<Transfer>> {
-    let mut open = tx.all(OPEN, params![network.as_str(), up_to, least], read)?;
-    open.extend(tx.all(OPEN_LAST, params![network.as_str(), up_to, least], read)?);
+    let mut open = tx.all(OPEN, params![network, up_to, least])?;
+    open.extend(tx.all::<Transfer>(OPEN_LAST, params![network, up_to, least])?);
     Ok(open)
 }
 
 /// Those that wait at an address, the oldest first, at most 50, and none that are worth less than `least`.
 pub fn open_at(tx: &mut Tx, address: &str, least: Usd) -> Result<Vec<Transfer>> {
-    tx.all(OPEN_AT, params![address, least], read)
+    tx.all(OPEN_AT, params![address, least])
 }
 
 /// Transfers that were on the chain and are not now, since then: somebody should ask for them again.
 pub fn lost(tx: &mut Tx, network: Network, since: Time) -> Result<Vec<Transfer>> {
-    tx.all(LOST, params![network.as_str(), since], read)
+    tx.all(LOST, params![network, since])
 }
 
 /// What we know to have come to an address in later blocks than this one.
@@ -354,26 +361,23 @@ pub fn received_since(
     currency: Currency,
     block: i64,
 ) -> Result<Usd> {
-    tx.one(RECEIVED_SINCE, params![address, network.as_str(), currency.as_str(), block], |row| row.usd(0))
+    tx.one(RECEIVED_SINCE, params![address, network, currency, block])
 }
 
 /// What an invoice's transfers come to.
 pub fn paid(tx: &mut Tx, invoice: &Invoice) -> Result<Paid> {
-    tx.one(PAID, params![invoice.id.as_str()], |row| {
-        let newest = row.opt_time(2)?;
-        let late = newest.is_some_and(|time| time >= invoice.expires_at);
-        Ok(Paid { received: row.usd(0)?, credited: row.usd(1)?, late })
-    })
+    let (received, credited, newest): (Usd, Usd, Option<Time>) = tx.one(PAID, params![&invoice.id])?;
+    Ok(Paid { received, credited, late: newest.is_some_and(|time| time >= invoice.expires_at) })
 }
 
 /// In the order in which they were seen.
 pub fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Vec<Transfer>> {
-    tx.all(OF_INVOICE, params![invoice.as_str()], read)
+    tx.all(OF_INVOICE, params![invoice])
 }
 
 /// What is on the chain that a payer's signature moved and that pays for an invoice.
 pub fn moved_by(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Result<Vec<Transfer>> {
-    let mut moved = tx.all(MOVED_BY, params![network.as_str(), payer, nonce], read)?;
+    let mut moved: Vec<Transfer> = tx.all(MOVED_BY, params![network, payer, nonce])?;
     moved.retain(|transfer| transfer.block.is_some());
     Ok(moved)
 }
@@ -393,57 +397,31 @@ pub fn any_nearly(tx: &mut Tx, checkout: &Checkout) -> Result<bool> {
     // A block's time is told in whole seconds.
     let since = checkout.created_at.plus_millis(-1_000);
     let values = params![&checkout.address, from, to, since, checkout.late_until];
-    Ok(tx.opt(NEARLY, values, |_| Ok(()))?.is_some())
+    tx.any(NEARLY, values)
 }
 
 pub fn of_transaction(tx: &mut Tx, network: Network, tx_hash: &str) -> Result<Vec<Transfer>> {
-    tx.all(OF_TRANSACTION, params![network.as_str(), tx_hash], read)
+    tx.all(OF_TRANSACTION, params![network, tx_hash])
 }
 
 pub fn of_address(tx: &mut Tx, address: &str) -> Result<Vec<Transfer>> {
-    tx.all(OF_ADDRESS, params![address], read)
+    tx.all(OF_ADDRESS, params![address])
 }
 
 /// What waits for the operator, on every network.
 pub fn unmatched(tx: &mut Tx) -> Result<Vec<Transfer>> {
     let mut found = Vec::new();
     for network in Network::ALL {
-        found.extend(tx.all(UNMATCHED, params![network.as_str()], read)?);
+        found.extend(tx.all::<Transfer>(UNMATCHED, params![network])?);
     }
     Ok(found)
 }
 
 pub fn count_unmatched(tx: &mut Tx) -> Result<i64> {
-    tx.one(COUNT_UNMATCHED, &[], |row| row.int(0))
+    tx.one(COUNT_UNMATCHED, &[])
 }
 
 /// Seen on a chain and not booked yet.
 pub fn pending_sum(tx: &mut Tx, network: Network, currency: Currency) -> Result<Usd> {
-    tx.one(PENDING_SUM, params![network.as_str(), currency.as_str()], |row| row.usd(0))
-}
-
-fn read(row: &Row) -> Result<Transfer> {
-    let block = match row.opt_int(7)? {
-        Some(number) => Some(Block { number, hash: row.text(8)?, time: row.time(9)? }),
-        None => None,
-    };
-    Ok(Transfer {
-        id: TransferId {
-            network: row.word(0, Network::parse)?,
-            tx_hash: row.text(1)?,
-            position: row.int(2)?,
-        },
-        currency: row.word(3, Currency::parse)?,
-        sender: row.text(4)?,
-        address: row.text(5)?,
-        amount: row.usd(6)?,
-        block,
-        state: row.word(10, TransferState::parse)?,
-        account: row.opt_int(11)?.map(AccountNo),
-        invoice: row.opt_text(12)?.map(InvoiceId::from_text),
-        round: row.int(13)?,
-        payment_nonce: row.opt_text(14)?,
-        missing: row.flag(15)?,
-        doubted: row.flag(16)?,
-    })
+    tx.one(PENDING_SUM, params![network, currency])
 }

@@ -1,7 +1,7 @@
 //! Users: accounts that are an email. They are made when a code is verified, never when one is asked for.
 
 use super::accounts::{self, Account, NewAccount};
-use super::tx::{Tx, params, queries};
+use super::engine::{Tx, params, queries};
 use crate::domain::account::AccountKind;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountId, AccountNo};
@@ -17,12 +17,12 @@ queries! {
 
 /// Where a user hears from us; a partner does not, here.
 pub fn email(tx: &mut Tx, no: AccountNo) -> Result<Option<Email>> {
-    tx.opt(EMAIL, params![no], |row| Ok(Email::from_text(row.text(0)?)))
+    tx.opt(EMAIL, params![no])
 }
 
 pub fn find(tx: &mut Tx, email: &Email) -> Result<Option<Account>> {
-    match tx.opt(FIND, params![email.as_str()], |row| row.int(0))? {
-        Some(no) => accounts::by_no(tx, AccountNo(no)),
+    match tx.opt(FIND, params![email])? {
+        Some(no) => accounts::by_no(tx, no),
         None => Ok(None),
     }
 }
@@ -34,13 +34,13 @@ pub fn require_room(tx: &mut Tx, email: &Email) -> Result<()> {
 
 /// Whether somebody has an account. It costs the same either way.
 pub fn exists(tx: &mut Tx, email: &Email) -> Result<bool> {
-    Ok(tx.opt(FIND, params![email.as_str()], |row| row.int(0))?.is_some())
+    tx.any(FIND, params![email])
 }
 
 /// The user with this email; `id` names a new one. Two processes may both make it: the unique index lets one win.
 pub fn find_or_create(tx: &mut Tx, email: &Email, id: &AccountId, now: Time) -> Result<AccountNo> {
-    if let Some(no) = tx.opt(FIND, params![email.as_str()], |row| row.int(0))? {
-        return Ok(AccountNo(no));
+    if let Some(no) = tx.opt(FIND, params![email])? {
+        return Ok(no);
     }
     let user = NewAccount {
         kind: AccountKind::User,

@@ -1,8 +1,8 @@
 //! The wallet row: the only balance that is kept rather than summed. It moves by one conditional statement,
 //! so there is no gap between look and leap, and each move takes the next line number of the wallet's statement.
 
+use super::engine::{Param, Stored, Tx, columns, params, queries, text};
 use super::transfers;
-use super::tx::{Tx, params, queries};
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
@@ -11,28 +11,28 @@ use crate::error::{Error, Result};
 
 queries! {
     CREATE = "INSERT INTO wallets (account, balance, lines, placed, numbers, opened, failed, suspended) VALUES (?1, 0, 0, 0, 0, 0, 0, 0)";
-    READ = "SELECT balance, placed, failed, suspended FROM wallets WHERE account = ?1";
+    READ = text!("SELECT ", Wallet::COLUMNS, " FROM wallets WHERE account = ?1");
     LINES = "SELECT lines FROM wallets WHERE account = ?1";
     /// SQLite needs no lock: a write transaction has the database to itself.
     LOCK (Postgres) = "SELECT balance FROM wallets WHERE account = ?1 FOR UPDATE";
     LOCK_ALL (Postgres) = "SELECT account FROM wallets WHERE account = ANY (CAST(?1 AS BIGINT[])) ORDER BY account FOR UPDATE";
-    MOVE = "UPDATE wallets SET balance = balance + ?2, lines = lines + 1, failed = failed + ?3
-            WHERE account = ?1 AND balance + ?2 >= 0 RETURNING lines, balance";
-    DEBIT_FOR_ORDER = "UPDATE wallets SET balance = balance - ?2, lines = lines + 1, placed = placed + ?3, numbers = numbers + ?3
-                       WHERE account = ?1 AND balance >= ?2 RETURNING lines, balance, numbers";
+    MOVE = text!("UPDATE wallets SET balance = balance + ?2, lines = lines + 1
+            WHERE account = ?1 AND balance + ?2 >= 0 RETURNING ", Line::COLUMNS);
+    DEBIT_FOR_ORDER = text!("UPDATE wallets SET balance = balance - ?2, lines = lines + 1, placed = placed + ?3, numbers = numbers + ?3
+                       WHERE account = ?1 AND balance >= ?2 RETURNING ", Line::COLUMNS, ", numbers");
     NUMBER = "UPDATE wallets SET numbers = numbers + 1 WHERE account = ?1 RETURNING numbers";
     CHECKOUT_NUMBER = "UPDATE wallets SET opened = opened + 1 WHERE account = ?1 RETURNING opened";
-    DRAWN = "SELECT account, numbers, opened FROM wallets WHERE numbers >= ?1 OR opened >= ?1 ORDER BY account LIMIT 100";
+    DRAWN = text!("SELECT ", Drawn::COLUMNS, " FROM wallets WHERE numbers >= ?1 OR opened >= ?1 ORDER BY account LIMIT 100");
     COUNT_ORDER = "UPDATE wallets SET placed = placed + 1 WHERE account = ?1";
     COUNT_FAILED = "UPDATE wallets SET failed = failed + 1 WHERE account = ?1";
     SUSPENSION = "SELECT suspended, suspended_for FROM wallets WHERE account = ?1";
     SUSPEND = "UPDATE wallets SET suspended = ?2, suspended_for = ?3 WHERE account = ?1";
     HELD = "SELECT CAST(COALESCE(SUM(price), 0) AS BIGINT) FROM orders
             WHERE account = ?1 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
-    STATEMENT = "SELECT p.line, e.kind, p.amount, p.balance, p.order_id, e.at, e.note, p.transfer
+    STATEMENT = text!("SELECT ", StatementLine::COLUMNS, ", p.transfer
                  FROM postings p JOIN entries e ON e.id = p.entry
                  WHERE p.wallet = ?1 AND p.line < ?2 AND e.at >= ?3 AND e.at < ?4
-                 ORDER BY p.line DESC LIMIT ?5";
+                 ORDER BY p.line DESC LIMIT ?5");
 }
 
 pub struct Wallet {
@@ -41,6 +41,8 @@ pub struct Wallet {
     pub failed: i64,
     pub suspended: bool,
 }
+
+columns! { Wallet { balance, placed, failed, suspended } }
 
 /// Why an account may not buy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,8 @@ pub struct Line {
     pub balance: Usd,
 }
 
+columns! { Line { no = "lines", balance } }
+
 pub struct StatementLine {
     pub line: i64,
     pub kind: String,
@@ -78,36 +82,36 @@ pub struct StatementLine {
     pub note: Option<String>,
 }
 
+columns! {
+    StatementLine in "p" { line, kind = "e.kind", amount: Usd, balance, order = "p.order_id", at = "e.at", note = "e.note" }
+        => StatementLine { change: amount.negated(), invoice: None, line, kind, balance, order, at, note }
+}
+
 pub fn create(tx: &mut Tx, account: AccountNo) -> Result<()> {
     tx.execute(CREATE, params![account]).map(drop)
 }
 
 pub fn read(tx: &mut Tx, account: AccountNo) -> Result<Wallet> {
-    tx.one(READ, params![account], |row| {
-        Ok(Wallet { balance: row.usd(0)?, placed: row.int(1)?, failed: row.int(2)?, suspended: row.flag(3)? })
-    })
+    tx.one(READ, params![account])
 }
 
 /// Whoever needs more than one statement to decide about an account takes its wallet's lock first.
 pub fn lock(tx: &mut Tx, account: AccountNo) -> Result<()> {
     if tx.is_postgres() {
-        tx.one(LOCK, params![account], |_| Ok(()))?;
+        tx.one::<()>(LOCK, params![account])?;
     }
     Ok(())
 }
 
 /// The locks of several wallets, in the order in which everybody takes them. PostgreSQL only.
 pub fn lock_all(tx: &mut Tx, accounts: &[AccountNo]) -> Result<()> {
-    let rows: Vec<_> = accounts.iter().map(|account| params![*account].to_vec()).collect();
-    tx.for_each(LOCK_ALL, &rows, |_| Ok(())).map(drop)
+    let rows: Vec<[Param; 1]> = accounts.iter().map(|account| [Param::from(*account)]).collect();
+    tx.for_each::<()>(LOCK_ALL, &rows).map(drop)
 }
 
 /// Adds `change` (negative: takes away). Refuses to go below zero.
-pub fn change(tx: &mut Tx, account: AccountNo, change: Usd, an_order_failed: bool) -> Result<Line> {
-    let moved = tx.write_opt(MOVE, params![account, change, an_order_failed], |row| {
-        Ok(Line { no: row.int(0)?, balance: row.usd(1)? })
-    })?;
-    match moved {
+pub fn change(tx: &mut Tx, account: AccountNo, change: Usd) -> Result<Line> {
+    match tx.write_opt(MOVE, params![account, change])? {
         Some(line) => Ok(line),
         None => {
             let balance = read(tx, account)?.balance;
@@ -123,20 +127,18 @@ pub fn debit_for_order(
     price: Usd,
     numbered: bool,
 ) -> Result<Option<(Line, i64)>> {
-    tx.write_opt(DEBIT_FOR_ORDER, params![account, price, numbered], |row| {
-        Ok((Line { no: row.int(0)?, balance: row.usd(1)? }, row.int(2)?))
-    })
+    tx.write_opt(DEBIT_FOR_ORDER, params![account, price, numbered])
 }
 
 /// Takes the next place among the account's orders.
 pub fn take_number(tx: &mut Tx, account: AccountNo) -> Result<i64> {
-    let number = tx.write_opt(NUMBER, params![account], |row| row.int(0))?;
+    let number = tx.write_opt(NUMBER, params![account])?;
     number.ok_or_else(|| Error::fault("an account without a wallet"))
 }
 
 /// Takes the account's next number for a checkout.
 pub fn take_checkout_number(tx: &mut Tx, account: AccountNo) -> Result<i64> {
-    let number = tx.write_opt(CHECKOUT_NUMBER, params![account], |row| row.int(0))?;
+    let number = tx.write_opt(CHECKOUT_NUMBER, params![account])?;
     number.ok_or_else(|| Error::fault("an account without a wallet"))
 }
 
@@ -147,11 +149,11 @@ pub struct Drawn {
     pub checkouts: i64,
 }
 
+columns! { Drawn { account, orders = "numbers", checkouts = "opened" } }
+
 /// Accounts that have drawn so many of either kind.
 pub fn drawn(tx: &mut Tx, least: i64) -> Result<Vec<Drawn>> {
-    tx.all(DRAWN, params![least], |row| {
-        Ok(Drawn { account: AccountNo(row.int(0)?), orders: row.int(1)?, checkouts: row.int(2)? })
-    })
+    tx.all(DRAWN, params![least])
 }
 
 /// An order that was paid for elsewhere.
@@ -162,7 +164,7 @@ pub fn count_order(tx: &mut Tx, account: AccountNo) -> Result<()> {
     }
 }
 
-/// An order failed whose money does not go back to this wallet.
+/// An order of the account failed.
 pub fn count_failed(tx: &mut Tx, account: AccountNo) -> Result<()> {
     match tx.execute(COUNT_FAILED, params![account])? {
         1 => Ok(()),
@@ -172,13 +174,11 @@ pub fn count_failed(tx: &mut Tx, account: AccountNo) -> Result<()> {
 
 /// Why the account may not buy; `None` when it may.
 pub fn suspension(tx: &mut Tx, account: AccountNo) -> Result<Option<Suspension>> {
-    tx.one(SUSPENSION, params![account], |row| {
-        Ok(match (row.flag(0)?, row.opt_text(1)?) {
-            (false, _) => None,
-            (true, Some(cause)) if cause == Suspension::Receivable.as_str() => Some(Suspension::Receivable),
-            // Nobody wrote causes down once: then only the operator can end it.
-            (true, _) => Some(Suspension::Operator),
-        })
+    Ok(match tx.one::<(bool, Option<String>)>(SUSPENSION, params![account])? {
+        (false, _) => None,
+        (true, Some(cause)) if cause == Suspension::Receivable.as_str() => Some(Suspension::Receivable),
+        // Nobody wrote causes down once: then only the operator can end it.
+        (true, _) => Some(Suspension::Operator),
     })
 }
 
@@ -192,12 +192,12 @@ pub fn suspend(tx: &mut Tx, account: AccountNo, cause: Option<Suspension>) -> Re
 
 /// Charged to this account and not yet delivered or given back.
 pub fn held(tx: &mut Tx, account: AccountNo) -> Result<Usd> {
-    tx.one(HELD, params![account], |row| row.usd(0))
+    tx.one(HELD, params![account])
 }
 
 /// How many lines a wallet's statement has. They are numbered from 1 without a gap.
 pub fn lines(tx: &mut Tx, account: AccountNo) -> Result<i64> {
-    tx.one(LINES, params![account], |row| row.int(0))
+    tx.one(LINES, params![account])
 }
 
 pub struct StatementQuery {
@@ -210,19 +210,7 @@ pub struct StatementQuery {
 /// Lines of a wallet's statement, newest first.
 pub fn statement(tx: &mut Tx, account: AccountNo, query: &StatementQuery) -> Result<Vec<StatementLine>> {
     let values = params![account, query.before_line, query.from, query.to, query.limit];
-    let found = tx.all(STATEMENT, values, |row| {
-        let line = StatementLine {
-            line: row.int(0)?,
-            kind: row.text(1)?,
-            change: row.usd(2)?.negated(),
-            balance: row.usd(3)?,
-            order: row.opt_text(4)?,
-            invoice: None,
-            at: row.time(5)?,
-            note: row.opt_text(6)?,
-        };
-        Ok((line, row.opt_text(7)?))
-    })?;
+    let found: Vec<(StatementLine, Option<String>)> = tx.all(STATEMENT, values)?;
     // Few lines are deposits: a look at the key for each of them is cheaper than a join for every line.
     let mut lines = Vec::with_capacity(found.len());
     for (mut line, transfer) in found {

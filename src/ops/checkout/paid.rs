@@ -337,7 +337,7 @@ pub async fn assign(
         if surplus.is_positive() {
             let entry = Entry::assigned(&transfer, payee, surplus);
             let note = Note { actor: Some(&actor), text: Some(&text) };
-            ledger::post(tx, &entry, draft.now, note, false)?;
+            ledger::post(tx, &entry, draft.now, note)?;
         }
         tell(tx, &draft.slip, &checkout, News::Assigned, transfer.amount)?;
         audit::record(tx, &line)?;

@@ -112,7 +112,7 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
         Ok(Some((checkout, order, payments, signed, owed, rounds, nearly_paid)))
     };
     // One moment: the state of a checkout must not be older than the payments that it shows.
-    let found = app.store.read_together(read).await?;
+    let found = app.store.read_consistent(read).await?;
     let (checkout, order, payments, signed, owed, rounds, nearly_paid) = found
         .filter(|(checkout, ..)| owner.is_none_or(|owner| checkout.belongs_to(owner)))
         .ok_or(Refusal::InvoiceNotFound)?;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{INSERT, PLACE, REWRITE, by_id, restate};
+use super::{Facts, First, INSERT, PLACE, REWRITE, by_id, restate};
 use crate::domain::ids::InvoiceId;
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Sighting, Transfer, TransferId, TransferState};
 use crate::error::Result;
+use crate::store::engine::{Tx, params};
 use crate::store::owners::{self, Owner};
-use crate::store::tx::{Param, Tx, params};
 
 /// What a sighting changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,7 @@ fn note_one(
     let known = match look(tx, seen, terms)? {
         Look::Nothing(noted) => return Ok(noted),
         Look::New(owner) => {
-            let mut values = facts(seen, &owner);
-            values.push(Param::from(now));
+            let values = [&Facts::params(seen, &owner)[..], &First::params(&now)].concat();
             tx.execute(INSERT, &values)?;
             touched.extend(owner.invoice);
             return Ok(Noted::New);
@@ -118,15 +117,15 @@ fn note_one(
             let TransferId { network, tx_hash, position } = &seen.id;
             let placed = if state == TransferState::Orphaned { TransferState::Seen } else { state };
             let values = params![
-                network.as_str(),
+                network,
                 tx_hash,
                 *position,
                 seen.block.number,
                 &seen.block.hash,
                 seen.block.time,
-                placed.as_str(),
+                placed,
                 now,
-                state.as_str()
+                state
             ];
             tx.execute(PLACE, values)?;
         }
@@ -143,8 +142,7 @@ fn rewrite(
     state: TransferState,
     now: Time,
 ) -> Result<()> {
-    let mut values = facts(seen, owner);
-    values.extend_from_slice(params![now, state.as_str(), known.state.as_str()]);
+    let values = [&Facts::params(seen, owner)[..], params![now, state, known.state]].concat();
     tx.execute(REWRITE, &values)?;
     Ok(())
 }
@@ -155,22 +153,4 @@ pub fn shows(seen: &Sighting, known: &Transfer) -> bool {
         && seen.currency == known.currency
         && seen.recipient == known.address
         && seen.amount == known.amount
-}
-
-fn facts<'a>(seen: &'a Sighting, owner: &'a Owner) -> Vec<Param<'a>> {
-    vec![
-        Param::from(seen.id.network.as_str()),
-        Param::from(&seen.id.tx_hash),
-        Param::from(seen.id.position),
-        Param::from(seen.currency.as_str()),
-        Param::from(&seen.sender),
-        Param::from(&seen.recipient),
-        Param::from(seen.amount),
-        Param::from(seen.block.number),
-        Param::from(&seen.block.hash),
-        Param::from(seen.block.time),
-        Param::from(owner.account),
-        Param::from(owner.invoice.as_ref().map(InvoiceId::as_str)),
-        Param::from(owner.payment_nonce.as_deref()),
-    ]
 }

@@ -143,7 +143,7 @@ both_databases! {
         for _ in 0..40 {
             let told = [
                 store.read(panics::<()>).await,
-                store.read_together(panics).await,
+                store.read_consistent(panics).await,
                 store.snapshot(panics).await,
                 store.write(7, panics).await,
             ];

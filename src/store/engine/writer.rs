@@ -6,7 +6,7 @@
 //! also after a COMMIT whose answer was lost: no clock, no randomness, no I/O inside.
 //!
 //! On PostgreSQL, where a statement has a price of its own, jobs of one kind may share their statements
-//! (`Work::run_together`).
+//! (`WriteJob::run_batched`).
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,8 +22,8 @@ use tokio::sync::oneshot;
 use super::checkpoints::{Checkpoints, LogSize};
 use super::postgres::Session;
 use super::room::Room;
+use super::sqlite;
 use super::tx::{Db, Tx, sqlite_error};
-use super::{meta, sqlite, wallet};
 use crate::domain::ids::AccountNo;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Fault, FaultKind, Result};
@@ -36,9 +36,9 @@ const RECONNECT_FOR: Duration = Duration::from_secs(5);
 const JOB_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A business write. A plain one is a function over `Tx`.
-pub trait Work: Send + Sized + 'static {
+pub trait WriteJob: Send + Sized + 'static {
     type Answer: Send;
-    /// Whether `run_together` does anything.
+    /// Whether `run_batched` does anything.
     const SHARES: bool = false;
     /// The lane for all of its kind, whichever wallets they move: together they wait for one row in memory, not on its
     /// lock, and make one large group.
@@ -46,15 +46,14 @@ pub trait Work: Send + Sized + 'static {
 
     fn run(&self, tx: &mut Tx) -> Result<Self::Answer>;
 
-    /// Does, for a group of the same kind and in as few statements as it can, what is easy; an answer for each that
-    /// is done. Whoever gets none has written nothing, and `run` does it afterwards in the same transaction.
-    /// PostgreSQL only.
-    fn run_together(_: &mut Tx, group: &[&Self]) -> Result<Vec<Option<Self::Answer>>> {
+    /// Handles the simple jobs of a group of one kind in as few statements as it can. A job that gets `None` has
+    /// written nothing: `run` does it afterwards, in the same transaction. PostgreSQL only.
+    fn run_batched(_: &mut Tx, group: &[&Self]) -> Result<Vec<Option<Self::Answer>>> {
         Ok(group.iter().map(|_| None).collect())
     }
 }
 
-impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send + 'static> Work for F {
+impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send + 'static> WriteJob for F {
     type Answer = T;
 
     fn run(&self, tx: &mut Tx) -> Result<T> {
@@ -62,12 +61,12 @@ impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send + 'static> Work for F {
     }
 }
 
-/// Work with its caller, hidden behind its answer's type.
+/// A write with its caller, hidden behind its answer's type.
 trait Job: Any + Send {
     /// Runs once more from the start. `Err` means the transaction must be rolled back.
     fn run(&mut self, tx: &mut Tx) -> Result<()>;
     /// Runs together with those of `others` that are of its kind.
-    fn run_together(&mut self, tx: &mut Tx, others: &mut [Queued]) -> Result<()>;
+    fn run_batched(&mut self, tx: &mut Tx, others: &mut [Queued]) -> Result<()>;
     /// Whether it can run together with others, and has not yet.
     fn would_share(&self) -> bool;
     fn is_done(&self) -> bool;
@@ -75,9 +74,9 @@ trait Job: Any + Send {
     fn fail(self: Box<Self>, error: Error);
 }
 
-struct Typed<W: Work> {
+struct Typed<W: WriteJob> {
     work: W,
-    together: bool,
+    batched: bool,
     outcome: Option<Result<W::Answer>>,
     reply: oneshot::Sender<Result<W::Answer>>,
 }
@@ -97,7 +96,7 @@ fn unharmed<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
         .unwrap_or_else(|_| Err(Error::fault("a write panicked; the panic message is in the log above")))
 }
 
-impl<W: Work> Job for Typed<W> {
+impl<W: WriteJob> Job for Typed<W> {
     fn run(&mut self, tx: &mut Tx) -> Result<()> {
         self.outcome = None;
         let result = unharmed(|| self.work.run(tx));
@@ -110,20 +109,20 @@ impl<W: Work> Job for Typed<W> {
         Ok(())
     }
 
-    fn run_together(&mut self, tx: &mut Tx, others: &mut [Queued]) -> Result<()> {
+    fn run_batched(&mut self, tx: &mut Tx, others: &mut [Queued]) -> Result<()> {
         let mut kin: Vec<&mut Typed<W>> = vec![self];
         kin.extend(others.iter_mut().filter_map(|other| (&mut *other.job as &mut dyn Any).downcast_mut()));
         let group: Vec<&W> = kin.iter().map(|job| &job.work).collect();
-        let answers = unharmed(|| W::run_together(tx, &group))?;
+        let answers = unharmed(|| W::run_batched(tx, &group))?;
         for (job, answer) in kin.into_iter().zip(answers) {
-            job.together = true;
+            job.batched = true;
             job.outcome = answer.map(Ok);
         }
         Ok(())
     }
 
     fn would_share(&self) -> bool {
-        W::SHARES && !self.together
+        W::SHARES && !self.batched
     }
 
     fn is_done(&self) -> bool {
@@ -146,6 +145,9 @@ struct Queued {
     deadline: Option<Instant>,
     job: Box<dyn Job>,
 }
+
+/// Locks the rows that these keys stand for, in the order in which everybody does.
+pub type LockAll = fn(&mut Tx, &[AccountNo]) -> Result<()>;
 
 /// Where a lane writes to.
 pub enum Target {
@@ -226,10 +228,10 @@ struct Lane {
 }
 
 impl Lane {
-    fn queue<W: Work>(&self, key: i64, within: Option<Duration>, work: W) -> Result<Pending<W::Answer>> {
+    fn queue<W: WriteJob>(&self, key: i64, within: Option<Duration>, work: W) -> Result<Pending<W::Answer>> {
         let (reply, answer) = oneshot::channel();
         let deadline = within.map(|within| Instant::now() + within);
-        let job = Box::new(Typed { work, together: false, outcome: None, reply });
+        let job = Box::new(Typed { work, batched: false, outcome: None, reply });
         self.depth.fetch_add(1, Ordering::Relaxed);
         self.sender
             .send(Queued { key, deadline, job })
@@ -254,7 +256,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub fn start(targets: Vec<Target>, limit: usize, room: &Arc<Room>) -> Result<Writer> {
+    pub fn start(targets: Vec<Target>, limit: usize, room: &Arc<Room>, lock_all: LockAll) -> Result<Writer> {
         let mut lanes = Vec::new();
         for (number, target) in targets.into_iter().enumerate() {
             let (sender, receiver) = unbounded();
@@ -275,8 +277,10 @@ impl Writer {
                 let name = name.clone();
                 // Those whose group it was are told that it stopped; for the others it goes on.
                 move || {
-                    while survive(&name, || run_lane(&mut connection, &receiver, &waiting, group, &room))
-                        .is_none()
+                    while survive(&name, || {
+                        run_lane(&mut connection, &receiver, &waiting, group, &room, lock_all)
+                    })
+                    .is_none()
                     {
                         connection.recover(&Error::fault("a write panicked"));
                     }
@@ -290,7 +294,7 @@ impl Writer {
 
     /// Jobs of one key run in one lane, one after another, unless their kind has its own: a hot wallet queues in memory,
     /// not on its row lock.
-    pub fn queue<W: Work>(&self, key: i64, must_finish: bool, work: W) -> Result<Pending<W::Answer>> {
+    pub fn queue<W: WriteJob>(&self, key: i64, must_finish: bool, work: W) -> Result<Pending<W::Answer>> {
         let number = W::LANE.unwrap_or(key) as u64;
         let lane = &self.lanes[number.wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize % self.lanes.len()];
         if !must_finish && lane.depth.load(Ordering::Relaxed) >= self.limit {
@@ -299,9 +303,9 @@ impl Writer {
         lane.queue(key, (!must_finish).then_some(JOB_DEADLINE), work)
     }
 
-    /// A write that changes nothing, in every lane. It waits for its turn like others.
-    pub fn try_all(&self) -> Result<Vec<Pending<()>>> {
-        self.lanes.iter().map(|lane| lane.queue(0, Some(JOB_DEADLINE), meta::touch)).collect()
+    /// The same write in every lane. It waits for its turn like others.
+    pub fn try_all(&self, write: fn(&mut Tx) -> Result<()>) -> Result<Vec<Pending<()>>> {
+        self.lanes.iter().map(|lane| lane.queue(0, Some(JOB_DEADLINE), write)).collect()
     }
 
     /// Runs what is queued and ends the threads.
@@ -321,6 +325,7 @@ fn run_lane(
     depth: &AtomicUsize,
     most: usize,
     room: &Room,
+    lock_all: LockAll,
 ) {
     let mut group: Vec<Queued> = Vec::with_capacity(most);
     while let Ok(first) = queue.recv() {
@@ -343,14 +348,14 @@ fn run_lane(
         // Two lanes, or two processes, that lock wallets in the same order cannot deadlock.
         ready.sort_by_key(|queued| queued.key);
         if !ready.is_empty() {
-            run_group(connection, ready, room);
+            run_group(connection, ready, room, lock_all);
             connection.tidy();
         }
     }
 }
 
-fn run_group(connection: &mut Connection, mut group: Vec<Queued>, room: &Room) {
-    match try_group(connection, &mut group) {
+fn run_group(connection: &mut Connection, mut group: Vec<Queued>, room: &Room, lock_all: LockAll) {
+    match try_group(connection, &mut group, lock_all) {
         Ok(wrote) => {
             group.into_iter().for_each(|queued| queued.job.answer());
             if wrote {
@@ -376,12 +381,12 @@ fn run_group(connection: &mut Connection, mut group: Vec<Queued>, room: &Room) {
 }
 
 /// Answers whether anything was written.
-fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<bool> {
+fn try_group(connection: &mut Connection, group: &mut [Queued], lock_all: LockAll) -> Result<bool> {
     let outcome = (|| {
         connection.begin()?;
         let mut wrote = false;
         if let Connection::Postgres { .. } = connection {
-            wrote |= run_together(connection, group)?;
+            wrote |= run_batched(connection, group, lock_all)?;
         }
         for queued in group.iter_mut().filter(|queued| !queued.job.is_done()) {
             let mut tx = connection.tx(false)?;
@@ -397,18 +402,18 @@ fn try_group(connection: &mut Connection, group: &mut [Queued]) -> Result<bool> 
     outcome
 }
 
-fn run_together(connection: &mut Connection, group: &mut [Queued]) -> Result<bool> {
+fn run_batched(connection: &mut Connection, group: &mut [Queued], lock_all: LockAll) -> Result<bool> {
     let sharing = group.iter().filter(|queued| queued.job.would_share()).count();
     if sharing > 0 && sharing < group.len() {
         // Whoever shares goes first, so the rest would come to their wallets out of order.
         let keys: Vec<AccountNo> = group.iter().map(|queued| AccountNo(queued.key)).collect();
-        wallet::lock_all(&mut connection.tx(false)?, &keys)?;
+        lock_all(&mut connection.tx(false)?, &keys)?;
     }
     let (mut rest, mut wrote) = (group, false);
     while let Some((first, others)) = rest.split_first_mut() {
         if first.job.would_share() {
             let mut tx = connection.tx(false)?;
-            first.job.run_together(&mut tx, others)?;
+            first.job.run_batched(&mut tx, others)?;
             wrote |= tx.wrote();
         }
         rest = others;

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::sqlite::{open_reader, settle};
+use super::sqlite::{open_reader, tune};
 use super::tx::sqlite_error;
 use crate::error::{Error, Result};
 
@@ -20,7 +20,7 @@ pub fn picture(database: &Path) -> Result<Connection> {
              which TMPDIR names? ({error})"
         ))
     })?;
-    settle(&copy)?;
+    tune(&copy)?;
     Ok(copy)
 }
 

@@ -27,7 +27,7 @@ enum View {
     /// Each the state of its own moment.
     Each,
     /// All one state, looked up by key.
-    Together,
+    Consistent,
     /// All one state, and much of it.
     Snapshot,
 }
@@ -73,14 +73,14 @@ impl Reader {
     }
 
     /// A few short reads that must fit together: all see the database as of one moment.
-    pub async fn read_together<T, F>(&self, body: F) -> Result<T>
+    pub async fn read_consistent<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
         F: Fn(&mut Tx) -> Result<T> + Send + 'static,
     {
         match self {
             Reader::Sqlite { path } => with_reader(path, |connection| as_of_one_moment(connection, &body)),
-            Reader::Postgres { tasks } => on_thread(tasks, View::Together, body).await,
+            Reader::Postgres { tasks } => on_thread(tasks, View::Consistent, body).await,
         }
     }
 
@@ -161,7 +161,7 @@ fn attempt<T>(
     let session = session.as_mut().expect("connected above");
     match view {
         View::Each => body(&mut Tx::new(Db::Postgres(session), false)),
-        View::Together => in_transaction(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", body),
+        View::Consistent => in_transaction(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", body),
         View::Snapshot => session.patiently(|session| in_transaction(session, SNAPSHOT, body)),
     }
 }

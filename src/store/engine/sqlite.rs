@@ -31,13 +31,13 @@ pub fn open_writer(path: &Path) -> Result<Connection> {
              PRAGMA cache_size = -131072; PRAGMA temp_store = MEMORY;",
         )
         .map_err(sqlite_error)?;
-    settle(&connection)?;
+    tune(&connection)?;
     Ok(connection)
 }
 
 /// Statements are prepared once and kept. Without the stability guarantee SQLite plans a statement anew for every
 /// bound value that might fit a partial index, which costs more than running it.
-pub fn settle(connection: &Connection) -> Result<()> {
+pub fn tune(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(sqlite_error)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
@@ -59,7 +59,7 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
     connection
         .execute_batch("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;")
         .map_err(sqlite_error)?;
-    settle(&connection)?;
+    tune(&connection)?;
     Ok(connection)
 }
 

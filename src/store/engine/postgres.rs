@@ -15,7 +15,8 @@ use tokio_postgres::{Client, SimpleQueryMessage, Statement};
 
 pub use self::address::Address;
 pub use self::url::hide_password;
-use super::tx::{Param, postgres_error};
+use super::param::Param;
+use super::tx::postgres_error;
 use crate::error::{Error, Fault, FaultKind, Result};
 
 /// The server gives up on a statement after 60 s, and tells us. One that is silent for longer hangs.

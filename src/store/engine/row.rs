@@ -1,0 +1,165 @@
+//! What a row of an answer is read into: a column into one of our types, several into a tuple or into a struct that
+//! `columns!` declares. Reading fails loudly on a wrong type or an unexpected NULL; it never makes up a value.
+
+use tokio_postgres::types::{FromSql, Type};
+
+use super::tx::{postgres_error, sqlite_error};
+use crate::error::{Error, Result};
+
+pub enum Row<'r> {
+    Sqlite(&'r rusqlite::Row<'r>),
+    Postgres(&'r tokio_postgres::Row),
+}
+
+impl Row<'_> {
+    fn get<'s, T>(&'s self, at: usize) -> Result<T>
+    where
+        T: rusqlite::types::FromSql + FromSql<'s>,
+    {
+        match self {
+            Row::Sqlite(row) => row.get(at).map_err(sqlite_error),
+            Row::Postgres(row) => row.try_get(at).map_err(|error| postgres_error(&error)),
+        }
+    }
+
+    /// A text that is looked at and not kept.
+    pub fn text(&self, at: usize) -> Result<&str> {
+        match self {
+            Row::Sqlite(row) => {
+                row.get_ref(at).map_err(sqlite_error)?.as_str().map_err(|error| sqlite_error(error.into()))
+            }
+            Row::Postgres(row) => row.try_get(at).map_err(|error| postgres_error(&error)),
+        }
+    }
+
+    fn is_null(&self, at: usize) -> Result<bool> {
+        match self {
+            Row::Sqlite(row) => Ok(row.get_ref(at).map_err(sqlite_error)? == rusqlite::types::ValueRef::Null),
+            Row::Postgres(row) => {
+                row.try_get(at).map(|Null(is_null)| is_null).map_err(|error| postgres_error(&error))
+            }
+        }
+    }
+}
+
+/// Whether a value of any type is there.
+struct Null(bool);
+
+impl FromSql<'_> for Null {
+    fn from_sql(_: &Type, _: &[u8]) -> Result<Null, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Null(false))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Null, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Null(true))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// The columns of a row, one after another.
+pub struct Fields<'r> {
+    row: &'r Row<'r>,
+    at: usize,
+}
+
+impl<'r> Fields<'r> {
+    pub fn of(row: &'r Row<'r>) -> Fields<'r> {
+        Fields { row, at: 0 }
+    }
+
+    /// The next column.
+    pub fn column<T: Column>(&mut self) -> Result<T> {
+        self.at += 1;
+        T::read(self.row, self.at - 1)
+    }
+
+    /// The next columns, if there is something in the first of them.
+    pub fn unless_null<T: Columns>(&mut self) -> Result<Option<T>> {
+        if self.row.is_null(self.at)? {
+            self.at += T::WIDTH;
+            return Ok(None);
+        }
+        T::read(self).map(Some)
+    }
+}
+
+/// What one column holds.
+pub trait Column: Sized {
+    fn read(row: &Row, at: usize) -> Result<Self>;
+}
+
+impl Column for i64 {
+    fn read(row: &Row, at: usize) -> Result<i64> {
+        row.get(at)
+    }
+}
+
+impl Column for String {
+    fn read(row: &Row, at: usize) -> Result<String> {
+        row.get(at)
+    }
+}
+
+impl Column for Vec<u8> {
+    fn read(row: &Row, at: usize) -> Result<Vec<u8>> {
+        row.get(at)
+    }
+}
+
+impl<T: Column> Column for Option<T> {
+    fn read(row: &Row, at: usize) -> Result<Option<T>> {
+        if row.is_null(at)? { Ok(None) } else { T::read(row, at).map(Some) }
+    }
+}
+
+/// A word that one of our enums must know; anything else means the row is not ours.
+pub fn word<T>(row: &Row, at: usize, parse: impl Fn(&str) -> Option<T>) -> Result<T> {
+    let text = row.text(at)?;
+    parse(text).ok_or_else(|| Error::fault(format!("unknown word {text:?} in column {at}")))
+}
+
+/// What one or more columns that stand beside each other hold.
+pub trait Columns: Sized {
+    const WIDTH: usize;
+    fn read(fields: &mut Fields) -> Result<Self>;
+}
+
+/// What `columns!` has declared.
+pub trait Stored: Columns {
+    /// As a SELECT lists them.
+    const COLUMNS: &'static str;
+}
+
+impl<T: Column> Columns for T {
+    const WIDTH: usize = 1;
+
+    fn read(fields: &mut Fields) -> Result<T> {
+        fields.column()
+    }
+}
+
+/// What is in the row does not matter.
+impl Columns for () {
+    const WIDTH: usize = 0;
+
+    fn read(_: &mut Fields) -> Result<()> {
+        Ok(())
+    }
+}
+
+macro_rules! tuples {
+    ($(($($part:ident)+))*) => {$(
+        impl<$($part: Columns),+> Columns for ($($part,)+) {
+            const WIDTH: usize = 0 $(+ $part::WIDTH)+;
+
+            fn read(fields: &mut Fields) -> Result<Self> {
+                Ok(($($part::read(fields)?,)+))
+            }
+        }
+    )*};
+}
+
+tuples! { (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) }
