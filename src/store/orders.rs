@@ -25,7 +25,7 @@ columns! {
 columns! {
     Order in "o" {
         id, account, seq, keyed: bool, checkout_no: Option<i64>, esim_order, reference, package_code, plan_name, family,
-        data_mb, duration_days, price, spot, coupon: Option<Applied> = "o.coupon, o.discount", customer_email, cost,
+        data_mb, duration_days, price, uniqueness_discount = "o.spot", coupon: Option<Applied> = "o.coupon, o.discount", customer_email, cost,
         supplier, key_id, status, ask_until, created_at, updated_at, failure: Option<Failure> = Failure::COLUMNS,
         refunded, esim: Option<Esim> = Esim::COLUMNS,
     } => Order {
@@ -35,8 +35,8 @@ columns! {
             (None, Some(n), false) => Some(Number { series: Series::First, account, n }),
             (None, None, _) => None,
         },
-        id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb, duration_days, price, spot,
-        coupon, customer_email, cost, supplier, key_id, status, ask_until, created_at, updated_at, failure, refunded,
+        id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb, duration_days, price,
+        uniqueness_discount, coupon, customer_email, cost, supplier, key_id, status, ask_until, created_at, updated_at, failure, refunded,
         esim,
     }
 }
@@ -55,7 +55,8 @@ values! {
 values! {
     /// What else is written where orders come one by one.
     Standing(order: Order, seq: Option<i64>) {
-        status = OrderStatus::Provisioning, updated_at = order.created_at, seq = seq, esim_order, spot,
+        status = OrderStatus::Provisioning, updated_at = order.created_at, seq = seq, esim_order,
+        spot = order.uniqueness_discount,
         keyed = order.number.is_none_or(|number| number.series != Series::First),
         checkout_no = order.number.filter(|number| number.series == Series::Checkouts).map(|number| number.n),
     }

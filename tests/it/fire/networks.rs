@@ -11,7 +11,7 @@ use simgate::domain::email::Email;
 use simgate::domain::refusal::Refusal;
 use simgate::domain::token::TokenKind;
 use simgate::error::Error;
-use simgate::ops::buying::{self, Means, Wish};
+use simgate::ops::buying::{Means, Wish, buy};
 use simgate::ops::coupons;
 use simgate::ops::orders::Buyer;
 
@@ -142,7 +142,7 @@ both_databases! {
                 customer_email: Email::parse("ann@example.com"), max_price: None,
             };
             let means = Means::Transfer { network: NETWORKS[0], client: from.parse().unwrap(), signing: None };
-            match buying::buy(&gateway.app, Buyer::guest(), wish, means).await {
+            match buy(&gateway.app, Buyer::guest(), wish, means).await {
                 Ok(_) => true,
                 Err(Error::Refused(Refusal::TooManyCheckouts { .. })) => false,
                 Err(error) => panic!("{error}"),
