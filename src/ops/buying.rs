@@ -162,7 +162,7 @@ pub async fn buy(app: &App, buyer: Buyer, wish: Wish, means: Means<'_>) -> Resul
             let counter = Counter { app, buyer, purchase: wish.purchase(esim_order), client, signing };
             match counter.signing.payment {
                 Some(payment) => counter.by_signature(payment).await,
-                None => counter.from_wallet_or_link(&wish, can_sign).await,
+                None => counter.by_wallet_or_link(&wish, can_sign).await,
             }
         }
     }
@@ -297,7 +297,7 @@ impl Counter<'_> {
         }
     }
 
-    async fn from_wallet_or_link(self, wish: &Wish, can_sign: bool) -> Result<Outcome> {
+    async fn by_wallet_or_link(self, wish: &Wish, can_sign: bool) -> Result<Outcome> {
         match from_wallet(self.app, self.buyer.clone(), wish).await {
             Ok(receipt) => Ok(bought(receipt)),
             Err(Error::Refused(Refusal::IdempotencyConflict)) => self.earlier().await,

@@ -1,5 +1,6 @@
 //! The house rules, read off the source: who may import whom, where SQL and drivers live, and what no file holds.
 
+mod documents;
 mod rooms;
 
 use std::path::{Path, PathBuf};

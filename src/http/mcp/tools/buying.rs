@@ -98,7 +98,7 @@ pub struct UnderwayView {
 
 /// What came of a purchase. A receipt is shown by the tool that sold it.
 pub enum Sold {
-    Order(Receipt, Option<SettlementResponse>),
+    Order(Box<Receipt>, Option<SettlementResponse>),
     Shown(Output),
 }
 
@@ -112,7 +112,7 @@ pub async fn sell(call: &Call, holder: &Holder, tool: &'static str, wish: Wish) 
     };
     let means = Means::WalletOrLink { can_sign: call.takes_x402, client: call.client, signing };
     let (output, settled) = match buying::buy(call.app(), holder.buyer(), wish, means).await? {
-        Outcome::Bought { receipt, settled } => return Ok(Sold::Order(*receipt, settled)),
+        Outcome::Bought { receipt, settled } => return Ok(Sold::Order(receipt, settled)),
         Outcome::Short(short) => (shown(*short)?, None),
         Outcome::Undelivered { refusal, settled } => {
             (failure::of(tool, &refusal.into(), &call.request_id)?, settled)

@@ -77,7 +77,7 @@ async fn run(call: Call) -> Result<Output> {
         return buying::previewed(&call, &holder, &wish).await;
     }
     match buying::sell(&call, &holder, NAME, wish).await? {
-        Sold::Order(receipt, settled) => bought(&call, receipt).await?.with_receipt(settled.as_ref()),
+        Sold::Order(receipt, settled) => bought(&call, *receipt).await?.with_receipt(settled.as_ref()),
         Sold::Shown(output) => Ok(output),
     }
 }
