@@ -15,8 +15,8 @@ const LENGTH: u16 = 500;
 fn stretch() -> u16 {
     static HELD: OnceLock<(u16, TcpListener)> = OnceLock::new();
     let hold = || loop {
-        let firsts = (0..STRETCHES).map(|number| FIRST + number * LENGTH);
-        if let Some(held) = firsts.into_iter().find_map(|first| Some((first, listen(first)?))) {
+        let mut firsts = (0..STRETCHES).map(|number| FIRST + number * LENGTH);
+        if let Some(held) = firsts.find_map(|first| Some((first, listen(first)?))) {
             return held;
         }
         std::thread::sleep(Duration::from_millis(100));
