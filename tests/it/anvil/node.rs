@@ -11,6 +11,7 @@ use simgate::domain::money::Usd;
 
 use crate::support::environment::required;
 use crate::support::harness::{client, until};
+use crate::support::ports::free_port;
 
 /// Enough for anything that the token does; a transaction that fails must not be refused by an estimate.
 const GAS: &str = "0x493e0";
@@ -60,7 +61,7 @@ impl Default for Kind {
 /// Starts anvil, and starts it again when somebody took the free port first.
 async fn spawn(kind: Kind, client: &reqwest::Client) -> (Child, String) {
     loop {
-        let port = crate::support::process::free_port();
+        let port = free_port();
         let (mut child, url) = (spawn_on(kind, port), format!("http://127.0.0.1:{port}"));
         let answers = until("anvil answers or has ended", async || {
             if child.try_wait().unwrap().is_some() {

@@ -21,7 +21,8 @@ use crate::support::coupons::{DEAR, limited, plan};
 use crate::support::database;
 use crate::support::harness::{Db, both_databases, each_database, reply};
 use crate::support::logins::{AUTH, sign_in, with_token};
-use crate::support::process::{free_port, on_site};
+use crate::support::ports::free_port;
+use crate::support::process::on_site;
 use crate::support::shapes::API;
 
 const BEHIND: (&str, &str) = ("trusted_proxies", "127.0.0.1");

@@ -5,7 +5,8 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use crate::support::harness::{Db, Key};
-use crate::support::process::{Server, Site, free_port, on_site};
+use crate::support::ports::free_port;
+use crate::support::process::{Server, Site, on_site};
 
 async fn buy(site: &Site, server: &Server, key: &Key) {
     let body = json!({ "packageCode": "JP-1GB-7D" });

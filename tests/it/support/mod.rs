@@ -18,6 +18,7 @@ pub mod openapi;
 pub mod payer;
 pub mod persistent_agents;
 pub mod place;
+pub mod ports;
 pub mod postgres_servers;
 pub mod process;
 pub mod qr_codes;

@@ -4,13 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU16;
 
 use simgate::store::Location;
 
 use crate::support::database;
 use crate::support::harness::until;
-use crate::support::process::port_of_slot;
+use crate::support::ports::free_port;
 
 /// A folder in which servers live; they end with it.
 pub struct Ground {
@@ -24,12 +23,6 @@ pub struct Server {
     ground: Arc<Ground>,
     data: PathBuf,
     pub port: u16,
-}
-
-/// Above those of gateways: a server that is started again must find its port free.
-fn free_port() -> u16 {
-    static TAKEN: AtomicU16 = AtomicU16::new(0);
-    port_of_slot(30_000, 60, &TAKEN)
 }
 
 fn output(command: &mut Command) -> String {

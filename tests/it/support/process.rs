@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::harness::{Db, Key, Reply, on_empty_place, on_own_place, reply, until};
 use crate::support::place::Place;
+use crate::support::ports::free_port;
 
 pub struct Site {
     pub place: Place,
@@ -42,24 +42,6 @@ pub fn on_site_at(
         let client = crate::support::harness::client().build().unwrap();
         test(&Site { place: place.clone(), settings, client }).await;
     });
-}
-
-/// Below the range from which the system gives ports to clients, and in a part of it where no other test looks:
-/// nobody takes it between two starts.
-pub fn free_port() -> u16 {
-    static TAKEN: AtomicU16 = AtomicU16::new(0);
-    port_of_slot(10_000, 500, &TAKEN)
-}
-
-/// Each of the tests that run at the same time has so many ports of its own, from the first on.
-pub fn port_of_slot(first: u16, each: u16, taken: &AtomicU16) -> u16 {
-    let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").map_or(0, |slot| slot.parse().unwrap());
-    loop {
-        let port = first + slot % 40 * each + taken.fetch_add(1, Ordering::Relaxed) % each;
-        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
 }
 
 /// A command that a shell becomes after a script, which ends in `exec`.
