@@ -11,6 +11,7 @@ pub mod cancel;
 pub mod catalog;
 pub mod checkout;
 pub mod coupons;
+pub mod dates;
 pub mod deliver;
 pub mod deposits;
 mod depth;
@@ -26,6 +27,7 @@ pub mod magic_link;
 pub mod mail;
 pub mod operator;
 pub mod orders;
+mod patience;
 pub mod preview;
 pub mod recover;
 pub mod refresh;
@@ -42,3 +44,6 @@ pub mod transfers;
 pub mod usage;
 pub mod vitals;
 pub mod x402;
+
+/// The write lane of what touches no wallet: logins, mails, coupons, the catalog, transfers whose owner is not known.
+const LANE: i64 = 0;
