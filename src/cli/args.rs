@@ -10,6 +10,7 @@ use crate::domain::network::{Currency, Network};
 use crate::domain::order::OrderStatus;
 use crate::domain::plan::PlanType;
 use crate::domain::time::Time;
+use crate::ops::dates;
 
 /// An amount of USD, zero or more.
 pub fn usd(text: &str) -> Result<Usd, String> {
@@ -40,13 +41,8 @@ pub fn to(text: &str) -> Result<Time, String> {
 }
 
 fn moment(text: &str, days_on: i64) -> Result<Time, String> {
-    let allowed = |_| "must be YYYY-MM-DD or a timestamp like 2026-01-31T12:00:00Z".to_string();
-    if text.len() == "YYYY-MM-DD".len() {
-        let midnight: jiff::Timestamp = format!("{text}T00:00:00Z").parse().map_err(allowed)?;
-        return Ok(Time::from_micros(midnight.as_microsecond()).plus_days(days_on));
-    }
-    let moment: jiff::Timestamp = text.parse().map_err(allowed)?;
-    Ok(Time::from_micros(moment.as_microsecond()))
+    let moment = dates::parse(text).ok_or("must be YYYY-MM-DD or a timestamp like 2026-01-31T12:00:00Z")?;
+    Ok(if dates::is_date(text) { moment.plus_days(days_on) } else { moment })
 }
 
 /// Text that a person will read: not blank, not endless.

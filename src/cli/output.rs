@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
+use crate::ops::dates::iso;
 
 pub enum Cell {
     Nothing,
@@ -91,14 +92,6 @@ pub struct Report {
 impl From<Record> for Report {
     fn from(record: Record) -> Report {
         Report { record, passed: true }
-    }
-}
-
-/// ISO 8601 in UTC with milliseconds.
-pub fn iso(at: Time) -> String {
-    match jiff::Timestamp::from_microsecond(at.micros()) {
-        Ok(moment) => moment.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
-        Err(_) => format!("{} microseconds since 1970", at.micros()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Records as people read them: aligned lines, then tables; and tables as CSV for spreadsheets.
 //! Control characters in stored text never reach a terminal.
 
-use super::output::{Cell, Record, Table, iso};
+use super::output::{Cell, Record, Table};
+use crate::ops::dates::iso;
 
 /// A long list of words is cut to this many, and the rest counted.
 const WORDS_SHOWN: usize = 4;

@@ -21,7 +21,7 @@ pub const CURRENCY: Currency = Currency::Usdt;
 /// The networks that checkouts can be paid on; the first is meant when none is named.
 pub const NETWORKS: [Network; 3] = [Network::Polygon, Network::Arbitrum, Network::Tron];
 pub const OPEN_MINUTES: i64 = 30;
-/// An expired checkout can still be paid for so long; so long, at least, an amount rests after its checkout closed.
+/// Grace for late payments, and the least time before an amount is asked for again after its checkout closed.
 pub const LATE_HOURS: i64 = 24;
 /// The discount that makes an amount unique is between 1 and this many micro-dollars.
 pub const OFFSETS: i64 = 9_999;

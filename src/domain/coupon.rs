@@ -124,7 +124,7 @@ pub struct Item<'a> {
 }
 
 impl Coupon {
-    /// For everything and everybody, as often as they like; whoever makes one takes away from that.
+    /// An unrestricted coupon; callers narrow it.
     pub fn new(code: String, discount: Discount, now: Time) -> Coupon {
         Coupon {
             code,

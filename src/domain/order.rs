@@ -130,7 +130,7 @@ impl CancelReason {
             CancelReason::Downloaded => "its eSIM was downloaded to a device",
             CancelReason::Used => "its eSIM has been used",
             CancelReason::ToppedUp => "a top-up was bought for its eSIM",
-            CancelReason::Expired => "its eSIM has expired, or could only be given back before",
+            CancelReason::Expired => "its eSIM has expired, or its time for cancelling has passed",
             CancelReason::AlreadyCancelled => {
                 "it failed, was cancelled or is being cancelled, which gives its price back by itself"
             }

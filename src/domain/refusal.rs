@@ -70,7 +70,7 @@ pub enum Refusal {
     SupplierRejected {
         refunded: Usd,
     },
-    /// What was paid for cannot be had any more.
+    /// What was paid for is no longer available.
     NotDelivered {
         refunded: Usd,
     },
@@ -97,7 +97,7 @@ pub enum Refusal {
     CouponNotFound,
     /// The coupon of an expired checkout was used by others since.
     CouponGone,
-    /// Of codes that are not good: whoever names them may be guessing.
+    /// Too many invalid codes: whoever names them may be guessing.
     TooManyCodes {
         retry_after_secs: u64,
     },

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::halted;
 use crate::app::App;
 use crate::chain::Chain;
-use crate::ops::scan::Halt;
 use crate::ops::{balance_audit, jobs};
 use crate::telemetry::EveryMinute;
 
@@ -18,17 +18,8 @@ pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
     let (network, lines) = (chain.network().as_str(), EveryMinute::default());
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
         let Some(looked) = stop.run_until_cancelled(balance_audit::look(&app, &*chain)).await else { break };
-        if let Err(halt) = looked
-            && let Some(left_out) = lines.turn()
-        {
-            match halt {
-                Halt::Chain(trouble) => {
-                    tracing::warn!(network, %trouble, left_out, "balances could not be looked at");
-                }
-                Halt::Ours(error) => {
-                    tracing::warn!(network, %error, left_out, "balances could not be looked at");
-                }
-            }
+        if let Err(halt) = looked {
+            halted(&halt, &lines, network, "balances could not be looked at");
         }
         jobs::finished();
     }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::ended;
 use crate::app::App;
-use crate::ops::{jobs, mail};
+use crate::ops::mail;
 use crate::telemetry::EveryMinute;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -24,12 +25,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         if stop.run_until_cancelled(wait).await.is_none() {
             break;
         }
-        if let Err(error) = mail::round(&app, &mut sending).await
-            && let Some(left_out) = lines.turn()
-        {
-            tracing::warn!(%error, left_out, "the outbox cannot be read; trying again");
-        }
-        jobs::finished();
+        ended(mail::round(&app, &mut sending).await, &lines, "the outbox cannot be read");
     }
     // What is being sent is finished: cut off in the middle it would be sent twice.
     while sending.join_next().await.is_some() {}

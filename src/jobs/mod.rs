@@ -18,6 +18,10 @@ use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::error::Result;
+use crate::ops::jobs;
+use crate::ops::scan::Halt;
+use crate::telemetry::EveryMinute;
 
 /// Before a job that died is started again, growing up to the longest while it dies soon.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -46,6 +50,25 @@ pub fn start(app: &App, stop: &CancellationToken) {
     for &network in app.settler.iter().flat_map(|settler| settler.terminals.keys()) {
         let settle = move |app, stop| settler::run(app, network, stop);
         supervise(app, stop, format!("settle {}", network.as_str()), Some(patience), settle);
+    }
+}
+
+/// A round is over. What failed is tried again, and told of once a minute.
+fn ended(round: Result<()>, lines: &EveryMinute, trouble: &str) {
+    if let Err(error) = round
+        && let Some(left_out) = lines.turn()
+    {
+        tracing::warn!(%error, left_out, "{trouble}; trying again");
+    }
+    jobs::finished();
+}
+
+/// What stopped a round on a network is told of once a minute.
+fn halted(halt: &Halt, lines: &EveryMinute, network: &str, sentence: &str) {
+    let Some(left_out) = lines.turn() else { return };
+    match halt {
+        Halt::Chain(trouble) => tracing::warn!(network, %trouble, left_out, "{sentence}"),
+        Halt::Ours(error) => tracing::warn!(network, %error, left_out, "{sentence}"),
     }
 }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::ended;
 use crate::app::App;
 use crate::error::Result;
-use crate::ops::{jobs, operator, recover};
+use crate::ops::{operator, recover};
 use crate::telemetry::EveryMinute;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -16,12 +17,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     let (mut warned, lines) = (0, EveryMinute::default());
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
         let Some(round) = stop.run_until_cancelled(round(&app, &mut warned)).await else { break };
-        if let Err(error) = round
-            && let Some(left_out) = lines.turn()
-        {
-            tracing::warn!(%error, left_out, "recovery could not run; trying again");
-        }
-        jobs::finished();
+        ended(round, &lines, "recovery could not run");
     }
 }
 

@@ -4,27 +4,22 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::ended;
 use crate::app::App;
 use crate::domain::login::DAY_MS;
 use crate::domain::time::Time;
 use crate::error::Result;
-use crate::ops::{jobs, retention};
+use crate::ops::retention;
 use crate::telemetry::EveryMinute;
 
 const EVERY: Duration = Duration::from_secs(1);
 const MINUTE_MS: i64 = 60_000;
 
 pub async fn run(app: App, stop: CancellationToken) {
-    let lines = EveryMinute::default();
-    let mut last = Last::default();
+    let (mut last, lines) = (Last::default(), EveryMinute::default());
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
         let Some(round) = stop.run_until_cancelled(last.round(&app)).await else { break };
-        if let Err(error) = round
-            && let Some(left_out) = lines.turn()
-        {
-            tracing::warn!(%error, left_out, "what is old cannot be forgotten; trying again");
-        }
-        jobs::finished();
+        ended(round, &lines, "what is old cannot be forgotten");
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::halted;
 use crate::app::App;
 use crate::chain::Chain;
 use crate::ops::jobs;
@@ -39,16 +40,11 @@ pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
             }
             Err(halt) => {
                 let pause = trouble_pause.map_or(FIRST_PAUSE, |last: Duration| (last * 2).min(LONGEST_PAUSE));
-                if let Some(left_out) = lines.turn() {
-                    match halt {
-                        Halt::Chain(trouble) => {
-                            tracing::warn!(network, %trouble, left_out, "the chain cannot be followed; trying again");
-                        }
-                        Halt::Ours(error) => {
-                            tracing::warn!(network, %error, left_out, "the chain's blocks cannot be written down; trying again");
-                        }
-                    }
-                }
+                let sentence = match &halt {
+                    Halt::Chain(_) => "the chain cannot be followed; trying again",
+                    Halt::Ours(_) => "the chain's blocks cannot be written down; trying again",
+                };
+                halted(&halt, &lines, network, sentence);
                 trouble_pause = Some(pause);
                 pause
             }

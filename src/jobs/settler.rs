@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::halted;
 use crate::app::App;
 use crate::domain::network::Network;
 use crate::ops::jobs;
-use crate::ops::scan::{Halt, Pace};
+use crate::ops::scan::Pace;
 use crate::ops::settler::Settling;
 use crate::telemetry::EveryMinute;
 
@@ -28,17 +29,7 @@ pub async fn run(app: App, network: Network, stop: CancellationToken) {
             Ok(Pace::Brisk) => BRISK,
             Ok(Pace::Easy) => EASY,
             Err(halt) => {
-                if let Some(left_out) = lines.turn() {
-                    let name = network.as_str();
-                    match halt {
-                        Halt::Chain(trouble) => {
-                            tracing::warn!(network = name, %trouble, left_out, "payments cannot be settled; trying again");
-                        }
-                        Halt::Ours(error) => {
-                            tracing::warn!(network = name, %error, left_out, "payments cannot be settled; trying again");
-                        }
-                    }
-                }
+                halted(&halt, &lines, network.as_str(), "payments cannot be settled; trying again");
                 AFTER_TROUBLE
             }
         };

@@ -6,8 +6,8 @@ use std::time::Duration;
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
+use super::ended;
 use crate::app::App;
-use crate::ops::jobs;
 use crate::ops::refresh::refresh;
 use crate::telemetry::EveryMinute;
 
@@ -29,11 +29,6 @@ pub async fn run(app: App, stop: CancellationToken) {
         if stop.run_until_cancelled(wait).await.is_none() {
             break;
         }
-        if let Err(error) = refresh(&app).await
-            && let Some(left_out) = lines.turn()
-        {
-            tracing::warn!(%error, left_out, "cannot see what other processes changed; trying again");
-        }
-        jobs::finished();
+        ended(refresh(&app).await, &lines, "cannot see what other processes changed");
     }
 }

@@ -162,94 +162,53 @@ pub struct Written {
     pub html: String,
 }
 
-#[derive(Template)]
-#[template(path = "mail/code.txt")]
-struct CodeText<'a> {
-    code: &'a str,
-    asked_by: &'a str,
-    host: &'a str,
-    not_me_url: &'a str,
+/// The two forms of a mail: the same values, and for HTML sometimes one more.
+macro_rules! forms {
+    ($text:ident $text_path:tt, $html:ident $html_path:tt { $($field:ident: $kind:ty),+ } $($more:ident: $more_kind:ty)?) => {
+        #[derive(Template)]
+        #[template(path = $text_path)]
+        struct $text<'a> {
+            $($field: $kind),+
+        }
+
+        #[derive(Template)]
+        #[template(path = $html_path)]
+        struct $html<'a> {
+            $($more: $more_kind,)?
+            $($field: $kind),+
+        }
+    };
 }
 
-#[derive(Template)]
-#[template(path = "mail/code.html")]
-struct CodeHtml<'a> {
-    code: &'a str,
-    asked_by: &'a str,
-    host: &'a str,
-    not_me_url: &'a str,
+forms! {
+    CodeText "mail/code.txt", CodeHtml "mail/code.html"
+    { code: &'a str, asked_by: &'a str, host: &'a str, not_me_url: &'a str }
 }
 
-#[derive(Template)]
-#[template(path = "mail/token.txt")]
-struct TokenText<'a> {
-    prefix: &'a str,
-    agent_name: &'a str,
-    made: &'a str,
-    revoke_url: &'a str,
+forms! {
+    TokenText "mail/token.txt", TokenHtml "mail/token.html"
+    { prefix: &'a str, agent_name: &'a str, made: &'a str, revoke_url: &'a str }
 }
 
-#[derive(Template)]
-#[template(path = "mail/token.html")]
-struct TokenHtml<'a> {
-    prefix: &'a str,
-    agent_name: &'a str,
-    made: &'a str,
-    revoke_url: &'a str,
+forms! {
+    ReceiptText "mail/receipt.txt", ReceiptHtml "mail/receipt.html"
+    { order_ref: &'a str, plan_name: &'a str, amount: &'a str, install_url: &'a str }
 }
 
-#[derive(Template)]
-#[template(path = "mail/receipt.txt")]
-struct ReceiptText<'a> {
-    order_ref: &'a str,
-    plan_name: &'a str,
-    amount: &'a str,
-    install_url: &'a str,
+forms! {
+    CheckoutText "mail/checkout.txt", CheckoutHtml "mail/checkout.html"
+    {
+        sentence: &'a str,
+        money: Option<&'a str>,
+        claim_url: Option<&'a str>,
+        order_ref: &'a str,
+        plan_name: &'a str,
+        amount: &'a str
+    }
+    subject: &'a str
 }
 
-#[derive(Template)]
-#[template(path = "mail/receipt.html")]
-struct ReceiptHtml<'a> {
-    order_ref: &'a str,
-    plan_name: &'a str,
-    amount: &'a str,
-    install_url: &'a str,
-}
-
-#[derive(Template)]
-#[template(path = "mail/checkout.txt")]
-struct CheckoutText<'a> {
-    sentence: &'a str,
-    money: Option<&'a str>,
-    claim_url: Option<&'a str>,
-    order_ref: &'a str,
-    plan_name: &'a str,
-    amount: &'a str,
-}
-
-#[derive(Template)]
-#[template(path = "mail/checkout.html")]
-struct CheckoutHtml<'a> {
-    subject: &'a str,
-    sentence: &'a str,
-    money: Option<&'a str>,
-    claim_url: Option<&'a str>,
-    order_ref: &'a str,
-    plan_name: &'a str,
-    amount: &'a str,
-}
-
-#[derive(Template)]
-#[template(path = "mail/credited.txt")]
-struct CreditedText<'a> {
-    amount: &'a str,
-}
-
-#[derive(Template)]
-#[template(path = "mail/credited.html")]
-struct CreditedHtml<'a> {
-    amount: &'a str,
-}
+forms! { CreditedText "mail/credited.txt", CreditedHtml "mail/credited.html" { amount: &'a str } }
 
 /// Who wants a code, as its owner may know it.
 fn asked_by(door: Option<Door>) -> &'static str {
@@ -330,13 +289,13 @@ mod tests {
     #[test]
     fn names_are_escaped_where_they_could_act() {
         let name = "<script>alert(1)</script> & \"x\"";
-        let note = Contents::NewToken {
+        let contents = Contents::NewToken {
             prefix: "sgp_abcd",
             agent_name: name,
             made: "now",
             revoke_url: "https://x.example/a".into(),
         };
-        let written = note.write().unwrap();
+        let written = contents.write().unwrap();
         assert!(written.text.contains(name));
         assert!(!written.html.contains("<script>") && written.html.contains("script"), "{}", written.html);
     }

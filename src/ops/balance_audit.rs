@@ -51,7 +51,7 @@ async fn look_at_all(app: &App, chain: &dyn Chain) -> Result<(), Halt> {
 /// Addresses, and when each of them was made.
 async fn look_at(app: &App, chain: &dyn Chain, part: &[(String, Time)]) -> Result<(), Halt> {
     let network = chain.network();
-    // A payment while we look is in the balance, in a later block than this one, or in both, but not in neither.
+    // A payment while we look shows in the balance, in a later block than this one, or in both; it cannot be missed.
     let before = chain.tip().await?.head.number;
     let names: Vec<String> = part.iter().map(|(address, _)| address.clone()).collect();
     let mut held = Vec::new();

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use futures_util::future::join_all;
 use metrics::counter;
 
+use super::LANE;
 use super::checkout::paid;
 use super::depth::{Wait, final_up_to, wait};
 use super::{jobs, scan};
@@ -25,9 +26,6 @@ use crate::telemetry::EveryMinute;
 const AT_ONCE: usize = 100;
 /// So many transactions are asked for at once.
 const TRANSACTIONS: usize = 8;
-
-/// The write lane of transfers whose owner is not known yet.
-const LANE: i64 = 0;
 
 /// Writes down what was seen. Transfers to addresses that are not ours are left out.
 pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {

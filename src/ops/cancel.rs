@@ -7,6 +7,7 @@ use metrics::counter;
 use tokio::time::timeout;
 
 use super::coupons::redeem;
+use super::patience::Patience;
 use super::{orders, owned};
 use crate::app::App;
 use crate::domain::ids::{AccountNo, OrderId};
@@ -71,13 +72,10 @@ async fn still_open(app: &App, order: Order) -> Result<Outcome> {
     Ok(Outcome { order, refunded: Usd::ZERO, balance, replayed: false })
 }
 
-/// Waits as the first caller does, by reading the row: that one may be elsewhere, or gone.
+/// Waits as the first caller does.
 async fn replay(app: &App, order: Order) -> Result<Outcome> {
-    let until = app.now().plus_millis(app.settings.answer_within_ms);
-    let (mut order, mut pause) = (order, 4);
-    while order.status == OrderStatus::Cancelling && app.now() < until {
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        pause = (pause * 2).min(250);
+    let (mut order, mut patience) = (order, Patience::new(app));
+    while order.status == OrderStatus::Cancelling && patience.lasts(app).await {
         order = owned::order(app, order.account, &order.id).await?;
     }
     if order.status == OrderStatus::Fulfilled {

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::LANE;
 use crate::app::App;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::domain::text;
@@ -16,8 +17,6 @@ use crate::supplier::Answer;
 const PLANS_PER_JOB: usize = 160;
 /// Longer names of plans and carriers are cut.
 const NAME_CHARS: usize = 200;
-/// Catalog jobs have no wallet; they share one lane.
-const LANE: i64 = 0;
 
 /// Everything on sale, by price list. `wholesale` is that list's price. Users pay `retail`, on any list.
 #[derive(Default)]

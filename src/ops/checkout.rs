@@ -43,7 +43,7 @@ const MOST_OPEN: i64 = 50;
 const MOST_UNPAID: i64 = 200;
 /// From one place, whoever asks. Guests have no other limit: one that they shared could be used up by any of them.
 const MOST_UNPAID_FROM: Shares = Shares { client: 300, site: 600, area: 1_200 };
-/// Whoever has too many unpaid ones waits until the first of them are a day old; how long that is, nobody needs to know.
+/// A flat Retry-After for too many unpaid checkouts: the true wait, until the first of them are a day old, stays hidden.
 const RETRY_UNPAID_SECS: u64 = 3_600;
 const MINUTE_MS: i64 = 60_000;
 

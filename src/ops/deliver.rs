@@ -10,7 +10,6 @@ use std::time::Duration;
 use metrics::{counter, histogram};
 use tokio::time::{Instant, timeout_at};
 
-use super::checkout::paid;
 use super::coupons::redeem;
 use super::mail::{self, Letter, News, Slip};
 use super::orders::Receipt;
@@ -375,7 +374,7 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
                 // Nobody waits for the answer of a checkout: its owner hears by mail.
                 if let Some(checkout) = checkouts::by_order(tx, &waiting.id)? {
                     let news = if waiting.id.is_topup() { News::TopUpFailed } else { News::Failed };
-                    paid::tell(tx, &slip, &checkout, news, back.received())?;
+                    mail::tell_owner(tx, &slip, &checkout, news, back.received())?;
                 }
                 Ok(Some((Finished::Now(balance), back.received())))
             }

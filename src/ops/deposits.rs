@@ -302,8 +302,14 @@ struct SharedLook {
     at: Time,
     /// The transaction that was asked for; empty when any would do.
     what: String,
-    /// `None` when nobody can share it.
-    answer: Option<Option<InvoiceId>>,
+    seen: Seen,
+}
+
+enum Seen {
+    /// The invoice that the transaction counts for, if it is another one.
+    Counts(Option<InvoiceId>),
+    /// It failed: nobody can share it.
+    Nothing,
 }
 
 impl Looks {
@@ -326,14 +332,15 @@ impl Looks {
         let mut looks = slot.lock().await;
         looks.retain(recent);
         let same = looks.iter().rev().find(|look| look.what == what);
-        if let Some(answer) = same.and_then(|look| look.answer.clone()) {
-            return Ok(answer);
+        if let Some(SharedLook { seen: Seen::Counts(answer), .. }) = same {
+            return Ok(answer.clone());
         }
         if looks.len() >= LOOKS_AT_ONCE {
             tokio::time::sleep(Duration::from_millis(LOOK_EVERY_MS.unsigned_abs())).await;
         }
         let answer = work.await;
-        looks.push(SharedLook { at: app.now(), what: what.into(), answer: answer.as_ref().ok().cloned() });
+        let seen = answer.as_ref().map_or(Seen::Nothing, |answer| Seen::Counts(answer.clone()));
+        looks.push(SharedLook { at: app.now(), what: what.into(), seen });
         answer
     }
 }

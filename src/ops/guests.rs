@@ -4,7 +4,7 @@
 use form_urlencoded::Serializer;
 use metrics::counter;
 
-use super::login::{self, CodeAnswer, Proof};
+use super::login::{self, CheckedBefore, CodeAnswer, Proof};
 use crate::app::App;
 use crate::domain::account::GUESTS;
 use crate::domain::checkout::Checkout;
@@ -32,9 +32,9 @@ pub async fn claim(app: &App, invoice: &InvoiceId, answer: CodeAnswer) -> Result
     let (invoice, now, numbers) = (invoice.clone(), app.now(), app.numbers.clone());
     let write = move |tx: &mut Tx| {
         match proof.checked_before(tx)? {
-            Some(Some(_)) => return guests::claimed(tx, &invoice),
-            Some(None) => return Ok(None),
-            None => {}
+            CheckedBefore::Right(_) => return guests::claimed(tx, &invoice),
+            CheckedBefore::Wrong => return Ok(None),
+            CheckedBefore::No => {}
         }
         // Whoever gives a guest's money back takes this lock too: none of it slips in between the sum and the claim.
         wallet::lock(tx, GUESTS)?;

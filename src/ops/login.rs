@@ -14,6 +14,8 @@ use std::net::IpAddr;
 use metrics::counter;
 
 pub use self::ask::{Ask, Asked, ask};
+// One lane and one lock for all logins keep every limit exact, and they are few.
+use super::LANE;
 use super::mail::{self, Letter, NOT_ME, Slip};
 use crate::app::App;
 use crate::domain::client::{self, Origin, Rows};
@@ -31,9 +33,6 @@ use crate::store::tokens::{self, NewToken};
 use crate::store::tx::Tx;
 use crate::store::users;
 use crate::vault::{self, Codes};
-
-/// Logins have no wallet. One lane and one lock for all of them keep every limit exact, and they are few.
-const LANE: i64 = 0;
 
 /// Whole seconds until then, at least one.
 fn seconds(now: Time, until: Time) -> u64 {
@@ -116,6 +115,13 @@ pub(super) struct Proof {
     now: Time,
 }
 
+/// Whether an earlier run of the same write has checked the code, and what it found.
+pub(super) enum CheckedBefore {
+    No,
+    Right(AccountNo),
+    Wrong,
+}
+
 impl Proof {
     /// With the text of the token that a right code is exchanged for.
     pub(super) fn new(app: &App, answer: &CodeAnswer) -> (Proof, String) {
@@ -147,15 +153,16 @@ impl Proof {
         (proof, text)
     }
 
-    /// What an earlier run of the same write came to, if there was one that counts.
-    pub(super) fn checked_before(&self, tx: &mut Tx) -> Result<Option<Option<AccountNo>>> {
+    /// What an earlier run of the same write came to.
+    pub(super) fn checked_before(&self, tx: &mut Tx) -> Result<CheckedBefore> {
         if !tx.is_rerun() {
-            return Ok(None);
+            return Ok(CheckedBefore::No);
         }
         if let Some(made) = tokens::by_id(tx, &self.token.id)? {
-            return Ok(Some(Some(made.account)));
+            return Ok(CheckedBefore::Right(made.account));
         }
-        Ok(logins::is_recorded(tx, &self.attempt)?.then_some(None))
+        let wrong = logins::is_recorded(tx, &self.attempt)?;
+        Ok(if wrong { CheckedBefore::Wrong } else { CheckedBefore::No })
     }
 
     /// The account that the code opens; `None` when it is wrong, which is written down.
@@ -163,8 +170,10 @@ impl Proof {
         let Proof { email, token, now, .. } = self;
         let now = *now;
         logins::lock(tx)?;
-        if let Some(before) = self.checked_before(tx)? {
-            return Ok(before);
+        match self.checked_before(tx)? {
+            CheckedBefore::Right(account) => return Ok(Some(account)),
+            CheckedBefore::Wrong => return Ok(None),
+            CheckedBefore::No => {}
         }
         let limited = limited(tx, &self.origin, now)?;
         let mut open = logins::open(tx, email, self.door.realm(), now)?;

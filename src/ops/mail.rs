@@ -1,4 +1,4 @@
-//! Mail: queued with the deed it tells of, written out and sent afterwards, tried again with growing pauses for a
+//! Mail: queued with what it tells of, written out and sent afterwards, tried again with growing pauses for a
 //! day. A row never holds a code: the text is made when it is sent, or, in a sandbox without a mail server, when it
 //! is looked at.
 
@@ -8,24 +8,26 @@ use metrics::counter;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::LANE;
+use super::dates::readable;
 use super::deposits::checkout_url;
 use super::install;
 use crate::app::App;
+use crate::domain::checkout::Checkout;
 use crate::domain::email::Email;
 use crate::domain::ids::{InvoiceId, LoginId, MailId, OrderId};
 use crate::domain::login::{DAY_MS, Door};
+use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::mail::{Contents, Trouble, Written};
 pub use crate::mail::{Letter, News};
-use crate::store::logins;
 use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tx::Tx;
+use crate::store::{logins, users};
 use crate::telemetry::EveryMinute;
 use crate::vault::{self, Numbers};
 
-/// Mails have no wallet; they share one lane.
-const LANE: i64 = 0;
 const AT_ONCE: i64 = 32;
 /// Longer than a try may take: nobody else sends a mail meanwhile.
 const HOLD_MS: i64 = 60_000;
@@ -67,6 +69,33 @@ pub fn queue_for_nobody(tx: &mut Tx, slip: &Slip, letter: &Letter) -> Result<()>
     queue(tx, slip, &Email::from_text(""), letter, Some(slip.at))
 }
 
+/// Mails the owner of a checkout what became of a payment. A guest's has none until it is claimed: then the address
+/// that was typed in hears of it, with the way to what is owed.
+pub(super) fn tell_owner(
+    tx: &mut Tx,
+    slip: &Slip,
+    checkout: &Checkout,
+    news: News,
+    amount: Usd,
+) -> Result<()> {
+    let email = if checkout.is_nobodys() {
+        checkout.customer_email.clone()
+    } else {
+        users::email(tx, checkout.claimed_by.unwrap_or(checkout.account))?
+    };
+    let letter = Letter::Checkout {
+        news,
+        order_ref: slip.numbers.of_checkout(checkout),
+        plan_name: checkout.plan_name.clone(),
+        amount: amount.to_string(),
+        invoice: checkout.is_nobodys().then(|| checkout.id.to_string()),
+    };
+    match email {
+        Some(email) => queue(tx, slip, &email, &letter, None),
+        None => Ok(()),
+    }
+}
+
 /// Something was queued: send it now rather than at the next look.
 pub fn wake(app: &App) {
     app.mail_now.notify_one();
@@ -90,7 +119,7 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
             Contents::Code { code: &code, door, host: host(site), not_me_url }.write()
         }
         Letter::NewToken { token, prefix, agent_name, made } => {
-            let made = readable(*made);
+            let made = readable(Time::from_micros(*made));
             Contents::NewToken { prefix, agent_name, made: &made, revoke_url: link(REVOKE, token) }.write()
         }
         Letter::Receipt { order, order_ref, plan_name, amount } => {
@@ -109,10 +138,6 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
 /// A site as people know it.
 fn host(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, rest)| rest)
-}
-
-fn readable(micros: i64) -> String {
-    jiff::Timestamp::from_microsecond(micros).unwrap_or_default().strftime("%-d %B %Y, %H:%M UTC").to_string()
 }
 
 /// Begins to send what is due, beside what is being sent: one slow mail must not hold up a code.

@@ -12,6 +12,7 @@ pub mod cancel;
 pub mod catalog;
 pub mod checkout;
 pub mod coupons;
+pub mod dates;
 pub mod deliver;
 pub mod deposits;
 mod depth;
@@ -28,6 +29,7 @@ pub mod mail;
 pub mod operator;
 pub mod orders;
 pub mod owned;
+mod patience;
 pub mod preview;
 pub mod recover;
 pub mod refresh;
@@ -44,3 +46,6 @@ pub mod transfers;
 pub mod usage;
 pub mod vitals;
 pub mod x402;
+
+/// The write lane of what touches no wallet: logins, mails, coupons, the catalog, transfers whose owner is not known.
+const LANE: i64 = 0;

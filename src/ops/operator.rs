@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::LANE;
 use super::audit::audit_line;
 use super::cancel;
 use super::deliver::{self, Standing, Turn};
@@ -30,9 +31,6 @@ use crate::store::tx::Tx;
 use crate::store::wallet::{self, Suspension};
 use crate::store::{debts, guests, orders, users};
 use crate::vault;
-
-/// Accounts are made one after another; they have no wallet to be keyed by yet.
-const LANE: i64 = 0;
 
 pub struct NewPartner {
     pub name: String,

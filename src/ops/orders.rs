@@ -5,7 +5,6 @@ mod list;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use metrics::counter;
 
@@ -13,6 +12,7 @@ pub use self::list::{List, ListQuery, Listed, list, with_topups};
 use super::coupons::{guesses::Guess, redeem};
 use super::deliver;
 use super::owned::{self, Owned};
+use super::patience::Patience;
 use crate::app::App;
 use crate::domain::account::GUESTS;
 use crate::domain::coupon;
@@ -213,7 +213,7 @@ fn begin(tx: &mut Tx, draft: &OrderDraft) -> Result<Begun> {
     };
     let price = offer.price.minus(coupon::discount(coupon.as_ref()));
     check_price(price, purchase)?;
-    // Before the money: nobody should pay in for what his key may not buy.
+    // The limit is checked before the balance, so that nobody funds a purchase that the key may not make.
     let limit = if buyer.limited { offers::daily_limit(tx, &buyer.key_id)? } else { None };
     let spent = limit.map(|limit| limit.after(price, now.day())).transpose()?;
     let short = Refusal::InsufficientBalance { balance: look.balance, required: price };
@@ -411,7 +411,7 @@ fn new_order(draft: &OrderDraft, offer: &Offer, filled: Option<Esim>) -> Order {
     }
 }
 
-/// A second caller of a reference waits as the first one does, by reading the row: the first may be elsewhere.
+/// A second caller of a reference waits as the first one does.
 async fn await_replay(app: &App, order: Order, balance: Usd) -> Result<Receipt> {
     counter!("simgate_orders_replayed_total").increment(1);
     match order.status {
@@ -420,12 +420,8 @@ async fn await_replay(app: &App, order: Order, balance: Usd) -> Result<Receipt> 
         }
         OrderStatus::Provisioning | OrderStatus::Failed => {}
     }
-    let waited = app.now().plus_millis(app.settings.answer_within_ms);
-    let mut order = order;
-    let mut pause = 4;
-    while order.status == OrderStatus::Provisioning && app.now() < waited {
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        pause = (pause * 2).min(250);
+    let (mut order, mut patience) = (order, Patience::new(app));
+    while order.status == OrderStatus::Provisioning && patience.lasts(app).await {
         order = owned::order(app, order.account, &order.id).await?;
     }
     // Only a live order holds its reference: this one failed while we looked.

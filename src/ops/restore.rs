@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use super::LANE;
 use super::addresses::derive;
 use super::audit::audit_line;
 use crate::app::App;
@@ -26,7 +27,6 @@ const SKIPPED: i64 = 1_000;
 /// Addresses are written in such parts, so that a write stays short.
 const AT_ONCE: usize = 400;
 const WATCH_DAYS: i64 = 7;
-const LANE: i64 = 0;
 
 /// Under these names the database remembers that it came out of a backup, and that buying waits.
 const RESTORED_AT: &str = "restored_at";

@@ -14,10 +14,9 @@ use crate::store::retention::{self, Aged};
 use crate::store::tx::Tx;
 use crate::store::{cursors, guesses, logins, magic_links, mails, tokens};
 
+use super::LANE;
 use super::jobs;
 
-/// This work has no wallet; it shares a lane with mails.
-const LANE: i64 = 0;
 /// So many rows of each kind go in one write.
 const AT_ONCE: i64 = 100;
 

@@ -26,7 +26,7 @@ const RENEW_MS: i64 = 2_000;
 const RANGES: usize = 50;
 /// So often at least every block is read by one node after the other.
 const READS: i64 = 8;
-/// A head of this age is news; one that is also far below what was scanned means that the rest was never there.
+/// A younger head is current; if it is also far below our cursor, the scanned blocks never existed.
 const FRESH_MS: i64 = 120_000;
 /// Transfers that are on no chain are asked for again this often, for this long.
 const LOST_EVERY_MS: i64 = 60_000;

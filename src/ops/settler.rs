@@ -45,7 +45,7 @@ const RECHECK_MS: i64 = 5_000;
 pub const MARGIN_MS: i64 = 6_000;
 /// So many are looked at in a round.
 const AT_ONCE: i64 = 64;
-/// How long one that nothing can be done about is left alone.
+/// How long a stalled authorization waits before it is checked again.
 const REST_MS: i64 = 1_000;
 /// The same for one whose nonce was used: the scanner finds what that moved, and nobody else waits for it meanwhile.
 const USED_REST_MS: i64 = 5_000;

@@ -1,6 +1,7 @@
 //! What operators do about money on the chains: finding an owner for what is nobody's, and writing down what
 //! they moved themselves (payouts, sweeps). We hold no spending key, so nothing here moves a token.
 
+use super::LANE;
 use super::audit::audit_line;
 use super::mail::{self, Letter};
 use crate::app::App;
@@ -17,9 +18,6 @@ use crate::store::ledger::{self, Note};
 use crate::store::transfers::{self, Disposal};
 use crate::store::tx::Tx;
 use crate::store::{audit, cash, checkouts, users, wallet};
-
-/// The write lane of what touches no wallet.
-const LANE: i64 = 0;
 
 /// A transfer that waits for an operator's decision, and the checkouts that it may have been meant for.
 pub struct Unmatched {

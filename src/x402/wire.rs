@@ -144,7 +144,8 @@ pub fn decode(header: &[u8]) -> Result<Payment, Flaw> {
     if raw.version != VERSION {
         return Err(Reason::Version.into());
     }
-    // A client that followed another offer than ours shows there, and not in some field that it lacks.
+    // Scheme and network come first, so that a client that followed a foreign offer gets that error, and not one about
+    // a field that it lacks.
     if raw.accepted["scheme"] != SCHEME {
         return Err(Reason::Scheme.into());
     }

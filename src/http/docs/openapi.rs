@@ -67,7 +67,7 @@ pub const PARTNER: Surface = Surface {
         (406, "NOT_ACCEPTABLE: this API answers JSON"),
         (429, "RATE_LIMITED: slow down; Retry-After says for how long"),
         (500, "INTERNAL: our fault; quote the requestId"),
-        (503, "OVERLOADED or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
+        (503, "OVERLOADED, ON_HOLD or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
     ],
     refusals: REFUSALS,
 };

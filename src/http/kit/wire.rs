@@ -16,9 +16,9 @@ use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::order::{CancelReason, OrderStatus};
 use crate::domain::plan::PlanType;
-use crate::domain::time::Time;
 use crate::domain::transfer::PaymentStatus;
 use crate::error::Result;
+pub use crate::ops::dates::{iso, iso_exact, parse as parse_time, readable};
 
 /// Dollars as a JSON number with at most six decimals and no binary noise.
 #[derive(Clone, Copy, Debug)]
@@ -86,34 +86,4 @@ vocabulary! {
 /// Gigabytes from megabytes, to three decimals.
 pub fn gigabytes(megabytes: i64) -> f64 {
     (megabytes as f64 / 1024.0 * 1000.0).round() / 1000.0
-}
-
-pub fn iso(time: Time) -> String {
-    formatted(time, "%Y-%m-%dT%H:%M:%S%.3fZ")
-}
-
-/// To the microsecond: for a time that must come back as it was.
-pub fn iso_exact(time: Time) -> String {
-    formatted(time, "%Y-%m-%dT%H:%M:%S%.6fZ")
-}
-
-/// For people.
-pub fn readable(time: Time) -> String {
-    formatted(time, "%-d %B %Y, %H:%M UTC")
-}
-
-fn formatted(time: Time, form: &str) -> String {
-    // Times come from our clock or from what was parsed as one, so they are in range.
-    jiff::Timestamp::from_microsecond(time.micros()).unwrap_or_default().strftime(form).to_string()
-}
-
-/// RFC 3339, or a date, which is its midnight UTC.
-pub fn parse_time(text: &str) -> Option<Time> {
-    if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
-        return Some(Time::from_micros(stamp.as_microsecond()));
-    }
-    // A date and time without an offset would be read as its date alone; it names no moment.
-    let date: jiff::civil::Date = Some(text).filter(|text| text.len() == "2026-01-31".len())?.parse().ok()?;
-    let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    Some(Time::from_micros(midnight.timestamp().as_microsecond()))
 }

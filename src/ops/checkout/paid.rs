@@ -19,14 +19,12 @@ use crate::domain::transfer::{Transfer, TransferId, TransferState};
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
 use crate::ops::coupons::redeem;
-use crate::ops::mail::{self, Letter, News, Slip};
+use crate::ops::mail::{self, News, Slip};
 use crate::ops::{deliver, orders, owned};
 use crate::store::ledger::{self, Note};
 use crate::store::offers::{self, Asked};
 use crate::store::tx::Tx;
-use crate::store::{
-    audit, authorizations, checkouts, claims, guests, orders as rows, transfers, users, wallet,
-};
+use crate::store::{audit, authorizations, checkouts, claims, guests, orders as rows, transfers, wallet};
 
 /// Whether an invoice is a checkout and not a deposit.
 pub async fn is_checkout(app: &App, id: &InvoiceId) -> Result<bool> {
@@ -61,14 +59,14 @@ impl PaidDraft {
         }
     }
 
-    /// Charged is what was paid for this plan; what is missing of its price after the coupon makes the amount unique,
-    /// or was forgiven by the operator.
+    /// `charged` is what was paid for this plan. The rest of its price after the coupon is the uniqueness discount, or
+    /// was forgiven by the operator.
     fn order(
         &self,
         checkout: &Checkout,
         charged: Usd,
         cost: Usd,
-        filled: Option<Esim>,
+        filled: &Filled,
         reference: Option<String>,
     ) -> Order {
         let (id, number) = match checkout.esim_order {
@@ -102,7 +100,7 @@ impl PaidDraft {
             updated_at: self.now,
             failure: None,
             refunded: None,
-            esim: filled,
+            esim: filled.esim(),
         }
     }
 }
@@ -144,21 +142,21 @@ pub async fn settle(
             return Ok(Settled::NotWaiting);
         }
         let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
-        let filled = filled_esim(tx, &checkout)?;
+        let filled = Filled::of(tx, &checkout)?;
         let reference = reference(tx, &checkout)?;
         let pays = checkout.is_paid_by(&payment);
         if pays
             && checkout.status.after(CheckoutEvent::Paid).is_some()
-            && let Ok(esim) = &filled
+            && !filled.is_gone()
             && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
             && redeem::is_payable(tx, &checkout, draft.now)?
         {
-            let order = draft.order(&checkout, payment.amount, cost, esim.clone(), reference);
+            let order = draft.order(&checkout, payment.amount, cost, &filled, reference);
             transfers::hold(tx, &payment, draft.now)?;
             authorizations::settle(tx, &payment, draft.now)?;
             begin(tx, &checkout, &order, &Entry::paid(&order.id, &payment))?;
             if is_late(&checkout, &payment) {
-                tell(tx, &draft.slip, &checkout, News::LateDelivery, payment.amount)?;
+                mail::tell_owner(tx, &draft.slip, &checkout, News::LateDelivery, payment.amount)?;
             }
             return Ok(Settled::Begun(Box::new(order)));
         }
@@ -181,11 +179,11 @@ pub async fn settle(
         // One that had counted, vanished and came back is no news; nor is what nobody asked for.
         if payment.round == 0 && (pays || !checkout.status.is_unpaid()) {
             let news = match refunded {
-                true if filled.is_err() => News::EsimGone,
+                true if filled.is_gone() => News::EsimGone,
                 true => News::TooLate,
                 false => News::PaidAgain,
             };
-            tell(tx, &draft.slip, &checkout, news, payment.amount)?;
+            mail::tell_owner(tx, &draft.slip, &checkout, news, payment.amount)?;
         }
         Ok(Settled::ToOwner)
     };
@@ -205,11 +203,33 @@ fn is_late(checkout: &Checkout, payment: &Transfer) -> bool {
     payment.block.as_ref().is_none_or(|block| block.time >= checkout.expires_at)
 }
 
-/// The eSIM that a paid top-up fills: refused once that was given back, or is about to be. A new one needs none.
-pub(in crate::ops) fn filled_esim(tx: &mut Tx, checkout: &Checkout) -> Result<Result<Option<Esim>, Refusal>> {
-    let Some(esim_order) = &checkout.esim_order else { return Ok(Ok(None)) };
-    let filled = rows::by_id(tx, esim_order)?.filter(|order| order.status == OrderStatus::Fulfilled);
-    Ok(filled.and_then(|order| order.esim).map(Some).ok_or(Refusal::EsimNotActive))
+/// What the payment of a checkout fills.
+pub(in crate::ops) enum Filled {
+    /// An eSIM of its own, which does not exist yet.
+    New,
+    /// The one that a top-up is for.
+    Esim(Box<Esim>),
+    /// That one was given back, or is about to be.
+    Gone,
+}
+
+impl Filled {
+    pub(in crate::ops) fn of(tx: &mut Tx, checkout: &Checkout) -> Result<Filled> {
+        let Some(esim_order) = &checkout.esim_order else { return Ok(Filled::New) };
+        let order = rows::by_id(tx, esim_order)?.filter(|order| order.status == OrderStatus::Fulfilled);
+        Ok(order.and_then(|order| order.esim).map_or(Filled::Gone, |esim| Filled::Esim(Box::new(esim))))
+    }
+
+    pub(in crate::ops) fn is_gone(&self) -> bool {
+        matches!(self, Filled::Gone)
+    }
+
+    fn esim(&self) -> Option<Esim> {
+        match self {
+            Filled::Esim(esim) => Some((**esim).clone()),
+            Filled::New | Filled::Gone => None,
+        }
+    }
 }
 
 /// The caller's own for this purchase, if it came with a signature that counts.
@@ -253,33 +273,6 @@ fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Resu
     let paid = checkout.status.after(CheckoutEvent::Paid);
     let paid = paid.ok_or_else(|| Error::fault("a checkout was paid twice"))?;
     checkouts::end(tx, &checkout.id, paid, Some(&order.id), order.created_at).map(drop)
-}
-
-/// Mails the owner of a checkout what became of a payment. A guest's has none until it is claimed: then the address
-/// that was typed in hears of it, with the way to what is owed.
-pub(in crate::ops) fn tell(
-    tx: &mut Tx,
-    slip: &Slip,
-    checkout: &Checkout,
-    news: News,
-    amount: Usd,
-) -> Result<()> {
-    let email = if checkout.is_nobodys() {
-        checkout.customer_email.clone()
-    } else {
-        users::email(tx, checkout.claimed_by.unwrap_or(checkout.account))?
-    };
-    let letter = Letter::Checkout {
-        news,
-        order_ref: slip.numbers.of_checkout(checkout),
-        plan_name: checkout.plan_name.clone(),
-        amount: amount.to_string(),
-        invoice: checkout.is_nobodys().then(|| checkout.id.to_string()),
-    };
-    match email {
-        Some(email) => mail::queue(tx, slip, &email, &letter, None),
-        None => Ok(()),
-    }
 }
 
 /// What the operator's assignment of a transfer to a checkout came to.
@@ -328,8 +321,11 @@ pub async fn assign(
         if !redeem::is_payable(tx, &checkout, draft.now)? {
             return Err(Refusal::CouponGone.into());
         }
-        let filled = filled_esim(tx, &checkout)??;
-        let order = draft.order(&checkout, charged, cost, filled, reference(tx, &checkout)?);
+        let filled = Filled::of(tx, &checkout)?;
+        if filled.is_gone() {
+            return Err(Refusal::EsimNotActive.into());
+        }
+        let order = draft.order(&checkout, charged, cost, &filled, reference(tx, &checkout)?);
         let surplus = transfer.amount.minus(charged);
         let payee = guests::payee(tx, checkout.account, Some(&checkout.id))?;
         let ended = transfers::assign(tx, &transfer, &checkout, draft.now)?;
@@ -339,7 +335,7 @@ pub async fn assign(
             let note = Note { actor: Some(&actor), text: Some(&text) };
             ledger::post(tx, &entry, draft.now, note)?;
         }
-        tell(tx, &draft.slip, &checkout, News::Assigned, transfer.amount)?;
+        mail::tell_owner(tx, &draft.slip, &checkout, News::Assigned, transfer.amount)?;
         audit::record(tx, &line)?;
         Ok(Assigned { transfer: ended, order, surplus })
     };

@@ -6,13 +6,11 @@ use crate::domain::coupon::{self, Coupon};
 use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::ops::LANE;
 use crate::ops::audit::audit_line;
 use crate::ops::catalog;
 use crate::store::tx::Tx;
 use crate::store::{audit, coupons};
-
-/// Coupons have no wallet to be keyed by.
-const LANE: i64 = 0;
 
 /// A coupon, and how many of its uses wait for a payment or were paid for.
 pub struct Tallied {

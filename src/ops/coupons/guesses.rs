@@ -1,4 +1,4 @@
-//! Codes can be guessed, so whoever names too many that are not good has to wait, with a good one too. Tries are rows.
+//! Codes can be guessed, so whoever names too many invalid ones has to wait, with a valid one too. Tries are rows.
 //! An account's are counted under its wallet's lock and exactly; those of a client, and of the networks that it is in,
 //! may be exceeded by what comes at the same moment.
 
@@ -11,12 +11,10 @@ use crate::domain::ids::{AccountNo, AttemptId};
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::Result;
+use crate::ops::LANE;
 use crate::store::tx::Tx;
 use crate::store::{checkouts, coupons, guesses, wallet};
 use crate::vault;
-
-/// Guests have no wallet to be keyed by.
-const LANE: i64 = 0;
 
 /// Somebody names a code, which may turn out to be no good.
 #[derive(Clone)]

@@ -41,7 +41,7 @@ pub enum Asked {
     Enough { retry_after_secs: u64, until: Option<Time> },
 }
 
-/// Mails a code. While one is alive it is mailed again, and lives no longer for it.
+/// Mails a code. A valid code is sent again; its expiry does not change.
 pub async fn ask(app: &App, ask: Ask) -> Result<Asked> {
     let (now, client) = (app.now(), ask.client);
     let draft = LoginDraft {

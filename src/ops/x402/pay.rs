@@ -3,7 +3,6 @@
 //! signature is surely dead, because clients sign a new payment for every 402.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use metrics::counter;
 
@@ -19,10 +18,11 @@ use crate::domain::network::Network;
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
-use crate::ops::checkout::paid;
+use crate::ops::checkout::paid::Filled;
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::coupons::redeem;
 use crate::ops::deposits;
+use crate::ops::patience::Patience;
 use crate::ops::settler::reason_of;
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, transfers, wallet};
@@ -198,10 +198,12 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
     if ended || authorizations::live(tx, &new.invoice)?.is_some() {
         return Err(Refusal::NothingToPay.into());
     }
-    let deliverable = match paid::filled_esim(tx, &checkout)? {
-        Ok(_) if redeem::sign(tx, &checkout, new.created_at)? => Ok(()),
-        Ok(_) => Err(Refusal::CouponInvalid),
-        Err(refusal) => Err(refusal),
+    let deliverable = if Filled::of(tx, &checkout)?.is_gone() {
+        Err(Refusal::EsimNotActive)
+    } else if redeem::sign(tx, &checkout, new.created_at)? {
+        Ok(())
+    } else {
+        Err(Refusal::CouponInvalid)
     };
     // Money that is on the chain already is ours to account for, whatever it can still buy.
     if new.state == AuthorizationState::Claimed {
@@ -211,7 +213,7 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
     authorizations::insert(tx, new)
 }
 
-/// Waits by reading, like every second caller: settler and supplier may be another process's.
+/// Waits like every second caller: settler and supplier may be another process's.
 async fn outcome(
     app: &App,
     network: Network,
@@ -219,8 +221,7 @@ async fn outcome(
     invoice: &InvoiceId,
     account: AccountNo,
 ) -> Result<Tendered> {
-    let until = app.now().plus_millis(app.settings.answer_within_ms);
-    let mut pause = 4;
+    let mut patience = Patience::new(app);
     loop {
         let (payer, nonce) = (payer_of(payment), nonce_of(payment));
         let found = app.store.read(move |tx| authorizations::by_nonce(tx, network, &payer, &nonce)).await?;
@@ -236,11 +237,9 @@ async fn outcome(
         }
         let waits = progress.order.as_ref().is_none_or(|order| order.status == OrderStatus::Provisioning);
         let over = progress.checkout.status == CheckoutStatus::Refunded;
-        if !waits || over || until <= app.now() {
+        if !waits || over || !patience.lasts(app).await {
             return Ok(Tendered::Taken { progress: Box::new(progress), receipt });
         }
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        pause = (pause * 2).min(250);
     }
 }
 

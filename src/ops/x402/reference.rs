@@ -30,7 +30,7 @@ pub async fn earlier(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Earl
     let code = purchase.discount_code.as_deref().map(coupon::normal);
     let same = checkout.is_for(&purchase.package_code, purchase.esim_order.as_ref())
         && checkout.coupon.as_ref().map(|applied| &applied.code) == code.as_ref();
-    // One that nobody signed for was opened at another door, which knows it by this reference for ever.
+    // An unsigned checkout from another API keeps this reference for ever.
     if same && progress.signed {
         Ok(Earlier::Underway(Box::new(progress)))
     } else {

@@ -143,7 +143,7 @@ fn an_older_backup_is_taken_over(db: Db) {
 
         let server = site.start().await;
         let client = Client { site, server: &server, key: &key };
-        assert_eq!(client.call("POST", ORDERS, Some(order("new"))).await.problem(503), "OVERLOADED");
+        assert_eq!(client.call("POST", ORDERS, Some(order("new"))).await.problem(503), "ON_HOLD");
         client.call("POST", ORDERS, Some(order("known"))).await.expect(200);
         // No address that was given out is given out again, but for the account's own.
         let mut fresh = BTreeSet::new();

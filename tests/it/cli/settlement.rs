@@ -366,11 +366,11 @@ both_databases! {
         let again = restore::adopt(&gateway.app, "cli:tester").await.unwrap();
         assert_eq!((again.skipped[0].from, again.skipped[0].to), (1_000, 1_999));
         let reply = gateway.post(ORDERS, json!({ "packageCode": "JP-1GB-7D" })).await;
-        assert_eq!(reply.problem(503), "OVERLOADED");
+        assert_eq!(reply.problem(503), "ON_HOLD");
         assert!(reply.text.contains("on hold"), "{}", reply.text);
         let topup = format!("{ORDERS}/{}/topup", order["iccid"].as_str().unwrap());
         let reply = gateway.post(&topup, json!({ "packageCode": "JP-1GB-7D-TOPUP" })).await;
-        assert_eq!(reply.problem(503), "OVERLOADED", "{}", reply.text);
+        assert_eq!(reply.problem(503), "ON_HOLD", "{}", reply.text);
         let replay = gateway.post(ORDERS, known).await;
         assert_eq!(replay.expect(200)["order"]["id"], order["id"]);
         // Money may come in meanwhile, to an address that was never given out.

@@ -50,7 +50,7 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("checkout", 422, "WRONG_PLAN_TYPE, UNSUPPORTED_PAIR (with the pairs that work) or COUPON_INVALID"),
     ("checkout", 429, "RATE_LIMITED: too many requests, 50 open checkouts, or 200 unpaid ones in a day; Retry-After says for how long"),
     ("checkout", 502, "SUPPLIER_REJECTED, when the wallet pays: the money is back in it"),
-    ("checkout", 503, "OVERLOADED or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
+    ("checkout", 503, "OVERLOADED, ON_HOLD or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
     ("getPurchase", 401, "UNAUTHENTICATED: a token was sent and is not valid, or an order id was asked for without one"),
     ("getPurchase", 404, "INVOICE_NOT_FOUND or ORDER_NOT_FOUND: there is none, or it is somebody else's"),
 ];
