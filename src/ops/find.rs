@@ -39,10 +39,21 @@ pub async fn order_named(app: &App, id_or_number: &str) -> Result<Option<Order>>
     let number = app.numbers.parse(&id_or_number.trim().to_uppercase());
     let id = OrderId::from_text(id_or_number);
     let read = move |tx: &mut Tx| match number {
-        Some(number) => orders::by_number(tx, number),
+        Some(number) => numbered(tx, number),
         None => orders::by_id(tx, &id),
     };
     app.store.read(read).await
+}
+
+/// One that was a checkout is found by that; a top-up has no number.
+fn numbered(tx: &mut Tx, number: Number) -> Result<Option<Order>> {
+    if let Some(order) = orders::by_number(tx, number)? {
+        return Ok(Some(order));
+    }
+    let Some(id) = checkouts::by_number(tx, number)?.and_then(|checkout| checkout.order) else {
+        return Ok(None);
+    };
+    Ok(orders::by_id(tx, &id)?.filter(|order| order.number == Some(number)))
 }
 
 #[derive(Default)]
