@@ -44,8 +44,8 @@ impl Claimant {
 }
 
 impl Column for Claimant {
-    fn read(row: &Row, at: usize) -> Result<Claimant> {
-        String::read(row, at).map(Claimant::from_text)
+    fn get(row: &Row, at: usize) -> Result<Option<Claimant>> {
+        Ok(String::get(row, at)?.map(Claimant::from_text))
     }
 }
 

@@ -36,6 +36,7 @@ pub mod sim_chain;
 pub mod slots;
 pub mod tokens;
 pub mod transfers;
+mod types;
 pub mod users;
 pub mod wallet;
 

@@ -21,13 +21,13 @@ pub mod writer;
 use std::path::PathBuf;
 
 pub use self::checkpoints::LogSize;
-pub(super) use self::param::{Param, params};
+pub(super) use self::param::{Param, Value, params};
 use self::postgres::Address;
 pub use self::postgres::hide_password;
-pub(super) use self::row::{Column, Columns, Fields, Row, Stored};
+pub(super) use self::row::{Column, Columns, Fields, Row, Stored, word};
 pub use self::serving::Serving;
 pub use self::sqlite::writer_connection;
-pub(super) use self::text::{columns, dried, insert_into, lists, names, places, text, values};
+pub(super) use self::text::{columns, const_text, insert_into, lists, names, places, text, values};
 pub(super) use self::tx::{Sql, Tx, queries};
 pub use self::writer::WriteJob;
 

@@ -1,26 +1,7 @@
-//! Values that go into a statement, for both databases, and how our types become them and are read again.
+//! Values that go into a statement, for both databases.
 
 use tokio_postgres::types::{IsNull, Kind, ToSql, Type, private::BytesMut};
 
-use super::row::{Column, Row, word};
-use crate::domain::account::AccountKind;
-use crate::domain::authorization::{AuthorizationState, Reason};
-use crate::domain::checkout::CheckoutStatus;
-use crate::domain::client::Origin;
-use crate::domain::coupon::{Applicability, UseState};
-use crate::domain::email::Email;
-use crate::domain::esim::EsimStatus;
-use crate::domain::ids::{
-    AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, OrderId, TokenId,
-};
-use crate::domain::invoice::InvoiceStatus;
-use crate::domain::money::Usd;
-use crate::domain::network::{AddressKind, Currency, Network};
-use crate::domain::order::OrderStatus;
-use crate::domain::plan::PlanType;
-use crate::domain::time::Time;
-use crate::domain::token::TokenKind;
-use crate::domain::transfer::TransferState;
 use crate::error::Result;
 
 #[derive(Clone, Copy, Debug)]
@@ -62,111 +43,37 @@ impl<'a, T: Into<Param<'a>>> From<Option<T>> for Param<'a> {
     }
 }
 
-macro_rules! numbers {
-    ($($type:ty: |$value:ident| $number:expr;)*) => {$(
+macro_rules! values {
+    ($($type:ty: |$value:ident| $param:expr;)*) => {$(
         impl Value for $type {
             fn param(&self) -> Param<'_> {
-                Param::from(*self)
-            }
-        }
-        impl From<$type> for Param<'_> {
-            fn from($value: $type) -> Self {
-                Param::Int($number)
+                let $value = self;
+                $param
             }
         }
     )*};
 }
 
-macro_rules! texts {
-    ($($type:ty),* $(,)?) => {$(
-        impl Value for $type {
-            fn param(&self) -> Param<'_> {
-                Param::Text(self.as_str())
-            }
-        }
-        impl Column for $type {
-            fn read(row: &Row, at: usize) -> Result<$type> {
-                String::read(row, at).map(<$type>::from_text)
-            }
-        }
-    )*};
+values! {
+    i64: |value| Param::Int(*value);
+    bool: |value| Param::Int(i64::from(*value));
+    str: |value| Param::Text(value);
+    &str: |value| Param::Text(value);
+    String: |value| Param::Text(value);
+    [u8]: |value| Param::Blob(value);
+    [u8; 32]: |value| Param::Blob(value);
+    Vec<u8>: |value| Param::Blob(value);
 }
 
-macro_rules! words {
-    ($($type:ty),* $(,)?) => {$(
-        impl Value for $type {
-            fn param(&self) -> Param<'_> {
-                Param::from(*self)
-            }
-        }
-        impl From<$type> for Param<'_> {
-            fn from(value: $type) -> Self {
-                Param::Text(value.as_str())
-            }
-        }
-        impl Column for $type {
-            fn read(row: &Row, at: usize) -> Result<$type> {
-                word(row, at, <$type>::parse)
-            }
-        }
-    )*};
-}
-
-macro_rules! bytes {
-    ($($type:ty: $kind:ident;)*) => {$(
-        impl Value for $type {
-            fn param(&self) -> Param<'_> {
-                Param::$kind(self)
-            }
-        }
-    )*};
-}
-
-numbers! {
-    i64: |value| value;
-    bool: |value| i64::from(value);
-    Usd: |value| value.micros();
-    Time: |value| value.micros();
-    AccountNo: |value| value.0;
-}
-
-bytes! {
-    str: Text;
-    &str: Text;
-    String: Text;
-    [u8]: Blob;
-    [u8; 32]: Blob;
-    Vec<u8>: Blob;
-}
-
-texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId, Origin, TokenId }
-
-words! {
-    AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, InvoiceStatus,
-    Network, OrderStatus, PlanType, Reason, TokenKind, TransferState, UseState,
-}
-
-impl Column for bool {
-    fn read(row: &Row, at: usize) -> Result<bool> {
-        Ok(i64::read(row, at)? != 0)
+impl From<i64> for Param<'_> {
+    fn from(value: i64) -> Self {
+        Param::Int(value)
     }
 }
 
-impl Column for Usd {
-    fn read(row: &Row, at: usize) -> Result<Usd> {
-        i64::read(row, at).map(Usd::from_micros)
-    }
-}
-
-impl Column for Time {
-    fn read(row: &Row, at: usize) -> Result<Time> {
-        i64::read(row, at).map(Time::from_micros)
-    }
-}
-
-impl Column for AccountNo {
-    fn read(row: &Row, at: usize) -> Result<AccountNo> {
-        i64::read(row, at).map(AccountNo)
+impl From<bool> for Param<'_> {
+    fn from(value: bool) -> Self {
+        Param::Int(i64::from(value))
     }
 }
 

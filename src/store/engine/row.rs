@@ -23,10 +23,11 @@ impl Row<'_> {
     }
 
     /// A text that is looked at and not kept.
-    pub fn text(&self, at: usize) -> Result<&str> {
+    fn text(&self, at: usize) -> Result<Option<&str>> {
         match self {
             Row::Sqlite(row) => {
-                row.get_ref(at).map_err(sqlite_error)?.as_str().map_err(|error| sqlite_error(error.into()))
+                let value = row.get_ref(at).map_err(sqlite_error)?;
+                value.as_str_or_null().map_err(|error| sqlite_error(error.into()))
             }
             Row::Postgres(row) => row.try_get(at).map_err(|error| postgres_error(&error)),
         }
@@ -72,8 +73,9 @@ impl<'r> Fields<'r> {
 
     /// The next column.
     pub fn column<T: Column>(&mut self) -> Result<T> {
+        let at = self.at;
         self.at += 1;
-        T::read(self.row, self.at - 1)
+        T::get(self.row, at)?.ok_or_else(|| Error::fault(format!("nothing in column {at}")))
     }
 
     /// The next columns, if there is something in the first of them.
@@ -86,39 +88,46 @@ impl<'r> Fields<'r> {
     }
 }
 
-/// What one column holds.
+/// What one column holds; `None` for NULL.
 pub trait Column: Sized {
-    fn read(row: &Row, at: usize) -> Result<Self>;
+    fn get(row: &Row, at: usize) -> Result<Option<Self>>;
 }
 
 impl Column for i64 {
-    fn read(row: &Row, at: usize) -> Result<i64> {
+    fn get(row: &Row, at: usize) -> Result<Option<i64>> {
         row.get(at)
     }
 }
 
+impl Column for bool {
+    fn get(row: &Row, at: usize) -> Result<Option<bool>> {
+        Ok(i64::get(row, at)?.map(|number| number != 0))
+    }
+}
+
 impl Column for String {
-    fn read(row: &Row, at: usize) -> Result<String> {
+    fn get(row: &Row, at: usize) -> Result<Option<String>> {
         row.get(at)
     }
 }
 
 impl Column for Vec<u8> {
-    fn read(row: &Row, at: usize) -> Result<Vec<u8>> {
+    fn get(row: &Row, at: usize) -> Result<Option<Vec<u8>>> {
         row.get(at)
     }
 }
 
 impl<T: Column> Column for Option<T> {
-    fn read(row: &Row, at: usize) -> Result<Option<T>> {
-        if row.is_null(at)? { Ok(None) } else { T::read(row, at).map(Some) }
+    fn get(row: &Row, at: usize) -> Result<Option<Option<T>>> {
+        T::get(row, at).map(Some)
     }
 }
 
 /// A word that one of our enums must know; anything else means the row is not ours.
-pub fn word<T>(row: &Row, at: usize, parse: impl Fn(&str) -> Option<T>) -> Result<T> {
-    let text = row.text(at)?;
-    parse(text).ok_or_else(|| Error::fault(format!("unknown word {text:?} in column {at}")))
+pub fn word<T>(row: &Row, at: usize, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>> {
+    let Some(text) = row.text(at)? else { return Ok(None) };
+    let unknown = || Error::fault(format!("unknown word {text:?} in column {at}"));
+    parse(text).ok_or_else(unknown).map(Some)
 }
 
 /// What one or more columns that stand beside each other hold.

@@ -4,14 +4,15 @@
 /// The longest text that we make.
 const MOST: usize = 8_192;
 
-pub struct Ink {
+/// A text while it is written.
+pub struct Draft {
     bytes: [u8; MOST],
     length: usize,
 }
 
-impl Ink {
-    const fn new() -> Ink {
-        Ink { bytes: [0; MOST], length: 0 }
+impl Draft {
+    const fn new() -> Draft {
+        Draft { bytes: [0; MOST], length: 0 }
     }
 
     const fn add(&mut self, text: &str) {
@@ -37,13 +38,13 @@ impl Ink {
         self.length
     }
 
-    pub const fn cut<const LENGTH: usize>(&self) -> [u8; LENGTH] {
-        let (mut cut, mut at) = ([0; LENGTH], 0);
+    pub const fn bytes<const LENGTH: usize>(&self) -> [u8; LENGTH] {
+        let (mut bytes, mut at) = ([0; LENGTH], 0);
         while at < LENGTH {
-            cut[at] = self.bytes[at];
+            bytes[at] = self.bytes[at];
             at += 1;
         }
-        cut
+        bytes
     }
 }
 
@@ -54,55 +55,55 @@ pub const fn as_text(bytes: &[u8]) -> &str {
     }
 }
 
-pub const fn joined(between: &str, parts: &[&str]) -> Ink {
-    let (mut ink, mut nth) = (Ink::new(), 0);
+pub const fn joined(between: &str, parts: &[&str]) -> Draft {
+    let (mut draft, mut nth) = (Draft::new(), 0);
     while nth < parts.len() {
         if nth > 0 {
-            ink.add(between);
+            draft.add(between);
         }
-        ink.add(parts[nth]);
+        draft.add(parts[nth]);
         nth += 1;
     }
-    ink
+    draft
 }
 
 /// `?1, ?2`: a place for each value of these groups.
-pub const fn place_each(groups: &[&[&str]]) -> Ink {
+pub const fn place_each(groups: &[&[&str]]) -> Draft {
     numbered(groups, false)
 }
 
 /// `CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[])`: a list of values for each of them.
-pub const fn list_each(groups: &[&[&str]]) -> Ink {
+pub const fn list_each(groups: &[&[&str]]) -> Draft {
     numbered(groups, true)
 }
 
-const fn numbered(groups: &[&[&str]], as_lists: bool) -> Ink {
-    let (mut ink, mut number, mut group) = (Ink::new(), 0, 0);
+const fn numbered(groups: &[&[&str]], as_lists: bool) -> Draft {
+    let (mut draft, mut number, mut group) = (Draft::new(), 0, 0);
     while group < groups.len() {
         let mut nth = 0;
         while nth < groups[group].len() {
             number += 1;
-            ink.add(if number > 1 { ", " } else { "" });
-            ink.add(if as_lists { "CAST(?" } else { "?" });
-            ink.add_number(number);
+            draft.add(if number > 1 { ", " } else { "" });
+            draft.add(if as_lists { "CAST(?" } else { "?" });
+            draft.add_number(number);
             if as_lists {
                 assert!(!groups[group][nth].is_empty(), "a list needs the type of its values");
-                ink.add(" AS ");
-                ink.add(groups[group][nth]);
-                ink.add("[])");
+                draft.add(" AS ");
+                draft.add(groups[group][nth]);
+                draft.add("[])");
             }
             nth += 1;
         }
         group += 1;
     }
-    ink
+    draft
 }
 
-/// The text that was made, as a constant.
-macro_rules! dried {
-    ($ink:expr) => {{
-        const INK: $crate::store::engine::text::Ink = $ink;
-        const BYTES: [u8; INK.length()] = INK.cut();
+/// What was drafted, as a constant.
+macro_rules! const_text {
+    ($draft:expr) => {{
+        const DRAFT: $crate::store::engine::text::Draft = $draft;
+        const BYTES: [u8; DRAFT.length()] = DRAFT.bytes();
         $crate::store::engine::text::as_text(&BYTES)
     }};
 }
@@ -110,23 +111,23 @@ macro_rules! dried {
 /// Constant texts, one after another: `concat!` for more than literals.
 macro_rules! text {
     ($($part:expr),+ $(,)?) => {
-        $crate::store::engine::dried!($crate::store::engine::text::joined("", &[$($part),+]))
+        $crate::store::engine::const_text!($crate::store::engine::text::joined("", &[$($part),+]))
     };
 }
 
 /// `?1, ?2, …` for the values of these declarations.
 macro_rules! places {
-    ($($values:ident),+) => { $crate::store::engine::dried!($crate::store::engine::text::place_each(&[$($values::TYPES),+])) };
+    ($($values:ident),+) => { $crate::store::engine::const_text!($crate::store::engine::text::place_each(&[$($values::TYPES),+])) };
 }
 
 /// A list for each value of these declarations, as PostgreSQL's `unnest` takes them.
 macro_rules! lists {
-    ($($values:ident),+) => { $crate::store::engine::dried!($crate::store::engine::text::list_each(&[$($values::TYPES),+])) };
+    ($($values:ident),+) => { $crate::store::engine::const_text!($crate::store::engine::text::list_each(&[$($values::TYPES),+])) };
 }
 
 /// The columns of these declarations.
 macro_rules! names {
-    ($($values:ident),+) => { $crate::store::engine::dried!($crate::store::engine::text::joined(", ", &[$($values::NAMES),+])) };
+    ($($values:ident),+) => { $crate::store::engine::const_text!($crate::store::engine::text::joined(", ", &[$($values::NAMES),+])) };
 }
 
 /// Stores the values of these declarations as a new row.
@@ -139,11 +140,11 @@ macro_rules! insert_into {
 /// Declares which columns a struct is read from, in their order: `Stored::COLUMNS` lists them for a SELECT, and `Tx`
 /// reads them. A column has its field's name, after `in "a"` with that alias, or else is given: `field = "a.column"`.
 /// Several columns that stand for one field have its type: `field: Type = Type::COLUMNS`. Where fields are not columns,
-/// each column has its type, and what is made of them follows after `=>`.
+/// what is made of the columns follows after `=>`.
 macro_rules! columns {
     (@all $prefix:expr; $name:ident { $($field:ident $(: $type:ty)? $(= $sql:expr)?),* $(,)? } => $made:expr) => {
         impl $crate::store::engine::Stored for $name {
-            const COLUMNS: &'static str = $crate::store::engine::dried!($crate::store::engine::text::joined(
+            const COLUMNS: &'static str = $crate::store::engine::const_text!($crate::store::engine::text::joined(
                 ", ", &[$($crate::store::engine::columns!(@sql $prefix; $field $(= $sql)?)),*]));
         }
         impl $crate::store::engine::Columns for $name {
@@ -188,7 +189,7 @@ macro_rules! values {
 
         impl $name {
             const NAMES: &'static str =
-                $crate::store::engine::dried!($crate::store::engine::text::joined(", ", &[$(stringify!($field)),*]));
+                $crate::store::engine::const_text!($crate::store::engine::text::joined(", ", &[$(stringify!($field)),*]));
             const TYPES: &'static [&'static str] = &[$($crate::store::engine::values!(@type $($sql)?)),*];
 
             fn params<'a>($from: &'a $type $(, $more: $its)*) -> [$crate::store::engine::Param<'a>; $name::TYPES.len()] {
@@ -202,7 +203,7 @@ macro_rules! values {
     (@value $from:ident.$field:ident = $value:expr) => { $value };
 }
 
-pub(crate) use {columns, dried, insert_into, lists, names, places, text, values};
+pub(crate) use {columns, const_text, insert_into, lists, names, places, text, values};
 
 #[cfg(test)]
 mod tests {
@@ -225,7 +226,7 @@ mod tests {
             "INSERT INTO cats (name, born, rest, owner) VALUES (?1, ?2, ?3, ?4)"
         );
         assert_eq!(lists!(NewCat), "CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS BIGINT[])");
-        assert_eq!(super::as_text(&super::place_each(&[&[""; 12]]).cut::<8>()), "?1, ?2, ");
+        assert_eq!(super::as_text(&super::place_each(&[&[""; 12]]).bytes::<8>()), "?1, ?2, ");
         let cat = Cat { name: "Tom".into(), lives: 7 };
         let [Param::Text("Tom"), Param::Int(3), Param::Int(7)] = NewCat::params(&cat, 3) else { panic!() };
         let [Param::Text("Ann")] = Owner::params("Ann") else { panic!() };

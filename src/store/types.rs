@@ -1,0 +1,90 @@
+//! How the domain's types lie in columns: money, times and account numbers as numbers, ids as texts, enums as words.
+
+use super::engine::{Column, Param, Row, Value, word};
+use crate::domain::account::AccountKind;
+use crate::domain::authorization::{AuthorizationState, Reason};
+use crate::domain::checkout::CheckoutStatus;
+use crate::domain::client::Origin;
+use crate::domain::coupon::{Applicability, UseState};
+use crate::domain::email::Email;
+use crate::domain::esim::EsimStatus;
+use crate::domain::ids::{
+    AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, OrderId, TokenId,
+};
+use crate::domain::invoice::InvoiceStatus;
+use crate::domain::money::Usd;
+use crate::domain::network::{AddressKind, Currency, Network};
+use crate::domain::order::OrderStatus;
+use crate::domain::plan::PlanType;
+use crate::domain::time::Time;
+use crate::domain::token::TokenKind;
+use crate::domain::transfer::TransferState;
+use crate::error::Result;
+
+macro_rules! numbers {
+    ($($type:ty: |$value:ident| $number:expr, $made:expr;)*) => {$(
+        impl Value for $type {
+            fn param(&self) -> Param<'_> {
+                Param::from(*self)
+            }
+        }
+        impl From<$type> for Param<'_> {
+            fn from($value: $type) -> Self {
+                Param::Int($number)
+            }
+        }
+        impl Column for $type {
+            fn get(row: &Row, at: usize) -> Result<Option<$type>> {
+                Ok(i64::get(row, at)?.map($made))
+            }
+        }
+    )*};
+}
+
+macro_rules! texts {
+    ($($type:ty),* $(,)?) => {$(
+        impl Value for $type {
+            fn param(&self) -> Param<'_> {
+                Param::Text(self.as_str())
+            }
+        }
+        impl Column for $type {
+            fn get(row: &Row, at: usize) -> Result<Option<$type>> {
+                Ok(String::get(row, at)?.map(<$type>::from_text))
+            }
+        }
+    )*};
+}
+
+macro_rules! words {
+    ($($type:ty),* $(,)?) => {$(
+        impl Value for $type {
+            fn param(&self) -> Param<'_> {
+                Param::from(*self)
+            }
+        }
+        impl From<$type> for Param<'_> {
+            fn from(value: $type) -> Self {
+                Param::Text(value.as_str())
+            }
+        }
+        impl Column for $type {
+            fn get(row: &Row, at: usize) -> Result<Option<$type>> {
+                word(row, at, <$type>::parse)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    Usd: |value| value.micros(), Usd::from_micros;
+    Time: |value| value.micros(), Time::from_micros;
+    AccountNo: |value| value.0, AccountNo;
+}
+
+texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId, Origin, TokenId }
+
+words! {
+    AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, InvoiceStatus,
+    Network, OrderStatus, PlanType, Reason, TokenKind, TransferState, UseState,
+}
