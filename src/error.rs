@@ -159,7 +159,7 @@ impl Refusal {
             CouponNotFound => (404, "NOT_FOUND", "Coupon not found", "No coupon has this code.".into()),
             CouponGone => (409, "COUPON_INVALID", "Coupon gone", "The coupon of this checkout was given back when it expired, and is no longer available; assign the transfer to the account instead.".into()),
             TooManyCodes { retry_after_secs } => (429, "RATE_LIMITED", "Too many discount codes",
-                format!("Too many invalid discount codes were tried; try again in {retry_after_secs} s, or buy without one.")),
+                format!("Too many discount codes were invalid; try again in {retry_after_secs} s, or buy without one.")),
             TxNotForInvoice => (422, "TX_NOT_FOR_INVOICE", "Transaction is not for this invoice", "This transaction pays no token that we take to this invoice's address.".into()),
             TxFailed => (422, "TX_FAILED", "Transaction failed", "This transaction was reverted: it moved nothing.".into()),
             TransferAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "This transaction has been credited to another account.".into()),
