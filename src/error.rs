@@ -52,6 +52,11 @@ impl Error {
         Error::Fault(Fault { what: what.to_string(), kind: FaultKind::Settings })
     }
 
+    /// Somebody else is at the same rows or has the whole database: the same may work in a moment.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Error::Fault(Fault { kind: FaultKind::Conflict, .. }))
+    }
+
     /// The connection to the database is gone, or good for nothing.
     pub fn is_lost(&self) -> bool {
         matches!(self, Error::Fault(Fault { kind: FaultKind::Disconnected, .. }))
