@@ -210,7 +210,7 @@ pub fn paid_back(tx: &mut Tx, order: &OrderId) -> Result<Usd> {
 pub fn paid_by(tx: &mut Tx, order: &OrderId) -> Result<Option<TransferId>> {
     let transfer: Option<String> = tx.one(PAID_BY, params![&format!("{order}.hold")])?;
     let read =
-        |id: String| TransferId::parse(&id).ok_or_else(|| Error::fault("a posting for an unknown transfer"));
+        |id: String| TransferId::parse(&id).ok_or_else(|| Error::fault("a posting with a bad transfer id"));
     transfer.map(read).transpose()
 }
 

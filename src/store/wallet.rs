@@ -216,7 +216,7 @@ pub fn statement(tx: &mut Tx, account: AccountNo, query: &StatementQuery) -> Res
     for (mut line, transfer) in found {
         if let Some(id) = transfer {
             let id =
-                TransferId::parse(&id).ok_or_else(|| Error::fault("a posting for an unknown transfer"))?;
+                TransferId::parse(&id).ok_or_else(|| Error::fault("a posting with a bad transfer id"))?;
             line.invoice = transfers::by_id(tx, &id)?.and_then(|transfer| transfer.invoice);
         }
         lines.push(line);

@@ -30,7 +30,11 @@ impl Room {
         self.is_missing.store(true, Ordering::Relaxed);
         counter!("simgate_writes_refused_total").increment(1);
         if let Some(left_out) = self.lines.turn() {
-            tracing::error!(what, left_out, "the database has no room for writes: nothing can be sold");
+            tracing::error!(
+                what,
+                left_out,
+                "the database has no room for what is written: nothing can be sold"
+            );
         }
     }
 

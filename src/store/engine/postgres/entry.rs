@@ -144,7 +144,7 @@ fn told(error: &tokio_postgres::Error) -> Error {
         None if std::error::Error::source(error)
             .is_some_and(|cause| cause.to_string().contains("support TLS")) =>
         {
-            "an unencrypted connection to another machine must be set in the URL: sslmode=disable"
+            "an unencrypted connection to another machine must be written in the URL: sslmode=disable"
         }
         None => return postgres_error(error),
     };
