@@ -410,7 +410,7 @@ fn spell_hash(kind: AddressKind, bytes: &[u8; 32]) -> String {
     }
 }
 
-/// Whom a made-up transaction pays; `None` for an honest one.
+/// The address that a made-up transaction pays; `None` for an honest one.
 fn lied_to(hash: &str) -> Option<[u8; 20]> {
     let digits = hash.strip_prefix("0x").unwrap_or(hash).strip_prefix(&hex(LIE_MARK))?;
     let mut recipient = [0; 20];

@@ -4,7 +4,7 @@ use super::ids::{AccountNo, InvoiceId};
 use super::money::Usd;
 use super::transfer::TransferId;
 
-/// Whom money goes back to.
+/// Who gets money back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payee {
     Wallet(AccountNo),

@@ -126,7 +126,7 @@ fn support(app: &App) -> Check {
     }
 }
 
-/// Shows the first addresses: whoever holds the spending key can see whether money goes where they can reach it.
+/// Shows the first addresses: the holder of the spending key sees whether they own them.
 async fn addresses(app: &App, kind: AddressKind) -> Result<Check> {
     let xpub = app.settings.settlement.xpub(kind);
     let name = format!("{}_xpub", kind.as_str().to_lowercase());

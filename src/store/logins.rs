@@ -145,9 +145,9 @@ values! {
 /// What was last taken out of the two buckets of an address.
 #[derive(Clone, Copy, Default)]
 pub struct Last {
-    /// Of mails within the day's budget.
+    /// From the bucket of mails within the day's budget.
     pub in_budget: Option<Taken>,
-    /// Of all mails.
+    /// From the bucket of all mails.
     pub of_all: Option<Taken>,
 }
 
