@@ -187,7 +187,7 @@ impl Evm {
             if right {
                 voices.push((node, answer));
             } else {
-                node.demote(Demerit::Outvoted, "says something else than most nodes");
+                node.demote(Demerit::Outvoted, "says something different from most nodes");
             }
         }
         Ok(voices)
