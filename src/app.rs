@@ -49,26 +49,26 @@ pub struct Parts {
     /// The networks that money can come by; those without nodes of their own are simulated.
     pub chains: BTreeMap<Network, Arc<dyn Chain>>,
     pub sim_chains: BTreeMap<Network, Arc<SimChain>>,
-    /// Who brings payments by signature onto the chains, if anybody does.
+    /// What brings payments by signature onto the chains, if it is set up.
     pub settler: Option<Settler>,
-    /// Counts what settlers need not wait for: a signature was claimed here.
+    /// Counts claimed signatures here, so that settlers need not wait for their next round.
     pub claimed: watch::Sender<u64>,
-    /// Who is looking at a chain for which invoice.
+    /// The looks at chains that are in progress, by invoice.
     pub looks: Looks,
-    /// Counts what scanners need not wait for: somebody is about to pay.
+    /// Counts expected payments, so that scanners need not wait for their next round.
     pub expected: watch::Sender<u64>,
-    /// What is on sale. Watchers hear of every change.
+    /// What is on sale. Watchers see every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
     pub knowledge: Library,
     pub tokens: Seen,
-    /// Absent in a sandbox without a mail server, whose outbox is read instead.
+    /// `None` in a sandbox without a mail server, whose outbox is read instead.
     pub mailer: Option<Mailer>,
-    /// Wakes the sender: a mail was queued.
+    /// Wakes the mail sender when a mail was queued.
     pub mail_now: Notify,
-    /// A restored backup waits for the operator's word; see `ops::restore`.
+    /// Whether a restored backup waits for the operator's approval; see `ops::restore`.
     pub buying_on_hold: AtomicBool,
-    /// Up to which change catalog, keys and simulator are loaded.
+    /// The change counters up to which catalog, keys and simulator are loaded.
     pub seen: Mutex<Versions>,
     pub rounds: Rounds,
     pub jobs: Jobs,
@@ -178,7 +178,7 @@ impl App {
     }
 }
 
-/// Who settles, with a terminal for each network on which that may be possible.
+/// The settler, with a terminal for each network that can have one.
 fn settler(settings: &Settings, chains: &BTreeMap<Network, Arc<Evm>>) -> Result<Option<Settler>> {
     let x402 = &settings.x402;
     let by = match &x402.settler {

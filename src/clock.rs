@@ -1,5 +1,5 @@
-//! The only reader of the system clock. On PostgreSQL the database server's clock is the one that counts for
-//! leases and limits, so the difference to it is measured and added; tests move the clock by hand.
+//! The only reader of the system clock. On PostgreSQL the database server's clock decides about leases and limits, so
+//! the difference to it is measured and added; tests move the clock by hand.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,8 +18,8 @@ impl Clock {
         Time::from_micros(system_micros() + correction)
     }
 
-    /// Takes what `ask` reads of the database's clock as the truth. The answer belongs to a moment between question and
-    /// answer, and our clock moves only if it was wrong at both: else a delay on the way would set it back.
+    /// Follows the database's clock, which `ask` reads. The answer was true at some moment between question and answer,
+    /// and our clock moves only if it was wrong at both: otherwise a slow answer would set it back.
     pub fn follow<E>(&self, ask: impl FnOnce() -> Result<Option<i64>, E>) -> Result<(), E> {
         let asked = system_micros();
         if let Some(database_now) = ask()? {
@@ -30,7 +30,7 @@ impl Clock {
         Ok(())
     }
 
-    /// For tests: time passes at once.
+    /// For tests: moves the time forward.
     pub fn advance(&self, millis: i64) {
         self.moved.fetch_add(millis * 1_000, Ordering::Relaxed);
     }

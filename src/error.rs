@@ -1,5 +1,5 @@
-//! What can go wrong, in two kinds: a `Refusal`, on which the caller can act, and a `Fault`, which is ours.
-//! The table in `Refusal::problem` gives every refusal its status, code and sentence, for every door.
+//! What can go wrong, in two kinds: a `Refusal`, on which the caller can act, and a `Fault`, which is ours. The table
+//! in `Refusal::problem` gives every refusal its status, code and sentence, for every door.
 
 use std::fmt;
 
@@ -24,9 +24,9 @@ pub struct Fault {
 pub enum FaultKind {
     /// Another transaction won: run the job again and it will see why.
     Conflict,
-    /// The connection to the database broke or cannot write; what was asked may or may not have happened.
+    /// The connection to the database broke or cannot write; the request may or may not have happened.
     Disconnected,
-    /// The database has no room for it now: a full disk, or a server out of memory or connections. Nothing was written.
+    /// The database has no room now: a full disk, or a server out of memory or connections. Nothing was written.
     NoRoom,
     /// A setting does not fit the database or this build: the operator must change it. Exit 2.
     Settings,
@@ -38,7 +38,7 @@ impl Error {
         Error::Fault(Fault { what: what.to_string(), kind: FaultKind::Other })
     }
 
-    /// What callers can act on: a refusal, or a fault that passes by itself.
+    /// The refusal that callers can act on; also for a fault that passes by itself.
     pub fn refusal(&self) -> Option<&Refusal> {
         static NO_ROOM: Refusal = Refusal::NoRoom;
         match self {
@@ -57,7 +57,7 @@ impl Error {
         matches!(self, Error::Fault(Fault { kind: FaultKind::Conflict, .. }))
     }
 
-    /// The connection to the database is gone, or good for nothing.
+    /// Whether the connection to the database is gone or unusable.
     pub fn is_lost(&self) -> bool {
         matches!(self, Error::Fault(Fault { kind: FaultKind::Disconnected, .. }))
     }
@@ -88,7 +88,7 @@ pub struct Problem {
     pub detail: String,
 }
 
-/// What became of the money when a supplier did not deliver.
+/// What happened to the money when a supplier did not deliver.
 fn given_back(refunded: crate::domain::money::Usd) -> String {
     if refunded.is_positive() {
         format!("the {refunded} USD held for it are back in the wallet")
@@ -152,7 +152,7 @@ impl Refusal {
             InvoiceNotFound => (404, "INVOICE_NOT_FOUND", "Invoice not found", "No invoice of this account has this id.".into()),
             UnsupportedPair(pairs) => {
                 let all: Vec<String> = pairs.iter().map(|(currency, network)| format!("{} on {}", currency.as_str(), network.as_str())).collect();
-                (422, "UNSUPPORTED_PAIR", "Unsupported pair", format!("This currency cannot be taken on this network. What can: {}.", all.join(", ")))
+                (422, "UNSUPPORTED_PAIR", "Unsupported pair", format!("This currency cannot be taken on this network. Supported: {}.", all.join(", ")))
             }
             TooManyInvoices { retry_after_secs } => (429, "RATE_LIMITED", "Too many open invoices",
                 format!("Five invoices are open on this network already; pay one, or try again in {retry_after_secs} s, when the next expires.")),
@@ -170,14 +170,14 @@ impl Refusal {
             TransferAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "This transaction has been credited to another account.".into()),
             TransferNotFound => (404, "NOT_FOUND", "Transfer not found", "No transfer has this id; `simgate transfers unmatched` lists them.".into()),
             TransferNotUnmatched => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "Only an UNMATCHED transfer can be assigned, returned or written off.".into()),
-            SignatureAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Signature already used", "This signature pays for another order, or has; nothing more was charged for it, and nothing is delivered for it here.".into()),
-            PaidForAnother => (409, "IDEMPOTENCY_CONFLICT", "Payment for another purchase", "This payment was asked for another package or eSIM; it was not used, and nothing was charged for this one.".into()),
+            SignatureAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Signature already used", "This signature was used for another order; nothing more was charged for it, and nothing is delivered for it here.".into()),
+            PaidForAnother => (409, "IDEMPOTENCY_CONFLICT", "Payment for another purchase", "This payment was requested for another package or eSIM; it was not used, and nothing was charged for this one.".into()),
             NothingToPay => (409, "IDEMPOTENCY_CONFLICT", "Nothing to pay", "This order was paid, is being paid by another signature, or is no longer available; this signature was not used. Look at the order, or check out again.".into()),
-            NothingOwed => (409, "TRANSFER_ALREADY_USED", "Nothing to claim", "Nothing can be claimed of this invoice: nothing is owed to it, or it was claimed before. If that was you, the money is in your wallet.".into()),
+            NothingOwed => (409, "TRANSFER_ALREADY_USED", "Nothing to claim", "Nothing can be claimed for this invoice: nothing is owed for it, or it was claimed before. If that was you, the money is in your wallet.".into()),
             MagicLinkEnded => (404, "NOT_FOUND", "Link has ended", "This link is unknown, or its 30 minutes are over; ask for a new one.".into()),
             ChainUnavailable => (503, "CHAIN_UNAVAILABLE", "Chain unavailable", "The network's nodes did not answer, so the chain could not be looked at; nothing is lost. Try again shortly.".into()),
             BuyingOnHold => (503, "ON_HOLD", "Buying is on hold", "Buying is on hold while the operator checks a restored backup; nothing was charged.".into()),
-            NoRoom => (503, "OVERLOADED", "Nothing can be written", "The gateway cannot write anything down just now; nothing was charged. Try again shortly.".into()),
+            NoRoom => (503, "OVERLOADED", "Nothing can be written", "The gateway cannot store anything just now; nothing was charged. Try again shortly.".into()),
             Overloaded => (503, "OVERLOADED", "Overloaded", "Too much is waiting; nothing was charged. Try again shortly.".into()),
         };
         Problem { status, code, title, detail }

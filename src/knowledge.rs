@@ -1,16 +1,16 @@
-//! The knowledge base: articles in Markdown that are part of the program, and those of a folder that replace or add to
+//! The knowledge base: Markdown articles that are part of the program, and those of a folder that replace or add to
 //! them. Read once, at start. Help pages, tools and resources show the same texts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What an article says where the operator's contact belongs.
+/// The placeholder in articles for the operator's contact.
 const CONTACT: &str = "{{support_contact}}";
 const NO_CONTACT: &str = "none is published here. Reply to the mail of your order, or ask whoever gave you the link to this \
                           service.";
-/// What the articles do not answer, a person does; it also says what they are about.
+/// The article for questions that the others do not answer: it leads to a person, and says what the articles are about.
 const LAST_RESORT: &str = "support/contact";
-/// Words that say nothing about what is asked: they are in every question, or in every article.
+/// Words without meaning for a search: they are in every question, or in every article.
 const EMPTY_WORDS: &[&str] = &[
     "about", "am", "an", "and", "are", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does",
     "doesn", "don", "esim", "esims", "for", "from", "get", "go", "got", "had", "has", "have", "help", "how",
@@ -40,7 +40,7 @@ pub struct Article {
     pub title: String,
     /// Markdown, without the title.
     pub text: String,
-    /// Words by which people ask for it, whether it uses them or not.
+    /// Words by which people search for it, whether its text uses them or not.
     keywords: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// The built-in articles with those of `folder` over them. What is wrong is named, for the operator.
+    /// The built-in articles with those of `folder` over them. An error names the problem, for the operator.
     pub fn load(folder: Option<&Path>, contact: Option<&str>) -> Result<Library, String> {
         let contact = contact.unwrap_or(NO_CONTACT);
         let mut articles: Vec<Article> = Vec::new();
@@ -59,7 +59,7 @@ impl Library {
         for path in folder.map_or(Ok(Vec::new()), files_in)? {
             let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             let id = folder.and_then(|folder| id_of(folder, &path)).ok_or_else(|| {
-                format!("{}: names of articles have small letters, digits and hyphens", path.display())
+                format!("{}: article names have lower-case letters, digits and hyphens", path.display())
             })?;
             let article = read(&id, &text, contact)?;
             match articles.iter_mut().find(|known| known.id == id) {
@@ -78,8 +78,8 @@ impl Library {
         self.articles.iter().find(|article| article.id == id)
     }
 
-    /// The articles that have to do with any word of the topic, the best first; all of them when it says nothing, and
-    /// the way to a person when none does.
+    /// The articles that match any word of the topic, the best first; all of them when the topic has no words, and the
+    /// way to a person when none matches.
     pub fn search(&self, topic: &str) -> Vec<&Article> {
         let mut words = words_of(topic);
         words.retain(|word| !EMPTY_WORDS.contains(&word.as_str()));
@@ -98,7 +98,7 @@ impl Library {
 }
 
 impl Article {
-    /// Keywords, name and title say what an article is about; a word in the text may be there by the way.
+    /// Keywords, name and title say what an article is about; a word in the text may be incidental.
     fn relevance(&self, words: &[String]) -> usize {
         let name = words_of(&format!("{} {}", self.id, self.title));
         let text = words_of(&self.text);
@@ -110,7 +110,7 @@ impl Article {
     }
 }
 
-/// In small letters; single ones and the ends of `don't` and `it's` are no words.
+/// In lower case; single letters, such as the ends of `don't` and `it's`, are left out.
 fn words_of(text: &str) -> Vec<String> {
     let text = text.to_lowercase();
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1).map(String::from).collect()
@@ -122,7 +122,7 @@ fn is_akin(one: &str, other: &str) -> bool {
     short == long || (short.len() >= 4 && long.len() <= 2 * short.len() && long.starts_with(short))
 }
 
-/// What stands before the title: nothing, or keywords between two lines of `---`.
+/// The keywords between two lines of `---` before the title, if there are any, and the rest.
 fn split_front(text: &str) -> (Vec<String>, &str) {
     let front = text.strip_prefix("---\n").and_then(|inside| inside.split_once("\n---\n"));
     let Some((front, rest)) = front else { return (Vec::new(), text) };

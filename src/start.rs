@@ -25,9 +25,9 @@ use crate::vault::{self, Numbers, Vault};
 use crate::{http, jobs, telemetry};
 
 const DEMO_CREDIT: Usd = Usd::dollars(1_000);
-/// What is running may take this long after a signal; then the process ends all the same, and recovery finishes.
+/// How long running work may take after a signal; then the process ends anyway, and recovery finishes the work.
 const DRAIN: Duration = Duration::from_secs(8);
-/// Connections to the second address, which serves metrics.
+/// The most connections to the second address, which serves metrics.
 const SCRAPERS: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
         }
     };
     let opened = assemble(settings, location, role).await;
-    // Released here whatever happened: a PostgreSQL session must not be dropped on a thread of the runtime.
+    // Released here in every case: a PostgreSQL session must not be dropped on a thread of the runtime.
     if let Some(lock) = lock {
         on_plain_thread(move || {
             drop::<Lock>(lock);
@@ -83,7 +83,7 @@ fn refuse_live(settings: &Settings) -> Result<()> {
     }
 }
 
-/// Everything from an up-to-date schema to an application; a server also seeds a new database.
+/// Builds the application on an up-to-date schema; a server also seeds a new database.
 async fn assemble(settings: Settings, location: Location, role: Role) -> Result<App> {
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
     let capacity = match role {
@@ -160,8 +160,8 @@ async fn stamp(settings: &Settings, store: &Store, role: Role) -> Result<Vault> 
     }
 }
 
-/// Remembers which extended public keys addresses come from, and refuses others unless told that they are new:
-/// a mistyped key would send partners' money to addresses that nobody can spend from.
+/// Remembers which extended public keys addresses come from, and refuses others unless told that they are new: a
+/// mistyped key would send partners' money to addresses that nobody can spend from.
 async fn stamp_keys(settings: &Settings, store: &Store) -> Result<()> {
     for kind in AddressKind::ALL {
         let name = format!("{}_xpub", kind.as_str().to_lowercase());
@@ -196,7 +196,7 @@ async fn number_key(store: &Store, vault: &Vault, role: Role) -> Result<Numbers>
             return Err(Error::settings("the database is not set up yet: run `simgate migrate`"));
         }
         None => {
-            // Numbers from before could be spelled like new ones otherwise.
+            // Otherwise old numbers could be spelled like new ones.
             if store.read(accounts::last).await?.0 >= number::FIRST_ACCOUNTS {
                 return Err(Error::settings("this database has too many accounts for keyed order numbers"));
             }
@@ -316,7 +316,7 @@ pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>,
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
 }
 
-/// Where to look next. Nobody may be reading: a closed standard output is no reason not to serve.
+/// Prints where to look next. Nobody may be reading: a closed standard output must not stop the gateway.
 fn greet(app: &App) {
     let base = &app.settings.base_url;
     let database = match app.store.location() {

@@ -1,5 +1,5 @@
-//! Logs to stderr, and metrics in Prometheus' text form. Neither ever holds a secret, a token or a body. What would be
-//! said again and again is said once a minute (`EveryMinute`).
+//! Logs to stderr, and metrics in Prometheus' text form. Neither ever holds a secret, a token or a body. Repeated
+//! trouble is logged once a minute (`EveryMinute`).
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,8 +12,8 @@ const SECONDS: &[f64] =
     &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 const GROUPS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
-/// The protocol library writes whole requests to its log, with the tokens and codes in them; and an error for every
-/// client that hangs up before its answer.
+/// The protocol library logs whole requests, with the tokens and codes in them; and an error for every client that
+/// hangs up before its answer.
 const PROTOCOL: &str = "rmcp";
 
 /// A filter that does not parse falls back to `info`, and says so.
@@ -26,7 +26,7 @@ pub fn init_logs(filter: &str, json: bool) {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
-    // A second initialisation, as tests make it, keeps the first.
+    // A second initialisation, as in tests, keeps the first.
     let _ = if json { builder.json().try_init() } else { builder.try_init() };
     if wrong {
         tracing::warn!("the log filter cannot be read; using info");
@@ -48,7 +48,7 @@ pub fn metrics() -> Option<&'static PrometheusHandle> {
     METRICS.get_or_init(install).as_ref()
 }
 
-/// Lets one line a minute through: trouble that comes back every second must not bury everything else.
+/// Lets one line a minute through: trouble that recurs every second must not bury everything else.
 #[derive(Default)]
 pub struct EveryMinute(Mutex<Told>);
 
@@ -63,7 +63,7 @@ impl EveryMinute {
         EveryMinute(Mutex::new(Told { last: None, left_out: 0 }))
     }
 
-    /// Whether the line may be written now, and then how many were left out since the last one.
+    /// `None` when the line may not be written now; otherwise how many were left out since the last one.
     pub fn turn(&self) -> Option<u64> {
         self.turn_at(Instant::now())
     }

@@ -1,6 +1,6 @@
-//! Secrets: randomness, hashing, encryption at rest and the unguessable tokens of install pages.
-//! Every key is derived from the one server secret, each for its own purpose, but that of order numbers (`numbers.rs`),
-//! which is sealed with it. What is mailed is in `codes.rs`.
+//! Secrets: randomness, hashing, encryption at rest and the unguessable tokens of install pages. Every key is derived
+//! from the one server secret, each for its own purpose, except that of order numbers (`numbers.rs`), which is sealed
+//! with it. `codes.rs` holds what is mailed.
 
 mod codes;
 mod numbers;
@@ -75,17 +75,17 @@ impl Vault {
         }
     }
 
-    /// What scrambles the order in which unique amounts are handed out.
+    /// The seed for the order in which unique amounts are handed out.
     pub fn amount_seed(&self) -> u64 {
         self.amount_seed
     }
 
-    /// Tells secrets apart without telling them: stored, so that a wrong secret is found at start.
+    /// Distinguishes secrets without revealing them: stored, so that a wrong secret is found at start.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// Encrypts what is kept, bound to what it is for.
+    /// Encrypts data for storage, bound to its purpose.
     fn encrypt(&self, purpose: &[u8], msg: &[u8]) -> Result<Vec<u8>> {
         let mut sealed = [0u8; NONCE].to_vec();
         getrandom::fill(&mut sealed).map_err(Error::fault)?;
@@ -95,7 +95,7 @@ impl Vault {
         Ok(sealed)
     }
 
-    /// `None` when it was sealed for something else, or by another secret.
+    /// `None` when it was sealed for another purpose, or with another secret.
     fn decrypt(&self, purpose: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, msg) = sealed.split_at_checked(NONCE)?;
         self.cipher.decrypt(Nonce::from_slice(nonce), Payload { msg, aad: purpose }).ok()

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::network::AddressKind;
 
-/// Account keys of the public test phrase "test test … junk". Everybody knows its private keys: whatever is sent
-/// to these addresses on a real chain is gone.
+/// Account keys of the public test phrase "test test … junk". Everybody knows its private keys: money sent to these
+/// addresses on a real chain is gone.
 pub const SANDBOX_EVM_XPUB: &str = "xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP";
 pub const SANDBOX_TRON_XPUB: &str = "xpub6BuRy7ZmkGfP2RWhoor1kWB1w9DvrtmJbFBvnC1bQ4SB5NbCHTyQYCJSXZtxDbFyHTmC7wkU2he3nYYdpZ3Vf6qUAkXSnL6RPif4BDtDEKr";
 
@@ -31,7 +31,7 @@ pub struct Xpub {
 impl Xpub {
     pub fn parse(kind: AddressKind, text: &str) -> Result<Xpub, String> {
         let path = kind.account_path();
-        // Looked at first: parsing an xprv as a public key succeeds, by quietly converting it.
+        // Checked first: parsing an xprv as a public key succeeds, by quietly converting it.
         if text.get(1..4) == Some("prv") {
             return Err(format!(
                 "must not be a private key: export the extended public key (xpub…) of {path}, and treat the private \
@@ -81,7 +81,7 @@ fn fingerprint(account: &XPub) -> String {
     hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads an address; `None` when it is none of this kind or its checksum is wrong.
+/// Reads an address; `None` when it is not of this kind or its checksum is wrong.
 pub fn bytes(kind: AddressKind, text: &str) -> Option<[u8; 20]> {
     match kind {
         AddressKind::Evm => {
@@ -131,7 +131,7 @@ mod tests {
         "TPjjvMwjPoDC32V2dGDYTkLH4E5LAtBZ6C",
         "TB7mhtkvfhsRBRhe5FuRa4tFXSEyGDe4eA",
     ];
-    /// Of BIP 32's first test vector: depth 0 and depth 3, and the private keys of the latter.
+    /// From BIP 32's first test vector: the public key at depth 0 and the private key at depth 3.
     const MASTER: &str = "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8";
     const PRIVATE: &str = "xprv9z4pot5VBttmtdRTWfWQmoH1taj2axGVzFqSb8C9xaxKymcFzXBDptWmT7FwuEzG3ryjH4ktypQSAewRiNMjANTtpgP4mLTj34bhnZX7UiM";
 
@@ -161,7 +161,7 @@ mod tests {
             assert!(refused.starts_with("must not be a private key"), "{refused}");
             assert!(!refused.contains(&text[4..]) || text.len() == 4, "{refused}");
         }
-        // What the guard is for: the library takes the private key.
+        // Why the guard exists: the library accepts the private key.
         assert!(PRIVATE.parse::<XPub>().is_ok());
     }
 

@@ -1,7 +1,7 @@
-//! A real network, asked through the JSON-RPC of its nodes; TRON's speak it too and differ by what `tron.rs` holds.
-//! Any node may lie, lag or fall silent: `asking.rs` says whom to believe, and what cannot be made to fit is `Trouble`.
-//! `check.rs` asks whether it is the right chain at all, `scan.rs` reads ranges of blocks, `look.rs` has them from one
-//! node, `wire.rs` reads the JSON.
+//! A real network, reached through the JSON-RPC of its nodes; TRON's nodes speak it too, and `tron.rs` holds the
+//! differences. Any node may lie, lag or fall silent: `asking.rs` says which to believe, and contradictory answers
+//! become `Trouble`. `check.rs` asks whether a node is on the right chain, `scan.rs` reads ranges of blocks, `look.rs`
+//! reads a range from one node, `wire.rs` reads the JSON.
 
 mod asking;
 mod calls;
@@ -35,16 +35,16 @@ pub use self::wire::{Contracts, Movement, Spotted, abi_text, parse_logs};
 /// The newest block, in the words of nodes.
 const LATEST: &str = "latest";
 const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
-/// Nodes behind one address differ by this much of a chain.
+/// How far the heads of several nodes behind one URL may differ.
 const FLICKER: Duration = Duration::from_secs(4);
-/// So far before us a block's clock may be.
+/// How far a block's clock may be ahead of ours.
 const FUTURE_MS: i64 = 2 * 3_600_000;
 
 pub struct EvmSettings {
     pub network: Network,
     /// URLs of nodes, the most trusted first.
     pub providers: Vec<String>,
-    /// TRON's gateways want one in a header; others have it in the URL.
+    /// TRON's gateways take the key in a header; others take it in the URL.
     pub api_key: Option<String>,
     pub tokens: Vec<Token>,
     pub addresses_per_call: usize,
@@ -55,7 +55,7 @@ pub struct Evm {
     network: Network,
     kind: AddressKind,
     nodes: Vec<Provider>,
-    /// By node: whether it is known to be on this chain and to show our tokens there.
+    /// By node: whether it was found to be on this chain and to have our tokens there.
     verified: Vec<AtomicBool>,
     tokens: Vec<Token>,
     contracts: Contracts,
@@ -63,7 +63,7 @@ pub struct Evm {
     clock: Arc<Clock>,
     known: Mutex<Known>,
     passes: Mutex<Passes>,
-    /// Where enough nodes were: one that does not reach it lags.
+    /// The newest block that enough nodes had: a node that does not reach it lags.
     reached: AtomicI64,
 }
 
@@ -121,8 +121,8 @@ impl Evm {
         }
     }
 
-    /// The block that a node calls so. A young chain has none yet, and its nodes say so in different ways; others do not
-    /// know the word. Nothing is final then, by its account.
+    /// The number of the block that a node marks with this tag. A young chain has none yet, and nodes say so in
+    /// different ways; other nodes do not know the tag. In both cases nothing is final at this node: 0.
     fn marked(&self, node: &Provider, tag: &'static str, answer: RpcAnswer) -> Result<i64, RpcError> {
         match answer {
             Ok(raw) => Ok(self.block_of(&raw)?.map_or(0, |block| block.number)),
@@ -167,7 +167,7 @@ impl Evm {
             let reached = self.reached.load(Ordering::Relaxed);
             return if head >= reached { Ok(None) } else { Err(lags(reached)) };
         };
-        // Whoever tells how deep it lies must not be far behind: it would keep everybody waiting.
+        // A node that is far behind would make the transaction look shallow and keep everybody waiting.
         let needed = self.reached.load(Ordering::Relaxed) - asking::blocks_in(self.network, FLICKER);
         if head < needed {
             return Err(lags(needed));
@@ -175,7 +175,7 @@ impl Evm {
         if wire::spell(self.kind, &receipt.tx_hash) != hash {
             return Err(RpcError::Doubtful("shows the receipt of another transaction".into()));
         }
-        // A receipt may tell of a block that is still being made: only a block makes it true.
+        // A receipt may name a block that is still being made, so the block itself is asked for.
         let Some(block) = self.block_at(node, receipt.block_number).await? else { return Ok(None) };
         if block.hash != wire::spell(self.kind, &receipt.block_hash) {
             return Err(RpcError::Doubtful(format!(
@@ -190,7 +190,7 @@ impl Evm {
         Ok(Some(Mined { block, succeeded: receipt.succeeded, transfers, head }))
     }
 
-    /// The same from enough nodes.
+    /// `transaction_at`, agreed on by enough nodes.
     async fn transaction_by_quorum(&self, hash: &str) -> Result<Option<Mined>, Trouble> {
         let with_head =
             |mined: &Option<Mined>, head| mined.as_ref().map(|mined| Mined { head, ..mined.clone() });
@@ -200,7 +200,7 @@ impl Evm {
         Ok(voices.first().zip(lowest).and_then(|((_, mined), head)| with_head(mined, head)))
     }
 
-    /// Every movement in a receipt, as the world may see it.
+    /// Every movement in a receipt, with its hash and addresses in our spelling.
     fn sightings_of(&self, receipt: &wire::Receipt, block: &Block) -> Vec<Sighting> {
         let tx_hash = wire::spell(self.kind, &receipt.tx_hash);
         let sighting = |(position, movement): &(i64, Movement)| {
@@ -236,12 +236,12 @@ impl Evm {
             self.view(currency, &data, at)
         };
         let calls: Vec<Call> = addresses.iter().map(call).collect();
-        let beyond = || RpcError::Unreadable("a balance beyond belief".into());
+        let beyond = || RpcError::Unreadable("a balance too large to believe".into());
         let balance = |answer: &RawValue| wire::word(answer.get()).and_then(wire::amount).ok_or_else(beyond);
         node.call_all(&calls).await?.iter().map(|answer| balance(answer)).collect()
     }
 
-    /// A call that only reads, of a token's contract.
+    /// A read-only call of a token's contract.
     fn view(&self, currency: Currency, data: &[u8], at: &str) -> Call {
         let contract = self.contracts.contract(currency).map(hex::encode_prefixed);
         ("eth_call", json!([{"to": contract, "data": hex::encode_prefixed(data)}, at]))
@@ -262,7 +262,7 @@ fn head_call() -> Call {
 
 fn head_of(raw: &RawValue) -> Result<i64, RpcError> {
     let head = serde_json::from_str(raw.get()).ok().and_then(wire::height);
-    head.ok_or_else(|| RpcError::Unreadable("a head that is no number".into()))
+    head.ok_or_else(|| RpcError::Unreadable("a head that is not a number".into()))
 }
 
 fn lags(number: i64) -> RpcError {
@@ -282,7 +282,7 @@ impl Chain for Evm {
         self.takes_all(watched)
     }
 
-    /// A node that cannot be reached, or is wrong, is no reason not to start while enough others may be right.
+    /// The gateway starts with unreachable or wrong nodes, as long as enough others may be right.
     fn check(&self) -> Reply<'_, ()> {
         Box::pin(async move {
             let (mut sound, mut wrong, mut said) = (0, 0, Vec::new());

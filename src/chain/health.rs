@@ -1,31 +1,31 @@
-//! How a node fares. One that is silent, or on another chain, is left alone for a while; one that was wrong is asked
-//! after all others. Either way it is tried again, after pauses that grow while it goes on like that.
+//! How well a node does. A node that is silent, or on another chain, is left alone for a while; one that was wrong is
+//! asked after all others. Both are tried again, after pauses that grow while nothing improves.
 
 use crate::domain::words::words;
 
 use std::time::{Duration, Instant};
 
-/// So many failures in a row, and the node is left alone.
+/// After this many outages in a row the node is left alone.
 const PATIENCE: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// A silent node that comes back is wanted soon; one that was wrong can wait.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
-/// Whoever was good for this long, or twice as long as it was demoted, begins anew.
+/// A node that was good for this long, or for twice its last demotion, starts with the shortest pause again.
 const PROBATION: Duration = Duration::from_secs(60);
 
 words! {
     /// Why a node does not count like the others.
     pub enum Demerit: ALL {
-        /// It does not answer, or nothing that can be read.
+        /// It does not answer, or nothing readable.
         Silent = "silent",
-        /// It wants to be left alone.
+        /// It asks us to wait.
         Busy = "busy",
         /// It is on another chain, or does not show our tokens.
         Foreign = "foreign",
         /// Most others say something else.
         Outvoted = "outvoted",
-        /// Its newest block is long behind the others'.
+        /// Its newest block is far behind the others'.
         Lagging = "lagging",
         /// It shows another block than most others.
         Forked = "forked",
@@ -35,8 +35,8 @@ words! {
 }
 
 impl Demerit {
-    /// Asking it would be of no use, or against its wish. The others may be asked when nobody else is left: what they
-    /// say is compared anyway.
+    /// Whether a node with this demerit is left alone: asking it is useless or unwelcome. The others may be asked when
+    /// no better node is left, because their answers are compared anyway.
     fn rests(self) -> bool {
         match self {
             Demerit::Silent | Demerit::Busy | Demerit::Foreign => true,
@@ -48,7 +48,7 @@ impl Demerit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demotion {
     pub demerit: Demerit,
-    /// What it did, as a sentence goes on after its name.
+    /// What the node did: a sentence continued from its name.
     pub said: String,
     until: Instant,
     pause: Duration,
@@ -56,18 +56,18 @@ pub struct Demotion {
 
 #[derive(Default)]
 pub struct Health {
-    /// In a row, of any sort: the lower, the sooner a node is asked.
+    /// Failures of any sort in a row: the fewer, the sooner the node is asked.
     disappointments: u32,
-    /// In a row, those for which a node is left alone.
+    /// Outages in a row: after `PATIENCE` of them the node is left alone.
     outages: u32,
     demotion: Option<Demotion>,
-    /// When the last one ended, and how long it was.
+    /// When the last demotion ended, and its pause.
     past: Option<(Instant, Duration)>,
 }
 
 impl Health {
-    /// Whether it may be asked now. After its rest one caller is let through, and the others wait for what comes of it:
-    /// at most this long.
+    /// Whether the node may be asked now. After its rest one caller is let through, and the others wait for the
+    /// outcome, at most for `trial`.
     pub fn is_ready(&mut self, now: Instant, trial: Duration) -> bool {
         match &mut self.demotion {
             Some(demotion) if demotion.demerit.rests() => {
@@ -91,7 +91,7 @@ impl Health {
         (demoted, self.disappointments)
     }
 
-    /// It gave a good answer. True when that ends a demotion.
+    /// Notes a good answer. True when it ends a demotion.
     pub fn succeeded(&mut self, now: Instant) -> bool {
         (self.disappointments, self.outages) = (0, 0);
         let ends = |demotion: &mut Demotion| demotion.demerit.rests() || now >= demotion.until;
@@ -100,16 +100,16 @@ impl Health {
         true
     }
 
-    /// It was of no use just now. True when it has been silent so often that it should rest.
+    /// Notes a failure. True after enough outages in a row that the node should rest.
     pub fn disappointed(&mut self, outage: bool) -> bool {
         self.disappointments = self.disappointments.saturating_add(1);
         self.outages = if outage { self.outages.saturating_add(1) } else { 0 };
         self.outages >= PATIENCE
     }
 
-    /// It does not count like the others for a while, at least for so long. True when it did until now.
+    /// Demotes the node for a while, at least for `least`. True when this demerit is new.
     pub fn demote(&mut self, now: Instant, demerit: Demerit, said: String, least: Duration) -> bool {
-        // Only who goes on after a pause gets a longer one.
+        // Only a node that is wrong again after a pause gets a longer one.
         if let Some(demotion) = &self.demotion
             && now < demotion.until
             && !demotion.demerit.rests()
@@ -150,7 +150,7 @@ mod tests {
             !health.is_ready(later + FIRST_PAUSE, TRIAL) && health.is_ready(later + FIRST_PAUSE * 2, TRIAL)
         );
         assert!(health.succeeded(later) && health.is_ready(later, TRIAL));
-        // What it asks for is granted, up to a point.
+        // The wait that it asks for is granted, up to a limit.
         assert!(health.demote(later, Demerit::Busy, "is busy".into(), Duration::from_secs(90)));
         assert!(!health.is_ready(later + Duration::from_secs(89), TRIAL));
         assert!(health.is_ready(later + Duration::from_secs(90), TRIAL));

@@ -1,5 +1,5 @@
-//! How much a node lets us ask for at once. Each provider has its own limits and changes them, so they are learnt: less
-//! after a refusal, and after many good answers it is tried whether more is allowed by now.
+//! How much a node lets us ask for at once. Each provider has its own limits and changes them, so we learn them: less
+//! after a refusal, and more again after many good answers.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
@@ -19,12 +19,12 @@ impl Limit {
         self.size
     }
 
-    /// So much was too much.
+    /// Notes that this much was too much.
     pub fn shrink(&mut self, asked: i64) {
         *self = Limit { size: (asked.min(self.size) / 2).max(1), successes: 0, ..*self };
     }
 
-    /// Only a question that used all that is allowed tells anything about it.
+    /// Notes a success. Only a question that used the whole limit says anything about it.
     pub fn worked(&mut self, asked: i64) {
         if asked < self.size {
             return;
@@ -45,7 +45,7 @@ mod tests {
         let mut limit = Limit::new(500, 600);
         limit.shrink(500);
         assert_eq!(limit.size, 250);
-        // What was asked for was less than it might have been.
+        // Less was asked for than the limit allowed.
         limit.shrink(10);
         assert_eq!(limit.size, 5);
         let mut grow = |asked: i64| (0..SUCCESSES_TO_GROW).for_each(|_| limit.worked(asked));

@@ -1,5 +1,5 @@
-//! Where transfers are seen. A `Chain` answers what a network's blocks hold now; it remembers nothing that
-//! counts, decides nothing about money, and says plainly when it cannot be sure. `ops::scan` asks it.
+//! Where transfers are seen. A `Chain` says what a network's blocks hold now; it keeps no state that matters, decides
+//! nothing about money, and says plainly when it cannot be sure. `ops::scan` asks it.
 
 pub mod address;
 pub mod evm;
@@ -19,7 +19,7 @@ use crate::domain::transfer::{Block, Sighting};
 
 pub use self::watched::Watched;
 
-/// Why a chain could not answer: no node was reached, or what the nodes said does not fit together.
+/// Why a chain could not answer: no node was reached, or the nodes contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble(pub String);
 
@@ -49,7 +49,7 @@ pub struct Tip {
 /// What lies in a range of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scanned {
-    /// The last block that was looked at: it may come before the one asked for, and the caller goes on from there.
+    /// The last block that was read: it may come before the one asked for, and the caller goes on from there.
     pub last: Block,
     /// In the order of the chain.
     pub sightings: Vec<Sighting>,
@@ -61,28 +61,28 @@ pub struct Mined {
     pub block: Block,
     /// A transaction in a block may still have been reverted; then it moved nothing.
     pub succeeded: bool,
-    /// Every movement of a token that we take, to whomever.
+    /// Every movement of a token that we take, to any recipient.
     pub transfers: Vec<Sighting>,
-    /// How far the chain has come, by the lowest word of the nodes that say so: never below the block.
+    /// The head of the chain: the lowest that the agreeing nodes name, and never below the block.
     pub head: i64,
 }
 
-/// Whose word to ask for.
+/// Which nodes must answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
-    /// Whichever node answers: a hint, for which no money moves.
+    /// Any one node: a hint, on which no money moves.
     Any,
-    /// What most nodes say: 2 of 2, 2 of 3, 3 of 5; a node that is the only one counts alone. Where too few agree,
-    /// there is `Trouble`.
+    /// More than half of all nodes: 2 of 2, 2 of 3, 3 of 5; a single node decides alone. When too few agree, the answer
+    /// is `Trouble`.
     Quorum,
 }
 
-/// A node that does not count like the others at present.
+/// A node that counts less than the others at present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demoted {
     pub node: String,
     pub why: &'static str,
-    /// What it did, as a sentence goes on after its name.
+    /// What the node did: a sentence continued from its name.
     pub said: String,
 }
 
@@ -99,7 +99,7 @@ pub trait Chain: Send + Sync {
 
     fn tokens(&self) -> &[Token];
 
-    /// Chain id, decimals and symbols are what they must be, at enough nodes.
+    /// Checks, at enough nodes, that chain id, decimals and symbols are as they must be.
     fn check(&self) -> Reply<'_, ()>;
 
     /// The nodes that failed or were wrong lately.
@@ -107,24 +107,24 @@ pub trait Chain: Send + Sync {
         Vec::new()
     }
 
-    /// How far enough nodes have come.
+    /// The tip that a quorum of nodes has reached.
     fn tip(&self) -> Reply<'_, Tip>;
 
     /// `None` when the chain has no block of this number yet.
     fn block(&self, number: i64) -> Reply<'_, Option<Block>>;
 
-    /// Whether these are so many that every transfer in a block is read to find theirs: such a look is not repeated lightly.
+    /// Whether a scan reads every transfer, because there are too many addresses to name. It is not repeated lightly.
     fn reads_all(&self, _watched: &Watched) -> bool {
         false
     }
 
-    /// What moved to watched addresses in the blocks `from..=to`. Any witness: who reads the same blocks again hears
-    /// another node.
+    /// The transfers to watched addresses in the blocks `from..=to`. With `Witness::Any`, reading the same blocks again
+    /// begins with another node.
     fn scan<'a>(&'a self, from: i64, to: i64, watched: &'a Watched, witness: Witness) -> Reply<'a, Scanned>;
 
-    /// `None` when it is in no block. The hash is spelled as `domain::transfer::parse_tx_hash` does.
+    /// `None` when it is in no block. The hash is spelled as by `domain::transfer::parse_tx_hash`.
     fn transaction<'a>(&'a self, hash: &'a str, witness: Witness) -> Reply<'a, Option<Mined>>;
 
-    /// What lies on each of these addresses at this block; on TRON, which cannot tell, in the newest.
+    /// The balance of each address at block `at`; on TRON, whose nodes keep no old balances, at the newest block.
     fn balances<'a>(&'a self, currency: Currency, addresses: &'a [String], at: i64) -> Reply<'a, Vec<Usd>>;
 }

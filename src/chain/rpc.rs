@@ -1,6 +1,6 @@
-//! A thin JSON-RPC client: one batch to one node, its answers or what went wrong, sorted by what to do about it.
-//! It remembers what a node allows (`limit.rs`) and how it fares (`health.rs`). A node's URL often holds an API key:
-//! nodes are called "node 1" and "node 2", and what they say is stripped of it before anybody reads it.
+//! A thin JSON-RPC client: sends one batch to one node and returns its answers, or an error sorted by what to do about
+//! it. It remembers what a node allows (`limit.rs`) and how well it does (`health.rs`). A node's URL often holds an API
+//! key: nodes are called "node 1" and "node 2", and the key is removed from their messages before anybody reads them.
 
 mod error;
 
@@ -24,18 +24,18 @@ use super::limit::Limit;
 use crate::domain::network::Network;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// More than any provider sends in one answer; a node that goes on and on shall not fill our memory.
+/// More than any provider sends in one answer; an endless answer must not fill our memory.
 const LARGEST_ANSWER: usize = 160 << 20;
 /// Public nodes allow few calls in one request.
 const BATCH: Limit = Limit::new(20, 20);
-/// Blocks whose logs are asked for at once.
+/// How many blocks' logs are asked for at once.
 const WINDOW: Limit = Limit::new(500, 10_000);
-/// Whether a node knows a tag by now is asked this often.
+/// How long a node that did not know a tag is not asked for it again.
 const TAGS_EVERY: Duration = Duration::from_secs(3_600);
 
 /// A method and its parameters.
 pub type Call = (&'static str, Value);
-/// What a node says to one call of a batch.
+/// What a node answers to one call of a batch.
 pub type RpcAnswer = Result<Box<RawValue>, RpcError>;
 
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ struct ReplyError {
 }
 
 impl ReplyError {
-    /// Some refuse a batch that is too long in the place of each of its answers.
+    /// Some nodes refuse a batch that is too long once for each of its calls.
     fn is_about_batch(&self) -> bool {
         self.code == -32014 || self.message.to_lowercase().contains("batch")
     }
@@ -66,18 +66,18 @@ impl ReplyError {
 /// One node, or many behind one URL.
 pub struct Provider {
     pub index: usize,
-    /// What people may read.
+    /// The name that people may read.
     pub name: String,
     network: Network,
     url: Url,
     headers: HeaderMap,
     client: Client,
-    /// Parts of the URL and of the headers that open the node's door.
+    /// Parts of the URL and of the headers that give access to the node.
     secrets: Vec<String>,
     health: Mutex<Health>,
     batch: Mutex<Limit>,
     window: Mutex<Limit>,
-    /// Words for blocks that it does not know, and when it was last asked.
+    /// Block tags that the node does not know, and when it was last asked.
     lacks: Mutex<HashMap<&'static str, Instant>>,
 }
 
@@ -100,7 +100,7 @@ impl Provider {
             headers.insert(HeaderName::from_static(header), value);
             secrets.push(key.to_string());
         }
-        // The longest first: what is left of a longer one would not be recognised.
+        // The longest first: replacing a shorter one inside it would leave a rest that is not recognised.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         let client = client(&url, TIMEOUT).map_err(|error| wrong(&error.without_url().to_string()))?;
         Ok(Provider {
@@ -129,7 +129,7 @@ impl Provider {
                     lock(&self.batch).worked(asked);
                     answers.extend(some);
                 }
-                // Whatever it says, fewer at a time may be welcome; a single one is refused for itself.
+                // Whatever the reason, the node may accept fewer calls at a time; a refused single call is final.
                 Err(RpcError::TooMuch(_) | RpcError::Refused(..)) if asked > 1 => {
                     lock(&self.batch).shrink(asked)
                 }
@@ -185,7 +185,7 @@ impl Provider {
         answers.into_iter().map(|answer| answer.ok_or_else(missing)).collect()
     }
 
-    /// As `call`, where one refusal spoils all.
+    /// Like `call`, but one refused call fails all of them.
     pub async fn call_all(&self, calls: &[Call]) -> Result<Vec<Box<RawValue>>, RpcError> {
         self.call(calls).await?.into_iter().collect()
     }
@@ -201,7 +201,7 @@ impl Provider {
         Ok(body)
     }
 
-    /// The answer to a single call; or one object for a whole batch, which is how a node says that it cannot serve it.
+    /// Reads a single object: the answer to a single call, or a node's refusal of a whole batch.
     fn single<'a>(
         &self,
         status: StatusCode,
@@ -235,7 +235,7 @@ impl Provider {
         let said = error.message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
         let message = self.clean(&error.message);
-        // Both kinds of limit share a code and half their words; only these tell that the clock is meant.
+        // Both kinds of limit share a code and half their words; only these words mean a limit over time.
         if says(&["rate limit", "too many requests", "request count", "per second", "capacity"]) {
             return RpcError::Busy(message, None);
         }
@@ -247,19 +247,19 @@ impl Provider {
         RpcError::Refused(error.code, message)
     }
 
-    /// Short, on one line, and without anything that opens a door.
+    /// Short, on one line, and without secrets.
     fn clean(&self, text: &str) -> String {
         let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(2_000).collect();
         let text = self.secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "…"));
         text.chars().take(160).collect()
     }
 
-    /// How many blocks it lets us ask for.
+    /// How many blocks the node lets us ask for.
     pub fn window(&self) -> MutexGuard<'_, Limit> {
         lock(&self.window)
     }
 
-    /// Whether it is worth asking for a block by this word.
+    /// Whether it is worth asking the node for this tag.
     pub fn may_know(&self, tag: &str) -> bool {
         lock(&self.lacks).get(tag).is_none_or(|since| since.elapsed() > TAGS_EVERY)
     }
@@ -268,12 +268,12 @@ impl Provider {
         lock(&self.lacks).insert(tag, Instant::now());
     }
 
-    /// Whether it may be asked now.
+    /// Whether the node may be asked now.
     pub fn is_ready(&self) -> bool {
         lock(&self.health).is_ready(Instant::now(), TIMEOUT)
     }
 
-    /// The lower, the sooner it is asked; true for one that was wrong lately.
+    /// The lower, the sooner the node is asked; true for one that was wrong lately.
     pub fn rank(&self) -> (bool, u32) {
         lock(&self.health).rank(Instant::now())
     }
@@ -287,7 +287,7 @@ impl Provider {
             tracing::info!(
                 network = self.network.as_str(),
                 node = self.name,
-                "the node is as good as others again"
+                "the node counts like the others again"
             );
             self.tell(None);
         }
@@ -306,14 +306,14 @@ impl Provider {
         self.demote_for(demerit, error.to_string(), least);
     }
 
-    /// It was wrong: what it says counts last for a while.
+    /// The node was wrong: it is asked last for a while.
     pub fn demote(&self, demerit: Demerit, said: impl fmt::Display) {
         self.demote_for(demerit, said.to_string(), Duration::ZERO);
     }
 
     fn demote_for(&self, demerit: Demerit, said: String, least: Duration) {
         let demoted = lock(&self.health).demote(Instant::now(), demerit, said.clone(), least);
-        // Once for each fall: a line for every try would bury everything else.
+        // Logged once for each demotion: a line for every try would bury everything else.
         if demoted {
             let (network, why) = (self.network.as_str(), demerit.as_str());
             tracing::warn!(network, node = self.name, why, "a node is demoted: it {said}");
@@ -344,9 +344,9 @@ fn secrets_of(url: &Url) -> Vec<String> {
     all.filter(|part| part.len() >= 6).collect()
 }
 
-/// Asks whom the operator trusts with a key, and nobody else.
+/// Builds a client that never carries a key to another host.
 pub(crate) fn client(url: &Url, timeout: Duration) -> reqwest::Result<Client> {
-    // Whoever installs one first wins, and any will do.
+    // The first provider that is installed stays, and any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .timeout(timeout)
@@ -355,7 +355,7 @@ pub(crate) fn client(url: &Url, timeout: Duration) -> reqwest::Result<Client> {
         .redirect(redirect::Policy::none())
         .user_agent("simgate");
     match url.scheme() {
-        // A node next door must not fail because the machine has no certificates.
+        // A local node must not fail because the machine has no certificates.
         "http" => builder.tls_certs_only([]).build(),
         _ => builder.build(),
     }

@@ -22,14 +22,14 @@ use crate::store::{Store, meta};
 use crate::vault::{self, hex};
 
 const BLOCK_MICROS: i64 = 200_000;
-/// A chain has a past when it is first looked at: scanners ask for blocks below the head.
+/// A new chain already has a past, because scanners ask for blocks below the head.
 const PAST_MILLIS: i64 = -60_000;
-/// The time in which a payment is written down. One that comes later than this before a block is in the one after.
+/// The time it takes to write a payment. A payment that is later than this before a block goes into the next one.
 const NOTICE_MILLIS: i64 = 100;
-/// How soon a node that begins to lie tells its lie.
+/// How soon a node that begins to lie shows its lie.
 const LIE_IN_MILLIS: i64 = 1_000;
 const LIE_AMOUNT: Usd = Usd::dollars(1_000);
-/// The first bytes of every made-up transaction hash; the address that it pays follows.
+/// The first bytes of every made-up transaction hash; the address that it pays follows them.
 const LIE_MARK: &[u8; 12] = b"simgate lie!";
 /// Sim writes have no wallet; they share one lane.
 const LANE: i64 = 0;
@@ -39,9 +39,9 @@ words! {
         Ok = "ok",
         /// No node answers.
         Down = "down",
-        /// The first node has not got the newest blocks. Two more have them, and agree.
+        /// The first node lacks the newest blocks. Two more have them, and agree.
         Lagging = "lagging",
-        /// The first node shows every watched address a transfer that never was. Two more know of none, and agree.
+        /// The first node shows every watched address a transfer that never happened. Two more show none, and agree.
         Lying = "lying",
     }
 }
@@ -50,7 +50,7 @@ words! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     Nothing,
-    /// Mined again so many blocks later, as the same transactions.
+    /// Mined again this many blocks later, as the same transactions.
     Later(i64),
 }
 
@@ -66,11 +66,11 @@ pub struct SimChain {
     clock: Arc<Clock>,
     network: Network,
     tokens: Vec<Token>,
-    /// The newest moment that this chain was looked at: a clock that is set back a little unmakes no block.
+    /// The newest moment at which this chain was read: a clock that is set back a little removes no block.
     latest: AtomicI64,
 }
 
-/// What the rows say, at a moment.
+/// What the rows say at one moment.
 #[derive(Clone)]
 struct World {
     network: Network,
@@ -106,7 +106,7 @@ impl World {
         self.height(self.now)
     }
 
-    /// The newest block that this witness has got.
+    /// The newest block that this witness has.
     fn head_of(&self, witness: Witness) -> i64 {
         match (self.mode, witness) {
             (ChainMode::Lagging, Witness::Any) => (self.head() - self.behind).max(0),
@@ -136,7 +136,7 @@ impl World {
         }
     }
 
-    /// Whether this witness has told its lie.
+    /// Whether this witness shows its lie by now.
     fn lies(&self, witness: Witness) -> bool {
         self.mode == ChainMode::Lying && witness == Witness::Any && self.lie_block <= self.head()
     }
@@ -147,7 +147,7 @@ impl SimChain {
         SimChain { store, clock, network, tokens, latest: AtomicI64::new(0) }
     }
 
-    /// The newest block, whatever the nodes say.
+    /// The newest block, whatever the mode.
     pub async fn head(&self) -> Result<i64> {
         self.look(|_, world| Ok(world.head())).await
     }
@@ -165,7 +165,7 @@ impl SimChain {
         self.store.write(LANE, move |tx| sim_chain::set_mood(tx, network, &mode)).await
     }
 
-    /// A transfer in the next block; the hash of its transaction.
+    /// Pays in the next block and returns the hash of the transaction.
     pub async fn pay(&self, recipient: &str, currency: Currency, amount: Usd) -> Result<String> {
         self.pay_many(&[Payment { recipient: recipient.into(), currency, amount }]).await
     }
@@ -180,7 +180,7 @@ impl SimChain {
         self.mine(&[payment], false).await
     }
 
-    /// Replaces the newest `depth` blocks, final ones too. The first block that was replaced.
+    /// Replaces the newest `depth` blocks, final ones too, and returns the first of them.
     pub async fn reorg(&self, depth: i64, keep: Keep) -> Result<i64> {
         self.fork(|head| (head - depth + 1).clamp(0, head), keep).await
     }
@@ -193,7 +193,7 @@ impl SimChain {
         let mut transfers = Vec::new();
         for (payment, position) in payments.iter().zip(0..) {
             let recipient = address::bytes(kind, &payment.recipient)
-                .ok_or_else(|| Error::fault("a simulated payment to what is no address"))?;
+                .ok_or_else(|| Error::fault("a simulated payment to something that is not an address"))?;
             transfers.push(Transfer {
                 tx_hash: tx_hash.clone(),
                 position,
@@ -209,7 +209,7 @@ impl SimChain {
             transfers.iter().try_for_each(|transfer| sim_chain::add_transfer(tx, network, transfer))
         };
         self.store.write(LANE, write).await?;
-        // The database took so long that the block may have been looked at without them: it is replaced.
+        // The database took so long that somebody may have read the block without the transfers: it is replaced.
         if self.height_in(0).await? >= block {
             self.fork(|_| block, Keep::Later(0)).await?;
         }
@@ -233,8 +233,8 @@ impl SimChain {
         }
     }
 
-    /// The height that any instance may have come to after so many milliseconds. The database's clock is ahead of
-    /// every instance's by the time that its answers are under way.
+    /// The height that any instance may have reached in this many milliseconds. The database's clock, as read here, may
+    /// be ahead of an instance's by the time an answer takes to arrive.
     async fn height_in(&self, millis: i64) -> Result<i64> {
         self.look(move |tx, world| {
             let newest =
@@ -244,7 +244,7 @@ impl SimChain {
         .await
     }
 
-    /// What the lying node shows to an address.
+    /// The transfer that the lying node shows to an address.
     fn lie(&self, world: &World, recipient: &[u8; 20]) -> Option<Sighting> {
         let kind = self.network.kind();
         let mut bytes = [0; 32];
@@ -268,8 +268,8 @@ impl SimChain {
     }
 
     /// Reads with the world in view. The order matters: first the time, then the forks, then transfers. So every
-    /// payment in a block up to the head is there to be read, and a reorganisation in between shows old hashes
-    /// with new transfers, which the next look finds out; new hashes with old transfers would never be.
+    /// payment in a block up to the head can be read. A reorganisation in between shows old hashes with new transfers,
+    /// which the next look corrects; new hashes with old transfers would never be corrected.
     async fn look<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -290,7 +290,7 @@ impl SimChain {
         self.store.read(read).await?.ok_or_else(|| Error::fault("a simulated chain was founded and is gone"))
     }
 
-    /// A question to the nodes, who may be down.
+    /// A question to the nodes, which may be down.
     async fn ask<T, F>(&self, body: F) -> Result<T, Trouble>
     where
         T: Send + 'static,
@@ -392,7 +392,7 @@ impl Chain for SimChain {
             addresses.iter().map(|text| address::bytes(kind, text).map(|it| address::text(kind, &it)));
         let spelled: Vec<_> = spelled.flatten().collect();
         if spelled.len() < addresses.len() {
-            return Box::pin(async { Err(Trouble::new("the balance of what is no address")) });
+            return Box::pin(async { Err(Trouble::new("the balance of something that is not an address")) });
         }
         Box::pin(self.ask(move |tx, world| {
             let (network, at) = (world.network, world.head_of(Witness::Any).min(at));
@@ -410,7 +410,7 @@ fn spell_hash(kind: AddressKind, bytes: &[u8; 32]) -> String {
     }
 }
 
-/// Whom a made-up transaction pays; `None` for an honest one.
+/// The address that a made-up transaction pays; `None` for an honest one.
 fn lied_to(hash: &str) -> Option<[u8; 20]> {
     let digits = hash.strip_prefix("0x").unwrap_or(hash).strip_prefix(&hex(LIE_MARK))?;
     let mut recipient = [0; 20];

@@ -1,6 +1,6 @@
-//! The addresses that a scan looks for. A busy chain shows us thousands of transfers for each one of ours, so a
-//! look-up must cost next to nothing, and a hundred thousand addresses must fit into a few megabytes: the table
-//! holds numbers, the addresses lie in a row beside it, and so does their spelling.
+//! The addresses that a scan looks for. A busy chain shows thousands of transfers for each one of ours, so a look-up
+//! must cost next to nothing, and a hundred thousand addresses must fit into a few megabytes: the table holds indexes
+//! into a list of addresses, and another list holds their spelling.
 
 use crate::domain::network::AddressKind;
 
@@ -10,15 +10,15 @@ use super::address;
 pub struct Watched {
     kind: AddressKind,
     addresses: Vec<[u8; 20]>,
-    /// All spellings, one after the other; those of a kind are equally long.
+    /// All spellings, one after the other; those of one kind have equal length.
     names: String,
-    /// Where an address lies in `addresses`, counted from 1, at the place its own bytes say or the next free one
-    /// after it. Its length is a power of two, and more than half of it is free.
+    /// An open hash table: the index of an address in `addresses`, counted from 1, at the place that its own bytes give
+    /// or the next free one. Its length is a power of two, and more than half of it is free.
     places: Vec<u32>,
 }
 
 impl Watched {
-    /// Panics on a text that is no address: we made them all, and one that is not looked for is money lost.
+    /// Panics on a text that is not an address: we made them all, and an address that nobody watches is money lost.
     pub fn new(kind: AddressKind, addresses: impl IntoIterator<Item = String>) -> Watched {
         let texts = addresses.into_iter();
         let mut watched = Watched { kind, addresses: Vec::new(), names: String::new(), places: vec![0; 16] };
@@ -44,12 +44,12 @@ impl Watched {
         self.find(address).is_ok()
     }
 
-    /// The address as it was given to us.
+    /// The address in the spelling that was given to us.
     pub fn name(&self, address: &[u8; 20]) -> Option<&str> {
         self.find(address).ok().map(|index| self.name_at(index))
     }
 
-    /// In the order in which they were given.
+    /// In the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8; 20], &str)> {
         self.addresses.iter().enumerate().map(|(index, address)| (address, self.name_at(index)))
     }
@@ -86,9 +86,9 @@ impl Watched {
         }
     }
 
-    /// Where it lies in `addresses`, or the free place that it would take. Addresses are hashes, so their own
-    /// bytes spread them; strangers can choose what is looked up, but never what is stored, and a look-up passes
-    /// only stored ones.
+    /// The index of the address in `addresses`, or the free place that it would take. Addresses are hashes, so their
+    /// own bytes spread them; strangers choose what is looked up, but never what is stored, and a look-up passes only
+    /// stored addresses.
     fn find(&self, address: &[u8; 20]) -> Result<usize, usize> {
         let mask = self.places.len() - 1;
         let mut at = u32::from_le_bytes([address[4], address[5], address[6], address[7]]) as usize & mask;

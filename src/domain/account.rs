@@ -1,5 +1,5 @@
 //! Who owns a wallet: a partner, which is a company with API keys, or a user, who is an email with tokens. Guests have
-//! no account; one stands for all of them, so that their orders have numbers. It never holds money.
+//! no accounts; one account stands for all of them, so that their orders have numbers. It never holds money.
 
 use super::ids::AccountNo;
 use super::words::words;

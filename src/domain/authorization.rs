@@ -1,6 +1,6 @@
-//! A payer's signed permission to move an exact amount to one of our addresses, once and within a time (EIP-3009).
-//! It is claimed for one invoice before anything is done with it. From the moment it may have left us, only the
-//! chain says what became of it.
+//! A payer's signed permission to move an exact amount to one of our addresses, once and within a time (EIP-3009). It
+//! is claimed for one invoice before it is used. From the moment it may have left us, only the chain says what became
+//! of it.
 
 use super::ids::{AccountNo, InvoiceId};
 use super::money::Usd;
@@ -12,7 +12,7 @@ use super::words::words;
 /// The one token that payers sign for.
 pub const CURRENCY: Currency = Currency::Usdc;
 
-/// What makes it one of its kind: its token refuses a second use of the same payer's nonce.
+/// What makes an authorization unique: its token refuses a second use of the same payer's nonce.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AuthorizationId {
     pub network: Network,
@@ -25,9 +25,9 @@ pub struct AuthorizationId {
 
 words! {
     pub enum AuthorizationState: parse {
-        /// Written down; it has surely not left us.
+        /// Written down; it has certainly not left us.
         Claimed = "CLAIMED",
-        /// It may be with others, who may use it until its time is over.
+        /// Others may have it, and may use it until it expires.
         Sent = "SENT",
         /// Its transfer is in our books.
         Settled = "SETTLED",
@@ -38,11 +38,11 @@ words! {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthorizationEvent {
-    /// It leaves us.
+    /// We send it.
     Sent,
-    /// Its token says that its nonce was used, by whomever: its money may have moved.
+    /// Its token says that its nonce was used, by us or by others: its money may have moved.
     FoundUsed,
-    /// We shall not send it: it would fail, cost too much or come too late.
+    /// We will not send it: it would fail, cost too much or come too late.
     GivenUp,
     /// The chain says that it moved nothing and never will.
     Ended,
@@ -51,8 +51,8 @@ pub enum AuthorizationEvent {
 }
 
 impl AuthorizationState {
-    /// Where an event leads; `None` when this state does not allow it. One that may be with others cannot be given up,
-    /// and one that is dead stays dead, since its invoice may have another by now.
+    /// Where an event leads; `None` when this state does not allow it. An authorization that others may have cannot be
+    /// given up, and a dead one stays dead, since its invoice may have another by now.
     pub fn after(self, event: AuthorizationEvent) -> Option<AuthorizationState> {
         use AuthorizationEvent as Event;
         use AuthorizationState::*;
@@ -87,7 +87,7 @@ words! {
         Transaction = "invalid_transaction_state",
         /// Its nonce was used for something else, or its payer revoked it.
         Used = "invalid_exact_evm_nonce_already_used",
-        /// Ours: gas is too dear, or there is too little of it.
+        /// Our own trouble: gas is too expensive, or we have too little of it.
         Unexpected = "unexpected_settle_error",
     }
 }
@@ -97,11 +97,11 @@ pub struct Authorization {
     pub id: AuthorizationId,
     pub invoice: InvoiceId,
     pub account: AccountNo,
-    /// The caller's own for this purchase.
+    /// The caller's own reference for this purchase.
     pub reference: Option<String>,
     pub pay_to: String,
     pub amount: Usd,
-    /// It counts in blocks whose time lies between these.
+    /// It is valid in blocks whose time lies between these two.
     pub valid_after: Time,
     pub valid_before: Time,
     /// `0x` and the 65 bytes of r, s and v.
@@ -114,8 +114,8 @@ pub struct Authorization {
 }
 
 impl Authorization {
-    /// Whether this transfer is what was signed for: everything that was agreed counts, not only the nonce, which its
-    /// payer can sign for other terms as well.
+    /// Whether this transfer is what was signed for: all agreed terms count, because a payer can sign other terms with
+    /// the same nonce.
     pub fn moved(&self, seen: &Sighting) -> bool {
         seen.payment_nonce.as_ref() == Some(&self.id.nonce)
             && seen.id.network == self.id.network

@@ -1,6 +1,6 @@
-//! A checkout: a request to pay for one plan, a new eSIM or a top-up, with an exact amount, which no other open request on that address
-//! shares. The amount is what tells whose payment a transfer is, so it is never used twice while either could
-//! still be paid.
+//! A checkout: a request to pay for one plan, a new eSIM or a top-up, with an exact amount that no other open request
+//! on that address shares. The amount tells which checkout a transfer pays, so it is never used twice while either
+//! could still be paid.
 
 use super::account::GUESTS;
 use super::authorization;
@@ -18,10 +18,10 @@ use super::words::words;
 
 /// The one token that checkouts are paid with.
 pub const CURRENCY: Currency = Currency::Usdt;
-/// The networks that checkouts can be paid on; the first is meant when none is named.
+/// The networks that checkouts can be paid on; the first is the default.
 pub const NETWORKS: [Network; 3] = [Network::Polygon, Network::Arbitrum, Network::Tron];
 pub const OPEN_MINUTES: i64 = 30;
-/// Grace for late payments, and the least time before an amount is asked for again after its checkout closed.
+/// Grace for late payments, and the least time before the amount of a closed checkout is reused.
 pub const LATE_HOURS: i64 = 24;
 /// The discount that makes an amount unique is between 1 and this many micro-dollars.
 pub const OFFSETS: i64 = 9_999;
@@ -33,7 +33,7 @@ words! {
         Expired = "EXPIRED",
         /// Its order exists.
         Paid = "PAID",
-        /// Paid too late for a plan that is not sold like this any more: the money is in the wallet, or owed to a guest.
+        /// Paid when the plan was no longer sold at these terms: the money is in the wallet, or owed to a guest.
         Refunded = "REFUNDED",
     }
 }
@@ -44,7 +44,7 @@ pub enum CheckoutEvent {
     Signed,
     /// It was paid, and its order exists.
     Paid,
-    /// It was paid, and its plan cannot be delivered for that any more.
+    /// It was paid, and its plan can no longer be delivered for that.
     PaidInVain,
     /// Its time is over, and no payment was seen.
     Lapsed,
@@ -75,10 +75,10 @@ impl CheckoutStatus {
 }
 
 words! {
-    /// How a purchase stands, for whoever polls it.
+    /// The progress of a purchase, for clients that poll it.
     pub enum Stage: ALL {
         PendingPayment = "PENDING_PAYMENT",
-        /// Paid beyond doubt, and its order about to be made.
+        /// Paid beyond doubt; its order is about to be made.
         ConfirmedAwaitingFulfillment = "CONFIRMED_AWAITING_FULFILLMENT",
         Processing = "PROCESSING",
         Completed = "COMPLETED",
@@ -88,7 +88,7 @@ words! {
 }
 
 impl Stage {
-    /// The stage of a purchase whose order exists. One that was cancelled has nothing to use and its money back.
+    /// The stage of a purchase whose order exists. A cancelled one has nothing to use, and its money is back.
     pub fn of_order(status: OrderStatus) -> Stage {
         match status {
             OrderStatus::Provisioning | OrderStatus::Cancelling => Stage::Processing,
@@ -114,9 +114,9 @@ pub struct Checkout {
     pub account: AccountNo,
     /// The token that asked for it; a guest has none.
     pub token: String,
-    /// Its own number, and that of the order that it becomes; a top-up has none.
+    /// Its own number, which its order will have too; a top-up has none.
     pub seq: i64,
-    /// Whether that is one of the checkouts' own.
+    /// Whether `seq` counts in the series of checkouts, not in the first series.
     pub keyed: bool,
     /// A top-up: the order whose eSIM it fills.
     pub esim_order: Option<OrderId>,
@@ -130,18 +130,18 @@ pub struct Checkout {
     /// The retail price.
     pub list_price: Usd,
     pub coupon: Option<Applied>,
-    /// What is to be paid, exactly.
+    /// The exact amount to pay.
     pub amount: Usd,
     pub network: Network,
     pub address: String,
-    /// It has a slot on its address: amounts near its price pay it too.
+    /// Whether it has a slot on its address: amounts near its price pay it too.
     pub wide: bool,
-    /// Where a signature for it pays to, if payers cannot sign for its address.
+    /// Where a signature for it pays to, when payers cannot sign for its address.
     pub sign_to: Option<String>,
     pub customer_email: Option<Email>,
     pub status: CheckoutStatus,
     pub order: Option<OrderId>,
-    /// Of a guest's: whose wallet what we owed went to. From then on its money is theirs.
+    /// For a guest's checkout: the account that claimed what we owed. From then on its money belongs to that account.
     pub claimed_by: Option<AccountNo>,
     pub created_at: Time,
     pub expires_at: Time,
@@ -150,7 +150,7 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Whether it sells this plan, and for a top-up onto the eSIM of this order.
+    /// Whether it sells this plan and, for a top-up, onto the eSIM of this order.
     pub fn is_for(&self, package_code: &str, esim_order: Option<&OrderId>) -> bool {
         self.package_code == package_code && self.esim_order.as_ref() == esim_order
     }
@@ -160,9 +160,9 @@ impl Checkout {
         self.list_price.minus(coupon::discount(self.coupon.as_ref()))
     }
 
-    /// Whether a transfer is what was asked for: in the token and on the network that were named, the exact amount or,
-    /// for one with a slot, near the price; or moved by a payer's signature for the exact amount. Nothing else buys
-    /// anything, whatever led us to this checkout.
+    /// Whether a transfer pays this checkout. It must be in the named token on the named network, with the exact amount
+    /// or, if the checkout has a slot, an amount near the price; or a payer's signature for the exact amount moved it.
+    /// Nothing else buys anything, however we came to this checkout.
     pub fn is_paid_by(&self, payment: &Transfer) -> bool {
         match payment.payment_nonce {
             Some(_) => {
@@ -179,12 +179,12 @@ impl Checkout {
         }
     }
 
-    /// What a transfer may be to pay for it: the exact amount, or near the price.
+    /// The amounts that pay for it: the exact amount, or those near the price.
     pub fn band(&self) -> Band {
         if self.wide { Band::around(self.price()) } else { Band { least: self.amount, most: self.amount } }
     }
 
-    /// Where a signature for it pays to; a checkout from before there was such a place has none.
+    /// Where a signature for it pays to; old checkouts on TRON have no such address.
     pub fn signed_to(&self) -> Option<&str> {
         match self.network.kind() {
             AddressKind::Evm => Some(&self.address),
@@ -201,7 +201,7 @@ impl Checkout {
         self.account == GUESTS
     }
 
-    /// A guest's belongs to nobody until somebody claims what is owed to it.
+    /// A guest's checkout belongs to nobody until somebody claims what we owe for it.
     pub fn is_nobodys(&self) -> bool {
         self.is_guests() && self.claimed_by.is_none()
     }
@@ -225,28 +225,28 @@ impl Checkout {
     }
 }
 
-/// When the amount of a checkout may be asked for again, as far as time goes: a day after it closed. The scanner of
-/// its network must have passed that time too, or a payment from before might still turn up.
+/// When the amount of a checkout may be used again, by the clock: a day after it closed. The scanner of its network
+/// must have passed that time too, or an earlier payment might still turn up.
 pub fn rests_until(late_until: Time, updated_at: Time) -> Time {
     late_until.max(updated_at.plus_millis(LATE_HOURS * 3_600_000))
 }
 
-/// What may have been sent for this amount by somebody who paid another one: within a tenth of it.
+/// The range in which a wrongly paid amount may have been meant for this one: within a tenth of it.
 pub fn nearly(amount: Usd) -> (Usd, Usd) {
     let margin = Usd::from_micros(amount.micros() / 10);
     (amount.minus(margin), amount.plus(margin))
 }
 
-/// Chains tell whole seconds: a block may be up to one younger than it says.
+/// Chains count whole seconds: a block may be up to one second younger than it says.
 pub fn youngest(block_time: Time) -> Time {
     block_time.plus_millis(999)
 }
 
-/// What is taken off the price at a place of the ring, in micro-dollars. Every place of the ring has its own, in an
-/// order that only the seed tells, so amounts show nobody how much is sold.
+/// The discount at a place of the ring. Every place has its own, in an order that only the seed determines, so amounts
+/// show nobody how much is sold.
 pub fn offset(seed: u64, place: i64) -> Usd {
     let mut value = place.rem_euclid(OFFSETS) as u64;
-    // The scramble permutes 2^14 numbers; walking on until one is small enough permutes the small ones.
+    // The scramble permutes 2^14 numbers; repeating it until the result is small enough permutes the small ones.
     loop {
         value = scramble(seed, value);
         if value < OFFSETS as u64 {
@@ -255,7 +255,7 @@ pub fn offset(seed: u64, place: i64) -> Usd {
     }
 }
 
-/// What is taken off the price where every amount is free, by chance.
+/// A random discount, for when every amount is free.
 pub fn any_offset(chance: u64) -> Usd {
     Usd::from_micros((chance % OFFSETS as u64) as i64 + 1)
 }

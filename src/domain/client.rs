@@ -1,9 +1,9 @@
-//! Where a caller comes from: what counts as one client, how much of its networks may have, and as much of its address
-//! as a log may hold.
+//! Where a caller comes from: what counts as one client, the shares of its networks, and how much of its address a log
+//! may hold.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Enough to see that tries come from one place, not enough to see from whom.
+/// Enough to see that tries come from one place, not enough to identify a person.
 pub fn logged(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => format!("{}/24", Ipv4Addr::from(u32::from(address) >> 8 << 8)),
@@ -11,23 +11,23 @@ pub fn logged(address: IpAddr) -> String {
     }
 }
 
-/// Where a request comes from, as far as that can be told.
+/// Where a request comes from, if that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
     At(IpAddr),
-    /// From somewhere behind this proxy, which did not say where.
+    /// Somewhere behind this proxy, which did not say where.
     Behind(IpAddr),
 }
 
 impl Whereabouts {
-    /// The address that limits count by. Those whose own is unknown share their proxy's.
+    /// The address that limits count by. Callers whose own address is unknown share their proxy's.
     pub fn counted(self) -> IpAddr {
         match self {
             Whereabouts::At(address) | Whereabouts::Behind(address) => address,
         }
     }
 
-    /// The caller's own address: what a list of allowed ones is asked about.
+    /// The caller's own address, to compare with a list of allowed ones.
     pub fn known(self) -> Option<IpAddr> {
         match self {
             Whereabouts::At(address) => Some(address),
@@ -36,8 +36,8 @@ impl Whereabouts {
     }
 }
 
-/// How much of an address counts as one: a client, whose addresses cost nothing, or the networks of whoever has many
-/// of them. An IPv4 address counts by itself.
+/// How much of an address counts as one: a client, whose single addresses cost nothing, or a larger network of somebody
+/// who has many. An IPv4 address counts by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
     /// An IPv4 address, or an IPv6 /64.
@@ -48,7 +48,7 @@ pub enum Width {
     Area,
 }
 
-/// How many of something each width may have, or has.
+/// How many of something a network of each width may have, or has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
     pub client: i64,
@@ -65,7 +65,7 @@ impl Shares {
         }
     }
 
-    /// One more, of this width.
+    /// Adds one for this width.
     pub fn count(&mut self, width: Width) {
         match width {
             Width::Client => self.client += 1,
@@ -85,19 +85,19 @@ pub fn networks(address: IpAddr) -> Vec<(Width, IpAddr)> {
     }
 }
 
-/// A client as rows name it: a word for each of its networks, the widest first, each with a slash behind it. So the
-/// rows of a wider network stand together in an index.
+/// A client as rows name it: a word for each of its networks, the widest first, each with a slash after it. This keeps
+/// the rows of a wider network together in an index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin(String);
 
 impl Origin {
-    /// `word` hides an address, and is the same for the same one.
+    /// `word` hides an address, and gives the same word for the same address.
     pub fn new(address: IpAddr, word: impl Fn(Width, IpAddr) -> String) -> Origin {
         let word = |(width, network)| format!("{}/", word(width, network));
         Origin(networks(address).into_iter().map(word).collect())
     }
 
-    /// As a row has it.
+    /// An origin as it was stored.
     pub fn from_text(text: impl Into<String>) -> Origin {
         Origin(text.into())
     }
@@ -111,12 +111,12 @@ impl Origin {
         Rows(self.0.strip_suffix('/').unwrap_or(&self.0))
     }
 
-    /// Whether one of its networks has its share of something already.
+    /// Whether one of its networks has used up its share.
     pub fn is_full(&self, has: Shares, most: Shares) -> bool {
         self.networks().into_iter().any(|(width, _)| has.of(width) >= most.of(width))
     }
 
-    /// The networks that it counts in, the widest first.
+    /// The networks that the client counts in, the widest first.
     pub fn networks(&self) -> Vec<(Width, Rows<'_>)> {
         let ends: Vec<usize> = self.0.match_indices('/').map(|(at, _)| at).collect();
         let widths: &[Width] =
@@ -125,7 +125,7 @@ impl Origin {
     }
 }
 
-/// Which rows are a network's: those from `from` on and before `before`, in the order of bytes.
+/// The rows of a network: from `from` on and before `before`, in byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rows<'a>(&'a str);
 
@@ -134,7 +134,7 @@ impl Rows<'_> {
         format!("{}/", self.0)
     }
 
-    /// The sign behind the slash is the nought.
+    /// In byte order the character after the slash is `0`.
     pub fn before(self) -> String {
         format!("{}0", self.0)
     }

@@ -1,7 +1,7 @@
-//! Countries and territories where a traveller can buy mobile data: ISO 3166-1 codes, and XK for Kosovo.
-//! Names are the ones people use, not the official ones. Aliases are other spellings and well-known places
-//! inside a country; no two countries share a name or an alias, so a destination typed by a person is never
-//! ambiguous. How typed text is matched to them is not decided here.
+//! Countries and territories where a traveller can buy mobile data: ISO 3166-1 codes, and XK for Kosovo. Names are the
+//! ones people use, not the official ones. Aliases are other spellings and well-known places inside a country. No two
+//! countries share a name or an alias, so a typed destination is never ambiguous. Matching of typed text is in
+//! `search`.
 
 use Region::{
     Africa, Caribbean, CentralAmerica, CentralAsia, EastAsia, Europe, MiddleEast, NorthAmerica, Oceania,
@@ -67,7 +67,7 @@ const fn row(
     Country { code, name, aliases, region }
 }
 
-/// Sorted by code: `by_code` searches it by halves.
+/// Sorted by code, for the binary search in `by_code`.
 #[rustfmt::skip]
 pub const ALL: &[Country] = &[
     row("AD", "Andorra", Europe, &[]),

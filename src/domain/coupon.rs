@@ -1,5 +1,5 @@
-//! Coupons: when one is good, for what, and what it takes off a price; and the life of each of its uses. A use is
-//! reserved by a checkout, spent by a payment, and given back when that comes to nothing.
+//! Coupons: when a coupon is valid, for what, and how much it takes off a price; and the life of each of its uses. A
+//! use is reserved by a checkout, spent by a payment, and given back when the purchase fails.
 
 use std::fmt;
 
@@ -12,20 +12,20 @@ use super::words::words;
 
 /// No coupon makes a plan cheaper than this.
 pub const LEAST_PRICE: Usd = Usd::from_micros(500_000);
-/// So much less than the price may be paid for it.
+/// How much less than the price a payment may be.
 const SPARE: Usd = Usd::from_micros(10_000);
 pub const CODE_CHARS: usize = 64;
 const DESCRIPTION_CHARS: usize = 300;
-/// Official codes that begin like this are told to nobody who does not know them.
+/// Official codes with this beginning are never advertised: only buyers who know them can use them.
 pub const UNTOLD: &str = "SAVE20";
 
-/// So many codes that were not good in an hour, by whoever tried them: a code is short enough to be guessed.
+/// How many invalid codes may be tried within `GUESS_MS`: a code is short enough to guess.
 pub const WRONG_OF_ACCOUNT: i64 = 20;
 pub const WRONG_FROM: Shares = Shares { client: 300, site: 600, area: 1_200 };
 pub const GUESS_MS: i64 = 3_600_000;
-/// So many uses of a coupon a guest may have reserved at a time, by where he is.
+/// How many uses of a coupon a guest may have reserved at a time, by network address.
 pub const HELD_BY_GUEST: Shares = Shares { client: 2, site: 4, area: 8 };
-/// And an account, wherever it is.
+/// How many uses an account may have reserved at a time.
 pub const HELD_BY_ACCOUNT: i64 = 2;
 
 /// A code in the one spelling that is stored: codes match in any case.
@@ -33,7 +33,7 @@ pub fn normal(text: &str) -> String {
     text.trim().to_ascii_uppercase()
 }
 
-/// A code that a coupon may have: what can be typed, read out and put into a link.
+/// A code that a coupon may have: one that can be typed, read out and put into a link.
 pub fn parse_code(text: &str) -> Option<String> {
     let code = normal(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -89,16 +89,16 @@ words! {
 pub struct Coupon {
     pub code: String,
     pub discount: Discount,
-    /// Handed out by a third party to its own audience: it works, and we tell it to nobody.
+    /// Handed out by a third party to its own audience: it works, but we never advertise it.
     pub affiliate: bool,
     pub applicability: Applicability,
     pub package_code: Option<String>,
     /// Only for plans that cover this country.
     pub country: Option<String>,
-    /// Only for plans that cost at least this much before it.
+    /// Only for plans that cost at least this much before the discount.
     pub min_price: Option<Usd>,
     pub starts_at: Option<Time>,
-    /// The first moment at which it is not good any more.
+    /// The first moment at which it is no longer valid.
     pub ends_at: Option<Time>,
     pub uses: Option<i64>,
     pub uses_per_user: Option<i64>,
@@ -113,7 +113,7 @@ pub struct Coupon {
     pub disabled_at: Option<Time>,
 }
 
-/// What a coupon is to be used for, at its price before the coupon.
+/// What a coupon is used for, at its price before the discount.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     pub package_code: &'a str,
@@ -124,7 +124,7 @@ pub struct Item<'a> {
 }
 
 impl Coupon {
-    /// An unrestricted coupon; callers narrow it.
+    /// An unrestricted coupon; callers restrict it.
     pub fn new(code: String, discount: Discount, now: Time) -> Coupon {
         Coupon {
             code,
@@ -147,7 +147,7 @@ impl Coupon {
         }
     }
 
-    /// What people are told it is for: what can be seen of its description, or else what it takes off.
+    /// The coupon in words for people: the visible part of its description, or else its discount.
     pub fn in_words(&self) -> String {
         let seen = text::visible(&self.description, DESCRIPTION_CHARS);
         if seen.is_empty() { self.discount.to_string() } else { seen }
@@ -167,8 +167,8 @@ impl Coupon {
         }
     }
 
-    /// Whether somebody who has used it so often may take a use now. `None`: nobody knows who asks, so a coupon that
-    /// counts by person is not for them.
+    /// Whether a buyer who has used it this often may take a use now. `None` is an unknown buyer, who cannot use a
+    /// coupon that counts uses by person.
     pub fn has_use_for(&self, used_by_buyer: Option<i64>, now: Time) -> bool {
         let own_left = match (self.uses_per_user, used_by_buyer) {
             (None, _) => true,
@@ -178,8 +178,8 @@ impl Coupon {
         self.status(now) == CouponStatus::Active && own_left
     }
 
-    /// Whether guests may reserve one more use. They hold at most half of what is not spent and not reserved by others,
-    /// so that nobody can hold all of it for nothing; but the last one is for a guest too.
+    /// Whether guests may reserve one more use. They hold at most half of the uses that are neither spent nor reserved
+    /// by others, so that nobody can block them all for free; but a guest may have the last one.
     pub fn has_use_for_guests(&self) -> bool {
         match self.uses {
             Some(uses) => {
@@ -190,12 +190,12 @@ impl Coupon {
         }
     }
 
-    /// What it takes off, in whole cents; `None` when it is not good for this, or would take off nothing.
+    /// What it takes off, in whole cents; `None` when it is not valid for this item, or would take off nothing.
     pub fn takes_off(&self, item: &Item, used_by_buyer: Option<i64>, now: Time) -> Option<Usd> {
         if !self.has_use_for(used_by_buyer, now) || !self.fits(item) {
             return None;
         }
-        // What is paid may be a cent less than the price: rounded, or to make an amount unique.
+        // A payment may be a cent less than the price: rounded, or to make the amount unique.
         let covered = item.cost.plus(SPARE);
         let least = if self.below_cost { LEAST_PRICE } else { LEAST_PRICE.max(covered) };
         let most = item.price.minus(least);
@@ -230,7 +230,7 @@ pub fn discount(applied: Option<&Applied>) -> Usd {
 
 words! {
     pub enum UseState: ALL, parse {
-        /// By a checkout that waits for its payment.
+        /// Reserved by a checkout that waits for its payment.
         Reserved = "RESERVED",
         Spent = "SPENT",
         /// Given back: somebody else may have it.
@@ -248,7 +248,7 @@ pub enum UseEvent {
 }
 
 impl UseState {
-    /// Whether nobody else can have this use.
+    /// Whether this use is taken, so that nobody else can have it.
     pub fn is_live(self) -> bool {
         match self {
             UseState::Reserved | UseState::Spent => true,
@@ -370,7 +370,7 @@ mod tests {
             (3, 1, 1, false),
             (4, 1, 1, true),
             (4, 2, 2, false),
-            // Two are paid for: of the eight that are left, guests hold four.
+            // Two are paid for: of the remaining eight, guests hold four.
             (10, 5, 3, true),
             (10, 6, 4, false),
             // The last one.
@@ -416,7 +416,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is taken off: whole cents, no more than was promised, and the rest covers what it must.
+        /// Any discount is in whole cents and no more than was promised, and the rest covers what it must.
         #[test]
         fn no_coupon_gives_away_more_than_it_may(
             percent in prop::option::of(1i64..=100),

@@ -1,5 +1,5 @@
-//! Email addresses as we take them: plain ASCII, lower case throughout, the form that every mail server takes.
-//! What passes here can stand in a mail's header as it is: it holds no space, quote, bracket or control character.
+//! Email addresses as we take them: plain ASCII in lower case, the form that every mail server takes. An address that
+//! passes here is safe in a mail's header: it holds no space, quote, bracket or control character.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ const MOST_LABEL: usize = 63;
 pub struct Email(String);
 
 impl Email {
-    /// Takes an address as people type it. Quoted local parts and address literals exist, but not in mailboxes of people.
+    /// Reads an address as people type it. Quoted local parts and address literals are refused: no person has them.
     pub fn parse(text: &str) -> Option<Email> {
         let text = text.trim_matches(' ');
         let (local, domain) = text.split_once('@')?;
@@ -29,7 +29,7 @@ impl Email {
         &self.0
     }
 
-    /// For logs: enough to tell what it is about, not enough to write to.
+    /// For logs: enough to recognise an address, not enough to write to it.
     pub fn masked(&self) -> String {
         let (local, domain) = self.0.split_once('@').unwrap_or_default();
         format!("{}***@{domain}", local.chars().next().unwrap_or('*'))

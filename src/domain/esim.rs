@@ -67,7 +67,7 @@ pub struct Usage {
     pub expires_at: Option<Time>,
 }
 
-/// What tells how long an activation code is of use.
+/// The times that decide how long an activation code is useful.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CodeLife {
     pub install_by: Option<Time>,
@@ -77,17 +77,17 @@ pub struct CodeLife {
 }
 
 impl CodeLife {
-    /// A code is kept for so long after its last use.
+    /// How many days a code is kept after its last use.
     pub const DAYS: i64 = 30;
 
-    /// Whether the profile was installed, given back, or could no longer be installed or used, long enough ago.
+    /// Whether the profile was installed, given back, expired or past its install date, long enough ago.
     pub fn is_over(&self, now: Time) -> bool {
         let ends = [self.install_by, self.installed_at, self.expires_at, self.cancelled_at];
         ends.into_iter().flatten().min().is_some_and(|end| end.plus_days(CodeLife::DAYS) < now)
     }
 }
 
-/// ICCIDs in a path are 19 or 20 digits. Suppliers' own are never refused on their check digit: many fail it.
+/// ICCIDs in a path are 19 or 20 digits. Their check digit is not tested, because many suppliers' ICCIDs fail it.
 pub fn is_iccid(text: &str) -> bool {
     (19..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
 }

@@ -1,6 +1,6 @@
-//! Identifiers: a prefix that says what it is, the time it was made, and 128 random bits.
-//! The time comes first so that new rows land at the end of an index; the randomness makes an id unguessable.
-//! Randomness and time are handed in: `crate::vault` and `crate::clock` make them.
+//! Identifiers: a prefix for the kind, the time it was made, and 128 random bits. The time comes first so that new rows
+//! land at the end of an index; the randomness makes an id unguessable. Callers pass both in, from `crate::vault` and
+//! `crate::clock`.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ macro_rules! ids {
                 $name(make($prefix, at, random))
             }
 
-            /// Takes an id as it was stored or sent; whether it exists is for the database to say.
+            /// Takes an id as it was stored or sent; only the database knows whether it exists.
             pub fn from_text(text: impl Into<String>) -> $name {
                 $name(text.into())
             }
@@ -72,13 +72,13 @@ ids! {
     KeyId "key_";
     /// A ledger entry that belongs to no order.
     EntryId "ent_";
-    /// A request for an on-chain payment. Whoever holds it may read the invoice, so it is never logged.
+    /// A request for an on-chain payment. Anybody who holds it may read the invoice, so it is never logged.
     InvoiceId "inv_";
     /// A bearer token's public name.
     TokenId "tok_";
-    /// A wait for a mailed code. The code is derived from it, so it stays inside.
+    /// A pending login by mailed code. The code is derived from it, so it is never shown.
     LoginId "lgn_";
-    /// A code asked for, or a wrong try.
+    /// A request for a code, or a wrong try.
     AttemptId "att_";
     MailId "mai_";
 }

@@ -1,5 +1,5 @@
-//! A deposit invoice: a request to pay an amount to an address of one account. What is credited is what
-//! arrived; the invoice only says how that compares with what was asked.
+//! A deposit invoice: a request to pay an amount to an address of one account. We credit what arrived; the invoice only
+//! says how that compares with what was asked.
 
 use super::ids::{AccountNo, InvoiceId};
 use super::money::Usd;
@@ -19,19 +19,19 @@ words! {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvoiceEvent {
-    /// What counts for it is in a block, and not in the wallet yet.
+    /// Its money is in a block, and not in the wallet yet.
     Received,
-    /// What counts for it is in the wallet.
+    /// Its money is in the wallet.
     Credited,
-    /// Nothing counts for it: what did has vanished, or what came is too little. Its time is not over.
+    /// It has no money: the transfer has vanished, or what came is too little. It has not expired.
     Emptied,
-    /// Nothing counts for it, and its time is over.
+    /// It has no money, and has expired.
     Lapsed,
 }
 
 impl InvoiceStatus {
-    /// Where an event leads; `None` when this state does not allow it. Money decides, whenever it comes; without any, an
-    /// invoice that has expired is never open again.
+    /// Where an event leads; `None` when this state does not allow it. Money decides, whenever it comes; without money,
+    /// an expired invoice never opens again.
     pub fn after(self, event: InvoiceEvent) -> Option<InvoiceStatus> {
         use InvoiceEvent::*;
         use InvoiceStatus::*;
@@ -46,7 +46,7 @@ impl InvoiceStatus {
 }
 
 words! {
-    /// How what arrived differs from what was asked for.
+    /// How the payment differs from what was asked for.
     pub enum InvoiceException: ALL {
         Under = "UNDER",
         Over = "OVER",
@@ -70,7 +70,7 @@ pub struct Invoice {
     pub confirmed_at: Option<Time>,
 }
 
-/// What the transfers of an invoice come to.
+/// The sums of an invoice's transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Paid {
     /// In a block, final or not.
@@ -97,7 +97,7 @@ impl Paid {
 }
 
 impl Invoice {
-    /// What its transfers mean for it. Less than `dust` changes nothing; money that vanished leaves no trace.
+    /// The event that its transfers amount to. Less than `dust` changes nothing; money that vanished leaves no trace.
     pub fn event(&self, paid: &Paid, dust: Usd) -> InvoiceEvent {
         if paid.credited >= dust {
             InvoiceEvent::Credited
@@ -110,7 +110,7 @@ impl Invoice {
         }
     }
 
-    /// A wrong amount says more than a late one: somebody may have to act on it.
+    /// A wrong amount matters more than a late one: somebody may have to act on it.
     pub fn exception(&self, paid: &Paid, dust: Usd) -> Option<InvoiceException> {
         if paid.received < dust {
             None
@@ -123,7 +123,7 @@ impl Invoice {
         }
     }
 
-    /// What is still to be paid.
+    /// What remains to be paid.
     pub fn due(&self, paid: &Paid) -> Usd {
         if paid.received >= self.amount { Usd::ZERO } else { self.amount.minus(paid.received) }
     }

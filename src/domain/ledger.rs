@@ -1,6 +1,6 @@
-//! Double entry. Every movement of money is an `Entry` made by one of the named constructors below, whose
-//! postings sum to zero; the store only writes what these make. Debits are positive, credits negative, so a
-//! wallet (which we owe to its owner) holds minus the sum of its postings.
+//! Double entry. Every movement of money is an `Entry` made by one of the named constructors below, whose postings sum
+//! to zero; the store writes only these. Debits are positive, credits negative, so a wallet (which we owe to its owner)
+//! holds minus the sum of its postings.
 
 use super::ids::{AccountNo, EntryId, InvoiceId, OrderId};
 use super::money::Usd;
@@ -12,7 +12,7 @@ use super::words::words;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Account {
     Wallet(AccountNo),
-    /// Charged, while the supplier has not answered yet.
+    /// Charged, and the supplier has not answered yet.
     Held,
     Sales,
     /// What a supplier's profiles cost us.
@@ -23,11 +23,11 @@ pub enum Account {
     Promo,
     Goodwill,
     Correction,
-    /// A supplier sold what we had already given back.
+    /// The cost of what a supplier sold after we had already given the money back.
     LossOrphan,
     /// What was taken off prices to make amounts unique.
     UniquenessDiscount,
-    /// What was paid above prices by those who round.
+    /// What people who round paid above prices.
     Rounding,
     /// What coupons took off prices.
     DiscountCoupon,
@@ -35,7 +35,7 @@ pub enum Account {
     Owed(InvoiceId),
     /// What lies on our addresses, by network and token.
     Cash(Network, Currency),
-    /// Arrived, and nobody's so far.
+    /// Arrived, and without an owner so far.
     Unmatched,
     /// Arrived, and the search for its owner was given up.
     Unclaimed,
@@ -73,12 +73,12 @@ impl Account {
     }
 }
 
-/// So much of what is owed for a transfer is settled.
+/// The leg that settles part of what is owed for a transfer.
 fn settling((transfer, amount): &(TransferId, Usd)) -> (Account, Usd) {
     (Account::Receivable(transfer.clone()), amount.negated())
 }
 
-/// The account that says what we owe to somebody.
+/// The account that holds what we owe to a payee.
 fn owing(payee: impl Into<Payee>) -> Account {
     match payee.into() {
         Payee::Wallet(owner) => Account::Wallet(owner),
@@ -86,7 +86,7 @@ fn owing(payee: impl Into<Payee>) -> Account {
     }
 }
 
-/// How a payback is shared out.
+/// The legs of a payback: what it settles, and what its payee receives.
 fn shared_out(back: &Payback) -> impl Iterator<Item = (Account, Usd)> {
     let settled = back.settles.iter().map(settling);
     settled.chain([(owing(back.to.clone()), back.received().negated())])
@@ -141,8 +141,8 @@ words! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     pub price: Usd,
-    /// What was paid less than the price after the coupon: to make the amount of a checkout unique, rounded, or forgiven.
-    /// Below zero: what was paid more.
+    /// How much less than the price after the coupon was paid: to make the amount of a checkout unique, rounded, or
+    /// forgiven. Negative when more was paid.
     pub uniqueness_discount: Usd,
     pub coupon: Usd,
 }
@@ -152,7 +152,7 @@ impl Charge {
         self.price.plus(self.uniqueness_discount).plus(self.coupon)
     }
 
-    /// What was paid less than the price, as a debit, and what was paid more, as a credit.
+    /// What was underpaid, as a debit, and what was overpaid, as a credit.
     fn difference(self) -> (Usd, Usd) {
         (self.uniqueness_discount.max(Usd::ZERO), self.uniqueness_discount.min(Usd::ZERO))
     }
@@ -167,7 +167,7 @@ pub struct Posting {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Unique for ever. An order's or transfer's entries are named after it, so that each can exist only once.
+    /// Unique for ever. Entries of an order or a transfer are named after it, so that each can exist only once.
     pub id: String,
     pub kind: EntryKind,
     pub order: Option<OrderId>,
@@ -189,13 +189,13 @@ impl Entry {
         Entry { id, kind, order: order.cloned(), transfer: None, postings }
     }
 
-    /// An entry about a transfer, named after it. A transfer that vanished and came back has another round.
+    /// An entry about a transfer, named after it. A transfer that vanished and came back is in another round.
     fn about(transfer: &Transfer, kind: EntryKind, legs: &[(Account, Usd)]) -> Entry {
         let id = format!("{}.{}.{}", transfer.id, kind.as_str().to_lowercase(), transfer.round);
         Entry { transfer: Some(transfer.id.clone()), ..Entry::new(id, kind, None, legs) }
     }
 
-    /// Whether it is about what is owed to us.
+    /// Whether it touches money that is owed to us.
     pub fn settles_something(&self) -> bool {
         self.postings.iter().any(|posting| matches!(posting.account, Account::Receivable(_)))
     }
@@ -205,7 +205,7 @@ impl Entry {
         Entry::holding(order, &[(Account::Wallet(buyer), price), (Account::Held, price.negated())])
     }
 
-    /// An order is paid for once, so all ways to do it share one name.
+    /// An order is paid for once, so all ways to pay share one name.
     fn holding(order: &OrderId, legs: &[(Account, Usd)]) -> Entry {
         let kind = if order.is_topup() { EntryKind::Topup } else { EntryKind::Order };
         Entry::new(format!("{order}.hold"), kind, Some(order), legs)
@@ -217,14 +217,13 @@ impl Entry {
         Entry { transfer: Some(transfer.id.clone()), ..Entry::holding(order, &legs) }
     }
 
-    /// The same, of a transfer that had been nobody's: so much of it pays for the order.
+    /// `paid` for a transfer that had no owner: `price` of it pays for the order.
     pub fn paid_by_assignment(order: &OrderId, transfer: &Transfer, price: Usd) -> Entry {
         let legs = [(Account::Unmatched, price), (Account::Held, price.negated())];
         Entry { transfer: Some(transfer.id.clone()), ..Entry::holding(order, &legs) }
     }
 
-    /// The supplier sold: the held money becomes a sale at list price, and what it cost us becomes a debt to the
-    /// supplier.
+    /// The supplier sold: the held money becomes a sale at list price, and the cost becomes a debt to the supplier.
     pub fn fulfilled(order: &OrderId, charge: Charge, supplier: &'static str, cost: Usd) -> Entry {
         let (less, more) = charge.difference();
         let legs = [
@@ -239,7 +238,7 @@ impl Entry {
         Entry::new(format!("{order}.end"), EntryKind::Fulfilled, Some(order), &legs)
     }
 
-    /// Money goes back for an order.
+    /// Money goes back for an order, out of `from`.
     fn paying_back(
         id: String,
         kind: EntryKind,
@@ -257,8 +256,8 @@ impl Entry {
         Entry::paying_back(format!("{order}.end"), EntryKind::Failed, order, &from, back)
     }
 
-    /// The supplier took the profile back, and gives back `returned` of its cost. What was given for the order out of
-    /// kindness before is part of what its buyer gets.
+    /// The supplier took the profile back, and gives back `returned` of its cost. Earlier goodwill for the order is
+    /// part of what its buyer gets.
     pub fn cancelled(
         order: &OrderId,
         back: &Payback,
@@ -280,7 +279,7 @@ impl Entry {
         Entry::paying_back(format!("{order}.cancel"), EntryKind::Cancelled, order, &from, back)
     }
 
-    /// The operator gives money for an order out of kindness; the sale stands.
+    /// The operator gives money for an order as goodwill; the sale stands.
     pub fn goodwill_refund(id: &EntryId, order: &OrderId, back: &Payback) -> Entry {
         let from = [(Account::Goodwill, back.amount)];
         Entry::paying_back(format!("{order}.refund.{id}"), EntryKind::Refund, order, &from, back)
@@ -296,13 +295,13 @@ impl Entry {
         Entry::new(id.to_string(), EntryKind::Debit, None, &legs)
     }
 
-    /// The supplier sold what we had given back, and will not take it back.
+    /// The supplier sold after we had given the money back, and does not take the profile back.
     pub fn orphan(order: &OrderId, supplier: &'static str, cost: Usd) -> Entry {
         let legs = [(Account::LossOrphan, cost), (Account::Supplier(supplier), cost.negated())];
         Entry::new(format!("{order}.orphan"), EntryKind::Orphan, Some(order), &legs)
     }
 
-    /// A transfer to an account's address is final. What the account owes is settled first: for this very transfer, and
+    /// A transfer to an account's address is final. It first settles what the account owes: for this very transfer, and
     /// for others.
     pub fn deposit(transfer: &Transfer, owner: impl Into<Payee>, settled: &[(TransferId, Usd)]) -> Entry {
         let rest = settled.iter().fold(transfer.amount, |rest, (_, amount)| rest.minus(*amount));
@@ -312,19 +311,19 @@ impl Entry {
         Entry::about(transfer, EntryKind::Deposit, &legs)
     }
 
-    /// A final transfer that is nobody's.
+    /// A final transfer without an owner.
     pub fn unmatched(transfer: &Transfer) -> Entry {
         let legs = [(cash(transfer), transfer.amount), (Account::Unmatched, transfer.amount.negated())];
         Entry::about(transfer, EntryKind::Unmatched, &legs)
     }
 
-    /// A transfer that was nobody's is this account's, or what is left of it after it has paid for an order.
+    /// A transfer that had no owner goes to this account, or what is left of it after it has paid for an order.
     pub fn assigned(transfer: &Transfer, owner: impl Into<Payee>, amount: Usd) -> Entry {
         let legs = [(Account::Unmatched, amount), (owing(owner), amount.negated())];
         Entry::about(transfer, EntryKind::Assigned, &legs)
     }
 
-    /// Sent back to where it came from.
+    /// A transfer without an owner was sent back to its sender.
     pub fn returned(transfer: &Transfer) -> Entry {
         let legs = [(Account::Unmatched, transfer.amount), (cash(transfer), transfer.amount.negated())];
         Entry::about(transfer, EntryKind::Returned, &legs)
@@ -345,13 +344,13 @@ impl Entry {
         Entry::about(transfer, EntryKind::Reversal, &legs)
     }
 
-    /// The same for one that was nobody's.
+    /// `reversal` for a transfer without an owner.
     pub fn unmatched_reversal(transfer: &Transfer) -> Entry {
         let legs = [(Account::Unmatched, transfer.amount), (cash(transfer), transfer.amount.negated())];
         Entry::about(transfer, EntryKind::Reversal, &legs)
     }
 
-    /// The operator paid an account its money out, from our addresses or from the bank.
+    /// The operator paid out an account's money, from our addresses or from the bank.
     pub fn payout(id: &EntryId, owner: AccountNo, from: Purse, amount: Usd) -> Entry {
         let legs = [(Account::Wallet(owner), amount), (from.account(), amount.negated())];
         Entry::new(id.to_string(), EntryKind::Payout, None, &legs)
@@ -363,7 +362,7 @@ impl Entry {
         Entry::new(id.to_string(), EntryKind::Sweep, None, &legs)
     }
 
-    /// Somebody who holds a guest's invoice has claimed what is owed to it. Named after the invoice: it happens once.
+    /// Somebody who holds a guest's invoice has claimed what we owe for it. Named after the invoice: it happens once.
     pub fn claimed(invoice: &InvoiceId, order: Option<&OrderId>, by: AccountNo, amount: Usd) -> Entry {
         let legs = [(Account::Owed(invoice.clone()), amount), (Account::Wallet(by), amount.negated())];
         Entry::new(format!("{invoice}.claim"), EntryKind::Claimed, order, &legs)
@@ -421,7 +420,7 @@ mod tests {
 
     proptest! {
         /// Any sequence keeps the laws: everything sums to zero, nothing stays held, the wallet is never negative, and
-        /// what coupons gave is what they took off sales that stand.
+        /// the coupons' account equals the discounts on sales that stand.
         #[test]
         fn laws_hold(steps in prop::collection::vec(any_step(), 1..60)) {
             let buyer = AccountNo(7);

@@ -1,5 +1,5 @@
-//! Logging in by a mailed code: where a code is good, how often one may ask and guess, and what an agent may be
-//! called. A code is short until somebody guesses at it; then the mailbox gets codes that nobody can guess.
+//! Logging in by a mailed code: where a code is valid, how often one may ask and guess, and what an agent may be
+//! called. Codes are short until somebody guesses at them; then the mailbox gets codes that are too long to guess.
 
 use super::client::Shares;
 use super::text;
@@ -10,11 +10,11 @@ const MINUTE_MS: i64 = 60_000;
 pub const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// A code is good for so long, however often it is mailed.
+/// How long a code is valid, however often it is mailed.
 pub const CODE_MS: i64 = 10 * MINUTE_MS;
-/// So many wrong tries end a short code. A long one cannot be guessed, and whoever tries must not end it for its owner.
+/// How many wrong tries end a short code. A long code cannot be guessed, so strangers must not be able to end it.
 pub const MOST_WRONG: i64 = 5;
-/// So many wrong tries in a day, and the address gets long codes until one of them is used.
+/// After this many wrong tries in a day, the address gets long codes until one of them is used.
 pub const WRONG_BEFORE_LONG: i64 = 10;
 pub const SILENT_DAYS: i64 = 30;
 pub const SESSION_MS: i64 = DAY_MS;
@@ -26,12 +26,12 @@ pub struct Limit {
     pub within_ms: i64,
 }
 
-/// What a client and its networks may do in an hour. Whoever guesses more is not refused: from then on it may try only
-/// codes that it asked for itself, and those that it asks for are long.
+/// What a client and its networks may do in an hour. Beyond its wrong tries a client is not refused: from then on it
+/// may try only codes that it asked for itself, and its codes are long.
 pub const ASKS_OF_CLIENT: Shares = Shares { client: 50, site: 250, area: 1_250 };
 pub const WRONG_OF_CLIENT: Shares = Shares { client: 20, site: 100, area: 500 };
 
-/// Mails to an address: so far apart, from a bucket that holds a few and gains one now and then.
+/// Mails to an address: a least time apart, from a bucket that holds a few and regains one at intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     pub apart_ms: i64,
@@ -39,11 +39,11 @@ pub struct Bucket {
     pub gains_every_ms: i64,
 }
 
-/// A code lives for less than two gains, so whoever asks in the name of others leaves them without a live code for at
-/// most five minutes in fifteen, and mails them the next one himself.
+/// A code lives for less than two gains. So somebody who asks in the name of others leaves them without a live code for
+/// at most five minutes in fifteen, and causes the next code to be mailed to them.
 pub const MAILS: Bucket = Bucket { apart_ms: MINUTE_MS, holds: 3, gains_every_ms: 450_000 };
 
-/// A mail that was taken out of a bucket: all that has to be known of it.
+/// A mail taken out of a bucket, and all that must be known about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub at: Time,
@@ -52,17 +52,17 @@ pub struct Taken {
 }
 
 impl Bucket {
-    /// From when on the next may follow the last one.
+    /// When enough time has passed since the last one.
     pub fn apart_until(&self, last: Taken) -> Time {
         last.at.plus_millis(self.apart_ms)
     }
 
-    /// From when on the next one may be taken.
+    /// When the next one may be taken.
     pub fn next_at(&self, last: Taken) -> Time {
         self.apart_until(last).max(self.filled_at(last))
     }
 
-    /// From when on there is one in the bucket.
+    /// When the bucket holds at least one again.
     fn filled_at(&self, last: Taken) -> Time {
         last.full_at.plus_millis(-(self.holds - 1) * self.gains_every_ms)
     }
@@ -75,23 +75,22 @@ impl Bucket {
 
 const LEAST_SHARE: i64 = 50;
 
-/// How much of a day's mails one network may take, by what is left of them: a tenth, so that few cannot use them up for
-/// all; and what a client may ask for in an hour, so that small budgets serve somebody.
+/// How many of a day's remaining mails one network may take: a tenth, so that a few networks cannot use them up for
+/// all; but at least what a client may ask for in an hour, so that small budgets serve somebody.
 pub fn share_of_budget(left: i64) -> i64 {
     (left / 10).max(LEAST_SHARE)
 }
 
 words! {
-    /// Who logs in. Each has logins, codes and counters of its own: a code of one opens nothing of another's.
+    /// Who logs in. Each realm has its own logins, codes and counters: a code of one opens nothing in another.
     pub enum Realm {
-        /// Whoever buys: one account, one wallet, whatever door they come in by.
+        /// Buyers: one account and one wallet, through any door.
         Buyers = "BUYERS",
     }
 }
 
 words! {
-    /// Where somebody logs in. A code that is alive opens every door of its realm; mails and logs say where it was asked
-    /// for.
+    /// Where somebody logs in. A live code opens every door of its realm; mails and logs say where it was asked for.
     pub enum Door: ALL, parse {
         Rest = "REST",
         Tools = "TOOLS",
@@ -115,7 +114,7 @@ pub fn typed_code(text: &str) -> String {
 pub const AGENT_NAME_CHARS: usize = 64;
 const NAMELESS: &str = "agent";
 
-/// What an agent calls itself, without characters that hide, reorder or command. It is shown in mails and pages.
+/// The name that an agent gives itself, without characters that hide, reorder or command. Mails and pages show it.
 pub fn agent_name(given: Option<&str>) -> String {
     let name = text::visible(given.unwrap_or_default(), AGENT_NAME_CHARS);
     if name.is_empty() { NAMELESS.into() } else { name }

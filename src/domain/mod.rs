@@ -1,5 +1,5 @@
-//! The rules of the business, pure: no database, no network, no clock, no serde.
-//! Everything here can be read and tested without the rest of the house.
+//! The rules of the business, pure: no database, no network, no clock, no serde. Everything here can be read and tested
+//! without the rest of the program.
 
 pub mod account;
 pub mod authorization;

@@ -60,7 +60,7 @@ impl Usd {
         Usd(self.0.checked_neg().expect("amounts stay far below i64"))
     }
 
-    /// So many hundredths of it, rounded down to a micro-dollar.
+    /// This percentage of it, rounded down to a micro-dollar.
     pub fn percent(self, percent: i64) -> Usd {
         Usd(self.0.checked_mul(percent).expect("amounts stay far below i64").div_euclid(100))
     }

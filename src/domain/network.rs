@@ -1,5 +1,5 @@
-//! The networks and tokens that money can arrive by. What a deployment has of them is in its settings; here are
-//! the facts that do not change.
+//! The networks and tokens that money can arrive by: the facts that do not change. Which of them a deployment takes is
+//! in its settings.
 
 use super::words::words;
 
@@ -45,7 +45,7 @@ impl Network {
         }
     }
 
-    /// What tokens are called there.
+    /// The name of the token standard there.
     pub fn token_standard(self) -> &'static str {
         match self {
             Network::Base | Network::Arbitrum => "ERC-20",
@@ -73,7 +73,7 @@ impl Network {
 }
 
 words! {
-    /// Whose addresses look alike: one key serves all networks of a kind.
+    /// A format of addresses: one key serves all networks of a kind.
     #[derive(PartialOrd, Ord)]
     pub enum AddressKind: ALL, parse {
         Evm = "EVM",

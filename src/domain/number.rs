@@ -1,19 +1,19 @@
-//! The short references for people: `SG` and ten characters, 50 bits. A number names an account and a place in one of
-//! its series, so it is unique without an index and leads back to its order. The key that hides which comes from
-//! outside (`crate::vault::Numbers`); the arithmetic is here.
+//! Short references for people: `SG` and ten characters, 50 bits. A number names an account and a place in one of its
+//! series, so it is unique without an index and leads back to its order. The key that hides both comes from outside
+//! (`crate::vault::Numbers`); the arithmetic is here.
 //!
-//! Numbers from before there was a key are scrambled by fixed rounds alone, over all 50 bits. Below those rounds they
-//! begin with a 0, because no gateway had half of all accounts; numbers with a key begin with a 1 there. So the two
-//! kinds never meet, and either is read without asking anybody.
+//! Numbers from before there was a key are scrambled by fixed rounds alone, over all 50 bits. Before those rounds,
+//! their first bit is 0, because no gateway had half of all accounts; the first bit of numbers with a key is 1. So the
+//! two kinds never overlap, and either is recognised without a look-up.
 
 use super::account::GUESTS;
 use super::ids::AccountNo;
 
-/// So many accounts can have numbers.
+/// How many accounts can have numbers.
 pub const ACCOUNTS: i64 = 1 << 24;
 /// Accounts that had numbers before there was a key are below this.
 pub const FIRST_ACCOUNTS: i64 = 1 << 23;
-/// Nothing new is begun when only so many are left: who is under way still gets one.
+/// When only this many numbers are left, no new purchase begins: those in progress still get one.
 const SPARE: i64 = 10_000;
 
 /// What an account's numbers count.
@@ -21,9 +21,9 @@ const SPARE: i64 = 10_000;
 pub enum Series {
     /// From before there was a key: orders and checkouts together.
     First,
-    /// Orders that a wallet paid for.
+    /// Orders paid from a wallet.
     Orders,
-    /// Checkouts, paid or not, and the orders that they become. Most are never paid, and use up nobody's orders.
+    /// Checkouts, paid or not, and the orders that they become. Most are never paid, and use up no order numbers.
     Checkouts,
 }
 
@@ -35,19 +35,19 @@ pub struct Number {
     pub n: i64,
 }
 
-/// Every account has so many numbers in a series; of the first accounts each has more. An account that sells much was
-/// there early, most likely; and all guests are one.
+/// How many numbers every account has in a series. Early accounts have more, because an account that sells much most
+/// likely began early; and all guests share one account.
 const EACH_BITS: u32 = 23;
 const EARLY_ACCOUNT_BITS: u32 = 20;
 const EARLY_ORDERS_BITS: u32 = 27;
 const EARLY_CHECKOUTS_BITS: u32 = 26;
 const GUESTS_BITS: u32 = 46;
 const FIRST_BITS: u32 = 26;
-/// A place with a key, before it is scrambled.
+/// The size of a place with a key, before it is scrambled.
 const KEYED_BITS: u32 = 49;
 
 impl Series {
-    /// How many numbers an account has.
+    /// How many numbers an account has in this series.
     fn room(self, account: AccountNo) -> i64 {
         let early = (0..1 << EARLY_ACCOUNT_BITS).contains(&account.0);
         match self {
@@ -59,17 +59,17 @@ impl Series {
         }
     }
 
-    /// Whether an account that has drawn so many gets no more.
+    /// Whether an account that has drawn this many gets no more.
     pub fn is_used_up(self, account: AccountNo, drawn: i64) -> bool {
         drawn >= self.room(account) - SPARE
     }
 
-    /// Whether the operator should know.
+    /// Whether an account has used up half, so that the operator should know.
     pub fn is_half_used_up(self, account: AccountNo, drawn: i64) -> bool {
         drawn >= self.room(account) / 2
     }
 
-    /// No account has used up half before it has drawn so many.
+    /// No account has used up half before it has drawn this many.
     pub const LEAST_HALF: i64 = 1 << (EACH_BITS - 1);
 }
 
@@ -79,7 +79,7 @@ pub fn is_last_account(account: AccountNo) -> bool {
 }
 
 impl Number {
-    /// As people read it; `None` for one beyond its series. `round` is a keyed hash of a round's number and a half.
+    /// As people read it; `None` beyond the end of its series. `round` is a keyed hash of a round's number and a half.
     pub fn text(self, round: impl Fn(u8, u64) -> u64) -> Option<String> {
         let plain = match self.series {
             Series::First => self.first_place()?,
@@ -88,7 +88,7 @@ impl Number {
         Some(spell(scramble(plain)))
     }
 
-    /// Reads a reference back; `None` for anything that is not one.
+    /// Reads a reference; `None` for any other text.
     pub fn parse(text: &str, round: impl Fn(u8, u64) -> u64) -> Option<Number> {
         let plain = unscramble(read(text)?);
         if plain >> KEYED_BITS == 0 {
@@ -96,7 +96,7 @@ impl Number {
             return Some(Number { series: Series::First, account: AccountNo(account as i64), n: n as i64 });
         }
         let place = gather(plain & mask(KEYED_BITS), round);
-        // Guests have places of their own, and none where other accounts have theirs.
+        // Guests have places of their own, and none among the places of other accounts.
         Some(Number::at(place)).filter(|number| number.keyed_place() == Some(place))
     }
 
@@ -105,8 +105,8 @@ impl Number {
         fits.then_some((self.account.0 as u64) << FIRST_BITS | self.n as u64)
     }
 
-    /// Orders begin with a 0 and checkouts with a 1. Then comes a 0, the account and the number; or, for those beyond
-    /// what every account has, a 1 and the same with fewer bits for the account.
+    /// Orders begin with a 0 and checkouts with a 1. Then come a 0, the account and the number; or, for the extra
+    /// numbers of early accounts, a 1 and the same with fewer bits for the account.
     fn keyed_place(self) -> Option<u64> {
         let Number { series, account, n } = self;
         if !(0..ACCOUNTS).contains(&account.0) || !(0..series.room(account)).contains(&n) {
@@ -124,7 +124,7 @@ impl Number {
         })
     }
 
-    /// What `keyed_place` leads to.
+    /// The inverse of `keyed_place`.
     fn at(place: u64) -> Number {
         let each = 1 << EACH_BITS;
         let cut = |bits: u32, account_bits: u32| (place >> bits & mask(account_bits), place & mask(bits));
@@ -168,13 +168,13 @@ fn read(text: &str) -> Option<u64> {
     })
 }
 
-/// So many rounds make a place look random to whoever has not got the key.
+/// How many rounds make a place look random without the key.
 const KEYED_ROUNDS: u8 = 10;
-/// The halves of a keyed place.
+/// The sizes of the two halves of a keyed place, in bits.
 const WIDE: u32 = 25;
 const NARROW: u32 = 24;
 
-/// A Feistel network over 49 bits, whose halves take turns: a bijection, whatever the rounds say.
+/// A Feistel network over 49 bits, whose halves take turns: a bijection for any `round`.
 fn spread(place: u64, round: impl Fn(u8, u64) -> u64) -> u64 {
     let (mut wide, mut narrow) = (place >> NARROW, place & mask(NARROW));
     for turn in 0..KEYED_ROUNDS {
@@ -191,7 +191,7 @@ fn gather(spread: u64, round: impl Fn(u8, u64) -> u64) -> u64 {
     wide << NARROW | narrow
 }
 
-/// One half is changed by the other, and changed back by the same.
+/// Changes one half by the other; doing it twice restores the half.
 fn mix(wide: &mut u64, narrow: &mut u64, turn: u8, round: impl Fn(u8, u64) -> u64) {
     if turn.is_multiple_of(2) {
         *wide ^= round(turn, *narrow) & mask(WIDE);
@@ -203,7 +203,7 @@ fn mix(wide: &mut u64, narrow: &mut u64, turn: u8, round: impl Fn(u8, u64) -> u6
 const HALF_BITS: u32 = 25;
 const ROUNDS: [u64; 4] = [0x51A1, 0x6A7E, 0xE51A, 0x0B2B];
 
-/// The fixed rounds that numbers were always made with. They hide nothing from whoever reads this.
+/// The fixed rounds that all numbers were always made with. They are no secret: this source shows them.
 fn scramble(value: u64) -> u64 {
     let (mut left, mut right) = (value >> HALF_BITS & mask(HALF_BITS), value & mask(HALF_BITS));
     for key in ROUNDS {
@@ -285,7 +285,7 @@ mod tests {
             prop_assert_ne!(one.text(keyed(key)), other.text(keyed(key)));
         }
 
-        /// Whatever is read as a number is spelled like that: none has two names.
+        /// Every text that is read as a number is spelled the same way again: no number has two names.
         #[test]
         fn every_spelling_is_one_number(value in 0..1u64 << 50, key: u64) {
             let text = spell(value);
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_was_shown_before_there_was_a_key_stays() {
-        // Written down from the program that made them.
+        // Recorded from the program that made them.
         for (account, n, text) in OLD {
             let number = number(Series::First, account, n);
             for key in [0, 1, u64::MAX] {

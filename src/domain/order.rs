@@ -24,7 +24,7 @@ words! {
 pub enum OrderEvent {
     /// The supplier sold the profile or the bundle.
     Sold,
-    /// The supplier surely did not and will not sell.
+    /// The supplier certainly did not sell and will not sell.
     Refused,
     CancelAsked,
     CancelGranted,
@@ -52,14 +52,14 @@ impl OrderStatus {
     }
 }
 
-/// A plan bought by an account: a new eSIM, or a top-up of one (then `esim_order` says whose).
+/// A plan bought by an account: a new eSIM, or a top-up of the eSIM of `esim_order`.
 #[derive(Clone, Debug)]
 pub struct Order {
     pub id: OrderId,
     pub account: AccountNo,
     /// The n-th order of its account; top-ups have no number.
     pub seq: Option<i64>,
-    /// What people call it by; a top-up has none.
+    /// The number that people use for it; a top-up has none.
     pub number: Option<Number>,
     pub esim_order: Option<OrderId>,
     pub reference: Option<String>,
@@ -79,19 +79,19 @@ pub struct Order {
     pub supplier: String,
     pub key_id: String,
     pub status: OrderStatus,
-    /// Until then somebody may still be asking the supplier; afterwards recovery may.
+    /// Until then somebody may still be asking the supplier; after it recovery may.
     pub ask_until: Time,
     pub created_at: Time,
     pub updated_at: Time,
     pub failure: Option<Failure>,
-    /// What its buyer got back for it when it failed or was cancelled, where that is not its whole price.
+    /// What its buyer got back when it failed or was cancelled, if not the whole price.
     pub refunded: Option<Usd>,
     /// The delivered profile; for a top-up, the one it fills.
     pub esim: Option<Esim>,
 }
 
 impl Order {
-    /// What its buyer got back for it when it failed or was cancelled.
+    /// What its buyer got back when it failed or was cancelled.
     pub fn given_back(&self) -> Usd {
         self.refunded.unwrap_or(self.price)
     }
@@ -125,7 +125,7 @@ words! {
 }
 
 impl CancelReason {
-    /// The rest of a sentence on why.
+    /// The reason, as the rest of a sentence.
     pub fn in_words(self) -> &'static str {
         match self {
             CancelReason::Provisioning => "it is still being delivered; try again when it is FULFILLED",
@@ -141,7 +141,7 @@ impl CancelReason {
     }
 }
 
-/// Whether an order can be given back, as far as we know without asking the supplier, whose answer decides.
+/// Whether an order can be given back, by what we know ourselves; the supplier's answer decides.
 pub fn refundable(
     status: OrderStatus,
     topped_up: bool,
@@ -151,7 +151,7 @@ pub fn refundable(
 ) -> Result<(), CancelReason> {
     match status {
         OrderStatus::Provisioning => return Err(CancelReason::Provisioning),
-        // A failed order has given its money back already, as a cancelled one has.
+        // A failed order has given its money back already, like a cancelled one.
         OrderStatus::Failed | OrderStatus::Cancelling | OrderStatus::Cancelled => {
             return Err(CancelReason::AlreadyCancelled);
         }

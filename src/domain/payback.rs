@@ -1,14 +1,14 @@
-//! Money that goes back for an order: to whom, and what it settles first.
+//! Money that goes back for an order: its payee, and what it settles first.
 
 use super::ids::{AccountNo, InvoiceId};
 use super::money::Usd;
 use super::transfer::TransferId;
 
-/// Whom money goes back to.
+/// Who gets money back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payee {
     Wallet(AccountNo),
-    /// A guest paid it, and nobody has claimed what is owed to the invoice.
+    /// A guest paid for it, and nobody has claimed what we owe for the invoice.
     Invoice(InvoiceId),
 }
 
@@ -18,13 +18,13 @@ impl From<AccountNo> for Payee {
     }
 }
 
-/// What is paid back for an order. What its own payment still owes us, because that vanished from its chain, is settled
-/// first; only the rest reaches anybody.
+/// What is paid back for an order. If the order's own payment vanished from its chain, what is owed for it is settled
+/// first, and its payee receives only the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payback {
     pub to: Payee,
     pub amount: Usd,
-    /// The transfer that paid for the order, and how much of the amount goes towards what it owes.
+    /// The transfer that paid for the order, and how much of the amount settles what is owed for it.
     pub settles: Option<(TransferId, Usd)>,
 }
 

@@ -29,7 +29,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What a search for words looks at: its name, code and operator, and every name of the countries it covers.
+    /// The texts that a word search looks at: name, code and operator, and every name of the countries covered.
     pub fn searched_texts(&self) -> Vec<&str> {
         let mut texts = vec![self.name.as_str(), self.code.as_str(), self.operator.as_str()];
         for code in &self.countries {
@@ -50,5 +50,5 @@ impl Plan {
 
 /// The price list every partner has at first.
 pub const DEFAULT_PRICE_LIST: &str = "default";
-/// The list that users pay. Its prices are the plans' own retail prices, so nothing is prepared or kept for it.
+/// The list that users pay. It holds the plans' own retail prices, so nothing is prepared or stored for it.
 pub const RETAIL_PRICE_LIST: &str = "retail";

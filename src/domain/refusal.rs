@@ -1,5 +1,5 @@
-//! Everything the service may refuse, by name. The caller can act on each of these; what is our own fault is
-//! a `Fault` instead. Status, code and sentence stand in one table in `crate::error`.
+//! Everything the service may refuse, by name. The caller can act on each of these; our own failures are a `Fault`
+//! instead. Status, code and sentence stand in one table in `crate::error`.
 
 use super::money::Usd;
 use super::network::{Currency, Network};
@@ -15,10 +15,10 @@ pub struct FieldError {
 pub enum Refusal {
     /// Malformed as a whole; the sentence says how.
     Malformed(String),
-    /// Well-formed JSON with fields that are wrong: all of them at once.
+    /// Well-formed JSON with wrong fields: all of them at once.
     Invalid(Vec<FieldError>),
     Unauthenticated,
-    /// As `Unauthenticated`, where a bearer token is the key.
+    /// Like `Unauthenticated`, at a door that takes bearer tokens.
     TokenRequired,
     OtpInvalid,
     PersonalTokenOnly,
@@ -91,13 +91,13 @@ pub enum Refusal {
     BelowCost {
         cost: Usd,
     },
-    /// Whatever is wrong with the code: unknown, ended, used up, or for something else.
+    /// The code is invalid for any reason: unknown, ended, used up, or for something else.
     CouponInvalid,
     CouponExists,
     CouponNotFound,
-    /// The coupon of an expired checkout was used by others since.
+    /// Others have used up the coupon of an expired checkout.
     CouponGone,
-    /// Too many invalid codes: whoever names them may be guessing.
+    /// Too many invalid codes: the caller may be guessing.
     TooManyCodes {
         retry_after_secs: u64,
     },
@@ -106,20 +106,20 @@ pub enum Refusal {
     TransferAlreadyUsed,
     TransferNotFound,
     TransferNotUnmatched,
-    /// A payer's signature was claimed for another order.
+    /// A payer's signature was already claimed for another order.
     SignatureAlreadyUsed,
-    /// The order that a signature is for was paid, or is being paid by another.
+    /// The order that a signature is for is paid already, or is being paid by another signature.
     NothingToPay,
-    /// A payment was asked for something else.
+    /// The payment was requested for another plan or eSIM.
     PaidForAnother,
-    /// Nobody can claim anything of this invoice, or somebody has.
+    /// Nothing is owed for this invoice, or somebody has claimed it already.
     NothingOwed,
-    /// A link for topping up is unknown or too old.
+    /// A top-up link is unknown or too old.
     MagicLinkEnded,
     ChainUnavailable,
-    /// A restored backup waits for the operator's word.
+    /// A restored backup waits for the operator's approval.
     BuyingOnHold,
-    /// The database takes nothing at the moment.
+    /// The database takes no writes at the moment.
     NoRoom,
     Overloaded,
 }

@@ -1,6 +1,6 @@
-//! A search as people and models write it, and what is meant by it: `cheap esim for Spain, 10GB, 30 days, under $20`.
-//! Words that are no place, size, time or price are ignored. Reading text is in `text`, `amounts` and `places`, what
-//! they know in `groups` and `names`; which plans answer, and in which order, is in `rank`.
+//! Reads a search as people and models write it: `cheap esim for Spain, 10GB, 30 days, under $20`. Words that are not a
+//! place, size, time or price are ignored. `text`, `amounts` and `places` read the text with the vocabulary of `groups`
+//! and `names`; `rank` says which plans answer, and in which order.
 
 mod amounts;
 mod groups;
@@ -23,13 +23,13 @@ pub struct Asked {
     pub places: Vec<Place>,
     pub data_mb: Option<i64>,
     pub days: Option<i64>,
-    /// The highest price that will do.
+    /// The highest acceptable price.
     pub most: Option<Usd>,
-    /// The lowest price first, not the cheapest gigabyte.
+    /// Whether to sort by the lowest price instead of the cheapest gigabyte.
     pub cheapest: bool,
 }
 
-/// Destinations that many travellers have, for who does not say where to. The most wanted first.
+/// Popular destinations, for a search that names none; the most popular first.
 #[rustfmt::skip]
 pub const POPULAR: &[&str] = &[
     "Europe", "United States", "Japan", "Thailand", "United Kingdom", "Turkey", "World", "Spain", "Italy", "France",

@@ -1,6 +1,6 @@
-//! Wide slots: people round. A checkout that has a slot on its address is also known by an amount near its price,
-//! because no other checkout there asks for anything like it. Which amounts those are, who may hold how many slots,
-//! and when one payment could be two people's.
+//! Wide slots, because people round. A checkout that has a slot on its address is also recognised by an amount near its
+//! price, because no other checkout there asks for a similar amount. Here are which amounts those are, how many slots a
+//! buyer may hold, and when a payment could belong to either of two checkouts.
 
 use std::ops::RangeInclusive;
 
@@ -8,18 +8,18 @@ use super::client::Shares;
 use super::money::Usd;
 use super::network::Network;
 
-/// Slots are kept apart by buckets of this width; each holds two that follow each other.
+/// Slots are kept apart by buckets of this width; each slot takes two neighbouring ones.
 const BUCKET_MICROS: i64 = 50_000;
-/// What a payment may be short of the price.
+/// How much a payment may be short of the price.
 const SHORT: Usd = Usd::from_micros(10_000);
-/// What a payment may be over the price.
+/// How much a payment may be over the price.
 const OVER: Usd = Usd::from_micros(20_000);
-/// How many unpaid slots one buyer holds at one price of a network: an account as much as one client.
+/// How many unpaid slots one buyer holds at one price of a network: an account counts like one client.
 const AT_ONE_PRICE: Shares = Shares { client: 1, site: 2, area: 4 };
 /// How many unpaid slots one buyer holds on a network.
 const ON_ONE_NETWORK: Shares = Shares { client: 3, site: 6, area: 12 };
 
-/// The amounts that pay a price, rounded as people do.
+/// The amounts that pay a price, with people's rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
     pub least: Usd,
@@ -47,20 +47,20 @@ pub fn buckets(price: Usd) -> [i64; 2] {
     [first, first + 1]
 }
 
-/// The buckets of prices that a fee could turn into this one, or this one into them.
+/// The range of buckets whose prices a fee could turn into this one, or this one into them.
 pub fn within_reach(price: Usd, fee: Usd) -> (i64, i64) {
     let reach = fee.plus(OVER).plus(SHORT);
     (buckets(price.minus(reach))[0], buckets(price.plus(reach))[1])
 }
 
-/// Whether a payment near this price may have been meant for another checkout, which asks for more: exchanges take their
+/// Whether a payment near this price may have been meant for another checkout that asks for more: exchanges take their
 /// fee out of the amount.
 pub fn may_be_short_of(other: Usd, paid: Usd, price: Usd, fee: Usd) -> bool {
     paid < other && other <= paid.max(price).plus(fee)
 }
 
-/// Which addresses may hold a slot, by their numbers, in the order in which they are tried. Half of them are for those
-/// who have paid before.
+/// The addresses that may hold a slot, by their numbers, in the order in which they are tried. Half of them are
+/// reserved for buyers who have paid before.
 pub fn numbers(addresses: i64, has_paid: bool) -> Vec<RangeInclusive<i64>> {
     let (common, kept) = (1..=addresses / 2, addresses / 2 + 1..=addresses);
     let tried = if has_paid { vec![kept, common] } else { vec![common] };
@@ -74,7 +74,7 @@ pub struct Unpaid {
     pub price: Usd,
 }
 
-/// Whether somebody who holds these may have one more, `share` picking the share that counts for them.
+/// Whether somebody who holds these may have one more; `share` picks the share that counts for them.
 pub fn has_room(held: &[Unpaid], new: Unpaid, share: impl Fn(&Shares) -> i64) -> bool {
     let here = held.iter().filter(|slot| slot.network == new.network);
     let alike = here.clone().filter(|slot| slot.price == new.price).count() as i64;

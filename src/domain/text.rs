@@ -1,14 +1,14 @@
-//! Text that came from outside: names of plans and agents, descriptions of coupons. People and language models read
-//! it, so whatever hides, reorders or commands is taken out where it comes in.
+//! Text that came from outside: names of plans and agents, descriptions of coupons. People and language models read it,
+//! so characters that hide, reorder or command are removed where it comes in.
 
-/// What can be seen of a text, at most so many characters of it.
+/// The visible part of a text, at most `most` characters of it.
 pub fn visible(text: &str, most: usize) -> String {
     let seen: String = text.chars().filter(|c| !is_hidden(*c)).collect();
     let cut: String = seen.trim().chars().take(most).collect();
     cut.trim_end().to_string()
 }
 
-/// Control, bidi, zero-width, line and paragraph separators, variation selectors, tags, and what is no character.
+/// Control, bidi, zero-width, line and paragraph separators, variation selectors, tags, and noncharacters.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

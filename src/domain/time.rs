@@ -15,7 +15,7 @@ impl Time {
         self.0
     }
 
-    /// At the end of time it stands still.
+    /// Saturates at the ends of time.
     pub fn plus_millis(self, millis: i64) -> Time {
         Time(self.0.saturating_add(millis.saturating_mul(1_000)))
     }
@@ -24,13 +24,13 @@ impl Time {
         Time(self.0.saturating_add(days.saturating_mul(DAY)))
     }
 
-    /// Whether so much has not passed yet since then. What lies ahead was noted by a clock that was wrong.
+    /// Whether less than this has passed since then. A `since` in the future, from a wrong clock, does not count.
     pub fn is_within(self, millis: i64, since: Time) -> bool {
         since <= self && self < since.plus_millis(millis)
     }
 
-    /// Clocks of two instances, and those of gateway and database, are less than this apart: what was promised for later
-    /// than that was promised by a clock that was wrong.
+    /// This moment with a margin for clocks: those of instances and database are less than this apart. A promise for
+    /// later than that came from a wrong clock.
     pub fn and_a_little(self) -> Time {
         self.plus_millis(2_000)
     }

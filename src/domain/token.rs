@@ -1,12 +1,12 @@
-//! Bearer tokens: a prefix that says what it is, 160 random bits, and a checksum, by which a mistyped or made-up one
-//! is turned away without asking the database.
+//! Bearer tokens: a prefix for the kind, 160 random bits, and a checksum, by which a mistyped or made-up token is
+//! turned away without asking the database.
 
 use super::ids::base62;
 use super::words::words;
 
 words! {
     pub enum TokenKind: ALL, parse {
-        /// An agent's own, until it is revoked.
+        /// An agent's own, valid until it is revoked.
         Personal = "PERSONAL",
         /// Ends by itself after a day, and cannot manage other tokens.
         Session = "SESSION",
@@ -17,7 +17,7 @@ const HIGH_DIGITS: usize = 6;
 const LOW_DIGITS: usize = 22;
 const CHECK_DIGITS: usize = 6;
 const LENGTH: usize = 4 + HIGH_DIGITS + LOW_DIGITS + CHECK_DIGITS;
-/// As much of a token as is ever shown again.
+/// How many characters of a token are ever shown again.
 const SHOWN: usize = 8;
 
 impl TokenKind {
@@ -38,7 +38,7 @@ impl TokenKind {
     }
 }
 
-/// Whether this could be a token of ours; nothing else is worth a look into the database.
+/// Whether this could be a token of ours; no other text is looked up in the database.
 pub fn is_well_formed(text: &str) -> bool {
     if text.len() != LENGTH || !text.is_ascii() {
         return false;

@@ -1,7 +1,7 @@
 //! Enums whose variants are words: in the database, in JSON, in settings and on the command line.
 
-/// An enum whose variants each have one word. It gets `as_str`; and, where the name is followed by them, `ALL`, which
-/// lists the variants in their order, and `parse`, which finds a variant by exactly its word.
+/// An enum whose variants each have one word. It gets `as_str`; and, when listed after the name, `ALL`, which lists the
+/// variants in their order, and `parse`, which finds a variant by its exact word.
 macro_rules! words {
     ($(#[$about:meta])* $vis:vis enum $name:ident: ALL, parse $words:tt) => {
         $crate::domain::words::words!($(#[$about])* $vis enum $name: ALL $words);

@@ -1,4 +1,4 @@
-//! Looks at the balances of all addresses, beside the scanners: a long search must not keep them from new blocks.
+//! Checks the balances of all addresses, beside the scanners: a long search must not keep them from new blocks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::chain::Chain;
 use crate::ops::{balance_audit, jobs};
 use crate::telemetry::EveryMinute;
 
-/// Whether a day has passed is a small question; so a look that failed is soon tried again.
+/// How often to ask whether a day has passed. The question is cheap, so a failed check is soon tried again.
 const EVERY: Duration = Duration::from_secs(10);
 
 pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
@@ -19,7 +19,7 @@ pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
         let Some(looked) = stop.run_until_cancelled(balance_audit::look(&app, &*chain)).await else { break };
         if let Err(halt) = looked {
-            halted(&halt, &lines, network, "balances could not be looked at");
+            halted(&halt, &lines, network, "balances could not be checked");
         }
         jobs::finished();
     }

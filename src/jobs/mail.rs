@@ -1,4 +1,4 @@
-//! Sends what is queued as soon as it is, and what failed when its pause is over.
+//! Sends mails as soon as they are queued, and failed ones when their pause is over.
 
 use std::time::Duration;
 
@@ -27,6 +27,6 @@ pub async fn run(app: App, stop: CancellationToken) {
         }
         ended(mail::round(&app, &mut sending).await, &lines, "the outbox cannot be read");
     }
-    // What is being sent is finished: cut off in the middle it would be sent twice.
+    // Mails in progress are finished: one that is cut off in the middle would be sent twice.
     while sending.join_next().await.is_some() {}
 }

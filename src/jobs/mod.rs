@@ -1,5 +1,5 @@
-//! Work that nobody asked for just now. Each job is safe to run on many instances at once, and is supervised: one that
-//! panics is started again. How they are doing is in `ops/jobs.rs`.
+//! Work that no request waits for. Each job is safe to run on many instances at once, and is supervised: one that
+//! panics is started again. `ops/jobs.rs` knows how they are doing.
 
 mod balance_audit;
 mod mail;
@@ -23,10 +23,10 @@ use crate::ops::jobs;
 use crate::ops::scan::Halt;
 use crate::telemetry::EveryMinute;
 
-/// Before a job that died is started again, growing up to the longest while it dies soon.
+/// The pause before a dead job is started again; it grows up to the longest while the job dies soon.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A job that lived for so long ran well.
+/// How long a job must live to count as having run well.
 const WELL: Duration = Duration::from_secs(60);
 
 /// Starts every job; they end when `stop` is cancelled.
@@ -53,7 +53,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     }
 }
 
-/// A round is over. What failed is tried again, and told of once a minute.
+/// Ends a round. A failure is logged once a minute, and the round is tried again.
 fn ended(round: Result<()>, lines: &EveryMinute, trouble: &str) {
     if let Err(error) = round
         && let Some(left_out) = lines.turn()
@@ -63,7 +63,7 @@ fn ended(round: Result<()>, lines: &EveryMinute, trouble: &str) {
     jobs::finished();
 }
 
-/// What stopped a round on a network is told of once a minute.
+/// Logs what stopped a round on a network, once a minute.
 fn halted(halt: &Halt, lines: &EveryMinute, network: &str, sentence: &str) {
     let Some(left_out) = lines.turn() else { return };
     match halt {
@@ -72,7 +72,7 @@ fn halted(halt: &Halt, lines: &EveryMinute, network: &str, sentence: &str) {
     }
 }
 
-/// Runs a job until `stop`. `limit`: how long it may take for a round when money depends on it.
+/// Runs a job until `stop`. `limit` is how long a round may take when money depends on the job.
 fn supervise<F>(
     app: &App,
     stop: &CancellationToken,
@@ -105,7 +105,7 @@ fn supervise<F>(
     });
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())

@@ -1,5 +1,5 @@
-//! Runs recovery every second, and warns of what waits for the operator: orders that their supplier has not answered for
-//! half an hour.
+//! Runs recovery every second, and warns of orders that wait for the operator: their supplier has not answered for half
+//! an hour.
 
 use std::time::Duration;
 

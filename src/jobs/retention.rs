@@ -1,4 +1,4 @@
-//! Forgets what is old: logins every minute, the rest once a day. By the gateway's clock, which a sandbox may move.
+//! Forgets old rows: logins every minute, the rest once a day. By the gateway's clock, which a sandbox may move.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ pub async fn run(app: App, stop: CancellationToken) {
     let (mut last, lines) = (Last::default(), EveryMinute::default());
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
         let Some(round) = stop.run_until_cancelled(last.round(&app)).await else { break };
-        ended(round, &lines, "what is old cannot be forgotten");
+        ended(round, &lines, "old rows cannot be deleted");
     }
 }
 
-/// When each kind was last gone through.
+/// When each kind was last forgotten.
 #[derive(Default)]
 struct Last {
     logins: Option<Time>,

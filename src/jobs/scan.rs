@@ -1,4 +1,4 @@
-//! Follows every network, each in a task of its own: one network's trouble never holds up another.
+//! Follows every network, each in a task of its own: one network's trouble never delays another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::ops::jobs;
 use crate::ops::scan::{Halt, Pace, Scanner};
 use crate::telemetry::EveryMinute;
 
-/// While nobody waits for money; a new invoice ends the pause.
+/// The pause while nobody waits for money; a new invoice ends it.
 const EASY: Duration = Duration::from_secs(5);
-/// After trouble, growing up to the longest.
+/// The pause after trouble, growing up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
@@ -42,7 +42,7 @@ pub async fn run(app: App, chain: Arc<dyn Chain>, stop: CancellationToken) {
                 let pause = trouble_pause.map_or(FIRST_PAUSE, |last: Duration| (last * 2).min(LONGEST_PAUSE));
                 let sentence = match &halt {
                     Halt::Chain(_) => "the chain cannot be followed; trying again",
-                    Halt::Ours(_) => "the chain's blocks cannot be written down; trying again",
+                    Halt::Ours(_) => "the chain's blocks cannot be stored; trying again",
                 };
                 halted(&halt, &lines, network, sentence);
                 trouble_pause = Some(pause);

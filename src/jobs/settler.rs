@@ -12,9 +12,9 @@ use crate::ops::scan::Pace;
 use crate::ops::settler::Settling;
 use crate::telemetry::EveryMinute;
 
-/// While something is under way.
+/// The pause while payments are being settled.
 const BRISK: Duration = Duration::from_millis(250);
-/// While nothing is: a claim on this instance ends the pause, one on another waits for it to end.
+/// The pause while none is: a claim on this instance ends it, a claim on another waits for its end.
 const EASY: Duration = Duration::from_secs(1);
 const AFTER_TROUBLE: Duration = Duration::from_secs(2);
 

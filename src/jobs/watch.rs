@@ -1,5 +1,5 @@
-//! Looks four times a second for what other processes changed, so that it counts here within one; and at once when
-//! somebody shows a key that is not known yet.
+//! Looks four times a second for what other processes changed, so that a change counts here within a second; and at
+//! once when a caller shows an unknown key.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::ops::refresh::refresh;
 use crate::telemetry::EveryMinute;
 
 const EVERY: Duration = Duration::from_millis(250);
-/// However many ask: so many milliseconds between two looks, at least.
+/// The least time between two looks, however many callers ask.
 const LEAST: Duration = Duration::from_millis(25);
 const _: () = assert!(EVERY.as_millis() * 2 <= 1_000, "a change counts everywhere within a second");
 

@@ -1,4 +1,4 @@
-//! An owner's view of the own account: the balance and the statement.
+//! An owner's view of their own account: the balance and the statement.
 
 use crate::app::App;
 use crate::domain::ids::AccountNo;
@@ -54,8 +54,8 @@ pub async fn statement(
     Ok(Statement { lines, next })
 }
 
-/// One page of the statement, newest first, and how many lines there are. Lines have no gap, so a page is found by
-/// counting back from the last one.
+/// One page of the statement, newest first, and how many lines there are. Line numbers have no gaps, so a page is found
+/// by counting back from the last one.
 pub async fn statement_page(
     app: &App,
     account: AccountNo,

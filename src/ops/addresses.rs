@@ -1,5 +1,5 @@
-//! Our addresses and what lies on them, for whoever sweeps them. The chains are asked, all at once and in parts;
-//! one that does not answer leaves its share unknown and holds up no other.
+//! Our addresses and the money on them, for the operator who sweeps them. All chains are asked at once, part by part; a
+//! chain that does not answer leaves its share unknown and delays no other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::store::addresses;
 pub use crate::store::addresses::Address;
 use crate::store::tx::Tx;
 
-/// So many balances are asked for at once.
+/// How many balances are asked for at once.
 const AT_ONCE: usize = 100;
-/// A chain that takes longer for one part is not asked for the rest.
+/// How long a chain may take for one part; after that it is not asked for the rest.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Writes down the address at an index that was taken for this owner; nobody: the house.
+/// Stores the address at an index that was taken for this owner; without an owner it is the house's.
 pub fn derive(
     tx: &mut Tx,
     xpub: &Xpub,
@@ -46,7 +46,7 @@ pub fn derive(
     Ok(address.address)
 }
 
-/// What lies on one address in one token; `None` when the network did not say.
+/// The balance of one address in one token; `None` when the network did not answer.
 pub struct Holding {
     pub network: Network,
     pub currency: Currency,
@@ -59,7 +59,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Something lies here for sure.
+    /// Whether some money certainly lies here.
     pub fn is_funded(&self) -> bool {
         self.holdings.iter().any(|holding| holding.amount.is_some_and(Usd::is_positive))
     }
@@ -72,7 +72,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// What lies on all our addresses together; `None` when the network did not say or is not enabled.
+    /// The sum over all our addresses; `None` when the network did not answer or is not enabled.
     pub fn sum(&self, app: &App, network: Network, currency: Currency) -> Option<Usd> {
         let asked = app.chains.get(&network)?.tokens().iter().any(|token| token.currency == currency);
         if !asked || self.silent.iter().any(|(silent, _)| *silent == network) {
@@ -84,7 +84,7 @@ impl Survey {
     }
 }
 
-/// Every address there is, with what the chains say lies on it.
+/// Every address there is, with its balances on the chains.
 pub async fn survey(app: &App) -> Result<Survey> {
     let all = app.store.snapshot(addresses::list).await?;
     let mut of_kind: HashMap<AddressKind, Vec<String>> = HashMap::new();
@@ -131,7 +131,7 @@ async fn ask(chain: Arc<dyn Chain>, addresses: Vec<String>) -> Result<HashMap<Cu
             amounts.extend(in_time(chain.balances(token.currency, part, at)).await?);
         }
         if amounts.len() != addresses.len() {
-            return Err("the node answered for another number of addresses".into());
+            return Err("the node answered for a different number of addresses".into());
         }
         found.insert(token.currency, amounts);
     }
@@ -141,6 +141,6 @@ async fn ask(chain: Arc<dyn Chain>, addresses: Vec<String>) -> Result<HashMap<Cu
 async fn in_time<T>(answer: Reply<'_, T>) -> Result<T, String> {
     match timeout(PATIENCE, answer).await {
         Ok(answer) => answer.map_err(|trouble| trouble.to_string()),
-        Err(_) => Err("no word within 10 s".into()),
+        Err(_) => Err("no answer within 10 s".into()),
     }
 }

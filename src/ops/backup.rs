@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::store::backup;
 pub use crate::store::backup::Backup;
 
-/// Copies everything to a new file that only its owner can read: it holds what the database holds.
+/// Copies everything to a new file that only its owner can read, because it holds all that the database holds.
 pub async fn copy(app: &App, to: PathBuf) -> Result<Backup> {
     let location = app.store.location().clone();
     // Blocking work, so it leaves the async threads alone.

@@ -1,6 +1,6 @@
-//! Once a day every address is looked at by its balance, watched or not. What lies there beyond what we know of came
-//! when nobody looked, or was left out by who did: the blocks since the last look are searched for it, and a balance is
-//! stored only when its transfers explain it.
+//! Once a day the balance of every address is checked, watched or not. Money beyond what we know of came while nobody
+//! was looking, or a node left it out: the blocks since the last check are searched for it, and a balance is stored
+//! only when its transfers explain it.
 
 use metrics::counter;
 
@@ -17,7 +17,7 @@ use crate::store::{addresses, cursors, transfers};
 const DAY_MS: i64 = 24 * 3_600_000;
 const AT_ONCE: i64 = 100;
 
-/// Looks, if a day has passed since any instance did.
+/// Checks all addresses, if a day has passed since any instance did.
 pub async fn look(app: &App, chain: &dyn Chain) -> Result<(), Halt> {
     let (network, now) = (chain.network(), app.now());
     let due = now.plus_millis(-DAY_MS);
@@ -48,7 +48,7 @@ async fn look_at_all(app: &App, chain: &dyn Chain) -> Result<(), Halt> {
     }
 }
 
-/// Addresses, and when each of them was made.
+/// Checks a part of the addresses, each given with the time it was made.
 async fn look_at(app: &App, chain: &dyn Chain, part: &[(String, Time)]) -> Result<(), Halt> {
     let network = chain.network();
     // A payment while we look shows in the balance, in a later block than this one, or in both; it cannot be missed.
@@ -87,20 +87,20 @@ async fn look_at(app: &App, chain: &dyn Chain, part: &[(String, Time)]) -> Resul
     Ok(app.store.finish(scan::lane(network), write).await?)
 }
 
-/// What lies on an address.
+/// The money on one address.
 struct Held {
     address: String,
     currency: Currency,
     amount: Usd,
-    /// At most this should lie there, by all that we know of.
+    /// The most that should lie there, by the transfers that we know of.
     expected: Usd,
-    /// What lay there when it was last explained, and the block of that.
+    /// The balance when it was last explained, and the block of that.
     balance: Usd,
     since: i64,
 }
 
-/// Where more or less lies than we know of, the blocks since are searched: what they hold for us is written down, be it
-/// weeks old, and explains what lies there.
+/// Searches the blocks since, where a balance is not the expected one. The transfers found there are stored, even if
+/// they are weeks old, and explain the balance.
 async fn search(app: &App, chain: &dyn Chain, held: &mut [Held]) -> Result<(), Halt> {
     let changed: Vec<&Held> = held.iter().filter(|held| held.amount != held.expected).collect();
     let Some(since) = changed.iter().map(|held| held.since).min() else { return Ok(()) };
@@ -117,7 +117,7 @@ async fn search(app: &App, chain: &dyn Chain, held: &mut [Held]) -> Result<(), H
     Ok(())
 }
 
-/// Money came by a way that no node shows us. It is not taken as explained: the search begins again tomorrow.
+/// Reports money that no node shows us a transfer for. It stays unexplained, so the search begins again tomorrow.
 fn tell(network: Network, held: &Held) {
     counter!("simgate_balances_unexplained_total", "network" => network.as_str()).increment(1);
     tracing::error!(
@@ -126,6 +126,6 @@ fn tell(network: Network, held: &Held) {
         currency = held.currency.as_str(),
         amount = %held.amount,
         explained = %held.expected,
-        "more lies on an address than its transfers explain; do the nodes leave something out? See docs/settlement.md"
+        "an address holds more than its transfers explain; do the nodes leave something out? See docs/settlement.md"
     );
 }

@@ -1,5 +1,5 @@
-//! One way to buy, for every door: from the wallet, by a transfer to an address, by signature, or by a link that fills the
-//! wallet. A door says what is wanted and how its caller can pay, and shows what came of it.
+//! One way to buy, for every door: from the wallet, by a transfer to an address, by signature, or by a link that fills
+//! the wallet. A door says what is wanted and how its caller can pay, and shows the outcome.
 
 use std::net::IpAddr;
 
@@ -45,8 +45,8 @@ pub enum Means<'a> {
     Wallet,
     /// By a transfer to an address, or by signature.
     Transfer { network: Network, client: IpAddr, signing: Option<Signing<'a>> },
-    /// From the wallet, or by signature; whoever is short gets a link that fills the wallet, and is asked for a signature
-    /// if he can make one. For callers that know no invoices: what is over is an order or a refusal to them.
+    /// From the wallet, or by signature. A caller who is short gets a link that fills the wallet, and an offer to sign
+    /// if it can. For callers that know no invoices: to them a finished checkout is an order or a refusal.
     WalletOrLink { can_sign: bool, client: IpAddr, signing: Signing<'a> },
 }
 
@@ -54,23 +54,23 @@ pub enum Means<'a> {
 pub struct Signing<'a> {
     /// What was signed, if anything was.
     pub payment: Option<&'a [u8]>,
-    /// Where the door takes it, in its caller's words.
+    /// The name of the field where the door takes it.
     pub field: &'static str,
-    /// What is paid for.
+    /// What the payment is for.
     pub resource: String,
-    /// What a caller is told who has signed nothing.
+    /// What a caller who has signed nothing is told.
     pub unsigned: &'static str,
 }
 
-/// What came of a wish.
+/// The outcome of a wish.
 pub enum Outcome {
     /// The order is paid for: it is delivered, or still with the supplier.
     Bought { receipt: Box<Receipt>, settled: Option<SettlementResponse> },
-    /// A payment to an address is asked for, or a signature.
+    /// A payment to an address, or a signature, is needed.
     Due(Box<Due>),
     /// The wallet holds too little. Nothing was bought or charged.
     Short(Box<Short>),
-    /// A payment on a chain was taken for it, or it is too late for one: nobody is asked to pay again.
+    /// A payment on a chain was accepted for it, or it is too late for one: nobody is asked to pay again.
     Underway { progress: Box<Progress>, settled: Option<SettlementResponse>, replayed: bool },
     /// It was paid by signature, and the money was given back.
     Undelivered { refusal: Refusal, settled: Option<SettlementResponse> },
@@ -78,12 +78,12 @@ pub enum Outcome {
 
 pub struct Due {
     pub checkout: Checkout,
-    /// A rounded amount pays it too, as things stand.
+    /// Whether a rounded amount pays it too, at the moment.
     pub rounds: bool,
     pub replayed: bool,
-    /// What can be signed.
+    /// The offer to sign for.
     pub offer: Option<PaymentRequired>,
-    /// What became of a signature that was sent.
+    /// The result of a signature that was sent.
     pub settled: Option<SettlementResponse>,
 }
 
@@ -92,9 +92,9 @@ pub struct Short {
     pub required: Usd,
     /// The page that fills the wallet.
     pub link: MagicLink,
-    /// What can be signed instead.
+    /// The offer to sign for instead.
     pub offer: Option<PaymentRequired>,
-    /// What became of a signature that was sent.
+    /// The result of a signature that was sent.
     pub settled: Option<SettlementResponse>,
 }
 
@@ -109,7 +109,7 @@ impl Short {
 }
 
 impl Outcome {
-    /// Of a purchase that is paid on a chain.
+    /// The invoice of a purchase that is paid on a chain.
     pub fn invoice(&self) -> Option<&InvoiceId> {
         match self {
             Outcome::Due(due) => Some(&due.checkout.id),
@@ -130,7 +130,7 @@ impl Outcome {
 }
 
 impl Wish {
-    /// The same, with its eSIM known by the order that brought it.
+    /// The purchase of this wish, with its eSIM named by the order that brought it.
     fn purchase(&self, esim_order: Option<OrderId>) -> Purchase {
         Purchase {
             package_code: self.package_code.clone(),
@@ -197,7 +197,7 @@ async fn by_transfer(
             account: buyer.account,
             package_code: &wish.package_code,
             esim_order: esim_order.as_ref(),
-            // The reference names the checkout that is opened, not the payment for another.
+            // The reference names the checkout that is opened, not a payment for another one.
             reference: None,
             header: payment,
             field: signing.field,
@@ -238,7 +238,7 @@ async fn by_transfer(
     })
 }
 
-/// A demand for payment, before it is known for which checkout.
+/// A request for payment, before its checkout is known.
 struct Demand<'a> {
     app: &'a App,
     signing: Option<&'a Signing<'a>>,
@@ -257,7 +257,7 @@ impl Demand<'_> {
     }
 }
 
-/// A caller that knows no invoices, with a purchase to be paid.
+/// A purchase by a caller that knows no invoices.
 struct Counter<'a> {
     app: &'a App,
     buyer: Buyer,
@@ -313,7 +313,7 @@ impl Counter<'_> {
         }
     }
 
-    /// What was bought, or is being bought, with the reference of this purchase.
+    /// The purchase that this reference made or is making.
     async fn earlier(self) -> Result<Outcome> {
         match x402::earlier(self.app, self.buyer.clone(), self.purchase.clone()).await? {
             Earlier::Bought(receipt) => Ok(Outcome::Bought { receipt, settled: None }),
@@ -335,14 +335,14 @@ impl Counter<'_> {
         }
     }
 
-    /// A link by which the missing money can be paid in.
+    /// The answer for a wallet that is short, with a link to pay in the missing money.
     async fn short(&self, balance: Usd, required: Usd) -> Result<Short> {
         let missing = missing(balance, required);
         let link = magic_link::create(self.app, self.buyer.account, missing).await?;
         Ok(Short { balance, required, link, offer: None, settled: None })
     }
 
-    /// What can be signed for a new checkout; nothing for whoever has opened too many, because the link is there for
+    /// The offer to sign for a new checkout; `None` for a buyer who has opened too many, because the link works for
     /// everybody.
     async fn offer_anew(&self) -> Result<Option<PaymentRequired>> {
         match self.open().await {

@@ -1,5 +1,5 @@
-//! Giving an order back. The same three beats as buying: mark it, ask the supplier, whose answer decides, and
-//! finish in one write. Never both the money and the eSIM: nothing is paid back before the supplier said yes.
+//! Giving an order back. The same three beats as buying: mark it, ask the supplier, whose answer decides, and finish in
+//! one write. Nobody gets both the money and the eSIM: nothing is paid back before the supplier said yes.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub struct Outcome {
     /// Zero while the supplier has not answered.
     pub refunded: Usd,
     pub balance: Usd,
-    /// This cancel was asked for before, with the same key.
+    /// Whether this cancel was asked for before, with the same key.
     pub replayed: bool,
 }
 
@@ -39,7 +39,7 @@ pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<Outco
     cancel_once(app, account, id, None).await
 }
 
-/// With a key, the same cancel again is answered by what became of the first.
+/// With a key, a repeated cancel gets the outcome of the first one.
 pub async fn cancel_once(
     app: &App,
     account: AccountNo,
@@ -176,7 +176,7 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
     }
 }
 
-/// Waits while nobody can say whether there is any money to pay back.
+/// Finishes a cancel that the supplier granted. `None` while it is unknown whether there is money to pay back.
 async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd) -> Result<Option<Outcome>> {
     let (now, account, given_up) = (app.now(), order.account, order.clone());
     let ended = app
@@ -187,7 +187,7 @@ async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd
                 return Ok(None);
             }
             let back = payback(tx, &given_up)?;
-            // When somebody else finished it, its entry's name makes sure that it was paid back once.
+            // When somebody else finished it, the entry's name ensures that it was paid back only once.
             let change = Change::CancelGranted { refunded: rows::part_of(&given_up, &back) };
             if !rows::advance(tx, &[Step { order: &given_up.id, change, now }])?.is_empty() {
                 let entry = Entry::cancelled(&given_up.id, &back, given_up.charge(), supplier, returned);
@@ -203,7 +203,7 @@ async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd
     Ok(Some(Outcome { refunded: order.given_back(), balance, order, replayed: false }))
 }
 
-/// What a cancel pays back: what is left of the price after what was given for the order already.
+/// What a cancel pays back: the price without what was already given back for the order.
 pub(super) fn payback(tx: &mut Tx, order: &Order) -> Result<Payback> {
     let given = ledger::paid_back(tx, &order.id)?;
     debts::payback(tx, order, order.price.minus(given.min(order.price)))

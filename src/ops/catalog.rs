@@ -1,5 +1,5 @@
-//! What is on sale: a snapshot in memory, replaced as a whole when any process changes the catalog, and the
-//! sync that fills the database from the supplier. Prices in the snapshot are for showing; an order reads its own.
+//! What is on sale: a snapshot in memory, replaced as a whole when any process changes the catalog, and the sync that
+//! fills the database from the supplier. Prices in the snapshot are for display; an order reads its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::store::catalog;
 use crate::store::tx::Tx;
 use crate::supplier::Answer;
 
-/// No single write holds the writer for long: a sync is many small jobs and a last one that publishes.
+/// No single write may hold the writer for long: a sync is many small jobs, and a last one that publishes.
 const PLANS_PER_JOB: usize = 160;
 /// Longer names of plans and carriers are cut.
 const NAME_CHARS: usize = 200;
@@ -24,7 +24,7 @@ pub struct Snapshot {
     lists: HashMap<String, PriceList>,
 }
 
-/// The plans of one list, in the orders in which they are looked for. Both hold the same plans, not copies.
+/// The plans of one list, sorted for two kinds of look-up. Both share the same plans.
 struct PriceList {
     /// By code.
     plans: Vec<Arc<Plan>>,
@@ -51,7 +51,7 @@ impl Snapshot {
         self.lists.iter().map(|(name, list)| (name.as_str(), list.plans.as_slice()))
     }
 
-    /// The plans of a list by their codes; none for a list that nobody has made.
+    /// The plans of a list by their codes; empty for an unknown list.
     pub fn list(&self, name: &str) -> &[Arc<Plan>] {
         self.lists.get(name).map_or(&[], |list| &list.plans)
     }
@@ -80,12 +80,12 @@ pub async fn load(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// A plan for a new eSIM, as it is shown; `retail` is what users and guests pay.
+/// A plan for a new eSIM, for display; `retail` is what users and guests pay.
 pub fn base_plan(app: &App, code: &str) -> Option<Arc<Plan>> {
     find(app, code).filter(|plan| plan.plan_type == PlanType::Base)
 }
 
-/// A plan on sale, by its code. Its price is for showing, as everything in the snapshot is.
+/// A plan on sale, by its code. Its price is for display, like everything in the snapshot.
 pub fn find(app: &App, code: &str) -> Option<Arc<Plan>> {
     app.catalog.borrow().find(code).cloned()
 }
@@ -93,7 +93,7 @@ pub fn find(app: &App, code: &str) -> Option<Arc<Plan>> {
 /// The top-ups that fit a coverage, cheapest first; `wholesale` is what this list's buyer pays.
 pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
     let snapshot = app.catalog.borrow().clone();
-    // Users have no list in memory: every plan knows its retail price.
+    // Users have no list in memory, because every plan holds its retail price.
     let retail = price_list == RETAIL_PRICE_LIST;
     let kept = if retail { DEFAULT_PRICE_LIST } else { price_list };
     let plans = snapshot.topups(kept, family).iter().map(|plan| Plan::clone(plan));
@@ -107,7 +107,7 @@ pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
 pub struct Wanted<'a> {
     pub country: Option<&'a str>,
     pub plan_type: Option<PlanType>,
-    /// All of these words occur in what is known of the plan; none: any plan.
+    /// Words that must all occur in the plan's texts; empty for any plan.
     pub words: &'a str,
 }
 
@@ -168,7 +168,7 @@ pub async fn sync(app: &App) -> Result<Synced> {
     Ok(Synced { plans: count, withdrawn })
 }
 
-/// A supplier's words are shown to people and language models.
+/// Cleans a supplier's texts, because people and language models read them.
 fn readable(plan: Plan) -> Plan {
     let (name, operator) = (text::visible(&plan.name, NAME_CHARS), text::visible(&plan.operator, NAME_CHARS));
     Plan { name, operator, ..plan }

@@ -1,5 +1,5 @@
-//! Checkouts: a plan for an exact amount, paid by a transfer that is known by it. Here one is opened; how its amount
-//! is found is in `reserve.rs`, what its payment becomes in `paid.rs`, how it stands in `progress.rs`.
+//! Checkouts: a plan for an exact amount, paid by a transfer that is recognised by it. This file opens one;
+//! `reserve.rs` finds its amount, `paid.rs` books its payment, `progress.rs` shows where it stands.
 
 pub mod paid;
 pub mod progress;
@@ -41,9 +41,9 @@ use crate::vault;
 
 const MOST_OPEN: i64 = 50;
 const MOST_UNPAID: i64 = 200;
-/// From one place, whoever asks. Guests have no other limit: one that they shared could be used up by any of them.
+/// From one network address, by anybody. Guests have no other limit: any one of them could use up a shared limit.
 const MOST_UNPAID_FROM: Shares = Shares { client: 300, site: 600, area: 1_200 };
-/// A flat Retry-After for too many unpaid checkouts: the true wait, until the first of them are a day old, stays hidden.
+/// A flat Retry-After for too many unpaid checkouts. It hides the true wait, until the first of them are a day old.
 const RETRY_UNPAID_SECS: u64 = 3_600;
 const MINUTE_MS: i64 = 60_000;
 
@@ -60,15 +60,15 @@ pub struct NewCheckout {
     /// The caller's own reference: the same one with the same request is the same checkout, for ever.
     pub reference: Option<String>,
     pub client: IpAddr,
-    /// Made for somebody who has not asked to pay like this: a coupon's use is taken when a payer signs, not before.
+    /// Made for a buyer who has not chosen this way to pay: a coupon's use is taken when a payer signs, not before.
     pub is_offer: bool,
 }
 
-/// A checkout, and whether it was there before.
+/// A checkout, and whether it existed before.
 pub struct Opened {
     pub checkout: Checkout,
     pub replayed: bool,
-    /// A rounded amount pays it too, as things stand.
+    /// Whether a rounded amount pays it too, at the moment.
     pub rounds: bool,
 }
 
@@ -80,7 +80,7 @@ pub fn networks(app: &App) -> Vec<Network> {
     NETWORKS.into_iter().filter(on).collect()
 }
 
-/// Opens a checkout, or answers the one that this reference opened before.
+/// Opens a checkout, or returns the one that this reference opened before.
 pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
     let networks = networks(app);
     if !networks.contains(&new.network) {
@@ -95,7 +95,7 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         xpub: app.settings.settlement.xpub(new.network.kind()).clone(),
         twin_xpub: (app.settler.is_some() && new.network.kind() == AddressKind::Tron)
             .then(|| app.settings.settlement.evm_xpub.clone()),
-        // Whoever signs is not known by the amount, and rounds nothing.
+        // A payer who signs is not recognised by the amount, and rounds nothing.
         wide_addresses: if new.is_offer {
             0
         } else {
@@ -149,7 +149,7 @@ struct CheckoutDraft {
     fee: Usd,
     on_hold: bool,
     origin: Origin,
-    /// Its coupon, which may turn out to be no good.
+    /// Its coupon code, which may be invalid.
     guess: Option<Guess>,
 }
 
@@ -157,7 +157,7 @@ enum Outcome {
     Opened(Box<Opened>),
     /// No address has an amount left.
     NoAmount,
-    /// Nothing was opened; that somebody tried is written down.
+    /// Nothing was opened; the wrong try was recorded.
     WrongCoupon,
 }
 
@@ -170,7 +170,7 @@ impl Outcome {
 impl WriteJob for CheckoutDraft {
     type Answer = Outcome;
     const SHARES: bool = true;
-    /// Checkouts of one price turn one ring.
+    /// One lane for all: checkouts of one price share a ring of amounts.
     const LANE: Option<i64> = Some(0);
 
     fn run(&self, tx: &mut Tx) -> Result<Outcome> {
@@ -213,7 +213,7 @@ impl CheckoutDraft {
         {
             return Ok(Outcome::WrongCoupon);
         }
-        // Two checkouts at once must not both slip below a limit.
+        // Two concurrent checkouts must not both slip below a limit.
         wallet::lock(tx, self.account())?;
         let look = offers::look(tx, &self.asks())?;
         match &look.claimed_by {
@@ -290,7 +290,7 @@ impl CheckoutDraft {
         }
     }
 
-    /// Whether one more checkout at this price is within what the token and the account may have.
+    /// Refuses when one more checkout at this price exceeds a limit of the token or the account.
     fn check_limits(&self, price: Usd, unpaid: Unpaid, limit: Option<&DailyLimit>) -> Result<(), Refusal> {
         if let Some(limit) = limit {
             limit.after(price, self.now.day())?;
@@ -315,7 +315,7 @@ impl CheckoutDraft {
             asker: Asker {
                 account: self.account(),
                 origin: &self.origin,
-                // Guests share one account, which says nothing about any of them.
+                // Guests share one account, so its payments say nothing about any one guest.
                 has_paid: has_paid && self.account() != GUESTS,
                 addresses: self.wide_addresses,
                 fee: self.fee,
@@ -328,7 +328,7 @@ impl CheckoutDraft {
         New { checkout, reference: self.new.reference.as_deref(), origin: self.origin.as_str() }
     }
 
-    /// Its number is taken when it is stored.
+    /// A new checkout, without its number: that is drawn when it is stored.
     fn checkout(&self, offer: &Offer, coupon: Option<Applied>, place: Place) -> Checkout {
         let expires_at = self.now.plus_millis(OPEN_MINUTES * MINUTE_MS);
         Checkout {
@@ -364,10 +364,10 @@ impl CheckoutDraft {
     }
 }
 
-/// Opens those of a group that nothing speaks against. What is refused or replayed, tops up or names a coupon, is left
-/// to `CheckoutDraft::open`.
+/// Opens the simple checkouts of a group. Those that are refused, replayed, top up an eSIM or name a coupon are left to
+/// `CheckoutDraft::open`.
 fn open_batched(tx: &mut Tx, group: &[&CheckoutDraft]) -> Result<Vec<Option<Outcome>>> {
-    // Of two with one reference the second must see what became of the first.
+    // Of two with the same reference, the second must see the outcome of the first.
     let mut references = HashSet::new();
     let first = |draft: &&CheckoutDraft| match &draft.new.reference {
         Some(reference) => references.insert((draft.account(), reference.clone())),
@@ -375,7 +375,7 @@ fn open_batched(tx: &mut Tx, group: &[&CheckoutDraft]) -> Result<Vec<Option<Outc
     };
     let plain = |draft: &&CheckoutDraft| draft.guess.is_none() && draft.new.esim_order.is_none();
     let drafts: Vec<&CheckoutDraft> = group.iter().copied().filter(plain).filter(first).collect();
-    // Those that are left for later too: whoever locks wallets does it in one order.
+    // All wallets of the group, also of those left for later: wallets are always locked in one order.
     let accounts: Vec<AccountNo> = group.iter().map(|draft| draft.account()).collect();
     wallet::lock_all(tx, &accounts)?;
     if drafts.is_empty() {
@@ -389,7 +389,7 @@ fn open_batched(tx: &mut Tx, group: &[&CheckoutDraft]) -> Result<Vec<Option<Outc
     let mut limits = offers::daily_limits(tx, &keys)?;
     let mut accepted: Vec<(&CheckoutDraft, &Offer, bool)> = Vec::with_capacity(drafts.len());
     for ((draft, look), mut unpaid) in drafts.into_iter().zip(&looks).zip(unpaid) {
-        // Those that go before it in this group count too.
+        // Those accepted before it in this group count too.
         for (other, ..) in &accepted {
             let mine = i64::from(other.account() == draft.account() && draft.account() != GUESTS);
             unpaid.open += mine;

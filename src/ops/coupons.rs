@@ -1,6 +1,6 @@
-//! Coupons: what a code takes off a plan, and which codes may be told. How a purchase takes a use of one is in
-//! `coupons/redeem.rs`, how guessing is limited in `coupons/guesses.rs`, what the operator does in `coupons/desk.rs`.
-//! A code that is not good has one answer, whatever is wrong with it.
+//! Coupons: what a code takes off a plan, and which codes may be advertised. `coupons/redeem.rs` takes a use for a
+//! purchase, `coupons/guesses.rs` limits guessing, `coupons/desk.rs` serves the operator. All invalid codes get the
+//! same answer, whatever the reason.
 
 pub mod desk;
 pub(super) mod guesses;
@@ -21,19 +21,19 @@ use crate::error::Result;
 use crate::store::coupons;
 use crate::store::tx::Tx;
 
-/// What a coupon makes of a plan's price.
+/// A plan's price with a coupon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
     pub code: String,
     pub description: String,
     pub list_price: Usd,
     pub discount: Usd,
-    /// What is left to pay.
+    /// What remains to pay.
     pub price: Usd,
     pub ends_at: Option<Time>,
 }
 
-/// A coupon that anybody may know of.
+/// A coupon that anybody may see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CouponOffer {
     pub code: String,
@@ -44,11 +44,11 @@ pub struct CouponOffer {
     pub country: Option<String>,
     pub min_price: Option<Usd>,
     pub ends_at: Option<Time>,
-    /// Its uses are counted by customer, so it is not for guests.
+    /// Whether its uses are counted by customer, so that guests cannot use it.
     pub login_required: bool,
 }
 
-/// Some of the coupons that may be told to anybody, and how many there are.
+/// Some of the coupons that anybody may see, and how many there are.
 pub struct CouponOffers {
     pub newest: Vec<CouponOffer>,
     pub total: i64,
@@ -75,12 +75,12 @@ pub async fn quote(app: &App, account: AccountNo, code: &str, plan: &Arc<Plan>) 
     look(app, Guess::of_account(app, code, account, None), plan, |_| true).await
 }
 
-/// The same for a guest.
+/// `quote` for a guest.
 pub async fn quote_guest(app: &App, client: IpAddr, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
     look(app, Guess::of_guest(app, code, client), plan, |_| true).await
 }
 
-/// The same for whoever asks without buying: an affiliate's code is confirmed to nobody.
+/// `quote` without buying: affiliates' codes are never confirmed.
 pub async fn validate(app: &App, account: AccountNo, code: &str, plan: &Arc<Plan>) -> Result<Quote> {
     look(app, Guess::of_account(app, code, account, None), plan, |coupon| !coupon.affiliate).await
 }
@@ -120,7 +120,7 @@ async fn look(app: &App, guess: Guess, plan: &Arc<Plan>, shown: fn(&Coupon) -> b
     }
 }
 
-/// The coupons that may be told to anybody, the newest first, and at most so many.
+/// The coupons that anybody may see, the newest first, at most `most` of them.
 pub async fn available(app: &App, most: i64) -> Result<CouponOffers> {
     let now = app.now();
     let (newest, total) = app.store.read(move |tx| coupons::official(tx, most, now)).await?;

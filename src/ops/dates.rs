@@ -7,7 +7,7 @@ pub fn iso(time: Time) -> String {
     formatted(time, "%Y-%m-%dT%H:%M:%S%.3fZ")
 }
 
-/// To the microsecond: for a time that must come back as it was.
+/// To the microsecond, for a time that must be read back unchanged.
 pub fn iso_exact(time: Time) -> String {
     formatted(time, "%Y-%m-%dT%H:%M:%S%.6fZ")
 }
@@ -18,17 +18,17 @@ pub fn readable(time: Time) -> String {
 }
 
 fn formatted(time: Time, form: &str) -> String {
-    // Times come from our clock or from what was parsed as one, so they are in range.
+    // Times come from our clock or were parsed as times, so they are in range.
     jiff::Timestamp::from_microsecond(time.micros()).unwrap_or_default().strftime(form).to_string()
 }
 
-/// RFC 3339, or a date, which is its midnight.
+/// RFC 3339, or a date, which means its midnight.
 pub fn parse(text: &str) -> Option<Time> {
     let moment = if is_date(text) { format!("{text}T00:00:00Z").parse() } else { text.parse() };
     moment.ok().map(|moment: jiff::Timestamp| Time::from_micros(moment.as_microsecond()))
 }
 
-/// Whether a text that can be parsed names a day, and not a moment.
+/// Whether a parsable text names a day, not a moment.
 pub fn is_date(text: &str) -> bool {
     text.len() == "2026-01-31".len()
 }

@@ -1,8 +1,8 @@
-//! The second and third beat of a purchase: ask the supplier, then finish in one write. Used by the purchase
-//! itself and by recovery. No transaction is open while we wait, and the work outlives its caller.
+//! The second and third beat of a purchase: ask the supplier, then finish in one write. The purchase itself and
+//! recovery use it. No transaction is open while we wait, and the work outlives its caller.
 //!
-//! Only a definite word ends an order. Every doubt leaves it PROVISIONING, and it is asked about again with the
-//! same id, here until the supplier's time is up and afterwards by `jobs::recover`.
+//! Only a definite answer ends an order. A doubt leaves it PROVISIONING, and the supplier is asked again with the same
+//! id: here until the supplier's time is up, afterwards by `jobs::recover`.
 
 use std::time::Duration;
 
@@ -29,10 +29,10 @@ use crate::store::tx::Tx;
 use crate::store::{WriteJob, checkouts, esims, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
 
-/// What is kept of a supplier's or an operator's words on a failure.
+/// How many characters are kept of a supplier's or an operator's reason for a failure.
 pub(super) const WHY_CHARS: usize = 500;
 
-/// How an order stands after it was asked about.
+/// The state of an order after the supplier was asked.
 pub enum Standing {
     /// Fulfilled or failed, and what the wallet holds now.
     Ended {
@@ -42,7 +42,7 @@ pub enum Standing {
     Open,
 }
 
-/// Sets the work going and waits for it as long as a caller may wait.
+/// Starts the work and waits for it as long as a caller may wait.
 pub(super) async fn and_wait(app: &App, order: Order, balance: Usd) -> Result<Receipt> {
     let worker = app.tasks.spawn(pursue(app.clone(), order.clone()));
     let patience = Duration::from_millis(app.settings.answer_within_ms.unsigned_abs());
@@ -56,7 +56,7 @@ pub(super) async fn and_wait(app: &App, order: Order, balance: Usd) -> Result<Re
         }
         Ok(Standing::Ended { order, .. }) => Err(refusal_of(&order).into()),
         Ok(Standing::Open) => Ok(Receipt { order, balance, replayed: false }),
-        // The order stands, whatever went wrong with us after it was placed; recovery will finish it.
+        // The order stands, whatever failed here after it was placed; recovery will finish it.
         Err(error) => {
             tracing::error!(order = %order.id, %error, "an order could not be finished now");
             Ok(Receipt { order, balance, replayed: false })
@@ -64,7 +64,7 @@ pub(super) async fn and_wait(app: &App, order: Order, balance: Usd) -> Result<Re
     }
 }
 
-/// Sees an order through that nobody waits for here.
+/// Finishes an order that no caller waits for here.
 pub(super) async fn finish(app: App, order: Order) {
     let id = order.id.clone();
     if let Err(error) = pursue(app, order).await {
@@ -72,8 +72,8 @@ pub(super) async fn finish(app: App, order: Order) {
     }
 }
 
-/// Whether the money for an order is there: a payment that vanished from its chain may have come from a thief. Until it
-/// is back, or settled otherwise, the supplier is not asked; what it was asked before may still be answered.
+/// Whether the money for an order is there: a payment that vanished from its chain may be fraud. Until it is back, or
+/// settled otherwise, the supplier is not asked; answers to earlier questions still count.
 async fn is_paid_for(app: &App, order: &Order) -> Result<bool> {
     let looked_at = order.clone();
     let funds = app.store.read(move |tx| debts::funds_of(tx, &looked_at)).await?;
@@ -124,7 +124,7 @@ pub enum Turn {
 
 /// One question to the supplier, and the write that follows from its answer.
 pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> {
-    // A wallet has paid before the first question, and a transfer counted then.
+    // Before the first question the wallet has paid, or a transfer was final.
     if turn == Turn::Again && !is_paid_for(app, order).await? {
         return Ok(Standing::Open);
     }
@@ -160,7 +160,7 @@ fn call_name(order: &Order) -> &'static str {
     }
 }
 
-/// The supplier's time is up without an answer.
+/// Logs that the supplier's time is up without an answer.
 pub(super) fn note_silence(order: &Order) {
     counter!("simgate_supplier_calls_total", "call" => call_name(order), "outcome" => "silent").increment(1);
     tracing::warn!(order = %order.id, "the supplier did not answer in time; it will be asked again");
@@ -242,7 +242,7 @@ async fn fulfil(
         }
         Finished::Before { order, balance } => Ok(Standing::Ended { order, balance }),
         Finished::NotOurs(owner) => {
-            tracing::error!(order = %order.id, %owner, "the supplier answered with a profile that another order has");
+            tracing::error!(order = %order.id, %owner, "the supplier answered with the profile of another order");
             Ok(Standing::Open)
         }
     }
@@ -254,7 +254,7 @@ struct Sale {
     esim: Option<Esim>,
     supplier: &'static str,
     entry: Entry,
-    /// Who gets a mail about it.
+    /// The receipt to mail, and its recipient.
     receipt: Option<(Slip, Email)>,
     now: Time,
 }
@@ -322,14 +322,14 @@ enum Finished {
     NotOurs(String),
 }
 
-/// Why write 3 found nothing to do. A profile that turns up for a failed order is marked, to be cancelled.
+/// Why write 3 found nothing to do. A profile that turns up for a failed order is marked for cancelling.
 fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<&Esim>) -> Result<Finished> {
     let order = orders::by_id(tx, &waiting.id)?.ok_or_else(|| Error::fault("an order vanished"))?;
     let owner = match delivered {
         Some(esim) => esims::owner_of(tx, esim)?,
         None => None,
     };
-    // A profile that another order delivered is not ours to cancel: its owner uses it.
+    // A profile that another order delivered must not be cancelled: its owner uses it.
     if order.status == OrderStatus::Failed
         && owner.is_none()
         && let Some(esim) = delivered
@@ -346,7 +346,7 @@ fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<&Esim>) -> Result<Fi
     }
 }
 
-/// A top-up that was sold after its money went back cannot be taken off the eSIM again: its cost is our loss.
+/// A top-up that was sold after its money went back stays on the eSIM: its cost is our loss.
 fn note_late_topup(tx: &mut Tx, waiting: &Order, supplier: &'static str, now: Time) -> Result<()> {
     let failed = orders::by_id(tx, &waiting.id)?.is_some_and(|order| order.status == OrderStatus::Failed);
     if waiting.id.is_topup() && failed && orders::orphan_lost(tx, &waiting.id)? {
@@ -355,8 +355,8 @@ fn note_late_topup(tx: &mut Tx, waiting: &Order, supplier: &'static str, now: Ti
     Ok(())
 }
 
-/// `PROVISIONING → FAILED`, with the money back in the wallet, or owed to a guest. It waits while nobody can say whether
-/// there is any money to give back.
+/// `PROVISIONING → FAILED`, with the money back in the wallet, or owed to a guest. The order stays open while it is
+/// unknown whether there is money to give back.
 pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Result<Standing> {
     let failure = Failure { code: code.into(), detail: text::visible(why, WHY_CHARS) };
     let now = app.now();
@@ -371,7 +371,7 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
         match orders::fail(tx, &waiting, &reason, &back, now)? {
             Some(balance) => {
                 redeem::give_back(tx, &waiting, now)?;
-                // Nobody waits for the answer of a checkout: its owner hears by mail.
+                // Nobody waits for the answer of a checkout, so its owner gets a mail.
                 if let Some(checkout) = checkouts::by_order(tx, &waiting.id)? {
                     let news = if waiting.id.is_topup() { News::TopUpFailed } else { News::Failed };
                     mail::tell_owner(tx, &slip, &checkout, news, back.received())?;

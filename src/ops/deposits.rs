@@ -1,5 +1,5 @@
-//! Deposits: an invoice with an address of the account's own, what came to it, and looking at the chain now.
-//! Money is credited by `booking.rs` alone; nothing here moves any.
+//! Deposits: an invoice with an address of the account's own, the payments to it, and checking the chain on request.
+//! Only `booking.rs` credits money; nothing here moves any.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -29,15 +29,15 @@ use crate::store::{cursors, invoices, transfers, wallet};
 
 pub const MAX_AMOUNT: Usd = Usd::dollars(1_000_000);
 const MAX_OPEN: usize = 5;
-/// An address is searched for in every block for so long after its last invoice.
+/// How many days an address is searched for in every block after its last invoice.
 const WATCH_DAYS: i64 = 7;
-/// Who asks again within this time shares the answer.
+/// How long a look's answer is shared with callers who ask the same.
 const LOOK_EVERY_MS: i64 = 2_000;
-/// So many different questions about one invoice are asked within that time.
+/// How many different questions about one invoice are asked within that time without a delay.
 const LOOKS_AT_ONCE: usize = 5;
 /// Callers wait at most this long for a chain.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How far back a caller may make us look: the scanner does the rest.
+/// How many blocks back a caller may make us look: the scanner does the rest.
 const LOOK_BLOCKS: i64 = 5_000;
 
 #[derive(Clone, Copy)]
@@ -48,16 +48,16 @@ pub struct NewDeposit {
     pub network: Network,
 }
 
-/// An invoice with everything that came to it.
+/// An invoice with all its payments.
 pub struct Deposit {
     pub invoice: Invoice,
     pub payments: Vec<Payment>,
     pub paid: Paid,
-    /// Of its own network.
+    /// What its own network usually needs.
     usual_confirmations: i64,
 }
 
-/// A transfer that came for an invoice, how deep it is and how deep it has to be.
+/// A transfer for an invoice, how deep it is and how deep it must be.
 pub struct Payment {
     pub transfer: Transfer,
     pub confirmations: i64,
@@ -73,12 +73,12 @@ impl Payment {
 }
 
 impl Deposit {
-    /// The smallest of its transactions; none on the chain: 0. Once it is confirmed, one that comes on top has no say.
+    /// The fewest of its transactions' confirmations; 0 without any. Once it is confirmed, later ones do not count.
     pub fn confirmations(&self) -> i64 {
         self.shallowest().map_or(0, |payment| payment.confirmations)
     }
 
-    /// What that transaction needs, which may have come by another network than the invoice's.
+    /// What that transaction needs; its network may not be the invoice's.
     pub fn required_confirmations(&self) -> i64 {
         self.shallowest().map_or(self.usual_confirmations, |payment| payment.needed)
     }
@@ -93,7 +93,7 @@ impl Deposit {
     }
 }
 
-/// What can be paid in, by what.
+/// The pairs of token and network that can be paid in.
 pub fn pairs(app: &App) -> Vec<(Currency, Network)> {
     let of_network = |(network, terms): (&Network, &crate::config::NetworkSettings)| {
         let network = *network;
@@ -114,7 +114,7 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
     Ok(opened(app, invoice))
 }
 
-/// An invoice that nothing has come to yet.
+/// An invoice that has no payment yet.
 pub(super) fn opened(app: &App, invoice: Invoice) -> Deposit {
     app.expected.send_modify(|count| *count += 1);
     let usual_confirmations = usual_confirmations(app, invoice.network);
@@ -126,7 +126,7 @@ fn usual_confirmations(app: &App, network: Network) -> i64 {
     terms.map_or(network.confirmations(), |terms| terms.confirmations)
 }
 
-/// A deposit that is about to be opened.
+/// A deposit before it is opened.
 pub(super) struct DepositDraft {
     new: NewDeposit,
     id: InvoiceId,
@@ -136,7 +136,7 @@ pub(super) struct DepositDraft {
 }
 
 impl DepositDraft {
-    /// Refuses what cannot be taken. `least` stands for the network's own minimum, where somebody named another.
+    /// Refuses what cannot be accepted. `least` replaces the network's own minimum.
     pub(super) fn new(app: &App, new: NewDeposit, least: Option<Usd>) -> Result<DepositDraft> {
         let terms = app.settings.settlement.networks.get(&new.network);
         let Some(terms) = terms.filter(|terms| terms.takes(new.currency)) else {
@@ -166,7 +166,7 @@ impl DepositDraft {
         {
             return Ok(made);
         }
-        // Two invoices at once must not both take the same free address.
+        // Two concurrent invoices must not both take the same free address.
         wallet::lock(tx, new.account)?;
         if wallet::read(tx, new.account)?.suspended {
             return Err(Refusal::AccountSuspended.into());
@@ -211,7 +211,7 @@ pub async fn find(app: &App, account: AccountNo, id: &InvoiceId) -> Result<Depos
     if deposit.invoice.belongs_to(account) { Ok(deposit) } else { Err(Refusal::InvoiceNotFound.into()) }
 }
 
-/// An invoice for whoever holds its id.
+/// An invoice, for anybody who holds its id.
 pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
     let id = id.clone();
     let read = move |tx: &mut Tx| {
@@ -226,7 +226,7 @@ pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
         }
         Ok(Some((invoice, found, heads)))
     };
-    // One moment: the state of an invoice must not be older than the money that it shows.
+    // One consistent read: the state of an invoice must not be older than the money that it shows.
     let (invoice, found, heads) = app.store.read_consistent(read).await?.ok_or(Refusal::InvoiceNotFound)?;
     let paid = Paid::sum(&invoice, &found);
     let payment = |transfer: Transfer| {
@@ -238,7 +238,7 @@ pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
     Ok(Deposit { invoice, payments, paid, usual_confirmations })
 }
 
-/// What a look at the chain came to.
+/// The result of checking the chain.
 pub struct Verified {
     pub deposit: Deposit,
     pub balance: Usd,
@@ -248,7 +248,7 @@ pub struct Verified {
     pub credited_to: Option<InvoiceId>,
 }
 
-/// Looks at the chain now, for everything that may have come to this invoice or for one transaction.
+/// Checks the chain now, for all payments to this invoice or for one transaction.
 pub async fn verify(
     app: &App,
     account: AccountNo,
@@ -291,8 +291,8 @@ fn message(deposit: &Deposit, elsewhere: bool) -> String {
     }
 }
 
-/// One look at a time for each invoice; who asks the same within two seconds shares it, and who asks for many
-/// transactions waits.
+/// One look at a time for each invoice: callers who ask the same within two seconds share it, and a caller who asks for
+/// many transactions waits.
 #[derive(Default)]
 pub struct Looks(Mutex<HashMap<String, Slot>>);
 
@@ -300,7 +300,7 @@ type Slot = Arc<tokio::sync::Mutex<Vec<SharedLook>>>;
 
 struct SharedLook {
     at: Time,
-    /// The transaction that was asked for; empty when any would do.
+    /// The transaction that was asked for; empty for any payment.
     what: String,
     seen: Seen,
 }
@@ -308,7 +308,7 @@ struct SharedLook {
 enum Seen {
     /// The invoice that the transaction counts for, if it is another one.
     Counts(Option<InvoiceId>),
-    /// It failed: nobody can share it.
+    /// The look failed, so it is not shared.
     Nothing,
 }
 
@@ -361,7 +361,7 @@ async fn look(app: &App, invoice: &Invoice) -> Result<Option<InvoiceId>> {
         match looked {
             Ok(Ok(())) => {}
             Ok(Err(Halt::Ours(error))) => return Err(error),
-            // Another network's trouble is no reason not to answer about this one.
+            // Trouble on another network must not prevent an answer about this one.
             Ok(Err(Halt::Chain(_))) | Err(_) if chain.network() != invoice.network => {}
             Ok(Err(Halt::Chain(_))) | Err(_) => return Err(Refusal::ChainUnavailable.into()),
         }
@@ -388,7 +388,7 @@ async fn settle_address(app: &App, chain: &dyn Chain, address: &str, tip: &Tip) 
     booking::credit_final(app, chain, &open, tip).await
 }
 
-/// Looks at one transaction. Answers the other invoice of this account that it counts for, if it does.
+/// Looks at one transaction. Answers the other invoice of this account that it counts for, if any.
 async fn look_at(app: &App, invoice: &Invoice, hash: &str) -> Result<Option<InvoiceId>> {
     let chains = networks_of(app, invoice.network);
     let asked = chains.iter().map(|chain| timeout(PATIENCE, chain.transaction(hash, Witness::Any)));
@@ -403,7 +403,7 @@ async fn look_at(app: &App, invoice: &Invoice, hash: &str) -> Result<Option<Invo
     if out_of_reach { Err(Refusal::ChainUnavailable.into()) } else { Ok(None) }
 }
 
-/// A transaction gives nobody what it did not pay to their own address.
+/// Credits a transaction only to the account whose own address it paid.
 async fn judge(
     app: &App,
     chain: &dyn Chain,

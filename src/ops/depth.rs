@@ -9,13 +9,13 @@ use crate::domain::transfer::{Transfer, TransferState};
 /// How long a transfer waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// For one block: its payer signed for a small sum, and gets one eSIM for it. Who could undo it stands to gain too
-    /// little. Money in a wallet is never had so soon.
+    /// One block: its payer signed for a small sum and gets one eSIM for it, so undoing the payment gains too little.
+    /// Money in a wallet always waits longer.
     Quick,
     Usual,
 }
 
-/// `unpaid`: it may be what a checkout waits for.
+/// `unpaid`: the transfer may pay for a checkout that still waits.
 pub fn wait(app: &App, transfer: &Transfer, unpaid: bool) -> Wait {
     let small = transfer.payment_nonce.is_some() && transfer.amount <= app.settings.x402.quick_up_to;
     let buys = transfer.state == TransferState::Held || (transfer.state == TransferState::Seen && unpaid);
@@ -29,14 +29,14 @@ fn blocks(terms: &NetworkSettings, wait: Wait) -> i64 {
     }
 }
 
-/// How many blocks a transfer waits for, its own included, where the network may have been turned off since.
+/// How many blocks a transfer waits for, its own included. Its network may have been turned off since.
 pub fn confirmations_needed(app: &App, transfer: &Transfer, unpaid: bool) -> i64 {
     let network = transfer.id.network;
     let terms = app.settings.settlement.networks.get(&network);
     terms.map_or(network.confirmations(), |terms| blocks(terms, wait(app, transfer, unpaid)))
 }
 
-/// Up to which block a transfer of this size counts.
+/// The newest block in which a transfer of this size counts.
 pub fn final_up_to(terms: &NetworkSettings, transfer: &Transfer, wait: Wait, tip: &Tip) -> i64 {
     let deep_enough = tip.head.number - blocks(terms, wait) + 1;
     let called_final = match terms.final_by {
@@ -44,7 +44,7 @@ pub fn final_up_to(terms: &NetworkSettings, transfer: &Transfer, wait: Wait, tip
         FinalBy::Finalized => tip.finalized,
     };
     match transfer.id.network.kind() {
-        // A block there is final when most of the producers have built on it; they take turns, so that takes some blocks.
+        // On TRON a block is final when most producers have built on it; they take turns, so that takes some blocks.
         AddressKind::Tron => deep_enough.min(tip.finalized),
         AddressKind::Evm if transfer.amount >= terms.final_from => deep_enough.min(called_final),
         AddressKind::Evm => deep_enough,

@@ -1,5 +1,5 @@
-//! A look over the whole service for `simgate doctor`: each check says how things stand and what to do about it.
-//! These are quick facts; the proof of the books is `ledger::verify`.
+//! A look over the whole service for `simgate doctor`: each check says what it found and what to do about it. These are
+//! quick facts; `ledger::verify` proves the books.
 
 mod log;
 mod running;
@@ -20,13 +20,13 @@ use crate::store::{accounts, cursors, meta, reports, wallet};
 use crate::supplier::{Answer, sim};
 use crate::x402::settler::{Settler, Terminal, Unfit};
 
-/// A supplier or a chain that takes longer than this is in no state to serve.
+/// How long a supplier or a chain may take before it counts as unable to serve.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Every network makes a block within seconds: a node whose newest one is older has lost its peers.
 const STALE_HEAD_MS: i64 = 2 * 60_000;
-/// The scanner is normally seconds behind.
+/// How far the scanner may be behind; normally it is seconds.
 const LATE_SCAN_MS: i64 = 5 * 60_000;
-/// So many addresses an operator compares with the wallet that holds the spending key.
+/// How many addresses an operator compares with the wallet that holds the spending key.
 const SHOWN_ADDRESSES: u32 = 3;
 
 words! {
@@ -59,7 +59,7 @@ impl Check {
     }
 }
 
-/// Everything that can be asked of an open application.
+/// All checks of an open application.
 pub async fn examine(app: &App) -> Result<Vec<Check>> {
     let mut checks = vec![supplier(app).await?, catalog(app), ledger(app).await?, stuck(app).await?];
     if restore::is_on_hold(app).await? {
@@ -86,7 +86,7 @@ pub async fn examine(app: &App) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Order numbers are short, so there is an end of them; an operator should know long before.
+/// Order numbers are short and can run out; the operator should know long before.
 async fn numbers(app: &App) -> Result<Check> {
     let read = |tx: &mut Tx| Ok((accounts::last(tx)?, wallet::drawn(tx, Series::LEAST_HALF)?));
     let (last, drawn) = app.store.snapshot(read).await?;
@@ -97,18 +97,18 @@ async fn numbers(app: &App) -> Result<Check> {
     let few_left = drawn.iter().filter(half_used).count();
     Ok(if last.0 >= number::ACCOUNTS / 2 {
         let finding =
-            format!("of {} accounts that can have order numbers, {} are there", number::ACCOUNTS, last.0);
+            format!("of {} accounts that can have order numbers, {} exist", number::ACCOUNTS, last.0);
         Check::warn(
             "numbers",
             finding,
-            "new accounts are refused when the last are reached: plan for a second gateway",
+            "new accounts are refused when these run out: plan for a second gateway",
         )
     } else if few_left > 0 {
         let finding = format!("accounts that have used up half of their order numbers: {few_left}");
         Check::warn(
             "numbers",
             finding,
-            "their orders are refused when the last are reached: give them second accounts",
+            "their orders are refused when these run out: give them second accounts",
         )
     } else {
         Check::ok("numbers", "every account has more than half of its order numbers left")
@@ -126,7 +126,7 @@ fn support(app: &App) -> Check {
     }
 }
 
-/// Whoever holds the spending key can tell by a look whether the money goes where they can reach it.
+/// Shows the first addresses: the holder of the spending key sees whether they own them.
 async fn addresses(app: &App, kind: AddressKind) -> Result<Check> {
     let xpub = app.settings.settlement.xpub(kind);
     let name = format!("{}_xpub", kind.as_str().to_lowercase());
@@ -153,7 +153,7 @@ async fn addresses(app: &App, kind: AddressKind) -> Result<Check> {
     ))
 }
 
-/// Whether a network's nodes are what they should be and up to date, and how far behind them we are.
+/// Whether a network's nodes are right and up to date, and how far we are behind them.
 async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
     let network = chain.network();
     let name = network.as_str();
@@ -205,13 +205,13 @@ async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
         )
     } else if !demoted.is_empty() {
         let advice = format!(
-            "the others go on, and it is tried again; if it stays so, put another in its place in {}_rpc",
+            "the other nodes are used, and it is tried again; if this persists, replace it in {}_rpc",
             name.to_lowercase()
         );
         Check::warn("chain", format!("{finding}; {}", demoted.join("; ")), advice)
     } else if providers == 1 {
         let advice =
-            format!("add two more to {}_rpc: nobody confirms what a single node says", name.to_lowercase());
+            format!("add two more to {}_rpc: nothing confirms what one node says", name.to_lowercase());
         Check::warn("chain", finding, advice)
     } else {
         Check::ok("chain", finding)
@@ -275,7 +275,7 @@ async fn supplier(app: &App) -> Result<Check> {
             Check::ok("supplier", format!("{name} answers and sells {} plans", plans.len()))
         }
         Ok(Answer::Refused(why) | Answer::NotSent(why) | Answer::Doubt(why)) => silent(&why),
-        Err(_) => silent("no word within 10 s"),
+        Err(_) => silent("no answer within 10 s"),
     })
 }
 

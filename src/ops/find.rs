@@ -1,4 +1,4 @@
-//! The operator's search: one text, whatever it is; and the accounts and the order that a command names.
+//! The operator's search by any name of a thing; and the accounts and the order that a command names.
 
 use crate::app::App;
 use crate::chain::address;
@@ -45,7 +45,7 @@ pub async fn order_named(app: &App, id_or_number: &str) -> Result<Option<Order>>
     app.store.read(read).await
 }
 
-/// One that was a checkout is found by that; a top-up has no number.
+/// An order that was a checkout is found by the checkout; a top-up has no number.
 fn numbered(tx: &mut Tx, number: Number) -> Result<Option<Order>> {
     if let Some(order) = orders::by_number(tx, number)? {
         return Ok(Some(order));
@@ -109,7 +109,7 @@ fn find_buying(tx: &mut Tx, text: &str, number: Option<Number>, found: &mut Foun
     Ok(())
 }
 
-/// What was paid, by any of its names, with what belongs to it.
+/// Finds payments by any of their names, with what belongs to them.
 fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
     if let Some(invoice) = invoices::by_id(tx, &InvoiceId::from_text(text))? {
         found.transfers = transfers::of_invoice(tx, &invoice.id)?;
@@ -146,7 +146,7 @@ fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
             found.checkouts.extend(checkouts::by_id(tx, id)?);
         }
     }
-    // What a checkout became belongs to it, and the other way round.
+    // The order of a checkout belongs to it, and the checkout to its order.
     for id in found.checkouts.iter().filter_map(|checkout| checkout.order.as_ref()) {
         if found.orders.iter().all(|known| known.id != *id) {
             found.orders.extend(orders::by_id(tx, id)?);

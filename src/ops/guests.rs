@@ -1,5 +1,5 @@
-//! Guests: people who buy on the checkout page without an account. Their checkout belongs to nobody: whoever holds its
-//! id sees it, and what is owed to it can be claimed, once, by somebody who has signed in.
+//! Guests: people who buy on the checkout page without an account. Their checkout belongs to nobody: anybody who holds
+//! its id sees it, and somebody who has signed in can claim what we owe for it, once.
 
 use form_urlencoded::Serializer;
 use metrics::counter;
@@ -25,8 +25,8 @@ pub fn page_path(package_code: &str, discount: Option<&str>) -> String {
     format!("/checkout?{}", query.finish())
 }
 
-/// Puts what is owed to a guest's invoice into the wallet of whoever proves an email by a mailed code, and answers how
-/// much that is. The code is used up by the claim itself, in one write: neither happens without the other.
+/// Puts what we owe for a guest's invoice into the wallet of a person who proves an email by a mailed code, and answers
+/// the amount. The claim itself uses up the code, in one write: neither happens without the other.
 pub async fn claim(app: &App, invoice: &InvoiceId, answer: CodeAnswer) -> Result<Usd> {
     let (proof, _) = Proof::new(app, &answer);
     let (invoice, now, numbers) = (invoice.clone(), app.now(), app.numbers.clone());
@@ -36,7 +36,7 @@ pub async fn claim(app: &App, invoice: &InvoiceId, answer: CodeAnswer) -> Result
             CheckedBefore::Wrong => return Ok(None),
             CheckedBefore::No => {}
         }
-        // Whoever gives a guest's money back takes this lock too: none of it slips in between the sum and the claim.
+        // Paying back a guest's money takes this lock too, so nothing slips in between the sum and the claim.
         wallet::lock(tx, GUESTS)?;
         let found = checkouts::by_id(tx, &invoice)?.filter(Checkout::is_guests);
         let checkout = found.ok_or(Refusal::InvoiceNotFound)?;

@@ -26,13 +26,13 @@ pub async fn open(app: &App, token: &str) -> Result<Install> {
             let activation = activation(app, &order)?.ok_or(Refusal::CodeForgotten)?;
             Ok(Install::Ready { order, activation })
         }
-        // While a cancel is being decided the code is withheld: whoever installs now would have both.
+        // While a cancel is being decided the code is withheld, so that nobody gets both the eSIM and the money.
         OrderStatus::Cancelling => Err(Refusal::EsimWithheld.into()),
         OrderStatus::Cancelled | OrderStatus::Failed => Err(Refusal::Gone.into()),
     }
 }
 
-/// The activation code of an order's eSIM; `None` until it is delivered, once it is given back, and when it is forgotten.
+/// The activation code of an order's eSIM; `None` before delivery, after a return, and once it is forgotten.
 pub fn activation(app: &App, order: &Order) -> Result<Option<Activation>> {
     match (&order.esim, order.status) {
         (Some(esim), OrderStatus::Fulfilled) if !esim.sealed.is_empty() => {

@@ -1,5 +1,5 @@
-//! How the jobs are doing: when each last finished a round, how often it panicked, and which of those that money depends
-//! on is late. `jobs/mod.rs` runs them. By the stopwatch: a clock that is set makes nobody late.
+//! How the jobs are doing: when each last finished a round, and which of those that money depends on are late.
+//! `jobs/mod.rs` runs them. Times are by the stopwatch, so setting the clock makes no job late.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -20,29 +20,29 @@ pub struct Jobs(Mutex<BTreeMap<String, Arc<Job>>>);
 
 pub struct Job {
     pub name: String,
-    /// How long it may take for a round; absent when no money depends on it.
+    /// How long a round may take; `None` when no money depends on the job.
     limit: Option<Duration>,
     alive_at: Mutex<Instant>,
     fate: watch::Sender<Fate>,
 }
 
 words! {
-    /// What a sandbox makes of a job, to see what comes of it.
+    /// What a sandbox does to a job, for testing.
     pub enum Fate: parse {
         Work = "ok",
-        /// It dies where it stands.
+        /// It panics where it stands.
         Panic = "panic",
-        /// It stops where it stands, until it is told something else.
+        /// It stops where it stands, until told otherwise.
         Hang = "hang",
     }
 }
 
 tokio::task_local! {
-    /// The job that runs here.
+    /// The job that runs in this task.
     static JOB: Arc<Job>;
 }
 
-/// The job that runs here has finished a round, well or not.
+/// Notes that this task's job has finished a round, well or not.
 pub fn finished() {
     // Outside of a job, as in a test that plays one by hand, there is nothing to note.
     let _ = JOB.try_with(|job| {
@@ -51,13 +51,13 @@ pub fn finished() {
     });
 }
 
-/// A step of a long round is done: who gets on does not hang.
+/// Notes a step of a long round: a job that makes progress does not hang.
 pub fn alive() {
     let _ = JOB.try_with(|job| job.live());
 }
 
 impl Jobs {
-    /// Takes a job on. It has until its limit to finish its first round.
+    /// Registers a job. It has until its limit to finish its first round.
     pub fn enlist(&self, name: String, limit: Option<Duration>) -> Arc<Job> {
         let alive_at = Mutex::new(Instant::now());
         let job = Arc::new(Job { name, limit, alive_at, fate: watch::Sender::new(Fate::Work) });
@@ -72,14 +72,14 @@ impl Jobs {
         late.map(|job| (job.name.clone(), job.age())).collect()
     }
 
-    /// Tells how long ago each finished a round.
+    /// Updates the gauges of how long ago each job finished a round.
     pub fn tell_ages(&self) {
         for job in self.all().values() {
             gauge!("simgate_job_age_seconds", "job" => job.name.clone()).set(job.age().as_secs_f64());
         }
     }
 
-    /// For sandboxes: decides what becomes of a job.
+    /// For sandboxes: sets what happens to a job.
     pub fn decide(&self, name: &str, fate: Fate) -> Result<(), Refusal> {
         let all = self.all();
         let job = all.get(name).ok_or_else(|| {
@@ -96,7 +96,7 @@ impl Jobs {
 }
 
 impl Job {
-    /// Does its work as this job, as long as fate lets it. The work ends by itself when `stop` is cancelled.
+    /// Runs the work as this job, as its fate allows. The work ends by itself when `stop` is cancelled.
     pub async fn run(self: Arc<Self>, stop: &CancellationToken, work: impl Future<Output = ()>) {
         let mut fate = self.fate.subscribe();
         let (job, mut work) = (self.clone(), Box::pin(JOB.scope(self, work)));
@@ -113,7 +113,7 @@ impl Job {
                 },
                 Fate::Panic => {
                     job.fate.send_replace(Fate::Work);
-                    panic!("the sandbox wanted it");
+                    panic!("the sandbox asked for this panic");
                 }
             }
         }
@@ -128,7 +128,7 @@ impl Job {
     }
 }
 
-/// A new holder of turns: this instance, as an operator knows it, and a word that nobody else has.
+/// A new name for a holder of turns: this instance, as an operator knows it, and a unique word.
 pub fn holder() -> String {
     format!("{} {}", instance(), secret_text("", [vault::random(), vault::random()]))
 }

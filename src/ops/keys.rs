@@ -1,5 +1,5 @@
-//! Who is calling. Every instance keeps the live keys in memory; a change by any process is seen within a second, and a
-//! key that is not there yet at once: whoever shows one waits for the next look at what has changed.
+//! Who is calling. Every instance keeps the live keys in memory. A change by any process is seen within a second; a
+//! caller with a key that is not in memory waits for the next reload, so a new key works at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::store::keys;
 use crate::vault;
 
-/// A partner as a request needs to know it.
+/// A partner as requests need it.
 #[derive(Debug)]
 pub struct Caller {
     pub key_id: String,
@@ -74,8 +74,8 @@ pub async fn load(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// The caller behind a key and secret. An unknown key costs the same comparison as a wrong secret.
-/// A key that is bound to addresses is good for nobody whose address is unknown.
+/// The caller behind a key and secret. An unknown key costs the same comparison as a wrong secret. A key that is bound
+/// to addresses is refused when the caller's address is unknown.
 pub fn authenticate(app: &App, key: &str, secret: &str, from: Whereabouts) -> Result<Arc<Caller>> {
     let presented = vault::hash_secret(secret);
     let ring = app.keys.load();
@@ -94,14 +94,14 @@ pub fn authenticate(app: &App, key: &str, secret: &str, from: Whereabouts) -> Re
     }
 }
 
-/// Who shows a key that is not in memory waits for at most so long; then it is not known, as it was before.
+/// How long a caller with a key that is not in memory waits; after that the key counts as unknown.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Waits until the keys have been compared with the database once more. All who wait share one look, and looks keep
-/// their distance however many wait (`jobs/watch.rs`). So made-up keys cost the database the same few small reads a
-/// second whether they are ten or ten thousand, no budget can be used up under somebody who has just got a key, and
-/// whoever shows one that is known never comes here.
+/// Waits until the keys have been compared with the database once more. All waiting callers share one look, and looks
+/// keep their distance however many wait (`jobs/watch.rs`). So made-up keys cost the database the same few small reads
+/// a second, whether they are ten or ten thousand. They use up no budget that somebody with a new key needs, and
+/// callers with a known key never come here.
 pub async fn until_looked(app: &App) {
-    // The look is over or it takes too long: the caller sees what is in memory now.
+    // After the look, or when it takes too long, the caller sees what is in memory.
     let _ = timeout(PATIENCE, app.rounds.next()).await;
 }

@@ -1,5 +1,5 @@
-//! Proving the books: every law of the ledger, over one consistent state of the database; and what they say we
-//! have, against what the chains say lies on our addresses.
+//! Proves the books: every law of the ledger, over one consistent state of the database; and compares what the books
+//! say we have with what the chains say.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::store::tx::Tx;
 
 pub struct Verdict {
     pub counts: Counts,
-    /// Every row that breaks a law (at most ten for each law). Empty: the books are right.
+    /// Every row that breaks a law (at most ten for each law). Empty when the books are right.
     pub breaches: Vec<Breach>,
 }
 
@@ -28,14 +28,14 @@ pub struct Holding {
     pub network: Network,
     pub currency: Currency,
     pub booked: Usd,
-    /// Seen on the chain, and not final or not booked yet.
+    /// Seen on the chain, but not final or not booked yet.
     pub pending: Usd,
     /// `None` when the network did not answer or is not enabled.
     pub on_chain: Option<Usd>,
 }
 
 impl Holding {
-    /// Negative: something is missing on the chain.
+    /// Negative when money is missing on the chain.
     pub fn difference(&self) -> Option<Usd> {
         Some(self.on_chain?.minus(self.booked).minus(self.pending))
     }
@@ -48,7 +48,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Everything was compared and is equal.
+    /// Whether everything was compared and is equal.
     pub fn holds(&self) -> bool {
         self.holdings.iter().all(|holding| holding.difference() == Some(Usd::ZERO))
     }
@@ -58,7 +58,7 @@ impl Comparison {
     }
 }
 
-/// A chain is ahead of the books until its scanner has caught up, so a difference is looked at again.
+/// A chain is ahead of the books until its scanner has caught up, so a difference is checked again.
 const LOOKS: usize = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -92,7 +92,7 @@ async fn compare(app: &App) -> Result<Comparison> {
             let taken =
                 app.settings.settlement.networks.get(&network).is_some_and(|terms| terms.takes(currency));
             let on_chain = survey.sum(app, network, currency);
-            // A network that is turned off still matters while the books have something there.
+            // A network that is turned off still matters while the books hold money there.
             let matters = taken || booked != Usd::ZERO || pending != Usd::ZERO;
             matters.then_some(Holding { network, currency, booked, pending, on_chain })
         });

@@ -1,11 +1,11 @@
-//! Logging in by a mailed code: ask (`login/ask.rs`), verify, and "that was not me". Doors differ only in their name:
-//! REST, tools and pages call the same functions, and a code that is alive opens all of them. Who has an account is
-//! not looked at before a code was right, or else for everybody: neither answer nor time can tell.
+//! Logging in by a mailed code: ask (`login/ask.rs`), verify, and "that was not me". REST, tools and pages call the
+//! same functions and differ only in the door's name; a live code opens all of them. Whether an account exists is
+//! looked up only after a right code, or else for everybody, so neither answer nor time reveals it.
 //!
-//! Guessing is held down three ways. A short code ends after 5 wrong tries. An address that was guessed at gets codes
-//! that nobody can guess. And a client that guessed too often may try only what it asked for itself, and asks for long
-//! codes: it has no short code of others left to guess at, can end none of them, and the people behind the same
-//! address still sign in, with what they ask for themselves.
+//! Guessing is limited in three ways. A short code ends after 5 wrong tries. An address that was guessed at gets long
+//! codes, which nobody can guess. And a client that guessed too often may try only codes that it asked for itself, and
+//! gets long ones: it can neither guess nor end other people's short codes, and the people who share its address can
+//! still sign in with codes that they ask for.
 
 mod ask;
 
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use metrics::counter;
 
 pub use self::ask::{Ask, Asked, ask};
-// One lane and one lock for all logins keep every limit exact, and they are few.
+// One lane and one lock for all logins keep every limit exact; logins are rare enough for that.
 use super::LANE;
 use super::mail::{self, Letter, NOT_ME, Slip};
 use crate::app::App;
@@ -54,7 +54,7 @@ pub struct CodeAnswer {
     pub kind: TokenKind,
 }
 
-/// Somebody who proved an email, with the token that says so; its text is shown this once.
+/// Somebody who proved an email, with the new token; its text is shown this once.
 pub struct LoggedIn {
     pub token: String,
     pub token_id: TokenId,
@@ -65,7 +65,7 @@ pub struct LoggedIn {
     pub expires_at: Option<Time>,
 }
 
-/// Takes a code in exchange for a token. A new email gets its account here.
+/// Exchanges a code for a token. A new email gets its account here.
 pub async fn verify(app: &App, answer: CodeAnswer) -> Result<LoggedIn> {
     let (proof, text) = Proof::new(app, &answer);
     let (token_id, expires_at) = (proof.token.id.clone(), proof.token.expires_at);
@@ -83,7 +83,7 @@ pub async fn verify(app: &App, answer: CodeAnswer) -> Result<LoggedIn> {
     })
 }
 
-/// What came of a write that checked a code: counted, and told to whoever watches.
+/// Counts and logs the outcome of a write that checked a code.
 pub(super) fn concluded<T>(app: &App, answer: &CodeAnswer, verified: Result<Option<T>>) -> Result<T> {
     let email = answer.email.masked();
     match verified? {
@@ -101,7 +101,7 @@ pub(super) fn concluded<T>(app: &App, answer: &CodeAnswer, verified: Result<Opti
     }
 }
 
-/// A code that somebody typed, on its way into the write that checks it.
+/// A typed code and all that the write needs to check it.
 pub(super) struct Proof {
     attempt: AttemptId,
     user: AccountId,
@@ -115,7 +115,7 @@ pub(super) struct Proof {
     now: Time,
 }
 
-/// Whether an earlier run of the same write has checked the code, and what it found.
+/// The result of an earlier run of the same write.
 pub(super) enum CheckedBefore {
     No,
     Right(AccountNo),
@@ -123,7 +123,7 @@ pub(super) enum CheckedBefore {
 }
 
 impl Proof {
-    /// With the text of the token that a right code is exchanged for.
+    /// A proof, and the text of the token that a right code is exchanged for.
     pub(super) fn new(app: &App, answer: &CodeAnswer) -> (Proof, String) {
         let now = app.now();
         let random = vault::random();
@@ -153,7 +153,7 @@ impl Proof {
         (proof, text)
     }
 
-    /// What an earlier run of the same write came to.
+    /// The result of an earlier run of the same write.
     pub(super) fn checked_before(&self, tx: &mut Tx) -> Result<CheckedBefore> {
         if !tx.is_rerun() {
             return Ok(CheckedBefore::No);
@@ -165,7 +165,7 @@ impl Proof {
         Ok(if wrong { CheckedBefore::Wrong } else { CheckedBefore::No })
     }
 
-    /// The account that the code opens; `None` when it is wrong, which is written down.
+    /// The account that the code opens; `None` when it is wrong, which is recorded.
     pub(super) fn check(&self, tx: &mut Tx) -> Result<Option<AccountNo>> {
         let Proof { email, token, now, .. } = self;
         let now = *now;
@@ -208,19 +208,19 @@ impl Proof {
         Ok(Some(account))
     }
 
-    /// Without a login something is compared all the same: the time must not tell whether one waits.
+    /// Compares even without a login, so that the time does not reveal whether one waits.
     fn is_code_of(&self, login: Option<&Login>, long: bool) -> bool {
         let nobody = LoginId::from_text(self.attempt.as_str());
         let expected = self.codes.code(login.map_or(&nobody, |login| &login.id), long);
         vault::same(expected.as_bytes(), self.typed.as_bytes()) && login.is_some()
     }
 
-    /// A wrong try counts against the client, the address and the short code that it may have been meant for.
+    /// Counts a wrong try against the client, the address and the short code that may have been meant.
     ///
-    /// Not so when the client is limited, and may not try a short code here: what it types is a guess at nothing. If it
-    /// counted against the address or its code, limited clients could end the codes of others for ever; if it were
-    /// written down, they could fill the table. They learn from the time it takes only whether a short code that they
-    /// asked for themselves is still alive.
+    /// Except when the client is limited and may not try a short code here: then it cannot have guessed one. If such a
+    /// try counted against the address or its code, limited clients could end other people's codes for ever; if it were
+    /// recorded, they could fill the table. The time it takes tells them only whether a short code that they asked for
+    /// themselves is still alive.
     fn count_wrong(&self, tx: &mut Tx, limited: bool, short: Option<&Login>) -> Result<()> {
         let Proof { email, now, .. } = self;
         let (now, nobody) = (*now, LoginId::from_text(self.attempt.as_str()));
@@ -246,9 +246,9 @@ impl Proof {
     }
 }
 
-/// The network from which too many wrong codes came within the hour: the narrowest, if there are several. It may try
-/// only what it asked for itself. Short codes that it asked for before are among these: the people behind one address
-/// are many, and five tries at each of what an hour's asks could make is all that is left to guess.
+/// The network that sent too many wrong codes within the hour: the narrowest, if there are several. It may try only
+/// codes that it asked for itself, including short ones that it asked for before, because many people may share one
+/// address. All that is left to guess are five tries at each code of an hour's asks.
 fn limited<'a>(tx: &mut Tx, origin: &'a Origin, now: Time) -> Result<Option<Rows<'a>>> {
     let mut narrowest = None;
     for (width, network) in origin.networks() {
@@ -274,10 +274,10 @@ pub async fn not_me(app: &App, link: &str) -> Result<NotMe> {
     Ok(NotMe { email, silent: mailbox.silent_until > now })
 }
 
-/// No more codes for 30 days, and those on their way open nothing; or codes again.
+/// Stops codes for 30 days and ends those already mailed; or allows codes again.
 pub async fn silence(app: &App, link: &str, silent: bool) -> Result<()> {
     let (email, now) = (opened(app, link)?, app.now());
-    tracing::info!(email = email.masked(), silent, "the owner of a mailbox spoke up about sign-in codes");
+    tracing::info!(email = email.masked(), silent, "the owner of a mailbox turned sign-in codes off or on");
     app.store
         .write(LANE, move |tx| {
             logins::lock(tx)?;
@@ -290,7 +290,7 @@ pub async fn silence(app: &App, link: &str, silent: bool) -> Result<()> {
         .await
 }
 
-/// A link is good as long as what it does lasts.
+/// Opens a link, which is valid as long as its effect lasts.
 fn opened(app: &App, link: &str) -> Result<Email> {
     let matter = app.vault.links.open(NOT_ME, link).ok_or(Refusal::NotFound)?;
     let (mailed, email) = matter.split_once('\n').ok_or(Refusal::NotFound)?;

@@ -1,5 +1,5 @@
 //! Magic links: a page where a person tops up one user's wallet, handed out by an agent that is short of money. A link
-//! can only pay in: it shows no balance, opens no account and is no token. It ends after 30 minutes by itself.
+//! can only pay in: it shows no balance, opens no account and is no token. It expires after 30 minutes.
 
 use super::deposits::{self, Deposit, NewDeposit};
 use crate::app::App;
@@ -17,7 +17,7 @@ use crate::store::{invoices, users, wallet};
 use crate::vault;
 
 const GOOD_FOR_MS: i64 = 30 * 60_000;
-/// Less than this would confirm no invoice.
+/// A smaller payment would confirm no invoice.
 const LEAST: Usd = Usd::dollars(1);
 
 pub struct MagicLink {
@@ -25,7 +25,7 @@ pub struct MagicLink {
     pub expires_at: Time,
 }
 
-/// Makes a link that tops up this account's wallet by at least so much. Its token is in the address and nowhere else.
+/// Makes a link that tops up this account's wallet by at least `minimum`. Its token is only in the URL.
 pub async fn create(app: &App, account: AccountNo, minimum: Usd) -> Result<MagicLink> {
     let token = secret_text("", [vault::random(), vault::random()]);
     let (hash, now) = (vault::hash_secret(&token), app.now());
@@ -46,9 +46,9 @@ pub async fn create(app: &App, account: AccountNo, minimum: Usd) -> Result<Magic
     Ok(MagicLink { url: format!("{}/topup/{token}", app.settings.checkout_url), expires_at })
 }
 
-/// What a link says about itself.
+/// The terms of a link.
 pub struct LinkTerms {
-    /// Whose wallet; absent for an account without an email.
+    /// Whose wallet it is; `None` for an account without an email.
     pub email: Option<Email>,
     pub minimum: Usd,
     pub expires_at: Time,
@@ -67,7 +67,7 @@ pub async fn open(app: &App, token: &str) -> Result<LinkTerms> {
     app.store.read(read).await
 }
 
-/// The wallet's payments that wait on a network, which are all that a link may open there.
+/// The wallet's unpaid invoices on a network: the only ones that a link may open there.
 pub async fn unpaid(app: &App, token: &str, network: Network) -> Result<Vec<Invoice>> {
     let (hash, now) = (vault::hash_secret(token), app.now());
     let read = move |tx: &mut Tx| {
@@ -85,7 +85,7 @@ pub struct Means {
     pub network: Network,
 }
 
-/// Opens a deposit to the link's wallet. The same again, while that one waits to be paid, is the same deposit.
+/// Opens a deposit to the link's wallet. A repeated request gets the same deposit while that one is unpaid.
 pub async fn pay_in(app: &App, token: &str, means: Means) -> Result<Deposit> {
     let (hash, now) = (vault::hash_secret(token), app.now());
     let link = app.store.read(move |tx| magic_links::find(tx, &hash, now)).await?;
@@ -94,7 +94,7 @@ pub async fn pay_in(app: &App, token: &str, means: Means) -> Result<Deposit> {
     let new = NewDeposit { account: link.account, amount, currency, network };
     let draft = deposits::DepositDraft::new(app, new, Some(link.minimum))?;
     let write = move |tx: &mut Tx| {
-        // Two presses of the button must find each other.
+        // A second press of the button must find the first one's deposit.
         wallet::lock(tx, new.account)?;
         let link = magic_links::find(tx, &hash, now)?.ok_or(Refusal::MagicLinkEnded)?;
         let last = match &link.invoice {

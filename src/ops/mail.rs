@@ -1,6 +1,6 @@
-//! Mail: queued with what it tells of, written out and sent afterwards, tried again with growing pauses for a
-//! day. A row never holds a code: the text is made when it is sent, or, in a sandbox without a mail server, when it
-//! is looked at.
+//! Mail: queued in the write that it reports, composed and sent afterwards, and tried again with growing pauses for a
+//! day. A row never holds a code: the text is made when the mail is sent or, in a sandbox without a mail server, when
+//! it is viewed.
 
 use std::time::Duration;
 
@@ -29,18 +29,18 @@ use crate::telemetry::EveryMinute;
 use crate::vault::{self, Numbers};
 
 const AT_ONCE: i64 = 32;
-/// Longer than a try may take: nobody else sends a mail meanwhile.
+/// Longer than a try may take: nobody else sends the mail meanwhile.
 const HOLD_MS: i64 = 60_000;
 const PATIENCE: Duration = Duration::from_secs(45);
-/// How long to wait after each try that failed; the last pause repeats.
+/// How long to wait after each failed try; the last pause repeats.
 const PAUSES_MS: [i64; 8] = [5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000];
 const SHOWN: i64 = 100;
 
 pub const NOT_ME: &str = "not-me";
 pub const REVOKE: &str = "revoke-token";
 
-/// A mail's name and time, made before the write that queues it: a job makes up neither. With it goes what writes order
-/// numbers.
+/// A mail's id and time, made before the write that queues it, because a write makes up neither; and what it needs to
+/// spell order numbers.
 #[derive(Clone)]
 pub struct Slip {
     id: MailId,
@@ -53,7 +53,7 @@ pub fn slip(app: &App) -> Slip {
     Slip { id: MailId::new(at, vault::random()), at, numbers: app.numbers.clone() }
 }
 
-/// Queues a mail in the write it tells of. It is of no use after `until`, and after a day in any case. Call `wake`
+/// Queues a mail in the write that it reports. It is dropped after `until`, and after a day in any case. Call `wake`
 /// when the write is done.
 pub fn queue(tx: &mut Tx, slip: &Slip, to: &Email, letter: &Letter, until: Option<Time>) -> Result<()> {
     let data = serde_json::to_string(letter).map_err(Error::fault)?;
@@ -63,14 +63,14 @@ pub fn queue(tx: &mut Tx, slip: &Slip, to: &Email, letter: &Letter, until: Optio
     mails::queue(tx, &new)
 }
 
-/// The same work without a mail: it is queued to nobody, and dropped. So the time that an answer takes does not tell
+/// Does the same work without a mail: one is queued to nobody, and dropped. So the time of an answer does not reveal
 /// whether somebody was mailed.
 pub fn queue_for_nobody(tx: &mut Tx, slip: &Slip, letter: &Letter) -> Result<()> {
     queue(tx, slip, &Email::from_text(""), letter, Some(slip.at))
 }
 
-/// Mails the owner of a checkout what became of a payment. A guest's has none until it is claimed: then the address
-/// that was typed in hears of it, with the way to what is owed.
+/// Mails the owner of a checkout what became of a payment. A guest's checkout has no owner until it is claimed: then
+/// the typed-in address gets the mail, with the way to claim what is owed.
 pub(super) fn tell_owner(
     tx: &mut Tx,
     slip: &Slip,
@@ -96,12 +96,12 @@ pub(super) fn tell_owner(
     }
 }
 
-/// Something was queued: send it now rather than at the next look.
+/// Sends queued mails now instead of at the next look.
 pub fn wake(app: &App) {
     app.mail_now.notify_one();
 }
 
-/// Writes a mail out, with the code and the links that are stored nowhere.
+/// Composes a mail, with the code and the links that are stored nowhere.
 fn write(app: &App, mail: &Mail) -> Result<Written> {
     let letter: Letter = serde_json::from_str(&mail.data).map_err(Error::fault)?;
     let link = |purpose: &'static str, matter: &str| {
@@ -135,12 +135,12 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
     written.map_err(Error::fault)
 }
 
-/// A site as people know it.
+/// The host of a URL, as people know it.
 fn host(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, rest)| rest)
 }
 
-/// Begins to send what is due, beside what is being sent: one slow mail must not hold up a code.
+/// Begins to send due mails, beside those being sent: one slow mail must not delay a code.
 pub async fn round(app: &App, sending: &mut JoinSet<Result<()>>) -> Result<()> {
     if app.mailer.is_none() {
         return Ok(());
@@ -157,7 +157,7 @@ pub async fn round(app: &App, sending: &mut JoinSet<Result<()>>) -> Result<()> {
     Ok(())
 }
 
-/// How many mails should have been sent a while ago.
+/// How many mails are overdue.
 pub async fn count_late(app: &App) -> Result<i64> {
     if app.mailer.is_none() {
         return Ok(0);
@@ -166,7 +166,7 @@ pub async fn count_late(app: &App) -> Result<i64> {
     app.store.read(move |tx| mails::waiting(tx, before)).await
 }
 
-/// When the mail server is away, all mails have the same trouble.
+/// When the mail server is down, all mails fail alike: log once a minute.
 static POSTPONED: EveryMinute = EveryMinute::new();
 
 async fn send(app: App, mail: Mail) -> Result<()> {
@@ -205,7 +205,7 @@ async fn send(app: App, mail: Mail) -> Result<()> {
     }
 }
 
-/// A code that can no longer be used is not worth a mail.
+/// Whether the mail is still useful: a code that can no longer be used is not sent.
 async fn is_wanted(app: &App, mail: &Mail) -> Result<bool> {
     let letter: Letter = serde_json::from_str(&mail.data).map_err(Error::fault)?;
     match letter {

@@ -1,5 +1,5 @@
-//! What the service does, one file per ability. Every door (partner API, pages, command line) calls these;
-//! they take `&App` and business values, and know neither HTTP nor SQL text.
+//! What the service does, one file per ability. Every door (partner API, pages, command line) calls these; they take
+//! `&App` and business values, and know neither HTTP nor SQL text.
 
 pub mod accounts;
 pub mod addresses;
@@ -47,5 +47,5 @@ pub mod usage;
 pub mod vitals;
 pub mod x402;
 
-/// The write lane of what touches no wallet: logins, mails, coupons, the catalog, transfers whose owner is not known.
+/// The write lane for what touches no wallet: logins, mails, coupons, the catalog, transfers without a known owner.
 const LANE: i64 = 0;

@@ -1,5 +1,5 @@
-//! What operators do: partners, keys, wallets, and orders that need a hand. Whatever touches money or a
-//! door is in the audit log, written with it.
+//! What operators do: partners, keys, wallets, and orders that need a hand. Every act that touches money or access is
+//! in the audit log, in the same write.
 
 use std::time::Duration;
 
@@ -156,7 +156,7 @@ pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) ->
     Ok(account)
 }
 
-/// What an account owes us because payments of its vanished from their chains.
+/// What an account owes us because its payments vanished from their chains.
 pub async fn owed_by(app: &App, account: AccountNo) -> Result<Usd> {
     app.store.read_consistent(move |tx| debts::of_account(tx, account)).await
 }
@@ -270,7 +270,7 @@ pub async fn recent_orders(
     app.store.snapshot(move |tx| orders::recent(tx, account, status, limit)).await
 }
 
-/// Asks the supplier about an open order now, without waiting for recovery. Answers how the order stands then.
+/// Asks the supplier about an open order now, without waiting for recovery. Answers the order as it is then.
 pub async fn retry_order(app: &App, actor: &str, id: &str) -> Result<Order> {
     let open = order(app, id).await?;
     record(app, audit_line(app, actor, "order retry", open.id.to_string())).await?;
@@ -278,7 +278,7 @@ pub async fn retry_order(app: &App, actor: &str, id: &str) -> Result<Order> {
         match open.status {
             OrderStatus::Provisioning => deliver::ask_once(app, &open, Turn::Again).await.map(drop),
             OrderStatus::Cancelling => match cancel::ask_once(app, &open).await {
-                // The supplier said no: the order is FULFILLED again, and the question has its answer.
+                // The supplier said no: the order is FULFILLED again, and the retry has its answer.
                 Ok(_) | Err(Error::Refused(Refusal::NotCancellable(_))) => Ok(()),
                 Err(error) => Err(error),
             },
@@ -287,7 +287,7 @@ pub async fn retry_order(app: &App, actor: &str, id: &str) -> Result<Order> {
             }
         }
     };
-    // A supplier that does not answer in time leaves the order as it is; that is no failure of the retry.
+    // A supplier that does not answer in time leaves the order as it is; the retry has not failed.
     let patience = Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs());
     if let Ok(asked) = tokio::time::timeout(patience, ask).await {
         asked?;
@@ -295,7 +295,7 @@ pub async fn retry_order(app: &App, actor: &str, id: &str) -> Result<Order> {
     order(app, open.id.as_str()).await
 }
 
-/// Gives an order up: the money goes back. If its profile turns up later it is cancelled at the supplier.
+/// Gives up an order: the money goes back. If its profile turns up later, it is cancelled at the supplier.
 pub async fn fail_order(app: &App, actor: &str, id: &str, reason: &str) -> Result<Order> {
     let order = order(app, id).await?;
     if order.status != OrderStatus::Provisioning {
@@ -309,8 +309,8 @@ pub async fn fail_order(app: &App, actor: &str, id: &str, reason: &str) -> Resul
     }
 }
 
-/// Pays money back for a delivered order out of goodwill, at most its price in all; the sale and the eSIM stay.
-/// Answers the new balance; of a guest's order, what is owed to its invoice.
+/// Pays money back for a delivered order as goodwill, at most its price in all; the sale and the eSIM stay. Answers the
+/// new balance or, for a guest's order, what we owe for its invoice.
 pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason: &str) -> Result<Usd> {
     let order = order(app, id).await?;
     let owner = account_by_no(app, order.account).await?.id;
@@ -319,7 +319,7 @@ pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason:
         (audit_line(app, actor, "order refund", detail), app.new_entry_id(), app.now());
     let (actor, reason, lane) = (actor.to_string(), reason.to_string(), order.account.0);
     let write = move |tx: &mut Tx| {
-        // Two refunds at once must not both take the rest.
+        // Two concurrent refunds must not both take the rest.
         wallet::lock(tx, order.account)?;
         let back = debts::payback(tx, &order, amount)?;
         if !(tx.is_rerun() && audit::exists(tx, &line.id)?) {
@@ -337,12 +337,12 @@ pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason:
     app.store.write(lane, write).await
 }
 
-/// Called under the wallet's lock, so that two refunds at once cannot both take the rest.
+/// Called under the wallet's lock, so that two concurrent refunds cannot both take the rest.
 fn require_refundable(tx: &mut Tx, id: &OrderId, amount: Usd) -> Result<()> {
     let order = orders::by_id(tx, id)?.ok_or(Refusal::OrderNotFound)?;
     let left = match order.status {
         OrderStatus::Fulfilled => order.price.minus(ledger::paid_back(tx, id)?),
-        // What failed or was cancelled is paid back already; the rest is not decided yet.
+        // Failed and cancelled orders are paid back already; the other two are not decided yet.
         OrderStatus::Provisioning
         | OrderStatus::Failed
         | OrderStatus::Cancelling
@@ -355,7 +355,7 @@ async fn record(app: &App, line: Line) -> Result<()> {
     app.store.write(LANE, move |tx| audit::record(tx, &line)).await
 }
 
-/// An order should not wait for its supplier for longer than this: somebody should look.
+/// How long an order may wait for its supplier before an operator should look.
 const STUCK_AFTER_MS: i64 = 30 * 60_000;
 
 /// How many orders are stuck, by status.

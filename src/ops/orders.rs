@@ -34,7 +34,7 @@ use crate::store::tx::Tx;
 use crate::store::{WriteJob, wallet};
 use crate::telemetry::EveryMinute;
 
-/// Recovery leaves an order alone for at most this long after its asker must have given up.
+/// The longest margin between the end of asking and the start of recovery.
 const ASK_MARGIN_MS: i64 = 5_000;
 
 /// Who buys, and through which key.
@@ -43,12 +43,12 @@ pub struct Buyer {
     pub account: AccountNo,
     pub key_id: String,
     pub price_list: String,
-    /// Its key has a daily limit, so its purchases are decided under the wallet's lock.
+    /// Whether its key has a daily limit, so that its purchases are decided under the wallet's lock.
     pub limited: bool,
 }
 
 impl Buyer {
-    /// Whoever buys without an account, at retail prices.
+    /// A buyer without an account, at retail prices.
     pub fn guest() -> Buyer {
         Buyer { account: GUESTS, key_id: String::new(), price_list: RETAIL_PRICE_LIST.into(), limited: false }
     }
@@ -67,7 +67,7 @@ pub struct Purchase {
     pub discount_code: Option<String>,
 }
 
-/// What a buyer gets back.
+/// What a buyer receives for a purchase.
 #[derive(Debug)]
 pub struct Receipt {
     pub order: Order,
@@ -93,7 +93,7 @@ pub(super) async fn buy(app: &App, buyer: Buyer, purchase: Purchase, id: OrderId
     }
 }
 
-/// What this purchase's reference has bought before, if it was the same.
+/// What this reference has bought before, if the purchase is the same.
 pub(super) async fn replay(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Receipt> {
     let draft = OrderDraft::new(app, buyer, purchase, app.new_order_id());
     let read = move |tx: &mut Tx| {
@@ -118,7 +118,7 @@ struct OrderDraft {
     now: Time,
     ask_until: Time,
     on_hold: bool,
-    /// Its coupon, which may turn out to be no good.
+    /// Its coupon code, which may be invalid.
     guess: Option<Guess>,
 }
 
@@ -173,11 +173,11 @@ enum Begun {
         order: Box<Order>,
         balance: Usd,
     },
-    /// Nothing was bought; that somebody tried is written down.
+    /// Nothing was bought; the wrong try was recorded.
     WrongCoupon,
 }
 
-/// Write 1: whatever can refuse is read first; then the money is held and the order exists.
+/// Write 1: everything that can refuse is read first; then the money is held and the order exists.
 fn begin(tx: &mut Tx, draft: &OrderDraft) -> Result<Begun> {
     let OrderDraft { id, buyer, purchase, now, .. } = draft;
     if tx.is_rerun()
@@ -234,10 +234,10 @@ fn begin(tx: &mut Tx, draft: &OrderDraft) -> Result<Begun> {
     Ok(Begun::New { order: Box::new(order), balance })
 }
 
-/// Write 1 for a group of orders that nothing speaks against, and of replays. Whatever is refused, and whatever must
-/// be decided under the wallet's lock, is left to `begin`.
+/// Write 1 for the simple orders of a group, and for replays. Orders that are refused, or must be decided under the
+/// wallet's lock, are left to `begin`.
 fn begin_batched(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>>> {
-    // Of two orders with one reference the second must see what became of the first.
+    // Of two orders with the same reference, the second must see the outcome of the first.
     let mut references = HashSet::new();
     let plain: Vec<&OrderDraft> = group
         .iter()
@@ -283,12 +283,12 @@ fn begin_batched(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>
     Ok(group.iter().map(|draft| begun.remove(&draft.id)).collect())
 }
 
-/// The place of an order that a wallet paid for, and its number.
+/// The place and the number of an order that a wallet paid for.
 fn numbered(account: AccountNo, n: i64) -> (Option<i64>, Option<Number>) {
     (Some(n), Some(Number { series: Series::Orders, account, n }))
 }
 
-/// By the new order's id: the earlier order of the same reference, where it was the same request.
+/// By the new order's id: the earlier order of the same reference, if it was the same request.
 fn replays(tx: &mut Tx, known: Vec<(&OrderDraft, OrderId, Usd)>) -> Result<HashMap<OrderId, Begun>> {
     if known.is_empty() {
         return Ok(HashMap::new());
@@ -305,8 +305,8 @@ fn replays(tx: &mut Tx, known: Vec<(&OrderDraft, OrderId, Usd)>) -> Result<HashM
     Ok(found)
 }
 
-/// The same operation on the same package and eSIM for the same customer and with the same coupon; price limits are
-/// not compared.
+/// The same operation on the same package and eSIM for the same customer and with the same coupon; price limits are not
+/// compared.
 fn is_same_request(earlier: &Order, draft: &OrderDraft) -> bool {
     let purchase = &draft.purchase;
     earlier.package_code == purchase.package_code
@@ -315,7 +315,7 @@ fn is_same_request(earlier: &Order, draft: &OrderDraft) -> bool {
         && earlier.coupon.as_ref().map(|coupon| &coupon.code) == draft.guess.as_ref().map(|guess| &guess.code)
 }
 
-/// The plan, if this account can buy it like this.
+/// The plan, if this account can buy it this way.
 fn offer<'a>(look: &'a Look, draft: &OrderDraft) -> Result<&'a Offer, Refusal> {
     if look.suspended {
         return Err(Refusal::AccountSuspended);
@@ -333,7 +333,7 @@ fn offer<'a>(look: &'a Look, draft: &OrderDraft) -> Result<&'a Offer, Refusal> {
     }
 }
 
-/// Whether this account has order numbers left. Long before the last one it has not.
+/// Refuses when this account has no order numbers left; a reserve for purchases in progress is kept.
 pub(super) fn require_numbers(series: Series, account: AccountNo, drawn: i64) -> Result<(), Refusal> {
     if !series.is_used_up(account, drawn) {
         return Ok(());
@@ -411,7 +411,7 @@ fn new_order(draft: &OrderDraft, offer: &Offer, filled: Option<Esim>) -> Order {
     }
 }
 
-/// A second caller of a reference waits as the first one does.
+/// A second caller with a reference waits like the first one.
 async fn await_replay(app: &App, order: Order, balance: Usd) -> Result<Receipt> {
     counter!("simgate_orders_replayed_total").increment(1);
     match order.status {
@@ -424,7 +424,7 @@ async fn await_replay(app: &App, order: Order, balance: Usd) -> Result<Receipt> 
     while order.status == OrderStatus::Provisioning && patience.lasts(app).await {
         order = owned::order(app, order.account, &order.id).await?;
     }
-    // Only a live order holds its reference: this one failed while we looked.
+    // Only a live order holds its reference: this one failed while we waited.
     if order.status == OrderStatus::Failed {
         return Err(deliver::refusal_of(&order).into());
     }

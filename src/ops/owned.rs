@@ -1,5 +1,5 @@
-//! What belongs to whom: every door looks up here what its caller names, and every operation asks here. What belongs to
-//! others is not found, in the same words as what does not exist.
+//! What belongs to whom: every door and every operation looks up here what its caller names. What belongs to others is
+//! not found, in the same words as what does not exist.
 
 use crate::app::App;
 use crate::domain::checkout::Checkout;
@@ -15,7 +15,7 @@ use crate::store::tokens::Token;
 pub trait Owned: Sized {
     fn belongs_to(&self, account: AccountNo) -> bool;
 
-    /// Itself, for its owner.
+    /// Returns it to its owner, and nobody else.
     fn of(self, account: AccountNo) -> Option<Self> {
         self.belongs_to(account).then_some(self)
     }
@@ -34,7 +34,7 @@ impl Owned for Invoice {
 }
 
 impl Owned for Checkout {
-    /// A guest's belongs to whoever claimed it, too.
+    /// A guest's checkout also belongs to the account that claimed it.
     fn belongs_to(&self, account: AccountNo) -> bool {
         self.account == account || self.claimed_by == Some(account)
     }
@@ -60,7 +60,7 @@ pub async fn esim(app: &App, account: AccountNo, iccid: &str) -> Result<Order> {
     Ok(found.and_then(|order| order.of(account)).ok_or(Refusal::EsimNotFound)?)
 }
 
-/// An order that brought an eSIM, as long as no newer profile was sold under its ICCID.
+/// An order that brought an eSIM, if no newer profile was sold under its ICCID.
 pub async fn newest(app: &App, account: AccountNo, id: &OrderId) -> Result<Order> {
     let found = order(app, account, id).await?;
     let brought = found.esim.as_ref().filter(|_| !found.id.is_topup()).ok_or(Refusal::EsimNotFound)?;
@@ -68,7 +68,7 @@ pub async fn newest(app: &App, account: AccountNo, id: &OrderId) -> Result<Order
     if newest.id == found.id { Ok(newest) } else { Err(Refusal::EsimNotFound.into()) }
 }
 
-/// The ICCID of such an order's eSIM.
+/// The ICCID of the eSIM that `newest` finds.
 pub async fn iccid(app: &App, account: AccountNo, id: &OrderId) -> Result<String> {
     let order = newest(app, account, id).await?;
     Ok(order.esim.map(|esim| esim.iccid).ok_or(Refusal::EsimNotFound)?)

@@ -1,4 +1,4 @@
-//! Waiting for what somebody else does, by reading: that one may be in another process, or gone.
+//! Waits for somebody else's work by reading rows: the worker may be in another process, or gone.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl Patience {
         Patience { until: app.now().plus_millis(app.settings.answer_within_ms), pause: FIRST_PAUSE }
     }
 
-    /// Pauses before the next look, each time for longer. False when the caller has waited long enough.
+    /// Pauses before the next look, longer each time. False when the caller has waited long enough.
     pub(super) async fn lasts(&mut self, app: &App) -> bool {
         if self.until <= app.now() {
             return false;

@@ -1,5 +1,5 @@
-//! What a purchase or a cancel would do, without doing it. Prices are those of the snapshot that is shown; what is
-//! charged is read when it is charged.
+//! What a purchase or a cancel would do, without doing it. Prices are from the displayed snapshot; the price charged is
+//! read at the purchase.
 
 use super::buying::{Fills, Wish};
 use super::tokens::Holder;
@@ -68,7 +68,7 @@ async fn top_up(app: &App, holder: &Holder, fills: &Fills, package_code: &str) -
     })
 }
 
-/// What the token may spend today must cover it.
+/// Refuses when the price exceeds what the token may spend today.
 async fn require_limit(app: &App, holder: &Holder, price: Usd) -> Result<()> {
     let (buyer, today) = (holder.buyer(), app.now().day());
     if buyer.limited
@@ -86,7 +86,7 @@ async fn spendable(app: &App, account: AccountNo) -> Result<Usd> {
 
 pub struct CancelPreview {
     pub order: Order,
-    /// Why it would be refused, as far as we know: the supplier has the last word.
+    /// Why it would be refused, by what we know; the supplier decides.
     pub refusal: Option<CancelReason>,
     pub refund: Usd,
     /// The last moment to cancel, when known.
@@ -115,7 +115,7 @@ pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<Cance
     Ok(CancelPreview { refusal, refund, until: until.filter(|_| refusal.is_none()), order: listed.order })
 }
 
-/// How the carrier sees a delivered eSIM now; nothing when it says nothing and never has.
+/// The carrier's current status of a delivered eSIM; `None` when it does not answer and never has.
 async fn read_usage(app: &App, order: &Order) -> Result<Option<EsimStatus>> {
     if order.status != OrderStatus::Fulfilled {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! Finishing what a crash or a doubt left open. An order is taken over only after its asker must have given up,
-//! and by one instance: whoever moves its `ask_until` first. It is asked about again with the same id.
+//! Finishes what a crash or a doubt left open. An order is taken over only after its asker must have given up, and only
+//! by the instance that moves its `ask_until` first. The supplier is asked again with the same id.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::telemetry::EveryMinute;
 
 const AT_ONCE: i64 = 64;
 
-/// Orders are tried again and again, and often all of them have the same trouble.
+/// Orders are tried many times, and often all have the same trouble: log once a minute.
 static ORDERS: EveryMinute = EveryMinute::new();
 static PROFILES: EveryMinute = EveryMinute::new();
 
@@ -40,7 +40,7 @@ pub async fn round(app: &App) -> Result<usize> {
     while let Some(taken) = asked.join_next().await {
         match taken {
             Ok(taken) => taken_over += usize::from(taken),
-            // One that panics must not keep the others waiting.
+            // One task that panics must not delay the others.
             Err(error) => {
                 if let Some(left_out) = ORDERS.turn() {
                     tracing::error!(%error, left_out, "an open order could not be looked at");
@@ -51,7 +51,7 @@ pub async fn round(app: &App) -> Result<usize> {
     Ok(taken_over)
 }
 
-/// As long as one process may ask; a supplier that stays silent must not hold up the others.
+/// How long one process may ask; a silent supplier must not delay the other orders.
 fn patience(app: &App) -> Duration {
     Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs())
 }
@@ -98,7 +98,7 @@ async fn ask_again(app: &App, order: &Order) -> Result<bool> {
     match order.status {
         OrderStatus::Provisioning => deliver::ask_once(app, order, Turn::Again).await.map(drop)?,
         OrderStatus::Cancelling => match cancel::ask_once(app, order).await {
-            // The supplier said no: the order is FULFILLED again, which is an end of this as well.
+            // The supplier said no: the order is FULFILLED again, which ends this as well.
             Ok(_) | Err(Error::Refused(Refusal::NotCancellable(_))) => {}
             Err(error) => return Err(error),
         },
@@ -107,7 +107,7 @@ async fn ask_again(app: &App, order: &Order) -> Result<bool> {
     Ok(true)
 }
 
-/// Money was given back and then a profile turned up: it goes back too, or its cost is our loss.
+/// A profile turned up after its money was given back: it is returned to the supplier, or its cost is our loss.
 async fn cancel_orphan(app: &App, id: &OrderId, profile: &str) -> Result<()> {
     let lookup = id.clone();
     let order = app.store.read(move |tx| rows::by_id(tx, &lookup)).await?;

@@ -1,5 +1,5 @@
-//! Seeing what other processes changed: one small read, several times a second, compares change counters and
-//! reloads what moved. It also keeps our clock on the database's. Whoever cannot wait asks for the next round at once.
+//! Sees what other processes changed: one small read, several times a second, compares change counters and reloads what
+//! moved. It also keeps our clock on the database's. A caller who cannot wait asks for the next round at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ use crate::store::meta;
 pub use crate::store::meta::Versions;
 use crate::store::tx::Tx;
 
-/// The rounds of looking, one after the other.
+/// The rounds of `refresh`, one after the other.
 #[derive(Default)]
 pub struct Rounds {
     begun: AtomicU64,
@@ -21,16 +21,16 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Waits for the end of a round that begins after now: whatever was there before this call is seen by it.
+    /// Waits for the end of a round that begins after this call: it sees everything that was there before.
     pub async fn next(&self) {
         let begun = self.begun.load(Ordering::SeqCst);
         let mut ended = self.ended.subscribe();
         self.wanted.notify_one();
-        // The sender lives as long as we do.
+        // The sender lives as long as `self`.
         let _ = ended.wait_for(|ended| *ended > begun).await;
     }
 
-    /// Somebody waits for the next round.
+    /// Returns when a caller waits for the next round.
     pub async fn wanted(&self) {
         self.wanted.notified().await;
     }
@@ -40,7 +40,7 @@ impl Rounds {
     }
 }
 
-/// A round that has begun. It ends also when it fails: those who wait see what is known then.
+/// A round in progress. Dropping it ends it, also after a failure: waiting callers then see what is known.
 struct Round<'a> {
     rounds: &'a Rounds,
     number: u64,
@@ -62,13 +62,13 @@ pub async fn refresh(app: &App) -> Result<()> {
     };
     let versions = app.store.read(look).await?;
     let seen = *app.seen.lock().map_err(Error::fault)?;
-    // Each part that is loaded is noted at once: another that cannot be must not have it loaded again in every round.
+    // Each loaded part is noted at once, so that it is not loaded again every round while another part fails.
     if versions.accounts != seen.accounts {
         keys::load(app).await?;
         restore::load_hold(app).await?;
         app.seen.lock().map_err(Error::fault)?.accounts = versions.accounts;
     }
-    // Who waits for a key need not wait for the catalog.
+    // Callers who wait for a key do not wait for the catalog.
     drop(round);
     if versions.catalog != seen.catalog {
         catalog::load(app).await?;
@@ -81,7 +81,7 @@ pub async fn refresh(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Whether requests can be served: the database takes writes and answers, and there is something on sale.
+/// Whether requests can be served: the database takes writes and answers, and something is on sale.
 pub async fn is_ready(app: &App) -> bool {
     app.catalog.borrow().size() > 0
         && app.store.can_write().await

@@ -1,7 +1,7 @@
-//! Taking over a backup. A copy does not know what happened after it was made: which addresses were given out,
-//! what was paid to them, what was sold. `adopt` makes that harmless before anybody is served: no address is given
-//! twice, money on the way is found, and nothing is bought until the operator has looked. Putting the copy where
-//! the database belongs is `store::backup`'s part.
+//! Takes over a backup. A copy does not know what happened after it was made: which addresses were given out, what was
+//! paid to them, what was sold. `adopt` makes that harmless before anybody is served: no address is given out twice,
+//! money in transit is found, and nothing is bought until the operator has looked. `store::backup` puts the copy where
+//! the database belongs.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -22,26 +22,26 @@ use crate::store::{amounts, audit, backup, orders};
 pub use crate::supplier::Sold;
 use crate::supplier::{Answer, sim};
 
-/// So many addresses of each kind may have been given out since the backup was made.
+/// How many addresses of each kind may have been given out since the backup was made.
 const SKIPPED: i64 = 1_000;
-/// Addresses are written in such parts, so that a write stays short.
+/// How many addresses are written at once, so that a write stays short.
 const AT_ONCE: usize = 400;
 const WATCH_DAYS: i64 = 7;
 
-/// Under these names the database remembers that it came out of a backup, and that buying waits.
+/// The names under which the database remembers that it came from a backup, and that buying is on hold.
 const RESTORED_AT: &str = "restored_at";
 const ON_HOLD: &str = "buying_on_hold";
 const YES: &str = "yes";
 const NO: &str = "no";
 
-/// Unpacks a backup for this database. With SQLite it lies beside its place until `put_in_place`, so that nobody
+/// Unpacks a backup for this database. An SQLite copy lies beside its final place until `put_in_place`, so that nobody
 /// can serve it before it is adopted.
 pub async fn unpack(location: &Location, from: PathBuf, force: bool) -> Result<Unpacked> {
     let location = location.clone();
     on_plain_thread(move || backup::unpack(&location, &from, force)).await
 }
 
-/// Moves an adopted SQLite database to where it belongs. Answers where the one before it is now.
+/// Moves an adopted SQLite database to where it belongs. Answers where the previous one is now.
 pub async fn put_in_place(unpacked: &Path, target: &Path) -> Result<Option<PathBuf>> {
     let (unpacked, target) = (unpacked.to_path_buf(), target.to_path_buf());
     on_plain_thread(move || backup::put_in_place(&unpacked, &target)).await
@@ -54,17 +54,17 @@ async fn on_plain_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + S
     answer.await.map_err(|_| Error::fault("the thread that restores has panicked"))?
 }
 
-/// What adopting a backup came to.
+/// The result of adopting a backup.
 pub struct Adopted {
     pub skipped: Vec<Skipped>,
-    /// How many addresses of the backup itself are searched for again.
+    /// How many addresses of the backup itself are watched again.
     pub watched: usize,
-    /// Where each network's scanner goes on.
+    /// Where each network's scanner continues.
     pub cursors: Vec<(Network, Cursor)>,
     pub sales: Sales,
 }
 
-/// Indexes that are given to nobody any more.
+/// A range of indexes that nobody will be given.
 pub struct Skipped {
     pub kind: AddressKind,
     pub from: i64,
@@ -74,16 +74,16 @@ pub struct Skipped {
 /// What the supplier has sold and the backup does not know.
 pub enum Sales {
     Unknown(Vec<Sold>),
-    /// The supplier does not say; why.
+    /// The supplier does not say, for this reason.
     NotTold(String),
 }
 
 /// Makes a restored database safe to serve. Doing it again skips further addresses and harms nothing.
 pub async fn adopt(app: &App, actor: &str) -> Result<Adopted> {
     let now = app.now();
-    // First of all: whoever starts a gateway too early must not be able to buy.
+    // First of all: a gateway that starts too early must not sell.
     hold(app, actor, "restore").await?;
-    // Amounts that were asked for since the backup may still be paid: nobody else may be asked for them there.
+    // Amounts asked for since the backup may still be paid, so nobody else may be asked for them on those addresses.
     app.store.write(LANE, amounts::retire).await?;
     let until = now.plus_days(WATCH_DAYS);
     let watched = watch_again(app, until).await?;
@@ -115,8 +115,8 @@ async fn hold(app: &App, actor: &str, command: &'static str) -> Result<()> {
     load_hold(app).await
 }
 
-/// An address that rested when the backup was made may have been paid to since: it is searched for from the
-/// backup's block on, like one that is in use.
+/// An address that rested when the backup was made may have been paid since: it is watched from the backup's block on,
+/// like one that is in use.
 async fn watch_again(app: &App, until: Time) -> Result<usize> {
     let all = app.store.snapshot(addresses::list).await?;
     for part in all.chunks(AT_ONCE) {
@@ -128,13 +128,13 @@ async fn watch_again(app: &App, until: Time) -> Result<usize> {
     Ok(all.len())
 }
 
-/// Whatever was given out after the backup is the house's now: money that comes there is unmatched, not lost.
+/// Gives addresses from after the backup to the house: money that comes there is unmatched, not lost.
 async fn skip_indexes(app: &App, kind: AddressKind, until: Time) -> Result<Skipped> {
     let xpub = app.settings.settlement.xpub(kind).clone();
     let fingerprint = xpub.fingerprint().to_string();
     let from = app.store.write(LANE, move |tx| addresses::take_indexes(tx, kind, &fingerprint, 0)).await?;
     let (end, now) = (from + SKIPPED, app.now());
-    // Each part goes on where the rows say that the last one ended: run twice, it does its work once.
+    // Each part continues where the rows say that the last one ended, so running twice does the work once.
     let part = move |tx: &mut Tx| {
         let next = addresses::take_indexes(tx, kind, xpub.fingerprint(), 0)?;
         let count = (end - next).clamp(0, AT_ONCE as i64);
@@ -165,7 +165,7 @@ async fn unknown_sales(app: &App) -> Result<Sales> {
     Ok(Sales::Unknown(app.store.snapshot(read).await?))
 }
 
-/// The operator has looked: buying goes on. False when it was not on hold.
+/// The operator has looked: allows buying again. False when it was not on hold.
 pub async fn confirm(app: &App, actor: &str) -> Result<bool> {
     if !is_on_hold(app).await? {
         return Ok(false);
@@ -185,7 +185,7 @@ pub async fn is_on_hold(app: &App) -> Result<bool> {
     Ok(app.store.read(|tx| meta::get(tx, ON_HOLD)).await?.as_deref() == Some(YES))
 }
 
-/// Purchases look at memory only; this keeps it up to date.
+/// Updates the hold in memory, which is all that purchases look at.
 pub async fn load_hold(app: &App) -> Result<()> {
     app.buying_on_hold.store(is_on_hold(app).await?, Ordering::Relaxed);
     Ok(())

@@ -1,6 +1,6 @@
-//! What is forgotten, and when. A day after they ended: logins and what belongs to them. After `keep_unpaid_days`: checkouts
-//! and invoices that nobody paid, signatures that moved nothing, transactions of gas keys. Thirty days after their last
-//! use: activation codes. The books, and all that they are proved with, stay for ever.
+//! What is forgotten, and when. A day after they ended: logins and what belongs to them. After `keep_unpaid_days`:
+//! unpaid checkouts and invoices, signatures that moved nothing, transactions of gas keys. Thirty days after their last
+//! use: activation codes. The books, and all that proves them, stay for ever.
 
 use metrics::counter;
 
@@ -17,7 +17,7 @@ use crate::store::{cursors, guesses, logins, magic_links, mails, tokens};
 use super::LANE;
 use super::jobs;
 
-/// So many rows of each kind go in one write.
+/// How many rows of each kind are deleted in one write.
 const AT_ONCE: i64 = 100;
 
 /// Forgets logins, attempts, guessed coupons, session tokens, magic links and mails a day after they ended.
@@ -41,13 +41,13 @@ pub async fn forget_logins(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Forgets what money no longer needs. False when that has to wait, because a payment of that time may not have been seen.
+/// Forgets what money no longer needs. False when it must wait, because a payment of that time may be unseen.
 pub async fn forget_unpaid(app: &App) -> Result<bool> {
     let before = app.now().plus_days(-app.settings.keep_unpaid_days);
     if !is_scanned(app, before).await? {
         return Ok(false);
     }
-    // A checkout stays while a signature for it does.
+    // A checkout stays as long as a signature for it.
     until_none(app, "authorizations", move |tx| retention::forget_authorizations(tx, before, AT_ONCE))
         .await?;
     for network in Network::ALL {
@@ -73,7 +73,7 @@ async fn is_scanned(app: &App, time: Time) -> Result<bool> {
     app.store.read(read).await
 }
 
-/// Of kinds of which nearly everything that is old goes.
+/// Forgets until nothing is left, for kinds whose old rows nearly all go.
 async fn until_none(
     app: &App,
     kind: &'static str,
@@ -85,7 +85,7 @@ async fn until_none(
     Ok(())
 }
 
-/// Of kinds of which much that is old stays: part by part, each looked at once.
+/// Walks through the old rows once, part by part, for kinds whose old rows often stay.
 async fn through(
     app: &App,
     kind: &'static str,
@@ -103,7 +103,7 @@ async fn through(
     }
 }
 
-/// Forgets activation codes that were used, given back or not used in time. They open a profile that belongs to somebody.
+/// Forgets activation codes that were used, given back or not used in time. They open a profile that somebody owns.
 pub async fn forget_codes(app: &App) -> Result<()> {
     let (now, mut after) = (app.now(), OrderId::from_text(""));
     loop {

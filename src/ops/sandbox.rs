@@ -1,5 +1,5 @@
-//! Playing the outside world in sandbox mode: moving a profile's meter and the supplier's mode, paying invoices on
-//! simulated chains, and making those chains misbehave.
+//! Plays the outside world in sandbox mode: moves a profile's meter, sets the supplier's mode, pays invoices on
+//! simulated chains, and makes those chains misbehave.
 
 use crate::app::App;
 use crate::chain::Chain;
@@ -18,7 +18,7 @@ use crate::store::tx::Tx;
 use crate::store::{checkouts, invoices, orders};
 use crate::supplier::sim::SupplierMode;
 
-/// How an invoice is paid. What is left out is as the invoice asks for it.
+/// How an invoice is paid. A field left out is as the invoice asks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Means {
     pub amount: Option<Usd>,
@@ -33,7 +33,7 @@ pub struct Payment {
     pub amount: Usd,
 }
 
-/// What a simulated chain is told.
+/// Orders for a simulated chain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChainOrder {
     pub mode: Option<ChainMode>,
@@ -43,7 +43,7 @@ pub struct ChainOrder {
     pub reorg: Option<(i64, Keep)>,
 }
 
-/// How a simulated chain stands.
+/// The state of a simulated chain.
 pub struct ChainState {
     pub mode: ChainMode,
     pub head: i64,
@@ -86,7 +86,7 @@ pub async fn pay(app: &App, invoice: &InvoiceId, means: Means) -> Result<Payment
     Ok(Payment { tx_hash, network, currency, amount })
 }
 
-/// What an invoice asks for, be it a deposit or a checkout.
+/// What an invoice asks for, whether deposit or checkout.
 struct Asked {
     network: Network,
     currency: Currency,
@@ -107,7 +107,7 @@ fn asked_by(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Asked>> {
     }))
 }
 
-/// Makes a simulated chain behave, or forget its newest blocks.
+/// Sets the mode of a simulated chain, or replaces its newest blocks.
 pub async fn move_chain(app: &App, network: Network, order: ChainOrder) -> Result<ChainState> {
     let chain = simulated(app, network)?;
     if let Some(mode) = order.mode {

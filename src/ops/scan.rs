@@ -1,6 +1,6 @@
-//! Following one network: which blocks are new, what they hold for us, what a reorganisation took away, and what
-//! has become final. Everything it knows is in the database, so it can stop anywhere and another instance goes
-//! on; the cursor moves only under the fence number of its turn. The rules for money are in `booking.rs`.
+//! Follows one network: which blocks are new, what they hold for us, what a reorganisation took away, and what has
+//! become final. All its state is in the database, so it can stop anywhere and another instance continues; the cursor
+//! moves only under the fence number of its turn. The rules for money are in `booking.rs`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::store::tx::Tx;
 use crate::store::{addresses, checkouts, invoices, meta, slots, transfers};
 use crate::telemetry::EveryMinute;
 
-/// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
+/// How long a turn lasts unless it is renewed: when an instance dies, another one waits this long.
 const TURN_MS: i64 = 6_000;
 const RENEW_MS: i64 = 2_000;
-/// A round looks at so many new ranges at most, so that a long catch-up does not keep finished transfers waiting.
+/// The most new ranges in one round, so that a long catch-up does not delay transfers that are final.
 const RANGES: usize = 50;
-/// So often at least every block is read by one node after the other.
+/// How often every block is read at least, by one node after the other.
 const READS: i64 = 8;
 /// A younger head is current; if it is also far below our cursor, the scanned blocks never existed.
 const FRESH_MS: i64 = 120_000;
-/// Transfers that are on no chain are asked for again this often, for this long.
+/// How often transfers that are on no chain are asked for again, and for how many days.
 const LOST_EVERY_MS: i64 = 60_000;
 const LOST_DAYS: i64 = 7;
 const HOUR_MS: i64 = 3_600_000;
 
-/// What stopped a round: the chain, which will be back, or us.
+/// What stopped a round: trouble with the chain, which passes, or our own fault.
 pub enum Halt {
     Chain(Trouble),
     Ours(Error),
@@ -51,10 +51,10 @@ impl From<Error> for Halt {
     }
 }
 
-/// Facts of a network that matter for scanning it.
+/// A network's facts that matter for scanning.
 struct Rhythm {
     block_ms: i64,
-    /// Nodes behind one address differ by this many blocks: the newest are left for the next round.
+    /// How many blocks nodes behind one address differ by: the newest are left for the next round.
     lag: i64,
 }
 
@@ -68,18 +68,18 @@ fn rhythm(network: Network, simulated: bool) -> Rhythm {
     }
 }
 
-/// How many blocks come in this time, about.
+/// About how many blocks come in this time.
 pub fn blocks_in(app: &App, network: Network, millis: i64) -> i64 {
     millis / rhythm(network, app.sim_chains.contains_key(&network)).block_ms
 }
 
-/// Blocks that are looked at again in every round: at least 64, and two minutes. An invoice that was made while a
-/// round was running, and a block that was replaced, are found by it.
+/// How many blocks are read again in every round: at least 64, and two minutes. This finds payments to an invoice that
+/// was made during a round, and blocks that were replaced.
 pub fn overlap(app: &App, network: Network) -> i64 {
     blocks_in(app, network, 120_000).max(64)
 }
 
-/// One network's scanner. What it keeps in memory only saves work.
+/// One network's scanner. Its memory only saves work.
 pub struct Scanner {
     chain: Arc<dyn Chain>,
     holder: String,
@@ -87,9 +87,9 @@ pub struct Scanner {
     fence: i64,
     checked_at: Option<Time>,
     watched: Watched,
-    /// The change counter, and the moment, at which `watched` was loaded.
+    /// The change counter, and the time, at which `watched` was loaded.
     watched_as_of: Option<(i64, Time)>,
-    /// The head of the last whole round.
+    /// The head of the last complete round.
     seen_head: Option<String>,
     lost_at: Time,
     lines: EveryMinute,
@@ -98,7 +98,7 @@ pub struct Scanner {
 /// How soon to look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Something is going on.
+    /// There is work to do.
     Brisk,
     /// Nobody waits for money here, or another instance has the turn.
     Easy,
@@ -168,7 +168,7 @@ impl Scanner {
     /// Takes the turn or keeps it. The first instance ever decides where scanning begins.
     async fn take_turn(&mut self, app: &App, tip: &Tip) -> Result<bool, Halt> {
         let (network, now) = (self.network(), app.now());
-        // What lies further ahead was promised by a clock that has been set back since.
+        // A later time was set by a clock that has been set back since.
         let ahead = now.plus_millis(TURN_MS - RENEW_MS)..=now.plus_millis(TURN_MS);
         if ahead.contains(&self.held_until) {
             return Ok(true);
@@ -195,20 +195,20 @@ impl Scanner {
         }
     }
 
-    /// Lets another instance go on at once.
+    /// Lets another instance continue at once.
     pub async fn give_up_turn(&self, app: &App) -> Result<()> {
         let holder = self.holder.clone();
         app.store.finish(lane(self.network()), move |tx| cursors::release(tx, &holder)).await
     }
 
-    /// What is to be searched for in the blocks that come next. After a long absence those are old blocks, in
-    /// which addresses were paid that nobody would watch today.
+    /// Loads the addresses to search for in the next blocks. After a long absence those are old blocks, which paid
+    /// addresses that would not be watched today.
     async fn load_watched(&mut self, app: &App, cursor: &Cursor) -> Result<(), Halt> {
         let (kind, now) = (self.network().kind(), app.now());
         let as_of = now.min(cursor.scanned_time);
         let version = app.store.read(meta::versions).await?.addresses;
         match self.watched_as_of {
-            // A counter that went back is that of another database: an older copy took over.
+            // A counter that went back belongs to another database: an older copy took over.
             Some((loaded, at)) if now.is_within(HOUR_MS, at) && loaded <= version => {
                 if loaded != version {
                     let new = move |tx: &mut Tx| addresses::watched_since(tx, kind, as_of, loaded);
@@ -226,7 +226,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Watches these too. They may have been paid in blocks that were looked at without them.
+    /// Watches these too. They may have been paid in blocks that were read without them.
     async fn watch_more(&mut self, app: &App, found: Vec<String>, cursor: &Cursor) -> Result<(), Halt> {
         if self.chain.reads_all(&self.watched) {
             let new = Watched::new(self.network().kind(), found.iter().cloned());
@@ -241,7 +241,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// The newest remembered block that is still part of the chain; below all of them when none is.
+    /// The newest remembered block that is still part of the chain; a block below all of them when none is.
     async fn ancestor(&self, app: &App, newest: &Block, tip: &Tip) -> Result<Block, Halt> {
         let network = self.network();
         if newest.number <= tip.head.number {
@@ -252,7 +252,7 @@ impl Scanner {
             let fresh = app.now() < tip.head.time.plus_millis(FRESH_MS);
             let far_below = newest.number - tip.head.number > overlap(app, network);
             if !fresh || !far_below {
-                // This node has not got as far as we have been: it is behind, and knows nothing new.
+                // The node has not reached our cursor: it is behind, and knows nothing new.
                 return Err(Trouble::new("the node is behind what was scanned already").into());
             }
         }
@@ -276,7 +276,7 @@ impl Scanner {
         Ok(self.chain.block(block.number).await?.is_some_and(|found| found.hash == block.hash))
     }
 
-    /// Looks at everything from a little before the cursor up to the head, range by range.
+    /// Reads everything from a little before the cursor up to the head, range by range.
     async fn scan(&mut self, app: &App, mut cursor: Cursor, tip: &Tip) -> Result<(), Halt> {
         let network = self.network();
         let lag = rhythm(network, app.sim_chains.contains_key(&network)).lag;
@@ -285,7 +285,7 @@ impl Scanner {
             return Ok(());
         }
         let overlap = overlap(app, network);
-        // Where every transfer has to be read, a block is read twice: when it is new, and by most nodes when it has aged.
+        // When every transfer must be read, a block is read twice: when it is new, and by a quorum when it has aged.
         let crowded = self.chain.reads_all(&self.watched);
         if crowded {
             let (from, to) = (cursor.scanned + 1 - overlap, cursor.scanned.min(target - overlap));
@@ -294,7 +294,7 @@ impl Scanner {
         }
         let back = if crowded && self.seen_head.is_some() { 0 } else { overlap };
         let mut from = (cursor.scanned + 1 - back).max(0).min(target);
-        // Blocks that come by in one go are not read often enough to hear every node about them.
+        // While catching up, a block is not read often enough to hear every node about it.
         let catching_up = target - cursor.scanned > overlap / READS;
         let witness = if catching_up { Witness::Quorum } else { Witness::Any };
         let mut new_ranges = 0;
@@ -308,7 +308,7 @@ impl Scanner {
             };
             booking::note(app, &sightings).await?;
             self.review(app, (from, last.number), &sightings, tip).await?;
-            // What was looked at before is looked at again for free: a node that shows few blocks at once gets on.
+            // Ranges that were read before do not count, so that a node with few blocks at a time makes progress.
             new_ranges += usize::from(last.number > cursor.scanned);
             if last.number >= cursor.scanned {
                 (cursor.scanned, cursor.scanned_time) = (last.number, last.time);
@@ -329,7 +329,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// False when another instance has the turn.
+    /// Moves the cursor. False when another instance has the turn.
     async fn advance(&mut self, app: &App, cursor: Cursor, last: Block) -> Result<bool> {
         let (network, until) = (self.network(), app.now().plus_millis(TURN_MS));
         let write = move |tx: &mut Tx| {
@@ -344,7 +344,7 @@ impl Scanner {
         Ok(ours)
     }
 
-    /// What we had in these blocks and did not see there just now has moved or vanished.
+    /// Rechecks transfers that we had in these blocks and did not just see there: they have moved or vanished.
     async fn review(
         &self,
         app: &App,
@@ -365,7 +365,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// What nodes did not agree on when it was not where we had seen it, however deep it lies by now.
+    /// Rechecks transfers whose disappearance the nodes did not agree on, however deep they lie by now.
     async fn review_doubted(&self, app: &App, tip: &Tip) -> Result<()> {
         let network = self.network();
         for transfer in app.store.read(move |tx| transfers::doubted(tx, network)).await? {
@@ -374,7 +374,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Credits what has become final.
+    /// Credits transfers that have become final.
     async fn settle(&self, app: &App, tip: &Tip) -> Result<()> {
         let (network, head) = (self.network(), tip.head.number);
         let least = app.settings.settlement.least_kept;
@@ -387,7 +387,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// A transfer that vanished may be mined again in a block that is not searched any more.
+    /// Asks for vanished transfers: one may be mined again in a block that is no longer searched.
     async fn ask_for_lost(&mut self, app: &App) -> Result<()> {
         let (network, now) = (self.network(), app.now());
         if now.is_within(LOST_EVERY_MS, self.lost_at) {
@@ -402,7 +402,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Gives back the slots that have rested.
+    /// Frees the slots that have rested.
     async fn release(&self, app: &App) -> Result<()> {
         let (network, now) = (self.network(), app.now());
         let scanners = app.settings.settlement.scanned_with(network);
@@ -413,7 +413,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Closes unpaid invoices, never ahead of the scanner: a payment made in time is found first.
+    /// Closes unpaid invoices, but never ahead of the scanner: a payment made in time is found first.
     async fn expire(&self, app: &App) -> Result<()> {
         let (network, now) = (self.network(), app.now());
         let due = move |tx: &mut Tx| {
@@ -433,7 +433,7 @@ impl Scanner {
     }
 }
 
-/// Writes down what moved to these addresses in these blocks, and answers it.
+/// Stores the transfers to these addresses in these blocks, and answers them.
 pub async fn look(
     app: &App,
     chain: &dyn Chain,
@@ -452,7 +452,7 @@ pub async fn look(
     Ok(found)
 }
 
-/// A network's writes follow each other.
+/// The write lane of a network: its writes follow each other.
 pub fn lane(network: Network) -> i64 {
     -1 - network as i64
 }

@@ -1,6 +1,6 @@
-//! Searching what is on sale at retail prices. An index is made once for each snapshot of the catalog: plans are
+//! Searches what is on sale at retail prices. An index is made once for each snapshot of the catalog: plans are
 //! numbered from the cheapest gigabyte on, so that among equals a plan's number is its rank. A search rates the
-//! coverages and the sizes, of which there are few, and sorts only what is shown.
+//! coverages and the sizes, which are few, and sorts only what is shown.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType};
 use crate::domain::search::{self, Asked, Coverage, Fit, Wanted};
 use crate::ops::catalog::Snapshot;
 
-/// The sizes that are shown of every popular destination: megabytes and days.
+/// The sizes shown for every popular destination: megabytes and days.
 const FEATURED_SIZES: [(i64, i64); 3] = [(5 * 1024, 30), (1024, 7), (10 * 1024, 30)];
 
 /// A plan's number in the index.
@@ -48,7 +48,7 @@ struct Covered {
     offers: Vec<RankedPlan>,
 }
 
-/// As much of a plan as decides its rank, beside its neighbours in memory: a search looks at hundreds.
+/// The parts of a plan that decide its rank, close together in memory: a search looks at hundreds.
 struct RankedPlan {
     number: Number,
     /// Its place in `by_price`.
@@ -114,7 +114,7 @@ impl Index {
         Found { total: self.featured.len(), first: self.featured.iter().copied().take(limit).collect() }
     }
 
-    /// The best `limit` plans for what was asked.
+    /// The best `limit` plans for the request.
     pub fn find(&self, asked: &Asked, limit: usize) -> Found {
         let mut found = Found::default();
         if asked.places.is_empty() {
@@ -142,7 +142,7 @@ impl Index {
         found
     }
 
-    /// The rank of each size: how near it is to what was asked. Sizes that are equally near share one.
+    /// The rank of each size by how near it is to the request. Sizes that are equally near share a rank.
     fn nearness(&self, asked: &Asked) -> Vec<u32> {
         if asked.data_mb.is_none() && asked.days.is_none() {
             return vec![0; self.sizes.len()];
@@ -154,7 +154,7 @@ impl Index {
         near.iter().map(|one| order.partition_point(|other| other < one) as u32).collect()
     }
 
-    /// The coverages that answer at all, best first.
+    /// The coverages that fit, best first.
     fn by_fit(&self, asked: &Asked) -> BTreeMap<Fit, Vec<&Covered>> {
         let wanted = Wanted::new(&asked.places);
         let mut fits: BTreeMap<Fit, Vec<&Covered>> = BTreeMap::new();
@@ -166,13 +166,13 @@ impl Index {
         fits
     }
 
-    /// The plan of a rank.
+    /// The plan with this rank.
     fn number_of(&self, asked: &Asked, rank: u64) -> Number {
         let place = rank as u32;
         if asked.cheapest { self.by_price[place as usize] } else { place }
     }
 
-    /// A plan of each usual size for every popular destination: first one size of all, then the next.
+    /// A plan of each usual size for every popular destination: all destinations in one size, then in the next.
     fn choose_featured(&self) -> Vec<Number> {
         let mut chosen = Vec::new();
         let mut known = HashSet::new();
@@ -196,14 +196,14 @@ fn affordable<'a>(asked: &Asked, coverages: &'a [&Covered]) -> impl Iterator<Ite
     offers.filter(move |offer| most.is_none_or(|most| offer.retail <= most))
 }
 
-/// Their ranks, each in one number that sorts fast: the nearness of its size, then its own number, or its place by price.
+/// Their ranks, each as one number that sorts fast: the nearness of the size, then the plan's number or price rank.
 fn rank(asked: &Asked, nearness: &[u32], coverages: &[&Covered]) -> Vec<u64> {
     let place = |offer: &RankedPlan| if asked.cheapest { offer.price_rank } else { offer.number };
     let rank = |offer: &RankedPlan| u64::from(nearness[offer.size as usize]) << 32 | u64::from(place(offer));
     affordable(asked, coverages).map(rank).collect()
 }
 
-/// Everything on sale. Users have no list of their own in a snapshot: every plan carries its retail price.
+/// Everything on sale. Users have no list of their own in a snapshot, because every plan holds its retail price.
 fn list(snapshot: &Snapshot) -> &[Arc<Plan>] {
     snapshot.list(DEFAULT_PRICE_LIST)
 }
@@ -295,7 +295,7 @@ mod tests {
     }
 
     proptest! {
-        /// Fewer plans are the beginning of more plans, and never more than match.
+        /// A shorter answer is the beginning of a longer one, and never has more plans than match.
         #[test]
         fn a_shorter_answer_is_the_start_of_a_longer_one(
             text in "(japan|korea|asia|world|france|5gb|7 days|under \\$5|cheap|and| ){0,8}",

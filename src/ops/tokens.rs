@@ -1,5 +1,5 @@
 //! Bearer tokens: who holds one, what its owner sees, and how it ends. A token is looked up by its hash and kept for
-//! half a second, so that a revocation counts everywhere within one.
+//! half a second, so that a revocation takes effect everywhere within a second.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -21,12 +21,12 @@ use crate::vault;
 
 const KEPT_MS: i64 = 500;
 const _: () = assert!(KEPT_MS * 2 <= 1_000, "a revocation counts everywhere within a second");
-/// More than this are not worth the memory: then all are looked up again.
+/// How many tokens are kept in memory; beyond that all are looked up again.
 const MOST_KEPT: usize = 10_000;
-/// That a token is in use is written down once in so long.
+/// How often the use of a token is recorded.
 const NOTED_EVERY_MS: i64 = 60_000;
 
-/// A user as a request needs to know it.
+/// A user as requests need it.
 #[derive(Debug)]
 pub struct Holder {
     pub token: TokenId,
@@ -67,14 +67,14 @@ pub struct Seen {
     holders: Mutex<HashMap<[u8; 32], Arc<Holder>>>,
 }
 
-/// Who holds this token. What cannot be one of ours costs no look into the database.
+/// Who holds this token. A malformed token costs no look-up in the database.
 pub async fn authenticate(app: &App, text: &str) -> Result<Arc<Holder>> {
     if !token::is_well_formed(text) {
         return Err(Refusal::TokenRequired.into());
     }
     let (hash, now) = (vault::hash_secret(text), app.now());
     let kept = app.tokens.holders.lock().map_err(Error::fault)?.get(&hash).cloned();
-    // A clock that was set back must not keep a token for longer.
+    // A clock that was set back must not keep a token longer.
     let fresh = |holder: &Arc<Holder>| (holder.looked_up.micros() - now.micros()).abs() < KEPT_MS * 1_000;
     let holder = match kept.filter(fresh) {
         Some(holder) => holder,
@@ -87,8 +87,8 @@ pub async fn authenticate(app: &App, text: &str) -> Result<Arc<Holder>> {
     Ok(holder)
 }
 
-/// Whether this may be a token that was not seen here yet: then it has to be looked up before anybody knows what it is
-/// worth. One that was good a while ago is looked up again, and is no stranger's.
+/// Whether this may be a token that was not seen here yet, so that only a look-up tells its worth. A token that was
+/// valid a while ago is not unknown, although it is looked up again.
 pub fn is_unknown(app: &App, text: &str) -> Result<bool> {
     let kept = app.tokens.holders.lock().map_err(Error::fault)?;
     Ok(token::is_well_formed(text) && !kept.contains_key(&vault::hash_secret(text)))
@@ -133,7 +133,7 @@ async fn look_up(app: &App, hash: [u8; 32], now: Time) -> Result<Arc<Holder>> {
     Ok(holder)
 }
 
-/// Beside the request, which does not wait for it.
+/// Records the use in a task of its own; the request does not wait for it.
 fn note_use(app: &App, holder: &Arc<Holder>, now: Time) {
     let noted = holder.noted.load(Ordering::Relaxed);
     if now.micros() - noted < NOTED_EVERY_MS * 1_000 {
@@ -157,7 +157,7 @@ pub async fn list(app: &App, account: AccountNo) -> Result<Vec<Token>> {
     app.store.read(move |tx| tokens::of_account(tx, account)).await
 }
 
-/// Ends a token of this account; purchases that it began go on.
+/// Ends a token of this account; purchases that it began continue.
 pub async fn revoke(app: &App, account: AccountNo, id: &TokenId) -> Result<()> {
     let (id, now) = (id.clone(), app.now());
     let ended = id.clone();
@@ -172,13 +172,13 @@ pub async fn revoke(app: &App, account: AccountNo, id: &TokenId) -> Result<()> {
     if found { Ok(()) } else { Err(Refusal::TokenNotFound.into()) }
 }
 
-/// Here it counts at once; elsewhere when its half second is over.
+/// Forgets a token in memory: it ends here at once, and elsewhere within half a second.
 fn forget(app: &App, id: &TokenId) -> Result<()> {
     app.tokens.holders.lock().map_err(Error::fault)?.retain(|_, holder| holder.token != *id);
     Ok(())
 }
 
-/// The token that a mailed link would end; `None` when it has been. Looking does not act.
+/// The token that a mailed link would end; `None` when it has ended. Looking changes nothing.
 pub async fn of_link(app: &App, link: &str) -> Result<Option<Token>> {
     let id = opened(app, link)?;
     app.store.read(move |tx| tokens::by_id(tx, &id)).await
@@ -188,7 +188,7 @@ pub async fn of_link(app: &App, link: &str) -> Result<Option<Token>> {
 pub async fn revoke_by_link(app: &App, link: &str) -> Result<()> {
     match of_link(app, link).await? {
         Some(token) => match revoke(app, token.account, &token.id).await {
-            // Somebody was faster, and that is what was wanted.
+            // Somebody else ended it first, which is what was wanted.
             Err(Error::Refused(Refusal::TokenNotFound)) => Ok(()),
             other => other,
         },

@@ -1,4 +1,4 @@
-//! More data on an eSIM that exists: list what fits, then buy one. Profile and QR code stay as they are.
+//! More data on an existing eSIM: list what fits, then buy one. Profile and QR code stay as they are.
 
 use super::buying::Fills;
 use super::{catalog, owned, usage};
@@ -17,7 +17,7 @@ pub async fn plans(app: &App, account: AccountNo, fills: &Fills, price_list: &st
     Ok(catalog::topups_for(app, price_list, &order.family))
 }
 
-/// The order whose eSIM a top-up fills, if it takes one.
+/// The order whose eSIM a top-up fills, if the eSIM can take one.
 pub(super) async fn filled(
     app: &App,
     account: AccountNo,
@@ -38,7 +38,7 @@ async fn order_of(app: &App, account: AccountNo, fills: &Fills) -> Result<Order>
     }
 }
 
-/// A replay is answered whatever has become of the eSIM since.
+/// Whether this is a replay, which is answered whatever happened to the eSIM since.
 async fn is_known(app: &App, account: AccountNo, reference: Option<&str>) -> Result<bool> {
     let Some(reference) = reference.map(str::to_string) else { return Ok(false) };
     let claimed = app.store.read(move |tx| claims::holder(tx, account, &reference)).await?;
@@ -52,7 +52,7 @@ async fn require_live(app: &App, order: &Order) -> Result<()> {
     }
     let live = match usage::read(app, order).await {
         Ok(reading) => reading.usage.status.can_be_topped_up(),
-        // Without any reading the supplier itself decides when the top-up is asked for.
+        // Without any reading, the supplier decides when it is asked for the top-up.
         Err(crate::error::Error::Refused(Refusal::CarrierUnavailable)) => true,
         Err(error) => return Err(error),
     };

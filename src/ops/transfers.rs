@@ -1,5 +1,5 @@
-//! What operators do about money on the chains: finding an owner for what is nobody's, and writing down what
-//! they moved themselves (payouts, sweeps). We hold no spending key, so nothing here moves a token.
+//! What operators do about money on the chains: find owners for unmatched transfers, and record what they moved
+//! themselves (payouts, sweeps). We hold no spending key, so nothing here moves a token.
 
 use super::LANE;
 use super::audit::audit_line;
@@ -25,7 +25,7 @@ pub struct Unmatched {
     pub near: Vec<Checkout>,
 }
 
-/// What waits for an operator's decision, network by network, the longest waiting first.
+/// The transfers that wait for an operator's decision, network by network, the longest waiting first.
 pub async fn unmatched(app: &App) -> Result<Vec<Unmatched>> {
     let fee = app.settings.settlement.exchange_fee;
     let read = move |tx: &mut Tx| {
@@ -39,8 +39,8 @@ pub async fn unmatched(app: &App) -> Result<Vec<Unmatched>> {
     app.store.snapshot(read).await
 }
 
-/// The unpaid checkouts that a transfer may have been meant for: of its address and its time, and near its amount, since
-/// exchanges keep a fee and people round.
+/// The unpaid checkouts that a transfer may have been meant for: those on its address at its time, near its amount,
+/// since exchanges keep a fee and people round.
 fn fitting(tx: &mut Tx, transfer: &Transfer, fee: Usd) -> Result<Vec<Checkout>> {
     let Some(block) = &transfer.block else { return Ok(Vec::new()) };
     let amount = transfer.amount;
@@ -49,8 +49,8 @@ fn fitting(tx: &mut Tx, transfer: &Transfer, fee: Usd) -> Result<Vec<Checkout>> 
     checkouts::near(tx, &transfer.address, amount, range, block.time)
 }
 
-/// What stands in the books and in the audit log for giving a transfer to somebody. Where several checkouts fit, the
-/// operator says what proves whose it is.
+/// The reason for giving a transfer to somebody, for the books and the audit log. When several checkouts fit, the
+/// operator must say what proves whose it is.
 pub async fn grounds(
     app: &App,
     id: &TransferId,
@@ -99,7 +99,7 @@ pub async fn assign(
     dispose(app, actor, "transfers assign", id, Disposal::Assign(to.no), &what, reason).await
 }
 
-/// Writes down that the operator has sent an unmatched transfer back, by this transaction.
+/// Records that the operator has sent an unmatched transfer back, by this transaction.
 pub async fn returned(
     app: &App,
     actor: &str,
@@ -163,7 +163,7 @@ pub struct Payout {
     pub account: Account,
     pub amount: Usd,
     pub from: Purse,
-    /// Of a payout from our addresses.
+    /// For a payout from our addresses.
     pub tx_hash: Option<String>,
     pub reason: String,
 }
@@ -171,7 +171,7 @@ pub struct Payout {
 /// Takes a payout off its account's wallet. Answers the new balance.
 pub async fn record_payout(app: &App, actor: &str, payout: Payout) -> Result<Usd> {
     let Payout { account, amount, from, tx_hash, reason } = payout;
-    // Named after its transaction, a payout cannot be written down twice.
+    // A payout is named after its transaction, so it cannot be recorded twice.
     let (id, way) = match (from, &tx_hash) {
         (Purse::Cash(network, currency), Some(hash)) => (
             EntryId::from_text(format!("payout.{}.{hash}.{}", network.as_str(), account.id)),
@@ -212,10 +212,10 @@ pub struct Sweep {
     pub reason: Option<String>,
 }
 
-/// Answers what the books still hold there.
+/// Records a sweep. Answers what the books still hold there.
 pub async fn record_sweep(app: &App, actor: &str, sweep: Sweep) -> Result<Usd> {
     let Sweep { network, currency, amount, tx_hash, reason } = sweep;
-    // Named after its transaction, a sweep cannot be written down twice.
+    // A sweep is named after its transaction, so it cannot be recorded twice.
     let id = EntryId::from_text(format!("sweep.{}.{tx_hash}", network.as_str()));
     let entry = Entry::sweep(&id, network, currency, amount);
     let way = format!("{} on {} by {tx_hash}", currency.as_str(), network.as_str());
@@ -238,7 +238,7 @@ pub async fn record_sweep(app: &App, actor: &str, sweep: Sweep) -> Result<Usd> {
     app.store.write(LANE, move_out).await
 }
 
-/// Nothing leaves our addresses that the books do not have there. Answers what they have.
+/// Refuses to take more from our addresses than the books hold there. Answers what they hold.
 fn require_cash(tx: &mut Tx, network: Network, currency: Currency, amount: Usd) -> Result<Usd> {
     let held = cash::held(tx, network, currency)?;
     if amount > held {

@@ -14,12 +14,12 @@ use crate::error::{Error, Result};
 use crate::store::esims;
 use crate::supplier::{Answer, Reading};
 
-/// A report is worth waiting for only so long; the last known one is at hand.
+/// How long a live reading is worth waiting for; the last known one is at hand.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub struct Report {
     pub usage: Usage,
-    /// The carrier did not answer: this is the last known reading.
+    /// Whether the carrier did not answer, so that this is the last known reading.
     pub stale: bool,
 }
 
@@ -58,7 +58,7 @@ async fn keep(app: &App, order: &Order, usage: &Usage) -> Result<()> {
     }
     let (id, usage) = (order.id.clone(), usage.clone());
     match app.store.write(order.account.0, move |tx| esims::save_usage(tx, &id, &usage)).await {
-        // The caller has the reading; remembering it can wait for a quieter moment.
+        // The caller has the reading; storing it can wait for a quieter moment.
         Err(Error::Refused(Refusal::Overloaded)) => Ok(()),
         kept => kept,
     }

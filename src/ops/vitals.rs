@@ -1,5 +1,5 @@
-//! How the gateway itself is doing: whether requests can be served, and figures that are worked out when somebody reads
-//! them. Those of a job that died, or of a network whose nodes are silent, grow old for all to see.
+//! How the gateway itself is doing: whether requests can be served, and figures that are computed when somebody reads
+//! them. A dead job, or a network whose nodes are silent, shows by figures that grow old.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::store::tx::Tx;
 use crate::store::{cursors, meta};
 
-/// Whoever reads the figures does not wait for a database that is slow: they stay as they were.
+/// How long a reader of the figures waits for a slow database; after that the figures stay as they were.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// When the newest block of each network was made that a node showed us.
+/// The time of the newest block of each network that a node showed us.
 #[derive(Default)]
 pub struct Heads(Mutex<BTreeMap<Network, Time>>);
 
@@ -33,7 +33,7 @@ impl Heads {
     }
 }
 
-/// Why requests should go elsewhere; nothing when they can be served.
+/// Why requests should go elsewhere; empty when they can be served.
 pub async fn unready(app: &App) -> Vec<String> {
     let mut why = Vec::new();
     if !is_ready(app).await {
@@ -49,7 +49,7 @@ pub async fn unready(app: &App) -> Vec<String> {
     why
 }
 
-/// Once a write found no room, somebody has to try again: callers may have gone elsewhere.
+/// After a write found no room, this tries again, because callers may have gone elsewhere.
 async fn has_room(app: &App) -> bool {
     if !app.store.has_room() {
         let now = app.now().micros().to_string();
@@ -69,12 +69,12 @@ pub async fn tell(app: &App) {
     }
     match tokio::time::timeout(PATIENCE, tell_stored(app, now)).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "some metrics are as of an earlier moment"),
-        Err(_) => tracing::debug!("the database is slow: some metrics are as of an earlier moment"),
+        Ok(Err(error)) => tracing::debug!(%error, "some metrics are out of date"),
+        Err(_) => tracing::debug!("the database is slow: some metrics are out of date"),
     }
 }
 
-/// What only the database knows.
+/// Updates the figures that only the database knows.
 async fn tell_stored(app: &App, now: Time) -> Result<()> {
     for &network in app.chains.keys() {
         let read = move |tx: &mut Tx| Ok((cursors::get(tx, network)?, cursors::turn(tx, network)?));

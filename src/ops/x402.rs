@@ -1,7 +1,7 @@
-//! Payment by signature: what a checkout asks for, and whether a payment is what was asked for. It is checked against
-//! the stored checkout alone; what the caller brought back of our offer proves nothing. From a claimed signature to
-//! its transfer leads `settler.rs`, from the transfer to the eSIM `booking.rs`, as for everybody else; `x402/pay.rs`
-//! is what a payer goes through.
+//! Payment by signature: what a checkout asks for, and whether a payment is what was asked for. A payment is checked
+//! against the stored checkout alone; the copy of our offer that the caller sends back proves nothing. `settler.rs`
+//! leads from a claimed signature to its transfer, `booking.rs` from the transfer to the eSIM, as for every transfer;
+//! `x402/pay.rs` is what a payer goes through.
 
 mod pay;
 mod reference;
@@ -25,12 +25,12 @@ use crate::x402::authorization::Domain;
 use crate::x402::settler::Terminal;
 use crate::x402::wire::{self, Extra, Payment, PaymentRequired, Requirements, Resource};
 
-/// How long clients let their signatures count.
+/// How long clients let their signatures be valid.
 const TIMEOUT_SECONDS: u64 = 300;
-/// A signature that counts for longer than this keeps us waiting for too long if it never gets into a block.
+/// The longest validity of a signature: a longer one would keep us waiting too long if it never gets into a block.
 const LONGEST_MS: i64 = 3_600_000;
 
-/// What is to be paid, and for what.
+/// What must be paid, and for what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bill {
     pub invoice: InvoiceId,
@@ -40,7 +40,7 @@ pub struct Bill {
     pub amount: Usd,
 }
 
-/// The bill of a checkout that can be signed for. Receiver and amount are its own: no other checkout has both.
+/// The bill of a checkout that can be signed for. No other checkout has the same receiver and amount.
 fn bill(app: &App, checkout: &Checkout) -> Option<Bill> {
     checkout.signed_to().map(|pay_to| bill_to(app, checkout, pay_to.to_string()))
 }
@@ -63,8 +63,8 @@ pub(super) async fn bill_of(app: &App, authorization: &Authorization) -> Result<
     Ok(bill_to(app, &checkout, authorization.pay_to.clone()))
 }
 
-/// Every way to pay a checkout by signature, the cheapest network first; `None` while there is none. `url` is what the
-/// payer asked for.
+/// Every way to pay a checkout by signature, the cheapest network first; `None` when there is none. `url` is what the
+/// payer requested.
 pub fn offer(app: &App, checkout: &Checkout, url: String, error: &str) -> Option<PaymentRequired> {
     let (settler, bill) = (app.settler.as_ref()?, bill(app, checkout)?);
     let accepts: Vec<Requirements> =
@@ -107,7 +107,7 @@ fn nonce_of(payment: &Payment) -> String {
     hex::encode_prefixed(payment.permission.nonce)
 }
 
-/// The payment as it is to be claimed, if it pays this bill and can still be settled.
+/// The payment ready to be claimed, if it pays this bill and can still be settled.
 fn checked(
     terminal: &Terminal,
     domain: &Domain,

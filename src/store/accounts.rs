@@ -11,7 +11,7 @@ use crate::domain::time::Time;
 use crate::error::Result;
 use crate::telemetry::EveryMinute;
 
-/// Those with their wallets that are asked for.
+/// Selects accounts with their wallets.
 macro_rules! select_account {
     ($tail:literal) => {
         text!("SELECT ", Account::COLUMNS, " FROM accounts a JOIN wallets w ON w.account = a.no ", $tail)
@@ -73,7 +73,7 @@ pub fn last(tx: &mut Tx) -> Result<AccountNo> {
     tx.one(LAST_NO, &[])
 }
 
-/// Refuses to make another account when few are left: the last ones could have no order numbers.
+/// Refuses to make another account when few are left: those beyond the end would have no order numbers.
 pub fn require_room(tx: &mut Tx) -> Result<AccountNo> {
     let next = AccountNo(last(tx)?.0 + 1);
     if number::is_last_account(next) {
@@ -90,7 +90,7 @@ pub fn require_room(tx: &mut Tx) -> Result<AccountNo> {
     Ok(next)
 }
 
-/// Two processes may pick the same number; the primary key lets one of them win and the other run again.
+/// Makes an account. Two processes may pick the same number; the primary key lets one win, and the other runs again.
 pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
     if tx.is_rerun()
         && let Some(no) = tx.opt(NO_OF, params![&new.id])?
@@ -100,14 +100,14 @@ pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
     let no = require_room(tx)?;
     tx.execute(INSERT, &New::params(new, no))?;
     wallet::create(tx, no)?;
-    // Instances keep partners in memory; users are looked up when they come.
+    // Instances keep partners in memory; users are looked up on each request.
     if new.kind == AccountKind::Partner {
         meta::bump(tx, meta::Version::Accounts)?;
     }
     Ok(no)
 }
 
-/// By id or email. What stands for guests is nobody's to name.
+/// By id or email. The account that stands for guests is never found.
 pub fn find(tx: &mut Tx, id_or_email: &str) -> Result<Option<Account>> {
     tx.opt(FIND, params![id_or_email])
 }

@@ -1,5 +1,5 @@
-//! The addresses that money comes to, and the keys they were derived from. An index is taken by one statement
-//! on the key's row, so no two accounts ever get the same address, on any number of instances.
+//! The addresses that money comes to, and the keys they were derived from. One statement on the key's row takes an
+//! index, so no two accounts ever get the same address, on any number of instances.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::meta::{self, Version};
@@ -17,8 +17,8 @@ macro_rules! select_address {
 queries! {
     ADD_KEY = "INSERT INTO address_keys (kind, fingerprint, next_idx) VALUES (?1, ?2, 0) ON CONFLICT (kind, fingerprint) DO NOTHING";
     TAKE = "UPDATE address_keys SET next_idx = next_idx + ?3 WHERE kind = ?1 AND fingerprint = ?2 RETURNING next_idx";
-    /// An account's own address that no open invoice uses. Worded so that neither the addresses of others nor their
-    /// open invoices are looked at.
+    /// An account's own address that no open invoice uses. Worded so that the database reads neither the addresses nor
+    /// the open invoices of others.
     FREE = "SELECT a.address FROM addresses a WHERE a.account = ?1 AND a.kind = ?2 AND a.fingerprint || '' = ?3
             AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.address = a.address AND i.status || '' IN ('PENDING', 'CONFIRMING'))
             ORDER BY a.idx LIMIT 1";
@@ -26,7 +26,7 @@ queries! {
     WATCH = "UPDATE addresses SET watch_until = ?2, changed = ?3 WHERE address = ?1 AND watch_until < ?2";
     WATCHED = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until > ?2";
     WATCHED_SINCE = "SELECT address FROM addresses WHERE kind = ?1 AND changed > ?3 AND watch_until > ?2";
-    /// Worded so that a page is read in the order of the addresses, and not sorted out of all of that kind.
+    /// Worded so that the database reads a page in the order of the addresses, instead of sorting all of that kind.
     PAGE = "SELECT address, created_at FROM addresses WHERE kind || '' = ?1 AND address > ?2 ORDER BY address LIMIT ?3";
     FIND = select_address!("WHERE address = ?1");
     LIST = select_address!("ORDER BY kind, fingerprint, idx");
@@ -38,7 +38,7 @@ pub struct Address {
     pub kind: AddressKind,
     pub fingerprint: String,
     pub index: i64,
-    /// `None`: the house.
+    /// `None` for an address of the house.
     pub account: Option<AccountNo>,
     pub watch_until: Time,
 }
@@ -52,7 +52,7 @@ values! {
 }
 
 impl Address {
-    /// Where a wallet with the same key finds it.
+    /// The derivation path by which a wallet with the same key finds it.
     pub fn path(&self) -> String {
         format!("{}/0/{}", self.kind.account_path(), self.index)
     }
@@ -79,23 +79,23 @@ pub fn insert(tx: &mut Tx, address: &Address, now: Time) -> Result<()> {
     tx.execute(INSERT, &New::params(address, now, changed)).map(drop)
 }
 
-/// Watches an address, block by block, until then at least.
+/// Watches an address, block by block, at least until then.
 pub fn watch(tx: &mut Tx, address: &str, until: Time) -> Result<()> {
     let changed = meta::bump(tx, Version::Addresses)?;
     tx.execute(WATCH, params![address, until, changed]).map(drop)
 }
 
-/// What to look for in every block.
+/// The addresses to look for in every block.
 pub fn watched(tx: &mut Tx, kind: AddressKind, now: Time) -> Result<Vec<String>> {
     tx.all(WATCHED, params![kind, now])
 }
 
-/// Those of them that were made, or are to be watched for longer, since the change counter was at this number.
+/// The watched addresses that were made, or whose watch was extended, since the change counter was at `version`.
 pub fn watched_since(tx: &mut Tx, kind: AddressKind, now: Time, version: i64) -> Result<Vec<String>> {
     tx.all(WATCHED_SINCE, params![kind, now, version])
 }
 
-/// Every address with the time it was made, in their own order, after `after`.
+/// The addresses after `after`, sorted, each with the time it was made.
 pub fn page(tx: &mut Tx, kind: AddressKind, after: &str, limit: i64) -> Result<Vec<(String, Time)>> {
     tx.all(PAGE, params![kind, after, limit])
 }

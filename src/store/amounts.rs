@@ -1,6 +1,6 @@
-//! The addresses of the house that checkouts are paid to, and the ring of amounts below each price on each of them.
-//! A ring hands its amounts out in turn, so the next one is the one that was used longest ago: whether an address
-//! has room takes one look, however many amounts are taken. On PostgreSQL a group of checkouts looks at once.
+//! The addresses of the house that checkouts are paid to, and the ring of amounts below each price on each of them. A
+//! ring hands out its amounts in turn, so the next one was used longest ago: one look shows whether an address has
+//! room, however many amounts are taken. On PostgreSQL a group of checkouts looks at once.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ queries! {
     RETIRE = "UPDATE addresses SET serves = NULL WHERE serves IS NOT NULL";
     TURN = "INSERT INTO amount_rings (address, price, next) VALUES (?1, ?2, ?3)
             ON CONFLICT (address, price) DO UPDATE SET next = amount_rings.next + excluded.next RETURNING address, price, next";
-    /// In one order for everybody, so that two instances cannot wait for each other.
+    /// Sorted, so that two instances cannot wait for each other.
     TURN_ALL (Postgres) = "INSERT INTO amount_rings (address, price, next)
         SELECT a.address, a.price, a.steps FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS BIGINT[])) AS a (address, price, steps)
         ORDER BY a.address, a.price
@@ -29,7 +29,7 @@ queries! {
     MOVE = "UPDATE amount_rings SET next = ?3 WHERE address = ?1 AND price = ?2";
     HOLDER = text!("SELECT c.address, c.amount, ", Holder::COLUMNS, " FROM checkouts c
         WHERE c.address = ?1 AND c.amount = ?2 AND c.released = 0");
-    /// One by one, whatever the database thinks of the table's size.
+    /// Looked up one by one, whatever size the planner expects of the table.
     HOLDER_ALL (Postgres) = text!("SELECT c.address, c.amount, ", Holder::COLUMNS, "
         FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[])) AS a (address, amount)
         CROSS JOIN LATERAL (SELECT * FROM checkouts h WHERE h.address = a.address AND h.amount = a.amount AND h.released = 0 LIMIT 1) c");
@@ -60,7 +60,7 @@ pub fn pair(tx: &mut Tx, address: &str, twin: &str) -> Result<()> {
     tx.execute(PAIR, params![address, twin]).map(drop)
 }
 
-/// No address serves any more: new checkouts are paid to new ones.
+/// Retires all serving addresses: new checkouts are paid to new ones.
 pub fn retire(tx: &mut Tx) -> Result<u64> {
     tx.execute(RETIRE, &[])
 }
@@ -74,7 +74,7 @@ pub struct Ring {
 
 columns! { Ring { address, price } }
 
-/// Turns each ring by so many steps and answers the place where it stood. Nobody else turns it before this write ends.
+/// Turns each ring by its steps and answers the place where it stood. Nobody else turns it before this write ends.
 pub fn turn(tx: &mut Tx, steps: &[(Ring, i64)]) -> Result<HashMap<Ring, i64>> {
     let rows: Vec<[Param; 3]> =
         steps.iter().map(|(ring, steps)| *params![&ring.address, ring.price, *steps]).collect();
@@ -87,18 +87,18 @@ pub fn turn(tx: &mut Tx, steps: &[(Ring, i64)]) -> Result<HashMap<Ring, i64>> {
         }
     }
     let start = |(ring, steps): &(Ring, i64)| {
-        let next = turned.get(ring).ok_or_else(|| Error::fault("a ring that does not turn"))?;
+        let next = turned.get(ring).ok_or_else(|| Error::fault("a ring was not turned"))?;
         Ok((ring.clone(), next - steps))
     };
     steps.iter().map(start).collect()
 }
 
-/// Puts a ring that was turned in this write to another place.
+/// Moves a ring that was turned in this write to another place.
 pub fn put(tx: &mut Tx, ring: &Ring, place: i64) -> Result<()> {
     tx.execute(MOVE, params![ring.address.as_str(), ring.price, place]).map(drop)
 }
 
-/// Who reserves an amount.
+/// The checkout that reserves an amount.
 #[derive(Clone, Debug)]
 pub struct Holder {
     pub id: InvoiceId,
@@ -111,7 +111,7 @@ columns! {
         => Holder { id, network, rests_until: checkout::rests_until(late_until, updated_at) }
 }
 
-/// Who reserves these amounts, by address and amount; those that nobody does are missing.
+/// The holders of these amounts, by address and amount; free amounts are missing.
 pub fn holders(tx: &mut Tx, amounts: &[(&str, Usd)]) -> Result<HashMap<(String, Usd), Holder>> {
     let rows: Vec<[Param; 2]> = amounts.iter().map(|(address, amount)| *params![*address, *amount]).collect();
     let mut found: HashMap<(String, Usd), Holder> = HashMap::new();
@@ -125,7 +125,7 @@ pub fn holders(tx: &mut Tx, amounts: &[(&str, Usd)]) -> Result<HashMap<(String, 
     Ok(found)
 }
 
-/// The amount may be asked for again.
+/// Frees the amount, so that it may be asked for again.
 pub fn release(tx: &mut Tx, id: &InvoiceId) -> Result<()> {
     tx.execute(RELEASE, params![id]).map(drop)
 }

@@ -1,4 +1,4 @@
-//! The audit log: what operators did to money and doors, and when. Nothing deletes from it.
+//! The audit log: what operators did to money and access, and when. Nothing deletes from it.
 
 use super::engine::{Tx, params, queries};
 use crate::domain::time::Time;
@@ -9,7 +9,7 @@ queries! {
     INSERT = "INSERT INTO audit (id, at, actor, command, detail) VALUES (?1, ?2, ?3, ?4, ?5)";
 }
 
-/// What an operator did. The id is made by the caller, so that a re-run writes it once.
+/// An act of an operator. The caller makes the id, so that a re-run writes it once.
 #[derive(Clone)]
 pub struct Line {
     pub id: String,
@@ -19,7 +19,7 @@ pub struct Line {
     pub detail: String,
 }
 
-/// A re-run that finds its own line has nothing left to do.
+/// Whether the line exists: a re-run that finds its own line has nothing left to do.
 pub fn exists(tx: &mut Tx, id: &str) -> Result<bool> {
     tx.any(EXISTS, params![id])
 }

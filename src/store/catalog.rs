@@ -52,7 +52,7 @@ pub fn codes_on_sale(tx: &mut Tx, supplier: &str) -> Result<Vec<String>> {
     tx.all(CODES, params![supplier])
 }
 
-/// The supplier no longer has it: nobody can order it, and its orders stay as they are.
+/// Withdraws a plan that the supplier no longer has: nobody can order it, and its orders stay as they are.
 pub fn withdraw(tx: &mut Tx, code: &str) -> Result<()> {
     tx.execute(WITHDRAW, params![code]).map(drop)
 }
@@ -67,8 +67,8 @@ pub fn publish(tx: &mut Tx) -> Result<()> {
 }
 
 /// Everything on sale, by price list; `wholesale` is that list's price. The users' list is left out: its prices are
-/// each plan's `retail`, and a copy of the whole catalog would only fill memory. It is read in parts for the same
-/// reason: as rows it would be there twice.
+/// each plan's `retail`, and a copy of the whole catalog would only fill memory. Rows are read in parts, because all of
+/// them at once would hold the catalog in memory twice.
 pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
     let mut lists: HashMap<String, Vec<Arc<Plan>>> = HashMap::new();
     let mut last = (String::new(), String::new());

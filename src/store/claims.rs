@@ -1,6 +1,6 @@
-//! Who holds a caller's reference: an order, a checkout or a cancel. The primary key is what makes a reference single-use,
+//! The holder of a caller's reference: an order, a checkout or a cancel. The primary key makes a reference single-use,
 //! on any number of instances. A failed order's claim moves aside, so that its reference is free again and still
-//! findable; a checkout's goes with the signature that brought it, to the order that it pays for.
+//! findable. A checkout's claim comes with a signature and passes to the order that it pays for.
 
 use super::engine::{Column, Row, Tx, params, queries};
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
@@ -19,10 +19,10 @@ queries! {
             UNION ALL SELECT order_id FROM past_claims WHERE reference = ?1 LIMIT 50";
 }
 
-/// Goes before the order that a cancel is about.
+/// The prefix of a claim by a cancel; the order's id follows.
 const CANCEL: &str = "cancel:";
 
-/// Who holds a caller's reference.
+/// The holder of a caller's reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimant {
     Order(OrderId),
@@ -53,12 +53,12 @@ pub fn insert(tx: &mut Tx, account: AccountNo, reference: &str, holder: &str) ->
     tx.execute(INSERT, params![account, reference, holder]).map(drop)
 }
 
-/// A cancel of this order was asked for.
+/// Claims the reference for a cancel of this order.
 pub fn insert_cancel(tx: &mut Tx, account: AccountNo, reference: &str, order: &OrderId) -> Result<()> {
     insert(tx, account, reference, &format!("{CANCEL}{order}"))
 }
 
-/// The order failed: the reference may be used again.
+/// Frees the reference of a failed order.
 pub fn release(tx: &mut Tx, account: AccountNo, reference: &str, order: &OrderId) -> Result<()> {
     if tx.execute(RELEASE, params![account, reference, order])? > 0 {
         tx.execute(REMEMBER, params![account, reference, order])?;
@@ -66,7 +66,7 @@ pub fn release(tx: &mut Tx, account: AccountNo, reference: &str, order: &OrderId
     Ok(())
 }
 
-/// What the checkout was to become exists.
+/// Passes the reference from the checkout to the order that it became.
 pub fn pass_on(
     tx: &mut Tx,
     account: AccountNo,
@@ -80,7 +80,7 @@ pub fn pass_on(
     }
 }
 
-/// Nothing came of it: the reference may be used again.
+/// Frees the reference of a checkout that came to nothing.
 pub fn free(tx: &mut Tx, account: AccountNo, reference: &str, checkout: &InvoiceId) -> Result<()> {
     tx.execute(RELEASE, params![account, reference, checkout]).map(drop)
 }
@@ -90,7 +90,7 @@ pub fn all_of(tx: &mut Tx, account: AccountNo, reference: &str) -> Result<Vec<Cl
     tx.all(ALL_OF, params![account, reference])
 }
 
-/// For the operator's search: what used this reference, of any account.
+/// For the operator's search: every holder of this reference, of any account.
 pub fn find(tx: &mut Tx, reference: &str) -> Result<Vec<Claimant>> {
     tx.all(FIND, params![reference])
 }

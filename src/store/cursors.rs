@@ -1,6 +1,6 @@
-//! How far each network was scanned, who scans it, and the recent blocks as they were then. One instance holds a
-//! network at a time; its fence number rises with every change of hands, and a write under an old number does nothing.
-//! A turn that is to last for longer than a new one would was taken by a clock that was wrong, and is void.
+//! How far each network was scanned, which instance scans it, and the recent blocks as they were then. One instance
+//! holds a network at a time; its fence number rises with every change of hands, and a write under an old number does
+//! nothing. A turn that would last longer than a new one was taken by a wrong clock, and is void.
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::domain::money::Usd;
@@ -38,12 +38,12 @@ queries! {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// Every block up to this one was looked at.
+    /// Every block up to this one was read.
     pub scanned: i64,
     pub scanned_time: Time,
     pub head: i64,
     pub fence: i64,
-    /// When the balances of all addresses were last looked at.
+    /// When the balances of all addresses were last checked.
     pub balances_at: Time,
 }
 
@@ -55,7 +55,7 @@ pub fn get(tx: &mut Tx, network: Network) -> Result<Option<Cursor>> {
     tx.opt(GET, params![network])
 }
 
-/// Scanning begins after this block. Does nothing when it has begun.
+/// Sets where scanning begins: after this block. Does nothing when it has begun.
 pub fn create(tx: &mut Tx, network: Network, after: i64, time: Time) -> Result<()> {
     tx.execute(CREATE, params![network, after, time]).map(drop)
 }
@@ -66,7 +66,7 @@ pub fn take(tx: &mut Tx, network: Network, holder: &str, now: Time, until: Time)
     tx.write_opt(TAKE, values)
 }
 
-/// Who has the turn at something, and until when.
+/// The holder of a turn, and until when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     pub holder: String,
@@ -75,23 +75,23 @@ pub struct Held {
 
 columns! { Held { holder, until = "held_until" } }
 
-/// Who scans a network; also when that turn is over.
+/// The holder of a network's scan, even when that turn is over.
 pub fn turn(tx: &mut Tx, network: Network) -> Result<Option<Held>> {
     tx.opt(TURN, params![network])
 }
 
-/// Gives up what this instance holds, so that another need not wait.
+/// Releases what this instance holds, so that another need not wait.
 pub fn release(tx: &mut Tx, holder: &str) -> Result<()> {
     tx.execute(RELEASE, params![holder]).map(drop)
 }
 
-/// Moves on to a scanned block and keeps the turn until then. False when the network has changed hands; then nothing may be written.
+/// Moves to a scanned block and keeps the turn. False when another instance has it: then nothing may be written.
 pub fn advance(tx: &mut Tx, network: Network, cursor: &Cursor, until: Time) -> Result<bool> {
     let values = params![network, cursor.fence, cursor.scanned, cursor.scanned_time, cursor.head, until];
     Ok(tx.execute(ADVANCE, values)? == 1)
 }
 
-/// The chain was reorganised above this block: everything after it is to be looked at again.
+/// Rewinds after a reorganisation above this block: everything after it is read again.
 pub fn rewind(tx: &mut Tx, network: Network, fence: i64, to: i64, time: Time) -> Result<bool> {
     let moved = tx.execute(REWIND, params![network, fence, to, time])? == 1;
     if moved {
@@ -110,17 +110,17 @@ pub fn newest_blocks(tx: &mut Tx, network: Network, limit: i64) -> Result<Vec<Bl
     tx.all(NEWEST, params![network, limit])
 }
 
-/// Takes it upon this instance to look at every address. False when that was done after `due`, or is being done.
+/// Takes the task of checking every address. False when it was done after `due`, or is being done.
 pub fn take_balances(tx: &mut Tx, network: Network, now: Time, due: Time) -> Result<bool> {
     Ok(tx.execute(TAKE_BALANCES, params![network, now, due, now.and_a_little()])? == 1)
 }
 
-/// The look taken up at `taken` did not come to its end: it is due again.
+/// Gives back a check that was taken at `taken` and did not finish: it is due again.
 pub fn give_back_balances(tx: &mut Tx, network: Network, taken: Time, due: Time) -> Result<()> {
     tx.execute(GIVE_BACK_BALANCES, params![network, taken, due]).map(drop)
 }
 
-/// What an address held when it was last looked at, and at which block that was.
+/// The balance of an address when it was last checked, and the block of that.
 pub fn checked_balance(
     tx: &mut Tx,
     network: Network,

@@ -1,5 +1,5 @@
 //! What is owed to us because a payment that counted vanished from its chain: how much, by whom, what settles it, and
-//! the suspension that it causes and that ends with it. Whoever asks here before a write has locked the wallet.
+//! the suspension that it causes and that ends with it. Callers lock the wallet before they ask here for a write.
 
 use super::engine::{Stored, Tx, params, queries, text};
 use super::ledger::{self, Note};
@@ -17,14 +17,14 @@ use crate::domain::transfer::{Transfer, TransferId};
 use crate::error::{Error, Result};
 
 queries! {
-    /// Once postings did not say for which transfer something is owed: it was their own.
+    /// Old postings did not name the transfer that something is owed for: it was their own.
     OWED_BEFORE = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings
                    WHERE transfer = ?1 AND account = 'receivable' AND settles IS NULL";
     OWED = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE settles IS NOT NULL AND settles = ?1";
     TAKEN_BACK = text!("SELECT ", TransferId::COLUMNS, " FROM transfers WHERE account IS NOT NULL AND account = ?1 AND round > 0
                   ORDER BY network, tx_hash, position");
     CLAIMED_BY = "SELECT id FROM checkouts WHERE claimed_by IS NOT NULL AND claimed_by = ?1";
-    /// The wallet is worded so that its index, which may be long, does not fit; here and below.
+    /// Worded, here and below, so that the wallet's index, which may be long, is not used.
     FROM_ENTRIES = "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) FROM postings WHERE entry >= ?1 AND entry < ?2 AND +wallet = ?3";
     FROM_TRANSFER = "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) FROM postings WHERE transfer IS NOT NULL AND transfer = ?1 AND +wallet = ?2";
 }
@@ -45,17 +45,17 @@ fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
     Ok(owed)
 }
 
-/// Whether the money for an order is there.
+/// Where the money for an order is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Funds {
     There,
-    /// Its payment counted after one block, and that block was replaced: it may come back.
+    /// Its payment counted after one block, and that block was replaced: the payment may come back.
     Missing,
     /// Its payment is gone.
     Owed,
 }
 
-/// A wallet's money is there, always.
+/// Whether the money for an order is there; money from a wallet always is.
 pub fn funds_of(tx: &mut Tx, order: &Order) -> Result<Funds> {
     let Some(id) = ledger::paid_by(tx, &order.id)? else { return Ok(Funds::There) };
     let payment = transfers::by_id(tx, &id)?.ok_or_else(|| Error::fault("a payment vanished"))?;
@@ -66,7 +66,7 @@ pub fn funds_of(tx: &mut Tx, order: &Order) -> Result<Funds> {
     })
 }
 
-/// What an account owes. Who claimed a guest's invoice answers for its payments, with what came of it and no more.
+/// What an account owes. If it claimed a guest's invoice, it owes for that invoice's payments at most what it received.
 pub fn of_account(tx: &mut Tx, account: AccountNo) -> Result<Usd> {
     let mut owed = Usd::ZERO;
     for id in tx.all::<TransferId>(TAKEN_BACK, params![account])? {
@@ -79,7 +79,7 @@ pub fn of_account(tx: &mut Tx, account: AccountNo) -> Result<Usd> {
     Ok(owed)
 }
 
-/// What an account has got of a guest's invoice, less what was taken back from it again.
+/// What an account has received from a guest's invoice, without what was taken back again.
 pub fn received(tx: &mut Tx, invoice: &Checkout, by: AccountNo) -> Result<Usd> {
     let named = |name: &str| (format!("{name}."), format!("{name}/"));
     let mut ranges = vec![named(invoice.id.as_str())];
@@ -95,7 +95,7 @@ pub fn received(tx: &mut Tx, invoice: &Checkout, by: AccountNo) -> Result<Usd> {
     Ok(received)
 }
 
-/// So much is paid back for an order.
+/// How this amount is paid back for an order.
 pub fn payback(tx: &mut Tx, order: &Order, amount: Usd) -> Result<Payback> {
     let to = guests::payee_of(tx, order)?;
     let Some(transfer) = ledger::paid_by(tx, &order.id)? else { return Ok(Payback::whole(to, amount)) };
@@ -103,8 +103,8 @@ pub fn payback(tx: &mut Tx, order: &Order, amount: Usd) -> Result<Payback> {
     Ok(Payback { to, amount, settles: settled.is_positive().then_some((transfer, settled)) })
 }
 
-/// What a transfer that counts now settles: what is owed for itself, and then what its payee owes for others. Who claimed
-/// a guest's invoice settles that one's debts with it, never his own.
+/// What a transfer that counts now settles: first what is owed for itself, then what its payee owes for others. An
+/// account that claimed a guest's invoice settles only that invoice's debts with it, never its own.
 pub fn settled_by(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Vec<(TransferId, Usd)>> {
     let others = match (payee, &transfer.invoice) {
         (Payee::Wallet(owner), _) if transfer.account == Some(*owner) => {
@@ -126,7 +126,7 @@ pub fn settled_by(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Vec
     Ok(settled)
 }
 
-/// Posts what is paid back. When that settles the last debt of its buyer, the suspension for it ends.
+/// Posts a payback. When that settles the buyer's last debt, the suspension for it ends.
 pub fn pay_back(tx: &mut Tx, entry: &Entry, order: &Order, at: Time, note: Note) -> Result<Option<Usd>> {
     let balance = ledger::post(tx, entry, at, note)?;
     if entry.settles_something() {
@@ -136,7 +136,7 @@ pub fn pay_back(tx: &mut Tx, entry: &Entry, order: &Order, at: Time, note: Note)
     Ok(balance)
 }
 
-/// Ends the suspension that debts caused, once there are none. One that the operator ordered stays.
+/// Ends the suspension that debts caused, once there are no debts. A suspension by the operator stays.
 pub fn lift_if_settled(tx: &mut Tx, account: AccountNo) -> Result<()> {
     let caused = wallet::suspension(tx, account)? == Some(Suspension::Receivable);
     if caused && of_account(tx, account)? == Usd::ZERO {
@@ -146,7 +146,7 @@ pub fn lift_if_settled(tx: &mut Tx, account: AccountNo) -> Result<()> {
     Ok(())
 }
 
-/// A payment of the account's is gone: it may not buy until it owes nothing, or the operator says so.
+/// Suspends an account whose payment is gone: it may not buy until it owes nothing, or the operator allows it.
 pub fn suspend(tx: &mut Tx, account: AccountNo) -> Result<()> {
     if wallet::suspension(tx, account)?.is_none() {
         wallet::suspend(tx, account, Some(Suspension::Receivable))?;
@@ -155,15 +155,15 @@ pub fn suspend(tx: &mut Tx, account: AccountNo) -> Result<()> {
     Ok(())
 }
 
-/// The wallet behind a payee, with its lock.
+/// Locks the wallet behind a payee, if there is one, and answers its account.
 pub fn lock_payee(tx: &mut Tx, payee: Option<&Payee>) -> Result<Option<AccountNo>> {
     let Some(Payee::Wallet(owner)) = payee else { return Ok(None) };
     wallet::lock(tx, *owner)?;
     Ok(Some(*owner))
 }
 
-/// What a transfer's payee can give back of it. Who claimed a guest's invoice gives what came of that, never what is his
-/// own.
+/// How much of a transfer its payee can give back. An account that claimed a guest's invoice gives back what it
+/// received from it, never its own money.
 pub fn left_of(tx: &mut Tx, transfer: &Transfer, payee: &Payee) -> Result<Usd> {
     let owner = match payee {
         Payee::Invoice(invoice) => return guests::owed(tx, invoice),

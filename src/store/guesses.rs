@@ -1,6 +1,6 @@
-//! Codes of coupons that were not good, by who tried them and from where: what limits of guessing count. Those from a
-//! place are found by the widest network that it is in (see `domain/client.rs`); which of them are from a narrower one is
-//! told by their origins.
+//! Invalid coupon codes, by who tried them and from where: the limits on guessing count these rows. Tries from one
+//! place are found by its widest network (see `domain/client.rs`); their origins show which of them came from a
+//! narrower one.
 
 use super::engine::{Tx, params, queries};
 use crate::domain::client::Origin;
@@ -17,7 +17,7 @@ queries! {
     OLD = "DELETE FROM coupon_guesses WHERE id IN (SELECT id FROM coupon_guesses WHERE at < ?1 ORDER BY at LIMIT ?2)";
 }
 
-/// Whether a job that may have run before has recorded it.
+/// Whether an earlier run of this job has recorded it.
 pub fn is_recorded(tx: &mut Tx, id: &AttemptId) -> Result<bool> {
     tx.any(RECORDED, params![id])
 }
@@ -32,7 +32,7 @@ pub fn record(
     tx.execute(RECORD, params![id, account, origin.map(Origin::as_str), now]).map(drop)
 }
 
-/// When an account tried between these times, the newest first, at most so many.
+/// When an account tried between these times, the newest first, at most `most` of them.
 pub fn by_account(
     tx: &mut Tx,
     account: AccountNo,
@@ -42,7 +42,7 @@ pub fn by_account(
     tx.all(BY_ACCOUNT, params![account, since, most, until])
 }
 
-/// What was tried between these times from the widest network that this origin is in, the newest first, at most so many.
+/// The tries between these times from the widest network of this origin, the newest first, at most `most` of them.
 pub fn from_area(
     tx: &mut Tx,
     origin: &Origin,
@@ -52,7 +52,7 @@ pub fn from_area(
     tx.all(FROM_AREA, params![origin.as_str(), since, most, until])
 }
 
-/// Forgets what is older, a bounded piece at a time. True when there may be more.
+/// Forgets older rows, a limited number at a time. True when there may be more.
 pub fn forget(tx: &mut Tx, before: Time, most: i64) -> Result<bool> {
     Ok(tx.execute(OLD, params![before, most])? >= most.unsigned_abs())
 }

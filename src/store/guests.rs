@@ -1,5 +1,5 @@
-//! Guests' money: whom it goes back to, what is owed to an invoice, and the one claim on it. All of it is decided under
-//! the lock of the guests' wallet row, which holds no money itself.
+//! Guests' money: who gets it back, what we owe for an invoice, and the one claim on it. All of it is decided under the
+//! lock of the guests' wallet row, which holds no money itself.
 
 use super::engine::{Tx, params, queries};
 use super::{checkouts, debts, transfers, wallet};
@@ -18,8 +18,8 @@ queries! {
     CLAIM = "UPDATE checkouts SET claimed_by = ?2, updated_at = ?3 WHERE id = ?1 AND claimed_by IS NULL";
 }
 
-/// Whom money of this account goes back to that came for this invoice. Before it writes anything, a job that gives money
-/// back asks here.
+/// Who gets back money of this account that came for this invoice. A job that gives money back asks this before it
+/// writes anything.
 pub fn payee(tx: &mut Tx, account: AccountNo, invoice: Option<&InvoiceId>) -> Result<Payee> {
     if account != GUESTS {
         return Ok(Payee::Wallet(account));
@@ -33,7 +33,7 @@ pub fn payee(tx: &mut Tx, account: AccountNo, invoice: Option<&InvoiceId>) -> Re
     })
 }
 
-/// Whom an order's money goes back to.
+/// Who gets back an order's money.
 pub fn payee_of(tx: &mut Tx, order: &Order) -> Result<Payee> {
     if order.account != GUESTS {
         return Ok(Payee::Wallet(order.account));
@@ -42,12 +42,12 @@ pub fn payee_of(tx: &mut Tx, order: &Order) -> Result<Payee> {
     payee(tx, order.account, checkout.map(|checkout| checkout.id).as_ref())
 }
 
-/// What we owe to an invoice.
+/// What we owe for an invoice.
 pub fn owed(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
     tx.one(OWED, params![invoice])
 }
 
-/// As much of it as can be claimed: nothing while a payment that it came from is missing on its chain.
+/// How much of it can be claimed: nothing while a payment behind it is missing on its chain.
 pub fn claimable(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
     for transfer in transfers::of_invoice(tx, invoice)? {
         if debts::of_transfer(tx, &transfer.id)?.is_positive() {
@@ -57,12 +57,12 @@ pub fn claimable(tx: &mut Tx, invoice: &InvoiceId) -> Result<Usd> {
     owed(tx, invoice)
 }
 
-/// What was claimed of an invoice, once it was.
+/// What was claimed of an invoice; `None` before the claim.
 pub fn claimed(tx: &mut Tx, invoice: &InvoiceId) -> Result<Option<Usd>> {
     tx.opt(CLAIMED, params![&format!("{invoice}.claim")])
 }
 
-/// The invoice's money is this account's from now on. False when it is somebody's already.
+/// Gives the invoice's money to this account. False when it belongs to somebody already.
 pub fn claim(tx: &mut Tx, invoice: &InvoiceId, by: AccountNo, now: Time) -> Result<bool> {
     Ok(tx.execute(CLAIM, params![invoice, by, now])? == 1)
 }

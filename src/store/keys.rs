@@ -47,7 +47,7 @@ pub struct Key {
 
 columns! { Key { id, account, daily_limit, ips, read_only, created_at, revoked_at } }
 
-/// What a request needs to know about the key it came with.
+/// What a request needs to know about its key.
 pub struct LiveKey {
     pub id: KeyId,
     pub account: AccountNo,
@@ -81,7 +81,7 @@ pub fn list(tx: &mut Tx, account: Option<AccountNo>) -> Result<Vec<Key>> {
     tx.all(LIST, params![account])
 }
 
-/// False when there is no such key. Revoking twice keeps the first time.
+/// Revokes a key; false when it does not exist. Revoking twice keeps the first time.
 pub fn revoke(tx: &mut Tx, id: &KeyId, now: Time) -> Result<bool> {
     let found = tx.execute(REVOKE, params![id, now])? == 1;
     if found {

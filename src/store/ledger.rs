@@ -1,5 +1,5 @@
-//! Writing entries, and proving the books. Entries come from the constructors in `domain::ledger`; here they
-//! are stored with the wallet row they move, in one transaction. `check` recomputes everything from postings.
+//! Writes entries, and proves the books. Entries come from the constructors in `domain::ledger`; here they are stored
+//! with the wallet row they move, in one transaction. `check` recomputes everything from postings.
 
 use super::engine::{Sql, Stored, Tx, columns, params, queries, text};
 use super::wallet::{self, Line};
@@ -90,7 +90,7 @@ queries! {
         FROM orders o
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'rounding' GROUP BY order_id) h ON h.order_id = o.id
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') AND o.spot < 0 THEN o.spot ELSE 0 END LIMIT 10";
-    /// Whatever the operator did not assign: the exact amount, or near the price of one with a slot, and then not signed for.
+    /// Unless the operator assigned it: the exact amount; or, with a slot and no signature, an amount near the price.
     CHECKOUT_FLOOR_OFF = "SELECT c.id, o.price - c.amount FROM checkouts c JOIN orders o ON o.id = c.order_id
         LEFT JOIN postings p ON p.entry = o.id || '.hold' AND p.account LIKE 'cash:%'
         LEFT JOIN transfers t ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
@@ -120,7 +120,7 @@ queries! {
         LEFT JOIN (SELECT code, COUNT(*) AS n, SUM(CASE WHEN state = 'RESERVED' AND account = 0 THEN 1 ELSE 0 END) AS guests
                    FROM coupon_uses WHERE state IN ('RESERVED', 'SPENT') GROUP BY code) s ON s.code = c.code
         WHERE c.used <> COALESCE(s.n, 0) OR c.held_by_guests <> COALESCE(s.guests, 0) LIMIT 10";
-    /// A use is reserved only while its checkout is open (an offer has none yet), and spent exactly while its order stands.
+    /// A use is reserved only while its checkout is open (an offer has none yet), and spent while its order stands.
     USES_OFF = "SELECT u.holder, CAST(0 AS BIGINT) FROM coupon_uses u LEFT JOIN checkouts c ON c.id = u.holder
         LEFT JOIN orders o ON o.id = u.order_id
         WHERE u.state <> CASE WHEN o.status IN ('PROVISIONING', 'FULFILLED', 'CANCELLING') THEN 'SPENT'
@@ -169,7 +169,7 @@ queries! {
         WHERE o.status IN ('FAILED', 'CANCELLED') AND COALESCE(s.total, 0) <> COALESCE(o.refunded, o.price) LIMIT 10";
     DEBTS_OFF = "SELECT COALESCE(settles, transfer, entry), CAST(SUM(amount) AS BIGINT) FROM postings WHERE account = 'receivable'
         GROUP BY COALESCE(settles, transfer, entry) HAVING SUM(amount) < 0 LIMIT 10";
-    /// Paid back after the payment was gone, while that is still owed.
+    /// Paid back after the payment was gone and while it is still owed.
     PAID_BACK_FOR_NOTHING = "WITH debts AS (SELECT COALESCE(settles, transfer) AS id FROM postings WHERE account = 'receivable'
             GROUP BY COALESCE(settles, transfer) HAVING SUM(amount) > 0),
         gone AS (SELECT p.transfer AS id, MAX(e.at) AS at FROM debts d JOIN postings p ON p.transfer IS NOT NULL AND p.transfer = d.id
@@ -200,29 +200,29 @@ pub fn exists(tx: &mut Tx, entry: &str) -> Result<bool> {
 }
 
 /// What was paid back for an order so far, by failure, cancel or goodwill. Its entries are named after the order, so
-/// this is a short range.
+/// this reads a short range.
 pub fn paid_back(tx: &mut Tx, order: &OrderId) -> Result<Usd> {
     let (from, to, hold) = (format!("{order}."), format!("{order}/"), format!("{order}.hold"));
     tx.one(PAID_BACK, params![&from, &to, &hold])
 }
 
-/// The transfer that paid for an order; none for one that a wallet paid for.
+/// The transfer that paid for an order; `None` when a wallet paid.
 pub fn paid_by(tx: &mut Tx, order: &OrderId) -> Result<Option<TransferId>> {
     let transfer: Option<String> = tx.one(PAID_BY, params![&format!("{order}.hold")])?;
     let read =
-        |id: String| TransferId::parse(&id).ok_or_else(|| Error::fault("a posting for what is no transfer"));
+        |id: String| TransferId::parse(&id).ok_or_else(|| Error::fault("a posting with a bad transfer id"));
     transfer.map(read).transpose()
 }
 
-/// Who moved the money and why; both empty for the service's own doings.
+/// Who moved the money and why; both are empty for the service's own entries.
 #[derive(Clone, Copy, Default)]
 pub struct Note<'a> {
     pub actor: Option<&'a str>,
     pub text: Option<&'a str>,
 }
 
-/// Moves the entry's wallet and stores the entry. Answers the wallet's new balance.
-/// Refuses, before anything is written, what the wallet cannot pay.
+/// Moves the entry's wallet and stores the entry. Answers the wallet's new balance. Refuses, before anything is
+/// written, what the wallet cannot pay.
 pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note) -> Result<Option<Usd>> {
     let line = match entry.wallet_change() {
         Some((account, change)) => Some(wallet::change(tx, account, change)?),
@@ -232,7 +232,7 @@ pub fn post(tx: &mut Tx, entry: &Entry, at: Time, note: Note) -> Result<Option<U
     Ok(line.map(|line| line.balance))
 }
 
-/// Stores an entry whose wallet row has been moved already.
+/// Stores an entry whose wallet row was moved already.
 pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Line>) -> Result<()> {
     tx.execute(ENTRY, params![&entry.id, entry.kind.as_str(), at, note.actor, note.text])?;
     let transfer = entry.transfer.as_ref().map(ToString::to_string);
@@ -302,7 +302,7 @@ columns! {
     }
 }
 
-/// What a law's difference counts.
+/// The unit of a law's difference.
 #[derive(Clone, Copy)]
 enum Unit {
     Usd,

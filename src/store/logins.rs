@@ -1,6 +1,6 @@
-//! Logins and what limits them. Every limit is a sum over rows, so it holds over restarts and on all instances;
-//! whoever decides takes `lock` first. What lies further ahead than a limit lasts was written down by a
-//! clock that was wrong, and does not count. Codes are not here: they follow from a login's id and the server secret.
+//! Logins and their limits. Every limit is a sum over rows, so it holds over restarts and on all instances; callers who
+//! decide take `lock` first. Rows further in the future than a limit lasts came from a wrong clock, and do not count.
+//! Codes are not here: they follow from a login's id and the server secret.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::client::{Origin, Rows, Width};
@@ -10,7 +10,7 @@ use crate::domain::login::{CODE_MS, HOUR_MS, Limit, MOST_WRONG, Realm, Taken};
 use crate::domain::time::Time;
 use crate::error::Result;
 
-/// When the last but so many attempts of two kinds were made. Of each kind no more are read than could count.
+/// The time of an attempt, counted from the newest over two kinds. Of each kind no more are read than could count.
 macro_rules! nth_newest {
     ($whose:literal) => {
         concat!(
@@ -68,8 +68,8 @@ pub struct Login {
 
 columns! { Login { id, long = "long_code", expires_at } }
 
-/// The logins of an address that wait for their code: one of each length at most, since another is made only when
-/// there is none.
+/// The logins of an address that wait for their code: at most one of each length, since another is made only when there
+/// is none.
 #[derive(Default)]
 pub struct Open {
     pub short: Option<Login>,
@@ -77,12 +77,12 @@ pub struct Open {
 }
 
 impl Open {
-    /// Without those that do not pass.
+    /// Keeps only the logins that pass.
     pub fn only(self, pass: impl Fn(&Login) -> bool) -> Open {
         Open { short: self.short.filter(&pass), long: self.long.filter(&pass) }
     }
 
-    /// How long one of them is good.
+    /// Until when one of them is valid.
     pub fn until(&self) -> Option<Time> {
         self.short.iter().chain(&self.long).map(|login| login.expires_at).max()
     }
@@ -100,7 +100,7 @@ pub struct NewLogin<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
     Asked,
-    /// Asked for a code that is alive and could not be mailed again yet.
+    /// Asked for a live code that could not be mailed again yet.
     Joined,
     Wrong,
 }
@@ -145,14 +145,14 @@ values! {
 /// What was last taken out of the two buckets of an address.
 #[derive(Clone, Copy, Default)]
 pub struct Last {
-    /// Of mails within the day's budget.
+    /// From the bucket of mails within the day's budget.
     pub in_budget: Option<Taken>,
-    /// Of all mails.
+    /// From the bucket of all mails.
     pub of_all: Option<Taken>,
 }
 
 impl Last {
-    /// What an asker has to wait for.
+    /// The last mail that a request has to wait for.
     pub fn heard(&self, in_budget: bool) -> Option<Taken> {
         if in_budget { self.in_budget } else { self.of_all }
     }
@@ -161,9 +161,9 @@ impl Last {
 /// Which attempts are counted.
 #[derive(Clone, Copy)]
 pub enum Counted {
-    /// Whatever makes an asker.
+    /// Requests that give the right to try a code.
     Asks,
-    /// What may have been mailed.
+    /// Requests that may have been mailed.
     Mails,
     Wrong,
 }
@@ -201,7 +201,7 @@ pub fn lock(tx: &mut Tx) -> Result<()> {
     Ok(())
 }
 
-/// The logins that a code could be meant for. Of several that are alike the newest counts.
+/// The logins that a code could be meant for. Of several of one length the newest counts.
 pub fn open(tx: &mut Tx, email: &Email, realm: Realm, now: Time) -> Result<Open> {
     let logins: Vec<Login> = tx.all(OPEN, params![email, realm.as_str(), now, MOST_WRONG])?;
     let mut open = Open::default();
@@ -217,7 +217,7 @@ pub fn create(tx: &mut Tx, new: &NewLogin) -> Result<()> {
     tx.execute(INSERT, values).map(drop)
 }
 
-/// Whether a mail with this login's code is still of use.
+/// Whether a mail with this login's code is still useful.
 pub fn is_open(tx: &mut Tx, id: &LoginId, now: Time) -> Result<bool> {
     tx.any(IS_OPEN, params![id, now, MOST_WRONG])
 }
@@ -234,12 +234,12 @@ pub fn count_wrong(tx: &mut Tx, id: &LoginId) -> Result<()> {
     tx.execute(WRONG, params![id]).map(drop)
 }
 
-/// Whether a job that may have run before has.
+/// Whether an earlier run of this job has recorded the attempt.
 pub fn is_recorded(tx: &mut Tx, id: &AttemptId) -> Result<bool> {
     tx.any(TRIED, params![id])
 }
 
-/// Writes an attempt down, with the networks that it counts in.
+/// Records an attempt, with the networks that it counts in.
 pub fn note(tx: &mut Tx, new: &Try) -> Result<()> {
     let (mut site, mut area) = (String::new(), String::new());
     for (width, rows) in new.origin.networks() {
@@ -254,20 +254,20 @@ pub fn note(tx: &mut Tx, new: &Try) -> Result<()> {
 
 columns! { Taken { at, full_at } }
 
-/// The last mails that were asked for to this address.
+/// The last mails to this address that were asked for.
 pub fn last(tx: &mut Tx, email: &Email, now: Time) -> Result<Last> {
     let values = params![email, now.plus_millis(HOUR_MS)];
     Ok(Last { in_budget: tx.opt(LAST_IN_BUDGET, values)?, of_all: tx.opt(LAST_OF_ALL, values)? })
 }
 
-/// The logins of an address that a network asked for, of those that may still be open.
+/// The logins of an address that a network asked for and that may still be open.
 pub fn asked_for(tx: &mut Tx, email: &Email, by: Rows, now: Time) -> Result<Vec<LoginId>> {
     let (from, before) = (by.from(), by.before());
     let values = params![email, now.plus_millis(-CODE_MS), &from, &before];
     tx.all(ASKED_FOR, values)
 }
 
-/// From when on one more is allowed; `None` when it is allowed now.
+/// When one more is allowed; `None` when it is allowed now.
 pub fn full_until(tx: &mut Tx, counted: Counted, by: By, limit: Limit, now: Time) -> Result<Option<Time>> {
     let (sql, key) = match by {
         By::Email(email) => (OF_EMAIL, email.to_string()),
@@ -283,8 +283,8 @@ pub fn full_until(tx: &mut Tx, counted: Counted, by: By, limit: Limit, now: Time
     Ok(oldest.map(|at| at.plus_millis(limit.within_ms)))
 }
 
-/// A code was used: earlier wrong tries no longer count against its owner. Against the client that made them they do,
-/// or whoever guesses could wait for owners to wipe the slate.
+/// Forgives after a code was used: earlier wrong tries no longer count against its owner. They still count against the
+/// client that made them, or a guesser could wait for owners to clear them.
 pub fn forgive(tx: &mut Tx, email: &Email) -> Result<()> {
     tx.execute(FORGIVE, params![email]).map(drop)
 }
@@ -310,7 +310,7 @@ pub fn count_day(tx: &mut Tx, day: i64) -> Result<()> {
     tx.execute(COUNT_DAY, params![day]).map(drop)
 }
 
-/// Forgets what is older than `before`, a bounded piece at a time. True when there may be more.
+/// Forgets rows older than `before`, a limited number at a time. True when there may be more.
 pub fn forget(tx: &mut Tx, before: Time, now: Time, most: i64) -> Result<bool> {
     let logins = tx.execute(OLD_LOGINS, params![before, most])?;
     let attempts = tx.execute(OLD_ATTEMPTS, params![before, most])?;

@@ -1,4 +1,4 @@
-//! Magic links: whose wallet a token tops up, known by the token's hash.
+//! Magic links: which wallet a token tops up, found by the token's hash.
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::domain::ids::{AccountNo, InvoiceId};
@@ -16,7 +16,7 @@ queries! {
 pub struct MagicLink {
     pub account: AccountNo,
     pub minimum: Usd,
-    /// What was opened by it last.
+    /// The invoice that was opened by it last.
     pub invoice: Option<InvoiceId>,
     pub expires_at: Time,
 }
@@ -27,7 +27,7 @@ pub fn create(tx: &mut Tx, hash: &[u8; 32], link: &MagicLink, now: Time) -> Resu
     tx.execute(INSERT, params![hash, link.account, link.minimum, now, link.expires_at]).map(drop)
 }
 
-/// A link that is still good.
+/// A link that is still valid.
 pub fn find(tx: &mut Tx, hash: &[u8; 32], now: Time) -> Result<Option<MagicLink>> {
     tx.opt(BY_HASH, params![hash, now])
 }

@@ -1,5 +1,5 @@
-//! Mails to be sent. A row holds what a text is made from, never the text; it goes when the mail is sent, or of no
-//! use any more. Whoever moves `next_try` first has the mail to itself until then.
+//! Mails to send. A row holds what a text is made from, never the text; it is deleted when the mail is sent or no
+//! longer useful. The instance that moves `next_try` first has the mail to itself until then.
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::domain::email::Email;
@@ -48,12 +48,12 @@ pub fn queue(tx: &mut Tx, new: &NewMail) -> Result<()> {
     tx.execute(INSERT, values).map(drop)
 }
 
-/// What is to be sent now. No mail waits for longer than until `latest`, unless a clock was wrong.
+/// The mails to send now. No mail waits beyond `latest`, unless a clock was wrong.
 pub fn due(tx: &mut Tx, now: Time, latest: Time, limit: i64) -> Result<Vec<Mail>> {
     tx.all(DUE, params![now, limit, latest.and_a_little()])
 }
 
-/// How many wait to be sent and should have been by then.
+/// How many mails wait and should have been sent by then.
 pub fn waiting(tx: &mut Tx, before: Time) -> Result<i64> {
     tx.one(WAITING, params![before])
 }
@@ -63,12 +63,12 @@ pub fn to(tx: &mut Tx, email: &str, since: Time, limit: i64) -> Result<Vec<Mail>
     tx.all(TO, params![email, since, limit])
 }
 
-/// Takes a mail to try it: nobody else touches it until then. False when somebody took it first.
+/// Takes a mail to send it: nobody else touches it until then. False when somebody took it first.
 pub fn hold(tx: &mut Tx, id: &MailId, seen: Time, until: Time) -> Result<bool> {
     Ok(tx.execute(HOLD, params![id, seen, until])? == 1)
 }
 
-/// The try failed; the next one is then. Does nothing when the hold was lost meanwhile.
+/// Sets the next try after a failed one. Does nothing when the hold was lost meanwhile.
 pub fn postpone(tx: &mut Tx, id: &MailId, held_until: Time, again: Time) -> Result<()> {
     tx.execute(POSTPONE, params![id, held_until, again]).map(drop)
 }
@@ -77,7 +77,7 @@ pub fn remove(tx: &mut Tx, id: &MailId) -> Result<()> {
     tx.execute(DELETE, params![id]).map(drop)
 }
 
-/// Forgets mails that were to be dropped before then. True when there may be more.
+/// Forgets mails that should have been dropped before then. True when there may be more.
 pub fn forget(tx: &mut Tx, before: Time, most: i64) -> Result<bool> {
     Ok(tx.execute(DELETE_OLD, params![before, most])? >= most.unsigned_abs())
 }

@@ -1,5 +1,5 @@
-//! What the database knows about itself: its mode, its secret (sandbox only), and the counters by which
-//! every instance learns within a second that another process changed something.
+//! What the database knows about itself: its mode, its secret (sandbox only), and the counters by which every instance
+//! learns within a second that another process changed something.
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::error::{Error, Result};
@@ -46,12 +46,12 @@ pub fn set(tx: &mut Tx, name: &str, value: &str) -> Result<()> {
     tx.execute(SET, params![name, value]).map(drop)
 }
 
-/// A write that changes nothing, and fails where writes do.
+/// A write that changes nothing, but fails when writes fail.
 pub fn touch(tx: &mut Tx) -> Result<()> {
     tx.execute(TOUCH, &[]).map(drop)
 }
 
-/// Answers the new number. Nobody else gets the next one before this write ends.
+/// Raises a counter and answers the new number. Nobody else gets the next one before this write ends.
 pub fn bump(tx: &mut Tx, version: Version) -> Result<i64> {
     let name = match version {
         Version::Accounts => "accounts",

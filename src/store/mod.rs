@@ -68,7 +68,7 @@ pub struct Capacity {
     pub readers: usize,
     /// How many ordinary writes may wait in a lane before callers are told to come back.
     pub queue: usize,
-    /// A server keeps SQLite's log in shape; a command does not.
+    /// With a log size for a server, which keeps SQLite's log in shape; a command does not.
     pub log: Option<LogSize>,
 }
 
@@ -95,7 +95,7 @@ impl Store {
         })
     }
 
-    /// Whether the database takes what is written, as far as is known.
+    /// Whether the database has room for writes, by what is known.
     pub fn has_room(&self) -> bool {
         self.room.is_there()
     }
@@ -113,7 +113,7 @@ impl Store {
         self.writer()?.queue(key, false, body)?.answer().await
     }
 
-    /// The last write of something begun. It is never refused for load: money waits for it.
+    /// The last write of something begun. It is never refused for load, because money waits for it.
     pub async fn finish<T, F>(&self, key: i64, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -127,7 +127,7 @@ impl Store {
         self.writer()?.queue(key, false, work)?.answer().await
     }
 
-    /// `finish`, likewise.
+    /// `finish`, for a job that can share its statements.
     pub async fn finish_batched<W: WriteJob>(&self, key: i64, work: W) -> Result<W::Answer> {
         self.writer()?.queue(key, true, work)?.answer().await
     }
@@ -156,7 +156,7 @@ impl Store {
         self.reader.snapshot(body).await
     }
 
-    /// A read that goes through much of what was ever written, over one state.
+    /// A read through much of what was ever written, over one state.
     pub async fn study<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -165,7 +165,7 @@ impl Store {
         self.reader.study(body).await
     }
 
-    /// How long SQLite's log is now, in bytes.
+    /// The size of SQLite's log now, in bytes; `None` on PostgreSQL.
     pub fn log_bytes(&self) -> Result<Option<u64>> {
         match &self.location {
             Location::Sqlite(path) => engine::checkpoints::log_bytes(path).map(Some),
@@ -173,12 +173,12 @@ impl Store {
         }
     }
 
-    /// Whether writes go through now. It may be asked as often as one likes.
+    /// Whether writes succeed now. It may be asked as often as needed.
     pub async fn can_write(&self) -> bool {
         self.readiness.ask(|| self.writer()?.try_all(meta::touch)).await
     }
 
-    /// Flushes and ends the writers. Whoever writes afterwards gets a fault.
+    /// Flushes and ends the writers. A later write gets a fault.
     pub fn close(&self) {
         if let Some(writer) = self.writer.swap(None).and_then(Arc::into_inner) {
             writer.stop();

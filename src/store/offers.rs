@@ -1,5 +1,5 @@
 //! What decides about a purchase: the wallet, the claim, the plan and its price in one row, and the key's daily limit.
-//! On PostgreSQL a whole group of orders looks in one statement.
+//! On PostgreSQL one statement looks for a whole group of orders.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 
-/// Wallet, claim, plan and price, for the account, reference, code and price list that are given.
+/// Selects wallet, claim, plan and price for a given account, reference, code and price list.
 macro_rules! select_look {
     ($from:expr, $account:literal, $reference:literal, $code:literal, $price_list:literal, $tail:literal) => {
         text!(
@@ -37,11 +37,11 @@ queries! {
     SPEND_LIMIT = "UPDATE api_keys SET spent = ?2, spent_day = ?3 WHERE id = ?1";
 }
 
-/// What the deciding read of an order sees: one row, one moment.
+/// What the deciding read of an order sees, in one row at one moment.
 pub struct Look {
     pub balance: Usd,
     pub suspended: bool,
-    /// The account has bought something before.
+    /// Whether the account has bought something before.
     pub has_paid: bool,
     pub claimed_by: Option<Claimant>,
     pub plan: Option<Offer>,
@@ -64,7 +64,7 @@ pub struct DailyLimit {
     pub limit: Usd,
     pub day: i64,
     pub spent: Usd,
-    /// What its open checkouts ask for: they may be paid at any moment, so they count against the day that it is.
+    /// What its open checkouts ask for: they may be paid at any moment, so they count against the current day.
     pub reserved: Usd,
 }
 
@@ -82,7 +82,7 @@ impl DailyLimit {
         if self.day == day { self.spent } else { Usd::ZERO }
     }
 
-    /// What will have been spent, if a purchase at this price is within the limit.
+    /// What will have been spent; refused when a purchase at this price exceeds the limit.
     pub fn after(&self, price: Usd, day: i64) -> Result<Usd, Refusal> {
         let spent = self.spent_on(day).plus(price);
         let within = spent.plus(self.reserved) <= self.limit;
@@ -102,7 +102,7 @@ pub struct Offer {
     pub price: Usd,
 }
 
-// The price comes first: what has none is not sold.
+// The price comes first: a plan without a price is not sold.
 columns! {
     Offer in "p" {
         price = "x.price", plan_type, name, family, data_mb, duration_days, cost, supplier,
@@ -134,12 +134,12 @@ pub fn look_all(tx: &mut Tx, asked: &[Asked]) -> Result<Vec<Look>> {
     if looks.len() == asked.len() { Ok(looks) } else { Err(Error::fault("an account without a wallet")) }
 }
 
-/// A key's daily limit and what was spent and is reserved of it, if it has one. Exact under the wallet's lock.
+/// A key's daily limit, and what is spent and reserved of it; `None` without a limit. Exact under the wallet's lock.
 pub fn daily_limit(tx: &mut Tx, key_id: &str) -> Result<Option<DailyLimit>> {
     tx.opt(DAILY_LIMIT, params![key_id])
 }
 
-/// The limits of those of these keys that have one. PostgreSQL only.
+/// The limits of the keys that have one. PostgreSQL only.
 pub fn daily_limits(tx: &mut Tx, keys: &[&str]) -> Result<HashMap<String, DailyLimit>> {
     let rows: Vec<[Param; 1]> = keys.iter().map(|key| [Param::from(*key)]).collect();
     Ok(tx.for_each::<(String, DailyLimit)>(DAILY_LIMITS, &rows)?.into_iter().collect())

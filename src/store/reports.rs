@@ -69,7 +69,7 @@ pub fn margin(tx: &mut Tx, from: i64, to: i64, limit: i64) -> Result<Vec<OrderMa
     tx.all(MARGIN, params![from, to, limit])
 }
 
-/// The whole period: how many orders, and their sum.
+/// The number and the sum of all orders in the period.
 pub fn margin_total(tx: &mut Tx, from: i64, to: i64) -> Result<(i64, Margin)> {
     tx.one(MARGIN_TOTAL, params![from, to])
 }

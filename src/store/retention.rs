@@ -1,6 +1,6 @@
-//! Rows that money no longer needs. They are found in small reads, by their age, and go in small writes, each of which
-//! looks once more whether a row may go: what moved money, names a caller's reference or may explain a payment that is
-//! nobody's so far stays for ever.
+//! Deletes rows that money no longer needs. Small reads find them by age, and small writes delete them, each after a
+//! second check. Rows that moved money, name a caller's reference or may explain a payment without an owner stay for
+//! ever.
 
 use super::engine::{Sql, Stored, Tx, columns, params, queries, text};
 use crate::domain::authorization::AuthorizationId;
@@ -16,7 +16,7 @@ queries! {
                      AND late_until >= ?2 AND (late_until > ?2 OR id > ?3) ORDER BY late_until, id LIMIT ?4";
     /// SQLite needs no lock, here and below: a write transaction has the database to itself.
     LOCK_CHECKOUT (Postgres) = "SELECT id FROM checkouts WHERE id = ?1 FOR UPDATE";
-    /// Counted, here and below, so that each is looked up by itself, whatever the database thinks of the tables' sizes.
+    /// Counted, here and below, so that each is looked up by itself, whatever size the planner expects of the tables.
     FORGET_CHECKOUT = "DELETE FROM checkouts WHERE id = ?1 AND status || '' = 'EXPIRED' AND late_until < ?2 AND updated_at < ?2
         AND claimed_by IS NULL AND (wide = 0 OR released <> 0)
         AND 0 = (SELECT COUNT(*) FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = checkouts.id)
@@ -33,17 +33,17 @@ queries! {
     OLD_INVOICES = "SELECT expired_at, id FROM invoices WHERE status = 'EXPIRED' AND expired_at < ?1
                     AND expired_at >= ?2 AND (expired_at > ?2 OR id > ?3) ORDER BY expired_at, id LIMIT ?4";
     LOCK_INVOICE (Postgres) = "SELECT id FROM invoices WHERE id = ?1 FOR UPDATE";
-    /// The newest of an address stays: a late payment counts for it.
+    /// The newest invoice of an address stays, because a late payment counts for it.
     FORGET_INVOICE = "DELETE FROM invoices WHERE id = ?1 AND status || '' = 'EXPIRED' AND expired_at < ?2
         AND 0 = (SELECT COUNT(*) FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = invoices.id)
         AND 0 < (SELECT COUNT(*) FROM invoices n WHERE n.address = invoices.address AND n.created_at > invoices.created_at)";
-    /// Signatures that their token no longer takes, and that moved nothing.
+    /// Signatures that their token no longer accepts, and that moved nothing.
     OLD_AUTHORIZATIONS = text!("SELECT ", AuthorizationId::COLUMNS, " FROM authorizations a WHERE a.state = 'DEAD'
         AND a.valid_before < ?1 AND a.updated_at < ?1
         AND 0 = (SELECT COUNT(*) FROM transfers t WHERE t.payment_nonce IS NOT NULL AND t.payment_nonce = a.nonce)
         ORDER BY a.valid_before LIMIT ?2");
     FORGET_AUTHORIZATION = "DELETE FROM authorizations WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4";
-    /// What a gas key sent counts for the budget of its day only; what it settles may still be looked for.
+    /// A gas key's transaction counts only for its day's budget, but stays while its authorization is open.
     OLD_SETTLEMENTS = "SELECT s.tx_hash FROM settlements s WHERE s.network = ?1 AND s.sent_at < ?2 AND s.state || '' = 'DONE'
         AND 0 = (SELECT COUNT(*) FROM authorizations a WHERE a.network = s.network AND a.payer = s.payer
             AND a.nonce = s.payment_nonce AND a.asset = s.asset AND a.state || '' IN ('CLAIMED', 'SENT'))
@@ -54,10 +54,10 @@ queries! {
     FORGET_CODE = "UPDATE esims SET activation = ?2 WHERE order_id = ?1";
 }
 
-/// The clocks of chains differ from ours by so much at most, in microseconds.
+/// The most by which chains' clocks differ from ours, in microseconds.
 const CLOCKS: i64 = 3_600_000_000;
 
-/// A row of a list by age. The next part of the list comes after it.
+/// A row of a list by age; the next part of the list begins after it.
 #[derive(Clone, Debug)]
 pub struct Aged {
     pub at: Time,
@@ -73,12 +73,12 @@ impl Aged {
     }
 }
 
-/// Checkouts that nobody paid for and that could not be paid after this time any more.
+/// Unpaid checkouts that could no longer be paid after this time.
 pub fn old_checkouts(tx: &mut Tx, before: Time, after: &Aged, most: i64) -> Result<Vec<Aged>> {
     tx.all(OLD_CHECKOUTS, params![before, after.at, &after.id, most])
 }
 
-/// Forgets those of them that nothing needs, with the uses of coupons that they gave back. Answers how many.
+/// Forgets the checkouts that nothing needs, with the coupon uses that they gave back. Answers how many.
 pub fn forget_checkouts(tx: &mut Tx, old: &[Aged], before: Time) -> Result<u64> {
     let mut gone = 0;
     for Aged { id, .. } in old {
@@ -96,7 +96,7 @@ pub fn old_invoices(tx: &mut Tx, before: Time, after: &Aged, most: i64) -> Resul
     tx.all(OLD_INVOICES, params![before, after.at, &after.id, most])
 }
 
-/// Forgets those of them that nothing was paid for. Answers how many.
+/// Forgets the invoices without a payment. Answers how many.
 pub fn forget_invoices(tx: &mut Tx, old: &[Aged], before: Time) -> Result<u64> {
     let mut gone = 0;
     for Aged { id, .. } in old {
@@ -106,7 +106,7 @@ pub fn forget_invoices(tx: &mut Tx, old: &[Aged], before: Time) -> Result<u64> {
     Ok(gone)
 }
 
-/// Who is about to name it in a transfer waits, or was first: what is asked next sees that.
+/// Locks the row, so that a transfer that is about to name it waits, or is seen by the next statement.
 fn lock(tx: &mut Tx, sql: Sql, id: &InvoiceId) -> Result<()> {
     if tx.is_postgres() {
         tx.any(sql, params![id])?;
@@ -114,7 +114,7 @@ fn lock(tx: &mut Tx, sql: Sql, id: &InvoiceId) -> Result<()> {
     Ok(())
 }
 
-/// Answers how many went; at most so many at once, here and below.
+/// Answers how many were deleted; at most `most` at once, here and below.
 pub fn forget_authorizations(tx: &mut Tx, before: Time, most: i64) -> Result<u64> {
     let old: Vec<AuthorizationId> = tx.all(OLD_AUTHORIZATIONS, params![before, most])?;
     for AuthorizationId { network, asset, payer, nonce } in &old {
@@ -131,10 +131,10 @@ pub fn forget_settlements(tx: &mut Tx, network: Network, before: Time, most: i64
     Ok(old.len() as u64)
 }
 
-/// An order, how long its code is, when it is to be installed, was, and expires, and how and since when the order stands.
+/// An order, its code's length, when it must be installed, was installed and expires, and the order's status and time.
 type Delivered = (OrderId, i64, Option<Time>, Option<Time>, Option<Time>, OrderStatus, Time);
 
-/// The next delivered profiles after this one, and what is known of each whose activation code is still there.
+/// The next delivered profiles after this one; with the times of those whose activation code is still stored.
 pub fn codes(tx: &mut Tx, after: &OrderId, most: i64) -> Result<Vec<(OrderId, Option<CodeLife>)>> {
     let known = tx.all(CODES, params![after, most])?;
     let life = |(order, length, install_by, installed_at, expires_at, status, updated_at): Delivered| {

@@ -1,5 +1,5 @@
-//! Transactions of gas keys: who may send them now, what number the next one gets, and what was sent. A number is
-//! taken in the write that stores the transaction, so none is used twice and none is left out, whoever crashes.
+//! Transactions of gas keys: which instance may send them now, the number of the next one, and what was sent. A number
+//! is taken in the write that stores the transaction, so a crash neither reuses nor skips one.
 
 use super::authorizations;
 use super::cursors::Held;
@@ -23,7 +23,7 @@ queries! {
     EXISTS = "SELECT 1 FROM settlements WHERE network = ?1 AND tx_hash = ?2";
     PENDING = text!("SELECT ", Settlement::COLUMNS, "
                FROM settlements WHERE network = ?1 AND sender = ?2 AND state = 'PENDING' ORDER BY tx_nonce, sent_at");
-    /// Worded so that only the small index over pending ones fits, here and below.
+    /// Worded, here and below, so that only the small index over pending ones is used.
     REPLACED = "UPDATE settlements SET cost = 0 WHERE network || '' = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
     DONE = "UPDATE settlements SET state = 'DONE', cost = CASE WHEN tx_hash = ?4 THEN ?5 ELSE 0 END
             WHERE network || '' = ?1 AND sender = ?2 AND tx_nonce = ?3 AND state = 'PENDING'";
@@ -40,15 +40,15 @@ pub struct Settlement {
     pub tx_hash: String,
     pub sender: String,
     pub tx_nonce: i64,
-    /// What it settles, and for whom.
+    /// The authorization that it settles, and for which account.
     pub authorization: AuthorizationId,
     pub account: AccountNo,
-    /// What it offers for each unit of gas, in wei, and how much gas it may take.
+    /// What it offers for each unit of gas, in wei, and the most gas it may use.
     pub tip: i64,
     pub max_fee: i64,
     pub gas: i64,
     pub raw: String,
-    /// In gwei: the most that it can cost, until it is known.
+    /// In gwei: the most that it can cost, until the true cost is known.
     pub cost: i64,
     pub sent_at: Time,
 }
@@ -68,7 +68,7 @@ values! {
     }
 }
 
-/// A turn at settling: which key, and under which fence number.
+/// A turn at settling: its key, and its fence number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     pub network: Network,
@@ -86,18 +86,18 @@ pub fn take(
     until: Time,
 ) -> Result<Option<Turn>> {
     tx.execute(CREATE, params![network, sender])?;
-    // As with scanners, a turn that was taken by a clock that was wrong is void.
+    // As with scanners, a turn taken by a wrong clock is void.
     let values = params![network, sender, holder, now, until, until.and_a_little()];
     let fence: Option<i64> = tx.write_opt(TAKE, values)?;
     Ok(fence.map(|fence| Turn { network, sender: sender.to_string(), fence }))
 }
 
-/// Who settles with this key; also when that turn is over.
+/// The instance that settles with this key, even when that turn is over.
 pub fn turn(tx: &mut Tx, network: Network, sender: &str) -> Result<Option<Held>> {
     tx.opt(HOLDER, params![network, sender])
 }
 
-/// Gives up what this instance holds, so that another need not wait.
+/// Releases what this instance holds, so that another need not wait.
 pub fn release(tx: &mut Tx, holder: &str) -> Result<()> {
     tx.execute(RELEASE, params![holder]).map(drop)
 }
@@ -107,12 +107,12 @@ pub fn next_nonce(tx: &mut Tx, turn: &Turn) -> Result<Option<i64>> {
     tx.opt(TURN, params![turn.network, &turn.sender, turn.fence])
 }
 
-/// The same, and the turn does not end before this write does.
+/// `next_nonce`, with the turn locked until this write ends.
 fn hold_turn(tx: &mut Tx, turn: &Turn) -> Result<Option<i64>> {
     tx.lock(LOCK_TURN, params![turn.network, &turn.sender, turn.fence])
 }
 
-/// The key was used elsewhere: its next transaction has this number.
+/// Catches up when the key was used elsewhere: its next transaction has this number.
 pub fn catch_up(tx: &mut Tx, turn: &Turn, nonce: i64) -> Result<bool> {
     if hold_turn(tx, turn)?.is_none_or(|next| next >= nonce) {
         return Ok(false);
@@ -121,8 +121,8 @@ pub fn catch_up(tx: &mut Tx, turn: &Turn, nonce: i64) -> Result<bool> {
     Ok(true)
 }
 
-/// The chain waits for this number: the next transaction has it, and those with higher ones are given up. False when the
-/// turn is over or somebody has it.
+/// Goes back to the number that the chain waits for: the next transaction gets it, and those with higher numbers are
+/// given up. False when the turn is over, or a pending transaction has the number.
 pub fn go_back(tx: &mut Tx, turn: &Turn, nonce: i64) -> Result<bool> {
     let values = params![turn.network, &turn.sender, nonce];
     if hold_turn(tx, turn)?.is_none_or(|next| next <= nonce) || tx.any(WAITS, values)? {
@@ -133,8 +133,8 @@ pub fn go_back(tx: &mut Tx, turn: &Turn, nonce: i64) -> Result<bool> {
     Ok(true)
 }
 
-/// Stores a transaction that is about to be sent, takes its number and marks what it settles as sent. False when
-/// the turn is over, the number is taken, or there is nothing to settle any more.
+/// Stores a transaction before it is sent, takes its number and marks what it settles as sent. False when the turn is
+/// over, the number is taken, or nothing is left to settle.
 pub fn begin(tx: &mut Tx, turn: &Turn, new: &Settlement) -> Result<bool> {
     if exists(tx, turn.network, &new.tx_hash)? {
         return Ok(true);
@@ -154,7 +154,7 @@ pub fn begin(tx: &mut Tx, turn: &Turn, new: &Settlement) -> Result<bool> {
     Ok(true)
 }
 
-/// Stores a transaction that is to take the place of those before it with the same number.
+/// Stores a transaction that replaces the earlier ones with the same number.
 pub fn replace(tx: &mut Tx, turn: &Turn, new: &Settlement) -> Result<bool> {
     if exists(tx, turn.network, &new.tx_hash)? {
         return Ok(true);
@@ -175,18 +175,18 @@ fn insert(tx: &mut Tx, network: Network, new: &Settlement) -> Result<()> {
     tx.execute(INSERT, &New::params(new, network)).map(drop)
 }
 
-/// One of the transactions with this number is in a block for good: this one, at this cost, or one of somebody else.
+/// A transaction with this number is in a block for good: ours at this cost, or somebody else's.
 pub fn done(tx: &mut Tx, turn: &Turn, tx_nonce: i64, mined: Option<(&str, i64)>) -> Result<()> {
     let (hash, cost) = mined.unwrap_or(("", 0));
     tx.execute(DONE, params![turn.network, &turn.sender, tx_nonce, hash, cost]).map(drop)
 }
 
-/// What a key has sent and is not in a block for good, by number and age.
+/// The transactions of a key that are not yet in a block for good, by number and age.
 pub fn pending(tx: &mut Tx, network: Network, sender: &str) -> Result<Vec<Settlement>> {
     tx.all(PENDING, params![network, sender])
 }
 
-/// What was spent on gas since then, in gwei, pending transactions at their dearest.
+/// What was spent on gas since then, in gwei; pending transactions count at their highest cost.
 pub fn spent(tx: &mut Tx, network: Network, since: Time) -> Result<i64> {
     tx.one(SPENT, params![network, since])
 }

@@ -1,5 +1,5 @@
-//! The simulated supplier's world, shared by all instances and kept over restarts. Only what was moved is a
-//! row: an untouched profile follows from its order id and needs none.
+//! The simulated supplier's world, shared by all instances and kept over restarts. Only changes are rows: an untouched
+//! profile follows from its order id and needs none.
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
 use super::meta;
@@ -44,7 +44,7 @@ pub fn set_mode(tx: &mut Tx, mode: &Mode) -> Result<()> {
     meta::bump(tx, meta::Version::Simulator).map(drop)
 }
 
-/// Counts one misbehaving call; false when another took the last one. After the last the supplier behaves again.
+/// Counts one misbehaving call; false when another call took the last one. After the last, the supplier behaves again.
 pub fn use_one(tx: &mut Tx, word: &str) -> Result<bool> {
     match tx.write_opt::<i64>(USE_ONE, params![word])? {
         None => Ok(false),
@@ -58,17 +58,17 @@ pub fn use_one(tx: &mut Tx, word: &str) -> Result<bool> {
     }
 }
 
-/// What was moved on a profile: megabytes used, and its status.
+/// The changes to a profile: megabytes used, and its status.
 pub fn profile(tx: &mut Tx, profile: &str) -> Result<Option<(i64, EsimStatus)>> {
     tx.opt(PROFILE, params![profile])
 }
 
-/// False when the profile is cancelled: what is gone cannot be used.
+/// Moves a profile's meter. False when the profile is cancelled and cannot be used.
 pub fn move_profile(tx: &mut Tx, profile: &str, used_mb: i64, status: EsimStatus) -> Result<bool> {
     Ok(tx.execute(MOVE, params![profile, used_mb, status])? == 1)
 }
 
-/// False when the profile was installed or used before: of the two, exactly one wins.
+/// Cancels a profile. False when it was installed or used before: exactly one of the two wins.
 pub fn cancel_profile(tx: &mut Tx, profile: &str) -> Result<bool> {
     Ok(tx.execute(CANCEL, params![profile])? == 1)
 }
@@ -81,7 +81,7 @@ pub fn has_topup(tx: &mut Tx, order: &OrderId) -> Result<bool> {
     tx.any(HAS_TOPUP, params![order])
 }
 
-/// Whether the gateway has the profile of this order.
+/// Whether the gateway has received the profile of this order.
 pub fn was_delivered(tx: &mut Tx, order: &OrderId) -> Result<bool> {
     tx.any(DELIVERED, params![order])
 }

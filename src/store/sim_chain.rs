@@ -1,5 +1,5 @@
-//! The simulated chains' world, shared by all instances and kept over restarts. Heights and hashes follow from
-//! the clock and are no rows; transfers, forks and each chain's mood are. `chain::sim` gives them their meaning.
+//! The simulated chains' world, shared by all instances and kept over restarts. Heights and hashes follow from the
+//! clock and are not stored; transfers, forks and each chain's mood are rows. `chain::sim` gives them their meaning.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::money::Usd;
@@ -41,7 +41,7 @@ pub struct Mood {
 
 columns! { Mood in "c" { word = "c.mood", behind, lie_block } }
 
-/// From this block on the chain was replaced.
+/// The chain was replaced from this block on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fork {
     pub number: i64,
@@ -78,7 +78,7 @@ pub fn chain(tx: &mut Tx, network: Network) -> Result<Option<Chain>> {
     Ok(found)
 }
 
-/// Whoever comes first decides when a chain began.
+/// Founds a chain: the first caller decides when it began.
 pub fn found(tx: &mut Tx, network: Network, genesis: Time, mood: &str) -> Result<()> {
     tx.execute(FOUND, params![network, genesis, mood]).map(drop)
 }
@@ -88,8 +88,8 @@ pub fn set_mood(tx: &mut Tx, network: Network, mood: &Mood) -> Result<()> {
     tx.execute(SET_MOOD, values).map(drop)
 }
 
-/// Replaces the blocks from `fork.from_block` on. What they held up to `head` is mined again `later` blocks
-/// further on, or not at all. False when another process took the fork's number: look again.
+/// Replaces the blocks from `fork.from_block` on. Their transfers up to `head` are mined again `later` blocks further
+/// on, or not at all. False when another process took the fork's number: look again.
 pub fn fork(tx: &mut Tx, network: Network, fork: Fork, head: i64, later: Option<i64>) -> Result<bool> {
     let Fork { number, from_block } = fork;
     if tx.execute(ADD_FORK, params![network, number, from_block])? == 0 {
@@ -97,7 +97,7 @@ pub fn fork(tx: &mut Tx, network: Network, fork: Fork, head: i64, later: Option<
         let ours = tx.any(HAS_FORK, params![network, number, from_block])?;
         return Ok(tx.is_rerun() && ours);
     }
-    // An older fork that begins no lower shows in no hash any more.
+    // An older fork that begins no lower no longer shows in any hash.
     tx.execute(DROP_COVERED, params![network, number, from_block])?;
     match later {
         Some(blocks) => tx.execute(MOVE_TRANSFERS, params![network, from_block, head, blocks])?,
@@ -110,12 +110,12 @@ pub fn add_transfer(tx: &mut Tx, network: Network, transfer: &Transfer) -> Resul
     tx.execute(ADD_TRANSFER, &New::params(transfer, network)).map(drop)
 }
 
-/// What moved in these blocks, in the order of the chain.
+/// The transfers in these blocks, in the order of the chain.
 pub fn in_blocks(tx: &mut Tx, network: Network, from: i64, to: i64) -> Result<Vec<Transfer>> {
     tx.all(IN_BLOCKS, params![network, from, to])
 }
 
-/// What a transaction moved, or tried to, when it is in a block up to `head`.
+/// What a transaction moved, or tried to move, if it is in a block up to `head`.
 pub fn of_transaction(tx: &mut Tx, network: Network, tx_hash: &str, head: i64) -> Result<Vec<Transfer>> {
     tx.all(OF_TRANSACTION, params![network, tx_hash, head])
 }

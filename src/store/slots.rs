@@ -1,6 +1,6 @@
-//! Wide slots: which buckets of amounts are taken on which address, by whom, and whose a rounded payment is. That no two
-//! slots share a bucket rests on the primary key; the rules are in `domain/slot.rs`, how one is found in
-//! `ops/checkout/wide.rs`. On PostgreSQL a group of checkouts looks and takes at once.
+//! Wide slots: which buckets of amounts are taken on which address, by whom, and which checkout a rounded payment
+//! belongs to. The primary key ensures that no two slots share a bucket; the rules are in `domain/slot.rs`, and
+//! `ops/checkout/wide.rs` finds one. On PostgreSQL a group of checkouts looks and takes at once.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ use crate::domain::time::Time;
 use crate::domain::transfer::Sighting;
 use crate::error::Result;
 
-/// The addresses of a key, by their numbers, on which both buckets are free.
+/// Selects the addresses of a key, by their numbers, on which both buckets are free.
 macro_rules! select_free {
     ($kind:literal, $key:literal, $from:literal, $to:literal, $bucket:literal, $above:expr, $also:expr, $order:literal) => {
         concat!(
@@ -45,7 +45,7 @@ macro_rules! select_free {
     };
 }
 
-/// An unpaid checkout holds one of these buckets. Worded so that checkouts are found by their ids.
+/// Whether an unpaid checkout holds one of these buckets. Worded so that checkouts are found by their ids.
 macro_rules! unpaid_between {
     ($low:literal, $high:literal) => {
         concat!(
@@ -89,7 +89,7 @@ macro_rules! select_any {
     };
 }
 
-/// One search for each row of lists.
+/// Runs one search for each row of the lists.
 macro_rules! for_all {
     ($select:expr) => {
         text!(
@@ -113,16 +113,16 @@ queries! {
         FROM unnest(CAST(?1 AS BIGINT[]), CAST(?2 AS TEXT[]), CAST(?3 AS TEXT[])) WITH ORDINALITY AS a (account, low, high, n)
         CROSS JOIN LATERAL (SELECT * FROM checkouts c WHERE c.account = a.account AND c.origin >= a.low AND c.origin < a.high
             AND c.wide = 1 AND c.released = 0 AND c.status <> 'PAID' AND c.status <> 'REFUNDED') h");
-    /// Nobody who could be taken for the new one, or the new one for him, is on the address.
+    /// Addresses without any checkout that could be confused with the new one.
     ALONE (Sqlite) = concat!(select_alone!("?1", "?2", "?3", "?4", "?5", "?6", "?7"), "?8");
     ALONE_ALL (Postgres) = for_all!(select_alone!("x.kind", "x.fingerprint", "x.first", "x.last", "x.bucket", "x.low", "x.high"));
-    /// First those where nobody asks for a little more.
+    /// Addresses where nobody asks for a little more come first.
     ANY (Sqlite) = concat!(select_any!("?1", "?2", "?3", "?4", "?5", "?7"), "?8");
     ANY_ALL (Postgres) = for_all!(select_any!("x.kind", "x.fingerprint", "x.first", "x.last", "x.bucket", "x.high"));
     LAST_NUMBER = "SELECT serves FROM addresses WHERE kind = ?1 AND fingerprint = ?2 AND serves IS NOT NULL AND serves >= ?3 AND serves <= ?4
                    ORDER BY serves DESC LIMIT 1";
     TAKE = "INSERT INTO slots (address, bucket, invoice) VALUES (?1, ?2, ?3) ON CONFLICT (address, bucket) DO NOTHING RETURNING invoice";
-    /// In one order for everybody, so that two instances cannot wait for each other.
+    /// Sorted, so that two instances cannot wait for each other.
     TAKE_ALL (Postgres) = "INSERT INTO slots (address, bucket, invoice)
         SELECT a.address, a.bucket, a.invoice FROM unnest(CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[]), CAST(?3 AS TEXT[])) AS a (address, bucket, invoice)
         ORDER BY a.address, a.bucket ON CONFLICT (address, bucket) DO NOTHING RETURNING invoice";
@@ -137,14 +137,14 @@ queries! {
               WHERE s.address = ?1 AND s.bucket >= ?2 AND s.bucket <= ?3 AND s.invoice <> ?4 AND c.status || '' IN ('OPEN', 'EXPIRED')";
 }
 
-/// Whose unpaid slots are counted: an account's, or those of guests from these origins.
+/// The owner of unpaid slots: an account, or guests from these origins.
 pub struct Owner {
     pub account: AccountNo,
     pub from: String,
     pub before: String,
 }
 
-/// An unpaid slot, and where its buyer was.
+/// An unpaid slot, and the origin of its buyer.
 pub struct Held {
     pub origin: Origin,
     pub slot: Unpaid,
@@ -154,7 +154,7 @@ columns! { Unpaid in "h" { network, price = "h.list_price - h.discount" } }
 
 columns! { Held in "h" { origin, slot: Unpaid = Unpaid::COLUMNS } }
 
-/// The unpaid slots that each of them holds.
+/// The unpaid slots of each owner.
 pub fn held(tx: &mut Tx, owners: &[Owner]) -> Result<Vec<Vec<Held>>> {
     let rows: Vec<[Param; 3]> =
         owners.iter().map(|owner| *params![owner.account, &owner.from, &owner.before]).collect();
@@ -168,7 +168,7 @@ pub fn held(tx: &mut Tx, owners: &[Owner]) -> Result<Vec<Vec<Held>>> {
     Ok(held)
 }
 
-/// Where a slot is looked for.
+/// A search for a slot.
 pub struct Search<'a> {
     pub kind: AddressKind,
     pub fingerprint: &'a str,
@@ -178,10 +178,10 @@ pub struct Search<'a> {
     pub most: i64,
 }
 
-/// What an address must be like.
+/// The room that an address must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// Nobody there can be taken for the new one, whatever fee is taken off.
+    /// No payment there can be confused with the new one's, whatever fee is taken off.
     Alone,
     /// No slot there shares a bucket with the new one.
     Any,
@@ -192,7 +192,7 @@ pub enum Room {
 pub struct Found {
     pub address: String,
     pub watch_until: Time,
-    /// Somebody there asks for a little more.
+    /// Whether somebody there asks for a little more.
     pub crowded: bool,
 }
 
@@ -205,7 +205,7 @@ values! {
     }
 }
 
-/// Addresses with room for each of them, the best first.
+/// Addresses with room for each search, the best first.
 pub fn free(tx: &mut Tx, room: Room, searches: &[Search]) -> Result<Vec<Vec<Found>>> {
     let rows: Vec<_> = searches
         .iter()
@@ -232,7 +232,7 @@ pub fn free(tx: &mut Tx, room: Room, searches: &[Search]) -> Result<Vec<Vec<Foun
     Ok(found)
 }
 
-/// The number that the next address of this range would have, while there is one.
+/// The number of the next address in this range; `None` when the range is used up.
 pub fn next_number(
     tx: &mut Tx,
     kind: AddressKind,
@@ -253,8 +253,8 @@ pub struct Wish<'a> {
     pub price: Usd,
 }
 
-/// Takes slots as far as both of their buckets are free, and answers whose they are now. Of two instances that want one
-/// bucket the second waits for the first, and goes without.
+/// Takes the slots whose two buckets are both free, and answers their invoices. Of two instances that want one bucket,
+/// the second waits for the first and gets nothing.
 pub fn take(tx: &mut Tx, wishes: &[Wish]) -> Result<HashSet<InvoiceId>> {
     let rows: Vec<[Param; 3]> = wishes
         .iter()
@@ -286,8 +286,8 @@ fn drop_slot(tx: &mut Tx, held: &Wish) -> Result<()> {
     Ok(())
 }
 
-/// Before which time slots on this network have rested, if one has: a day after its checkout closed, and when the scanners of
-/// every network that its address is on have passed that time.
+/// The time before which slots on this network have rested; `None` when none has. A slot rests until a day after its
+/// checkout closed, and until the scanners of every network of its address have passed that time.
 pub fn any_rested(tx: &mut Tx, network: Network, scanners: &[Network], now: Time) -> Result<Option<Time>> {
     let mut before = now;
     for scanner in scanners {
@@ -297,12 +297,12 @@ pub fn any_rested(tx: &mut Tx, network: Network, scanners: &[Network], now: Time
     Ok(tx.any(ANY_RESTED, &rested(network, before))?.then_some(before))
 }
 
-/// The checkouts whose rest has ended before then; see `checkout::rests_until`.
+/// The parameters for checkouts whose rest ended before then; see `checkout::rests_until`.
 fn rested(network: Network, before: Time) -> [Param<'static>; 3] {
     *params![network, before, before.plus_millis(-LATE_HOURS * 3_600_000)]
 }
 
-/// Gives back slots that have rested, at most 500 at once.
+/// Frees slots that have rested, at most 500 at once.
 pub fn release(tx: &mut Tx, network: Network, before: Time) -> Result<()> {
     for (invoice, address, price) in
         tx.write_all::<(InvoiceId, String, Usd)>(RELEASE, &rested(network, before))?
@@ -328,7 +328,7 @@ columns! {
     }
 }
 
-/// Whose a payment is that is near the price of a checkout: nobody's, while it could be two people's.
+/// The checkout that a payment near its price belongs to; `None` while it could belong to two.
 pub fn meant(tx: &mut Tx, seen: &Sighting, fee: Usd) -> Result<Option<(InvoiceId, AccountNo)>> {
     let (paid, at) = (seen.amount, seen.block.time);
     let found: Option<Holder> = tx.opt(HOLDER, params![&seen.recipient, slot::bucket_of(paid)])?;
@@ -344,7 +344,7 @@ pub fn meant(tx: &mut Tx, seen: &Sighting, fee: Usd) -> Result<Option<(InvoiceId
     Ok(is_clear(tx, &near, paid, fee)?.then_some((invoice, account)))
 }
 
-/// A slot, and the time at which somebody pays.
+/// A slot, and the time of a payment.
 pub struct Near<'a> {
     pub address: &'a str,
     pub invoice: &'a InvoiceId,
@@ -352,7 +352,7 @@ pub struct Near<'a> {
     pub at: Time,
 }
 
-/// Whether such a payment cannot have been meant for another unpaid checkout of that address, with a fee taken out of it.
+/// Whether this payment cannot have been meant for another unpaid checkout on that address, less a fee.
 pub fn is_clear(tx: &mut Tx, near: &Near, paid: Usd, fee: Usd) -> Result<bool> {
     let last = slot::bucket_of(paid.max(near.price).plus(fee));
     let values = params![near.address, slot::bucket_of(paid), last, near.invoice];

@@ -41,7 +41,7 @@ values! {
     }
 }
 
-/// What a request needs to know about the token it came with.
+/// What a request needs to know about its token.
 pub struct LiveToken {
     pub id: TokenId,
     pub account: AccountNo,
@@ -94,12 +94,12 @@ pub fn by_id(tx: &mut Tx, id: &TokenId) -> Result<Option<Token>> {
     tx.opt(BY_ID, params![id])
 }
 
-/// False when it is not there or revoked already.
+/// Revokes a token. False when it does not exist or is revoked already.
 pub fn revoke(tx: &mut Tx, id: &TokenId, now: Time) -> Result<bool> {
     Ok(tx.execute(REVOKE, params![id, now])? == 1)
 }
 
-/// Writes down that it was used, unless that was done after `since`.
+/// Records that it was used, unless that was recorded after `since`.
 pub fn used(tx: &mut Tx, id: &TokenId, now: Time, since: Time) -> Result<()> {
     tx.execute(USED, params![id, now, since]).map(drop)
 }

@@ -1,4 +1,4 @@
-//! How the domain's types lie in columns: money, times and account numbers as numbers, ids as texts, enums as words.
+//! How columns store the domain's types: money, times and account numbers as numbers, ids as texts, enums as words.
 
 use super::engine::{Column, Param, Row, Value, word};
 use crate::domain::account::AccountKind;

@@ -15,7 +15,7 @@ queries! {
     EMAIL = "SELECT email FROM accounts WHERE no = ?1 AND kind = 'USER'";
 }
 
-/// Where a user hears from us; a partner does not, here.
+/// The email of a user; partners have none here.
 pub fn email(tx: &mut Tx, no: AccountNo) -> Result<Option<Email>> {
     tx.opt(EMAIL, params![no])
 }
@@ -27,17 +27,17 @@ pub fn find(tx: &mut Tx, email: &Email) -> Result<Option<Account>> {
     }
 }
 
-/// Refuses whoever has no account while no more can be made. To be asked before anything is written.
+/// Refuses a person without an account when no more can be made. Call it before anything is written.
 pub fn require_room(tx: &mut Tx, email: &Email) -> Result<()> {
     if exists(tx, email)? { Ok(()) } else { accounts::require_room(tx).map(drop) }
 }
 
-/// Whether somebody has an account. It costs the same either way.
+/// Whether the account exists. The look-up costs the same either way.
 pub fn exists(tx: &mut Tx, email: &Email) -> Result<bool> {
     tx.any(FIND, params![email])
 }
 
-/// The user with this email; `id` names a new one. Two processes may both make it: the unique index lets one win.
+/// The user with this email; a new one gets `id`. Two processes may both make it: the unique index lets one win.
 pub fn find_or_create(tx: &mut Tx, email: &Email, id: &AccountId, now: Time) -> Result<AccountNo> {
     if let Some(no) = tx.opt(FIND, params![email])? {
         return Ok(no);

@@ -1,5 +1,5 @@
-//! The wallet row: the only balance that is kept rather than summed. It moves by one conditional statement,
-//! so there is no gap between look and leap, and each move takes the next line number of the wallet's statement.
+//! The wallet row: the only balance that is stored rather than summed. One conditional statement moves it, so nothing
+//! can happen between check and change, and each move takes the next line number of the wallet's statement.
 
 use super::engine::{Param, Stored, Tx, columns, params, queries, text};
 use super::transfers;
@@ -76,7 +76,7 @@ pub struct StatementLine {
     pub change: Usd,
     pub balance: Usd,
     pub order: Option<String>,
-    /// What the transfer behind this line was a payment for.
+    /// What the transfer of this line paid for.
     pub invoice: Option<InvoiceId>,
     pub at: crate::domain::time::Time,
     pub note: Option<String>,
@@ -95,7 +95,7 @@ pub fn read(tx: &mut Tx, account: AccountNo) -> Result<Wallet> {
     tx.one(READ, params![account])
 }
 
-/// Whoever needs more than one statement to decide about an account takes its wallet's lock first.
+/// Locks a wallet: needed before any decision about an account that takes more than one statement.
 pub fn lock(tx: &mut Tx, account: AccountNo) -> Result<()> {
     if tx.is_postgres() {
         tx.one::<()>(LOCK, params![account])?;
@@ -103,13 +103,13 @@ pub fn lock(tx: &mut Tx, account: AccountNo) -> Result<()> {
     Ok(())
 }
 
-/// The locks of several wallets, in the order in which everybody takes them. PostgreSQL only.
+/// Locks several wallets, in the common order. PostgreSQL only.
 pub fn lock_all(tx: &mut Tx, accounts: &[AccountNo]) -> Result<()> {
     let rows: Vec<[Param; 1]> = accounts.iter().map(|account| [Param::from(*account)]).collect();
     tx.for_each::<()>(LOCK_ALL, &rows).map(drop)
 }
 
-/// Adds `change` (negative: takes away). Refuses to go below zero.
+/// Adds `change`, which may be negative. Refuses to go below zero.
 pub fn change(tx: &mut Tx, account: AccountNo, change: Usd) -> Result<Line> {
     match tx.write_opt(MOVE, params![account, change])? {
         Some(line) => Ok(line),
@@ -151,12 +151,12 @@ pub struct Drawn {
 
 columns! { Drawn { account, orders = "numbers", checkouts = "opened" } }
 
-/// Accounts that have drawn so many of either kind.
+/// Accounts that have drawn at least this many of either kind.
 pub fn drawn(tx: &mut Tx, least: i64) -> Result<Vec<Drawn>> {
     tx.all(DRAWN, params![least])
 }
 
-/// An order that was paid for elsewhere.
+/// Counts an order that was not paid from the wallet.
 pub fn count_order(tx: &mut Tx, account: AccountNo) -> Result<()> {
     match tx.execute(COUNT_ORDER, params![account])? {
         1 => Ok(()),
@@ -164,7 +164,7 @@ pub fn count_order(tx: &mut Tx, account: AccountNo) -> Result<()> {
     }
 }
 
-/// An order of the account failed.
+/// Counts a failed order of the account.
 pub fn count_failed(tx: &mut Tx, account: AccountNo) -> Result<()> {
     match tx.execute(COUNT_FAILED, params![account])? {
         1 => Ok(()),
@@ -177,12 +177,12 @@ pub fn suspension(tx: &mut Tx, account: AccountNo) -> Result<Option<Suspension>>
     Ok(match tx.one::<(bool, Option<String>)>(SUSPENSION, params![account])? {
         (false, _) => None,
         (true, Some(cause)) if cause == Suspension::Receivable.as_str() => Some(Suspension::Receivable),
-        // Nobody wrote causes down once: then only the operator can end it.
+        // Old rows have no cause: then only the operator can end the suspension.
         (true, _) => Some(Suspension::Operator),
     })
 }
 
-/// `None` lets the account buy again.
+/// Suspends the account for this cause; `None` lets it buy again.
 pub fn suspend(tx: &mut Tx, account: AccountNo, cause: Option<Suspension>) -> Result<()> {
     match tx.execute(SUSPEND, params![account, cause.is_some(), cause.map(Suspension::as_str)])? {
         1 => Ok(()),
@@ -190,7 +190,7 @@ pub fn suspend(tx: &mut Tx, account: AccountNo, cause: Option<Suspension>) -> Re
     }
 }
 
-/// Charged to this account and not yet delivered or given back.
+/// Money charged to this account and not yet delivered or given back.
 pub fn held(tx: &mut Tx, account: AccountNo) -> Result<Usd> {
     tx.one(HELD, params![account])
 }
@@ -211,12 +211,12 @@ pub struct StatementQuery {
 pub fn statement(tx: &mut Tx, account: AccountNo, query: &StatementQuery) -> Result<Vec<StatementLine>> {
     let values = params![account, query.before_line, query.from, query.to, query.limit];
     let found: Vec<(StatementLine, Option<String>)> = tx.all(STATEMENT, values)?;
-    // Few lines are deposits: a look at the key for each of them is cheaper than a join for every line.
+    // Few lines are deposits, so one look-up for each of them is cheaper than a join for every line.
     let mut lines = Vec::with_capacity(found.len());
     for (mut line, transfer) in found {
         if let Some(id) = transfer {
             let id =
-                TransferId::parse(&id).ok_or_else(|| Error::fault("a posting for what is no transfer"))?;
+                TransferId::parse(&id).ok_or_else(|| Error::fault("a posting with a bad transfer id"))?;
             line.invoice = transfers::by_id(tx, &id)?.and_then(|transfer| transfer.invoice);
         }
         lines.push(line);

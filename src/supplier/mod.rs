@@ -1,5 +1,5 @@
-//! Who provisions eSIMs. The gateway asks with our order id as the idempotency key and treats every answer it
-//! cannot be sure of as a doubt. Only suppliers that say how a doubt is resolved are accepted.
+//! Who provisions eSIMs. The gateway asks with our order id as the idempotency key and treats every uncertain answer as
+//! a doubt. Only suppliers that say how a doubt is resolved are accepted.
 
 pub mod sim;
 pub mod sim_catalog;
@@ -13,19 +13,19 @@ use crate::domain::order::CancelReason;
 use crate::domain::plan::Plan;
 use crate::domain::time::Time;
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Debug)]
 pub enum Answer<T> {
     Done(T),
-    /// It said no, in words: it did not and will not do it.
+    /// The supplier said no: it did not and will not do it.
     Refused(String),
-    /// The question surely never left us.
+    /// The question certainly never left us.
     NotSent(String),
     /// Anything else: a time-out, a broken line, an unreadable answer.
     Doubt(String),
 }
 
-/// How an unanswered question is cleared up.
+/// How a doubt is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtRule {
     /// Asking again with the same order id returns the same sale.
@@ -70,7 +70,7 @@ pub struct Cancel<'a> {
     pub cost: Usd,
 }
 
-/// A supplier's word on a cancel.
+/// A supplier's answer to a cancel.
 #[derive(Debug)]
 pub enum Cancelled {
     /// Gone for good; this much of its cost comes back.
@@ -80,10 +80,10 @@ pub enum Cancelled {
     No(CancelReason),
 }
 
-/// A sale as the supplier has it on record.
+/// A sale in the supplier's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sold {
-    /// The id that we asked with.
+    /// The order id that we asked with.
     pub order: OrderId,
     /// What it sold: an ICCID, or its own name for the profile that was topped up.
     pub what: String,
@@ -101,6 +101,6 @@ pub trait Supplier: Send + Sync {
     fn top_up<'a>(&'a self, ask: TopUp<'a>) -> Ask<'a, ()>;
     fn usage<'a>(&'a self, ask: Reading<'a>) -> Ask<'a, Usage>;
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled>;
-    /// Everything it ever sold us, if it keeps a list: what a restored backup does not know shows by it.
+    /// Everything it ever sold us, if it keeps a list: this shows what a restored backup does not know.
     fn sold(&self) -> Ask<'_, Vec<Sold>>;
 }

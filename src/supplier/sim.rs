@@ -1,7 +1,6 @@
-//! The simulated supplier: everything about a profile follows from our order id, so every instance and every
-//! restart sees one world, and an order costs it no row. It can be moved and made to misbehave by
-//! `/sandbox/usage` and `/sandbox/supplier`. Its journal, a file outside our database, is what the crash tests
-//! compare the gateway with.
+//! The simulated supplier: everything about a profile follows from our order id, so every instance and every restart
+//! sees one world, and an order costs it no row. `/sandbox/usage` moves a profile, `/sandbox/supplier` makes it
+//! misbehave. Its journal is a file outside our database; the crash tests compare the gateway with it.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -38,13 +37,13 @@ words! {
         Ok = "ok",
         Reject = "reject",
         Unavailable = "unavailable",
-        /// No answer, but it sells.
+        /// Sells, but does not answer.
         Timeout = "timeout",
-        /// Answers after a while; who hangs up first has bought nothing.
+        /// Answers after a while; a caller who hangs up first has bought nothing.
         Slow = "slow",
         /// Answers a new order with the profile of an earlier one that was delivered.
         Duplicate = "duplicate",
-        /// Sells, and answers something that cannot be read.
+        /// Sells, and answers something unreadable.
         Malformed = "malformed",
     }
 }
@@ -87,7 +86,7 @@ impl Sim {
         Ok(Sim { store, behaviour, journal, journal_path, last_sold, catalog_size })
     }
 
-    /// Takes over what any instance was last told.
+    /// Loads the mode that any instance was last told.
     pub async fn reload(&self) -> Result<()> {
         let stored = self.store.read(sim::mode).await?;
         let mode = SupplierMode::parse(&stored.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
@@ -97,7 +96,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Behaves like this for so many calls, or until told otherwise.
+    /// Behaves like this for `count` calls, or until told otherwise.
     pub async fn behave(
         &self,
         mode: SupplierMode,
@@ -128,7 +127,7 @@ impl Sim {
             EsimStatus::Depleted => before.total_mb,
             _ => used_mb.unwrap_or(before.used_mb).min(before.total_mb),
         };
-        // Depleted follows from the meter, so that a top-up brings the profile back to life.
+        // Depleted follows from the meter, so that a top-up makes the profile usable again.
         let stored = if wanted == EsimStatus::Depleted { EsimStatus::Active } else { wanted };
         let name = profile.to_string();
         let moved = self.store.write(LANE, move |tx| sim::move_profile(tx, &name, used, stored)).await?;
@@ -156,7 +155,7 @@ impl Sim {
         Ok(Usage { status, total_mb, used_mb, as_of: now, expires_at })
     }
 
-    /// How to treat this call. Counted misbehaviour is counted in the database, exactly, over all instances.
+    /// The mode for this call. Counted misbehaviour is counted in the database, exactly, over all instances.
     async fn mode_of_this_call(&self) -> Result<Behaviour> {
         let behaviour = **self.behaviour.load();
         if behaviour.mode == SupplierMode::Ok || !behaviour.counted {
@@ -170,8 +169,8 @@ impl Sim {
         Ok(Behaviour { mode: SupplierMode::Ok, ..behaviour })
     }
 
-    /// Runs a call in the mode of the day; `act` does the deed. An order from before the simulator turned to
-    /// refusing may have been sold already, so it is sold again as what it was: repeating is safe here.
+    /// Runs a call in the current mode; `act` does the work. An order from before the simulator began to refuse may
+    /// have been sold already, so the same sale is repeated: repeating is safe here.
     async fn answer<T>(
         &self,
         ordered_at: Option<Time>,
@@ -216,8 +215,8 @@ impl Sim {
         self.last_sold.lock().map_err(|_| Error::fault("the last sale's lock is poisoned"))
     }
 
-    /// The last sale, to be handed out again when told to duplicate. Only once its own order has it: otherwise the
-    /// wrong order could be the first to claim the profile, and the right one would never get it.
+    /// The last sale, to be handed out again when told to duplicate. Only after its own order has it: otherwise the
+    /// wrong order could claim the profile first, and the right one would never get it.
     async fn delivered_before(&self, order: &OrderId) -> Result<Option<Profile>> {
         let last = self.last_sold()?.clone();
         let Some((owner, profile)) = last.filter(|(owner, _)| owner != order) else { return Ok(None) };
@@ -258,7 +257,7 @@ impl Supplier for Sim {
             let (order, profile) = (ask.order.clone(), ask.profile.to_string());
             let (data_mb, days) = (ask.data_mb, ask.duration_days);
             let asked = order.clone();
-            // What was sold before is sold, whatever has become of the profile since: repeating is safe.
+            // An earlier sale stands, whatever happened to the profile since: repeating is safe.
             if !self.store.read(move |tx| sim::has_topup(tx, &asked)).await? {
                 if !self.read_meter(ask.profile, ask.ordered_at).await?.status.can_be_topped_up() {
                     return Ok(Answer::Refused("the profile is cancelled or expired".into()));
@@ -294,7 +293,7 @@ impl Supplier for Sim {
             Ok(Answer::Done(Cancelled::No(reason)))
         };
         Box::pin(async move {
-            // A profile that was taken back without a word is taken back again as it was, whatever the mode is now.
+            // A cancel that was done but not answered is repeated as it was, whatever the mode is now.
             match self.read_meter(ask.profile, LONG_AGO).await {
                 Ok(usage) => {
                     let done_before = usage.status == EsimStatus::Cancelled;
@@ -318,7 +317,7 @@ impl Supplier for Sim {
     }
 }
 
-/// What a journal says was sold, each sale once: repeating a question writes a second line.
+/// The sales in a journal, each once: repeating a question writes a second line.
 fn sales(journal: &str) -> Vec<Sold> {
     let mut known = HashSet::new();
     let sale = |line: &str| {
@@ -329,7 +328,7 @@ fn sales(journal: &str) -> Vec<Sold> {
     journal.lines().filter_map(sale).filter(|sale| known.insert(sale.order.clone())).collect()
 }
 
-/// The simulator's name for a profile holds all that it needs to know of an untouched one.
+/// The simulator's name for a profile holds everything about an untouched one.
 struct ProfileId {
     data_mb: i64,
     days: i64,

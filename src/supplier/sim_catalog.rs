@@ -15,7 +15,7 @@ use crate::domain::plan::{Plan, PlanType};
 use markets::{MARKETS, Market, Range};
 use zones::{ZONES, Zone};
 
-/// Megabytes, and the days they are sold for.
+/// Sizes in megabytes, and the days they are sold for.
 type Ladder = &'static [(i64, &'static [i64])];
 
 const WIDE: Ladder = &[
@@ -58,7 +58,7 @@ const REGIONAL: Ladder = &[
 ];
 const TOPUPS: Ladder = &[(1024, &[7, 30]), (3072, &[30]), (5120, &[30]), (10_240, &[30]), (20_480, &[90])];
 
-/// Plans with one coverage; its top-ups fit its base plans.
+/// Plans with the same coverage; its top-ups fit its base plans.
 struct Family {
     code: &'static str,
     name: &'static str,
@@ -68,7 +68,7 @@ struct Family {
     ladder: Ladder,
 }
 
-/// The whole catalog; more of the same kind when a benchmark wants `at_least` so many plans.
+/// The whole catalog; with more of the same kind when a benchmark wants `at_least` this many plans.
 pub fn plans(at_least: usize) -> Vec<Plan> {
     let families: Vec<Family> =
         MARKETS.iter().map(Family::of_market).chain(ZONES.iter().map(Family::of_zone)).collect();
@@ -106,7 +106,7 @@ fn steps(ladder: Ladder) -> impl Iterator<Item = (i64, i64)> {
     ladder.iter().flat_map(|&(mb, durations)| durations.iter().map(move |&days| (mb, days)))
 }
 
-/// Every size with every duration a traveller would use it up in.
+/// Every size with every duration in which a traveller would use it up.
 fn all_steps() -> impl Iterator<Item = (i64, i64)> {
     let sizes = price::SIZES.iter().map(|size| size.0);
     let pairs = sizes.flat_map(|mb| price::DURATIONS.iter().map(move |duration| (mb, duration.0)));

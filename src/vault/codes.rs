@@ -1,5 +1,5 @@
-//! What is mailed: one-time codes and links that act. Both follow from the server secret, so that no table holds
-//! them; a copy of the database opens no mailbox's door.
+//! What is mailed: one-time codes and links that act. Both follow from the server secret, so that no table holds them;
+//! a copy of the database gives no access to an account.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::domain::ids::LoginId;
 
 const SHORT_DIGITS: usize = 6;
 const LONG_CHARS: u32 = 20;
-/// Letters that are not taken for each other or for digits; 20 of them hold 89 bits.
+/// Letters that are not mistaken for each other or for digits; 20 of them hold 89 bits.
 const LETTERS: &[u8; 22] = b"ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// Makes the code of a login, and the name under which a client's address is counted.
@@ -41,7 +41,7 @@ impl Codes {
         (0..LONG_CHARS).map(|_| letter()).collect()
     }
 
-    /// Tells clients and their networks apart without keeping an address.
+    /// Distinguishes clients and their networks without keeping an address.
     pub fn origin(&self, address: IpAddr) -> Origin {
         let word = |width, network: IpAddr| {
             let purpose: &[u8] = match width {
@@ -55,7 +55,7 @@ impl Codes {
     }
 }
 
-/// Seals what a mailed link is about into its address, in letters only: a code mail must hold no other digits.
+/// Seals the content of a mailed link into its URL, in letters only: a mail with a code must hold no other digits.
 pub struct Links {
     cipher: ChaCha20Poly1305,
     key: [u8; 32],
@@ -67,7 +67,7 @@ impl Links {
         Links { cipher, key: derive(secret, "simgate mailed link nonces") }
     }
 
-    /// The same matter gives the same link. The nonce follows from all that is sealed, so none serves two texts.
+    /// The same content gives the same link. The nonce follows from all that is sealed, so none serves two texts.
     pub fn seal(&self, purpose: &'static str, matter: &str) -> String {
         let nonce = &keyed(&self.key, &[purpose.as_bytes(), b"\n", matter.as_bytes()])[..NONCE];
         let payload = Payload { msg: matter.as_bytes(), aad: purpose.as_bytes() };
@@ -77,7 +77,7 @@ impl Links {
         nonce.iter().chain(&sealed).flat_map(letters).collect()
     }
 
-    /// What a link is about; `None` for one that we did not make for this purpose.
+    /// The content of a link; `None` for a link that we did not make for this purpose.
     pub fn open(&self, purpose: &'static str, link: &str) -> Option<String> {
         let half = |letter: u8| letter.checked_sub(b'a').filter(|half| *half < 16);
         let pairs = link.as_bytes().chunks(2);

@@ -1,5 +1,5 @@
-//! The key of order numbers. It is made once for a database and kept there, sealed: a number that was shown never
-//! changes, whatever becomes of the server secret.
+//! The key of order numbers. It is made once for a database and kept there, sealed: a number once shown never changes,
+//! even if the server secret does.
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -10,7 +10,7 @@ use crate::domain::number::Number;
 use crate::domain::order::Order;
 use crate::error::{Error, Result};
 
-/// What a sealed key is bound to.
+/// The purpose that a sealed key is bound to.
 const PURPOSE: &[u8] = b"simgate order numbers";
 
 /// Writes and reads order numbers.
@@ -22,13 +22,13 @@ impl Numbers {
         Numbers(<Hmac<Sha256> as Mac>::new_from_slice(key).expect("HMAC takes a key of any length"))
     }
 
-    /// A new key, sealed to be kept.
+    /// Makes a new key, sealed for storage.
     pub fn make(vault: &Vault) -> Result<String> {
         let key = [random().to_be_bytes(), random().to_be_bytes()].concat();
         Ok(hex(&vault.encrypt(PURPOSE, &key)?))
     }
 
-    /// With the key that was kept.
+    /// Opens a stored key.
     pub fn open(vault: &Vault, sealed: &str) -> Result<Numbers> {
         let sealed = alloy_primitives::hex::decode(sealed).map_err(Error::fault)?;
         let key = vault
@@ -48,12 +48,12 @@ impl Numbers {
         number.text(|turn, half| self.round(turn, half))
     }
 
-    /// The number that this text stands for, whether anything has it or not.
+    /// The number that this text spells, whether it is in use or not.
     pub fn parse(&self, text: &str) -> Option<Number> {
         Number::parse(text, |turn, half| self.round(turn, half))
     }
 
-    /// The reference for people; top-ups go by their order's.
+    /// The reference for people; a top-up has none of its own.
     pub fn of_order(&self, order: &Order) -> Option<String> {
         self.text(order.number?)
     }
@@ -98,7 +98,7 @@ mod tests {
         let numbers = Numbers::new(b"key");
         let texts: Vec<String> = (1..=2_000).map(|n| numbers.text(order(n)).unwrap()).collect();
         assert_eq!(texts.iter().collect::<HashSet<_>>().len(), texts.len());
-        // Of ten letters, two numbers share a third of one by chance.
+        // Two random numbers share a third of a letter on average, of ten.
         let shared: usize = texts
             .windows(2)
             .map(|pair| pair[0][2..].bytes().zip(pair[1][2..].bytes()).filter(|(a, b)| a == b).count())

@@ -1,7 +1,7 @@
-//! Whom to ask and whom to believe. A fact counts when enough nodes say it: more than half of all that there are. What
-//! is the same for everybody (a receipt, a block) is asked of as many as that takes, and of more while they differ; how
-//! far the chain has come is asked of all, and is what enough of them have reached. Whoever says otherwise is demoted,
-//! and the others go on.
+//! Which nodes to ask and which to believe. A fact counts when a quorum says it: more than half of all nodes. A fact
+//! that is the same for everybody (a receipt, a block) is asked of a quorum, and of more nodes while the answers
+//! differ. The head of the chain is asked of all, and is the block that a quorum has reached. A node that contradicts
+//! the quorum is demoted, and the others go on.
 
 use std::time::{Duration, Instant};
 
@@ -14,17 +14,17 @@ use crate::chain::{Tip, Trouble, health::Demerit};
 use crate::domain::network::Network;
 use crate::domain::transfer::Block;
 
-/// After this long another node is asked beside one that has not answered, or it is left out.
+/// After this long without an answer, another node is asked too, or the silent one is left out.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Honest nodes differ by less than this about how far the chain has come.
 const APART: Duration = Duration::from_secs(120);
 
-/// With so many nodes, this many must say the same: 1 of 1, 2 of 2, 2 of 3, 3 of 5.
+/// How many nodes must say the same: 1 of 1, 2 of 2, 2 of 3, 3 of 5.
 const fn quorum(nodes: usize) -> usize {
     nodes / 2 + 1
 }
 
-/// What was answered, in the order in which it came, and what those said who were of no use.
+/// The answers in the order in which they came, and why the other nodes gave none.
 pub(super) struct Answers<'a, T> {
     pub given: Vec<(&'a Provider, T)>,
     said: Vec<(usize, String)>,
@@ -32,9 +32,9 @@ pub(super) struct Answers<'a, T> {
 
 /// How a question is put.
 struct Manner {
-    /// To so many nodes at first.
+    /// How many nodes are asked at first.
     at_once: usize,
-    /// When there is enough, so long the others may still answer.
+    /// How long the others may still answer once there is enough.
     grace: Duration,
 }
 
@@ -43,14 +43,14 @@ impl Evm {
         quorum(self.nodes.len())
     }
 
-    /// The best first.
+    /// The nodes, the best first.
     fn ranked(&self) -> Vec<&Provider> {
         let mut nodes: Vec<&Provider> = self.nodes.iter().collect();
         nodes.sort_by_key(|node| node.rank());
         nodes
     }
 
-    /// Each first in its turn; those that were wrong lately come after the others.
+    /// The nodes, beginning with another one each turn; those that were wrong lately come last.
     pub(super) fn in_turn(&self, turn: usize) -> Vec<&Provider> {
         let count = self.nodes.len();
         let mut nodes: Vec<&Provider> = (0..count).map(|n| &self.nodes[(turn + n) % count]).collect();
@@ -58,7 +58,7 @@ impl Evm {
         nodes
     }
 
-    /// Puts a question to one node after the other, or to several at once, until there is enough.
+    /// Asks one node after the other, or several at once, until `enough` is true.
     async fn poll<'a, T, F>(
         &'a self,
         nodes: Vec<&'a Provider>,
@@ -121,7 +121,7 @@ impl Evm {
             if until.is_some() && manner.grace.is_zero() {
                 break;
             }
-            // Those who were asked differ: one more may decide.
+            // The nodes asked so far differ: one more may decide.
             if asked.is_empty() {
                 wanted = wanted.max(answers.given.len() + 1);
             }
@@ -135,7 +135,7 @@ impl Evm {
         answers
     }
 
-    /// What the first of these nodes says whose answer holds together.
+    /// The first sound answer of these nodes.
     pub(super) async fn first_of<'a, T, F>(
         &'a self,
         nodes: Vec<&'a Provider>,
@@ -161,7 +161,7 @@ impl Evm {
         self.first_of(self.ranked(), question).await.map(|(_, answer)| answer)
     }
 
-    /// The answers of those who agree, as many as it takes. The others are outvoted.
+    /// The answers of a quorum that agrees. Nodes that say otherwise are demoted.
     pub(super) async fn agreeing<'a, T, F>(
         &'a self,
         question: impl Fn(&'a Provider) -> F + Send,
@@ -187,13 +187,13 @@ impl Evm {
             if right {
                 voices.push((node, answer));
             } else {
-                node.demote(Demerit::Outvoted, "tells of other things than most nodes");
+                node.demote(Demerit::Outvoted, "says something different from most nodes");
             }
         }
         Ok(voices)
     }
 
-    /// What enough nodes say.
+    /// The answer that a quorum gives.
     pub(super) async fn agreed<'a, T, F>(
         &'a self,
         question: impl Fn(&'a Provider) -> F + Send,
@@ -206,7 +206,7 @@ impl Evm {
         voices.pop().map(|(_, answer)| answer).ok_or_else(|| self.trouble("nobody answered"))
     }
 
-    /// The answers of all who answer in time: at least as many as must agree.
+    /// The answers of all nodes that answer in time: at least a quorum of them.
     pub(super) async fn all<'a, T, F>(
         &'a self,
         question: impl Fn(&'a Provider) -> F + Send,
@@ -221,7 +221,7 @@ impl Evm {
         if answers.given.len() < quorum { Err(self.too_few(answers)) } else { Ok(answers.given) }
     }
 
-    /// Tells all nodes, and what those say who answer in time: at least one.
+    /// Asks all nodes and returns the answers that come in time: at least one.
     pub(super) async fn each<'a, T, F>(
         &'a self,
         question: impl Fn(&'a Provider) -> F + Send,
@@ -238,14 +238,14 @@ impl Evm {
         Ok(answers.given.into_iter().map(|(_, answer)| answer).collect())
     }
 
-    /// What enough nodes grant: so many say this much or more.
+    /// The largest value that a quorum reaches: that many nodes say this much or more.
     pub(super) fn granted<V: Ord + Copy>(&self, values: impl IntoIterator<Item = V>) -> Option<V> {
         let mut values: Vec<V> = values.into_iter().collect();
         values.sort_unstable_by(|one, other| other.cmp(one));
         values.get(self.quorum() - 1).copied()
     }
 
-    /// Where enough nodes are. One that is far from there is wrong or behind.
+    /// The tip that a quorum has reached. A node that is far from it is wrong or behind.
     pub(super) fn common_tip(&self, tips: &[(&Provider, Tip)]) -> Option<Tip> {
         let mut heads: Vec<&Block> = tips.iter().map(|(_, tip)| &tip.head).collect();
         heads.sort_by_key(|head| std::cmp::Reverse(head.number));
@@ -289,7 +289,7 @@ impl Evm {
     }
 }
 
-/// No network makes more blocks in this time, today or soon.
+/// The most blocks that the network makes in this time, today or soon.
 pub(super) fn blocks_in(network: Network, time: Duration) -> i64 {
     let fastest_ms = match network {
         Network::Arbitrum => 100,

@@ -1,5 +1,5 @@
-//! What it takes to bring a payer's authorization onto a chain: asking a token without changing anything, what gas
-//! costs, and sending a transaction that somebody else has signed. The chain holds no key and signs nothing.
+//! What it takes to bring a payer's authorization onto a chain: simulated calls of a token, the price of gas, and
+//! sending a transaction that somebody else has signed. The chain holds no key and signs nothing.
 
 use alloy_primitives::hex;
 use serde::Deserialize;
@@ -13,11 +13,11 @@ use crate::domain::network::Currency;
 
 const WEI_PER_GWEI: u128 = 1_000_000_000;
 
-/// What a contract answers to a call that only pretends to happen.
+/// What a contract answers to a simulated call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Called {
     Returned(Vec<u8>),
-    /// It would fail, and this is what it says about it.
+    /// The call would fail, for the reason that the contract gives.
     Reverted(String),
 }
 
@@ -36,14 +36,14 @@ pub struct GasPurse {
     pub nonce: i64,
 }
 
-/// What nodes say to a transaction.
+/// What nodes answer to a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broadcast {
-    /// At least one has it, now or before.
+    /// At least one node has it, now or before.
     Taken,
-    /// A transaction with its number is in a block already: this one, or another.
+    /// A transaction with its nonce is in a block already: this one, or another.
     Spent,
-    /// Another one with its number waits, and this one does not pay enough more.
+    /// Another transaction with its nonce waits, and this one does not pay enough more to replace it.
     Underpriced,
     Refused(String),
 }
@@ -75,7 +75,7 @@ struct PricedReceipt<'a> {
 }
 
 impl Evm {
-    /// Asks a token as `from`, in the newest block or in this one.
+    /// Asks a token as `from`, in block `at` or in the newest.
     pub async fn call(
         &self,
         currency: Currency,
@@ -97,7 +97,7 @@ impl Evm {
         }
     }
 
-    /// How much gas a call of a token takes; `Err` within says why it would fail.
+    /// How much gas a call of a token takes; the inner `Err` says why the call would fail.
     pub async fn gas_for(
         &self,
         currency: Currency,
@@ -109,7 +109,7 @@ impl Evm {
             "from": hex::encode_prefixed(from), "to": contract, "data": hex::encode_prefixed(data)
         });
         let call: Call = ("eth_estimateGas", json!([call]));
-        // Estimates differ a little; whether it would fail does not.
+        // Nodes differ a little in their estimates, but not in whether the call would fail.
         let said = self.all(|node| estimated(node, &call)).await?;
         let (takes, fails): (Vec<_>, Vec<_>) = said.into_iter().map(|(_, gas)| gas).partition(Result::is_ok);
         let takes: Vec<u64> = takes.into_iter().flatten().collect();
@@ -119,7 +119,7 @@ impl Evm {
         }
     }
 
-    /// In the middle of what nodes say.
+    /// The middle of what nodes say, for base and tip each.
     pub async fn fees(&self) -> Result<Fees, Trouble> {
         let said = self.all(fees_at).await?;
         let (bases, tips) = said.iter().map(|(_, fees)| (fees.base, fees.tip)).unzip();
@@ -127,7 +127,7 @@ impl Evm {
         fees.map(|(base, tip)| Fees { base, tip }).ok_or_else(|| self.trouble("nobody answered"))
     }
 
-    /// What enough nodes grant it, of either.
+    /// The balance and the nonce that a quorum of nodes grants this address.
     pub async fn purse(&self, address: &[u8; 20]) -> Result<GasPurse, Trouble> {
         let address = hex::encode_prefixed(address);
         let calls: [Call; 2] = [
@@ -156,7 +156,7 @@ impl Evm {
     }
 }
 
-/// Nobody's word alone, unless there are but two.
+/// The middle value, so that no single node decides unless there are only one or two.
 fn middle(mut said: Vec<u64>) -> Option<u64> {
     said.sort_unstable();
     said.get(said.len() / 2).copied()
@@ -166,7 +166,7 @@ async fn called(node: &Provider, call: &Call) -> Result<Called, RpcError> {
     match ask_one(node, call).await {
         Ok(raw) => {
             let bytes = text(&raw).and_then(|text| hex::decode(text).ok());
-            bytes.map(Called::Returned).ok_or_else(|| RpcError::Unreadable("an answer that is no hex".into()))
+            bytes.map(Called::Returned).ok_or_else(|| RpcError::Unreadable("a result that is not hex".into()))
         }
         Err(error) => reverted(error).map(Called::Reverted),
     }
@@ -176,7 +176,7 @@ async fn estimated(node: &Provider, call: &Call) -> Result<Result<u64, String>, 
     match ask_one(node, call).await {
         Ok(raw) => {
             let gas = text(&raw).and_then(number).and_then(|gas| u64::try_from(gas).ok());
-            gas.map(Ok).ok_or_else(|| RpcError::Unreadable("gas that is no number".into()))
+            gas.map(Ok).ok_or_else(|| RpcError::Unreadable("gas that is not a number".into()))
         }
         Err(error) => reverted(error).map(Err),
     }
@@ -186,11 +186,11 @@ async fn fees_at(node: &Provider) -> Result<Fees, RpcError> {
     let calls = [block_call(LATEST), ("eth_maxPriorityFeePerGas", json!([]))];
     let answers = node.call_all(&calls).await?;
     let block: PricedBlock = serde_json::from_str(answers[0].get())
-        .map_err(|_| RpcError::Unreadable("a block without a price of gas".into()))?;
+        .map_err(|_| RpcError::Unreadable("a block without a gas price".into()))?;
     let price = |text: &str| number(text).and_then(|wei| u64::try_from(wei).ok());
     let fees = price(block.base_fee_per_gas).zip(text(&answers[1]).and_then(price));
     let fees = fees.map(|(base, tip)| Fees { base, tip });
-    fees.ok_or_else(|| RpcError::Unreadable("a price of gas that is no number".into()))
+    fees.ok_or_else(|| RpcError::Unreadable("a gas price that is not a number".into()))
 }
 
 async fn purse_at(node: &Provider, calls: &[Call]) -> Result<GasPurse, RpcError> {
@@ -199,7 +199,7 @@ async fn purse_at(node: &Provider, calls: &[Call]) -> Result<GasPurse, RpcError>
     let gwei = read(&answers[0]).and_then(|wei| i64::try_from(wei / WEI_PER_GWEI).ok());
     let nonce = read(&answers[1]).and_then(|nonce| i64::try_from(nonce).ok());
     let purse = gwei.zip(nonce).map(|(gwei, nonce)| GasPurse { gwei, nonce });
-    purse.ok_or_else(|| RpcError::Unreadable("a balance that is no number".into()))
+    purse.ok_or_else(|| RpcError::Unreadable("a balance that is not a number".into()))
 }
 
 async fn broadcast_at(node: &Provider, call: &Call) -> Result<Broadcast, RpcError> {
@@ -224,7 +224,7 @@ async fn paid_at(node: &Provider, call: &Call) -> Result<Option<Paid>, RpcError>
             gwei: i64::try_from(wei.div_ceil(WEI_PER_GWEI)).ok()?,
         })
     };
-    read().map(Some).ok_or_else(|| RpcError::Unreadable("a receipt with fields that are no hex".into()))
+    read().map(Some).ok_or_else(|| RpcError::Unreadable("a receipt with fields that are not hex".into()))
 }
 
 async fn ask_one(node: &Provider, call: &Call) -> Result<Box<RawValue>, RpcError> {
@@ -240,7 +240,7 @@ fn number(text: &str) -> Option<u128> {
     u128::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// What the contract says; anything else that went wrong stays wrong.
+/// The contract's reason; any other error stays an error.
 fn reverted(error: RpcError) -> Result<String, RpcError> {
     match error {
         RpcError::Refused(3, why) => Ok(why),
@@ -249,7 +249,7 @@ fn reverted(error: RpcError) -> Result<String, RpcError> {
     }
 }
 
-/// Every kind of node has its own words for these.
+/// Sorts a node's refusal by its words, which differ by kind of node.
 fn sorted(why: String) -> Broadcast {
     if says(&why, &["already known", "known transaction", "already imported", "alreadyknown"]) {
         Broadcast::Taken

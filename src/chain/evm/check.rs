@@ -13,7 +13,7 @@ const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 const SYMBOL: [u8; 4] = [0x95, 0xd8, 0x9b, 0x41];
 
 impl Evm {
-    /// Before the first use, and until nothing is wrong with it any more.
+    /// Checks the node before its first use, and again until the check succeeds.
     pub(super) async fn verify(&self, node: &Provider) -> Result<(), RpcError> {
         if self.verified[node.index].load(Ordering::Relaxed) { Ok(()) } else { self.check_node(node).await }
     }
@@ -30,7 +30,7 @@ impl Evm {
             calls.push(self.view(token.currency, &DECIMALS, LATEST));
             calls.push(self.view(token.currency, &SYMBOL, LATEST));
         }
-        // What the contracts answer on another chain, or refuse to, is beside the point.
+        // Whether the contracts answer does not matter on another chain, so the chain id is read first.
         let mut answers = node.call(&calls).await?.into_iter();
         let id = answers.next().unwrap_or_else(|| Err(RpcError::Unreadable("no answer".into())))?;
         let id = serde_json::from_str(id.get()).ok().and_then(wire::quantity);
@@ -62,7 +62,7 @@ impl Evm {
     }
 }
 
-/// Bridged and renamed tokens keep "USD" in their symbol (`USD₮0`); two contracts that were swapped show here.
+/// Bridged and renamed tokens keep "USD" in their symbol (`USD₮0`); swapped contracts are found here.
 fn is_symbol_of(currency: Currency, symbol: &str) -> bool {
     let others = match currency {
         Currency::Usdt => ["USDC"].as_slice(),

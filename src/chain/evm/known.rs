@@ -1,4 +1,4 @@
-//! Receipts that fit their logs, kept because the newest blocks are read again and again.
+//! Receipts that fit their logs, kept because the newest blocks are read many times.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use super::wire::{self, Hash, Spotted};
 use crate::chain::{Scanned, Watched, address};
 use crate::domain::transfer::{Sighting, TransferId};
 
-/// Of remembered transfers, over all receipts: about ten megabytes.
+/// How many transfers are remembered, over all receipts: about ten megabytes.
 const REMEMBERED: usize = 20_000;
 
-/// A transaction in a certain block, which never changes: in another block it is another one.
+/// A transaction and its block. This pair never changes: in another block it is another place.
 pub(super) type Place = (Hash, Hash);
 
-/// What a receipt said.
+/// The contents of a receipt.
 pub(super) struct Told {
     pub receipt: wire::Receipt,
     pub sightings: Vec<Sighting>,
@@ -49,7 +49,7 @@ impl Known {
         }
     }
 
-    /// One node's receipt answers for all: as soon as another tells it differently, it is read anew.
+    /// One node's receipt serves for all nodes: when another node shows a different one, it is forgotten and read anew.
     pub fn drop_if_other(&mut self, receipt: &wire::Receipt) {
         let place = (receipt.tx_hash, receipt.block_hash);
         if self.told.get(&place).is_some_and(|told| told.receipt != *receipt) {
@@ -68,7 +68,7 @@ impl Known {
         }
     }
 
-    /// Something that another node showed in these blocks, and this look at them did not.
+    /// A transaction that another node showed in these blocks and this scan did not.
     pub fn missed(&self, from: i64, scanned: &Scanned, watched: &Watched) -> Option<Place> {
         let shown: HashSet<&TransferId> = scanned.sightings.iter().map(|seen| &seen.id).collect();
         let ours = |seen: &Sighting| {

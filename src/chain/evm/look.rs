@@ -14,13 +14,13 @@ use crate::chain::rpc::{Call, Provider, RpcError};
 use crate::chain::{Scanned, Watched};
 use crate::domain::transfer::{Block, Sighting};
 
-/// Beyond so many questions it is cheaper to take all transfers and look for ours in them.
+/// The most questions for named recipients; beyond that it is cheaper to read all transfers and pick ours.
 const MOST_CHUNKS: usize = 8;
-/// Receipts that are asked for at once, each with its block.
+/// How many receipts are asked for at once, each with its block.
 const RECEIPTS: usize = 10;
 
 impl Evm {
-    /// Sees as much of the range as the node allows, from its beginning.
+    /// Reads as much of the range as the node allows, from its beginning.
     pub(super) async fn scan_at(
         &self,
         node: &Provider,
@@ -37,7 +37,7 @@ impl Evm {
                     break (asked, self.look_closely(node, from, watched).await?);
                 }
                 Err(error) => {
-                    // Too much to do in time is too much as well, but here another node may be quicker.
+                    // A timeout may mean that the range was too wide, but another node may be quicker.
                     if error == RpcError::TimedOut {
                         node.window().shrink(asked);
                     }
@@ -86,7 +86,7 @@ impl Evm {
         Ok((block, spotted))
     }
 
-    /// Whether these are too many to be named.
+    /// Whether these are too many recipients to name in the questions.
     pub(super) fn takes_all(&self, watched: &Watched) -> bool {
         watched.len().div_ceil(self.addresses_per_call) > MOST_CHUNKS
     }
@@ -100,7 +100,7 @@ impl Evm {
         chunks.map(|some| log_call(from, to, &contracts, Some(some))).collect()
     }
 
-    /// One block that is too much for a single question.
+    /// Reads one block that is too much for a single question.
     async fn look_closely(
         &self,
         node: &Provider,
@@ -118,7 +118,7 @@ impl Evm {
         Ok((block, spotted))
     }
 
-    /// Each contract by itself, and fewer recipients at a time. `None` when even one of them is too much.
+    /// Asks for each contract by itself, and fewer recipients at a time. `None` when one recipient is still too much.
     async fn look_in_parts(
         &self,
         node: &Provider,
@@ -156,7 +156,7 @@ impl Evm {
         Ok(Some(spotted))
     }
 
-    /// Everything that happened in a block; one by one where the node cannot say it all at once.
+    /// Reads all receipts of a block; one by one where the node cannot give them all at once.
     async fn look_at_receipts(
         &self,
         node: &Provider,
@@ -203,7 +203,7 @@ impl Evm {
                 let place = (log.tx_hash, log.block_hash);
                 match known.get(&place) {
                     Some(found) if found.shows(log) => drop(told.insert(place, found.clone())),
-                    // One that lacks the log was wrong, and the next one takes its place.
+                    // A known receipt that lacks the log was wrong; the one read now replaces it.
                     Some(_) | None => drop(unknown.insert((log.block_number, place))),
                 }
             }

@@ -1,6 +1,6 @@
-//! Reads ranges of blocks. Blocks are read again for a while after they are made, by another node each time: what one
-//! leaves out, the next one shows. What is read only once is read by as many nodes as it takes, and each transfer that not
-//! all of them show is asked for by its transaction.
+//! Reads ranges of blocks. New blocks are read several times, each time by another node, so that one node shows what
+//! another leaves out. Blocks that are read only once are read by a quorum, and each transfer that some of its nodes do
+//! not show is looked up by its transaction.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use crate::chain::rpc::{Provider, RpcError};
 use crate::chain::{Scanned, Trouble, Watched};
 use crate::domain::transfer::Sighting;
 
-/// How often the newest blocks were read: each pass begins with another node.
+/// Counts how often the newest blocks were read: each pass begins with another node.
 #[derive(Default)]
 pub(super) struct Passes {
     from: i64,
@@ -19,7 +19,7 @@ pub(super) struct Passes {
 }
 
 impl Passes {
-    /// Whose turn it is. Who asks for blocks at or before the last ones begins a new pass.
+    /// The node to begin with. A range that starts at or before the last one begins a new pass.
     fn turn(&mut self, from: i64) -> usize {
         if from <= self.from {
             self.turn = self.turn.wrapping_add(1);
@@ -52,7 +52,7 @@ impl Evm {
         self.passes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What speaks against a node's account of a range: most others have another block at its end, or it leaves out the
+    /// The case against a node's account of a range: most others have another block at its end, or it leaves out the
     /// logs of a transaction whose receipt it has.
     async fn objection(
         &self,
@@ -113,7 +113,7 @@ impl Evm {
         Ok(scanned)
     }
 
-    /// What all of them show, and of the rest what enough nodes confirm.
+    /// The transfers that all of them show, and those of the others that a quorum confirms.
     async fn merged(&self, voices: &[(&Provider, Scanned)]) -> Result<Scanned, Trouble> {
         let Some((_, first)) = voices.first() else { return Err(self.trouble("nobody answered")) };
         let mut merged = Scanned { last: first.last.clone(), sightings: Vec::new() };
@@ -138,7 +138,7 @@ impl Evm {
     }
 
     async fn is_confirmed(&self, sighting: &Sighting) -> Result<bool, Trouble> {
-        // A recipient of ours is spelled as it was given to us.
+        // Recipients are left out: a scan spells ours as they were given to us.
         let plain = |sighting: &Sighting| Sighting { recipient: String::new(), ..sighting.clone() };
         let mined = self.transaction_by_quorum(&sighting.id.tx_hash).await?;
         Ok(mined.is_some_and(|mined| mined.transfers.iter().any(|seen| plain(seen) == plain(sighting))))

@@ -1,5 +1,5 @@
-//! What nodes write, read as little as possible: hex in JSON, blocks by three fields, logs without a copy. Blocks
-//! of java-tron have fields that no Ethereum node would write; nothing here looks at them.
+//! Reads what nodes write, and as little of it as possible: hex in JSON, blocks by three fields, logs without a copy.
+//! Blocks of java-tron have fields that no Ethereum node would write; nothing here looks at them.
 
 use std::fmt;
 
@@ -17,14 +17,14 @@ use crate::domain::transfer::{self, Block};
 pub const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 /// `keccak256("AuthorizationUsed(address,bytes32)")`
 const AUTHORIZATION_USED: &str = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5";
-/// A billion dollars: nobody deposits that, so a log that says so is wrong or a trick.
+/// A billion dollars: nobody deposits that much, so a log that says so is wrong or a trick.
 const LARGEST_AMOUNT: u128 = 1_000_000_000_000_000;
-/// A moment after 1973 in milliseconds is one after 5138 in seconds.
+/// Timestamps from here on are milliseconds: as seconds, they would lie after the year 5138.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
 
 pub type Hash = [u8; 32];
 
-/// Hex of exactly so many bytes, with or without `0x`.
+/// Hex of exactly `N` bytes, with or without `0x`.
 pub fn fixed<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     hex::decode_to_slice(text, &mut bytes).ok()?;
@@ -36,7 +36,7 @@ pub fn quantity(text: &str) -> Option<i64> {
     i64::from_str_radix(text.strip_prefix("0x")?, 16).ok().filter(|number| *number >= 0)
 }
 
-/// The number of a block: no chain of ours will be so long that one could not count on from it.
+/// The number of a block; far below the largest integer, so that counting on from it cannot overflow.
 pub fn height(text: &str) -> Option<i64> {
     quantity(text).filter(|number| *number < 1 << 48)
 }
@@ -45,7 +45,7 @@ pub fn as_quantity(number: i64) -> String {
     format!("{number:#x}")
 }
 
-/// As nodes want it, whatever our spelling.
+/// A hash as nodes want it, from either of our spellings.
 pub fn as_hash(text: &str) -> String {
     format!("0x{}", text.strip_prefix("0x").unwrap_or(text))
 }
@@ -108,7 +108,7 @@ struct RawBlock<'a> {
     timestamp: &'a str,
 }
 
-/// `Ok(None)` for a block that the node has not got.
+/// `Ok(None)` when the node does not have the block.
 pub fn block(kind: AddressKind, raw: &str) -> Result<Option<Block>, String> {
     let found: Option<RawBlock> = serde_json::from_str(raw).map_err(|error| format!("a block: {error}"))?;
     let Some(found) = found else { return Ok(None) };
@@ -120,7 +120,7 @@ pub fn block(kind: AddressKind, raw: &str) -> Result<Option<Block>, String> {
     Ok(Some(Block { number, hash, time: Time::from_micros(micros) }))
 }
 
-/// A movement of a token that we take, as its log tells.
+/// A movement of a token that we take, as its log describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Movement {
     pub currency: Currency,
@@ -130,7 +130,7 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// In micro-dollars, since our tokens have six decimals; `None` when it is beyond belief.
+    /// In micro-dollars, since our tokens have six decimals; `None` when it is too large to believe.
     pub fn amount(&self) -> Option<Usd> {
         amount(self.value)
     }
@@ -192,8 +192,8 @@ struct RawLog<'a> {
 }
 
 impl RawLog<'_> {
-    /// `None` for anything but a movement of one of our tokens to somebody we care about. Almost all logs end at
-    /// the look-up of the recipient, so it comes before the rest is decoded.
+    /// `None` unless one of our tokens moved to an address we care about. Almost all logs end at the look-up of the
+    /// recipient, so it comes before the rest is decoded.
     fn movement(&self, contracts: &Contracts, cares: impl Fn(&[u8; 20]) -> bool) -> Option<Movement> {
         let [event, from, to, _] = self.topics.0;
         if self.topics.1 != 3 || self.removed || !event.eq_ignore_ascii_case(TRANSFER) {
@@ -205,7 +205,7 @@ impl RawLog<'_> {
         Some(Movement { currency, sender: topic_address(from)?, recipient, value })
     }
 
-    /// The token, the payer and the nonce of an authorization that was used here.
+    /// The token, the payer and the nonce of the authorization that this log reports as used.
     fn authorization(&self) -> Option<([u8; 20], [u8; 20], Hash)> {
         let [event, payer, nonce, _] = self.topics.0;
         if self.topics.1 != 3 || !event.eq_ignore_ascii_case(AUTHORIZATION_USED) {
@@ -277,12 +277,12 @@ pub struct Receipt {
     pub succeeded: bool,
     /// Movements of our tokens, each with its position among all logs of the receipt.
     pub movements: Vec<(i64, Movement)>,
-    /// The positions of those that a payer's authorization moved, with its nonce.
+    /// The positions of movements that a payer's authorization made, with its nonce.
     pub authorized: Vec<(i64, Hash)>,
 }
 
 impl Receipt {
-    /// What it moved to watched addresses, as logs show it.
+    /// The movements to watched addresses, as logs show them.
     pub fn spotted(&self, watched: &Watched) -> Vec<Spotted> {
         let (tx_hash, block_hash, block_number) = (self.tx_hash, self.block_hash, self.block_number);
         let ours = self
@@ -318,7 +318,7 @@ fn read_receipt(found: &RawReceipt, contracts: &Contracts) -> Result<Receipt, St
         let movements: Vec<(i64, Movement)> = movements
             .filter_map(|(position, log)| Some((position as i64, log.movement(contracts, |_| true)?)))
             .collect();
-        // A token says that it uses an authorization right before it moves the payer's money.
+        // A token logs the use of an authorization right before it moves the payer's money.
         let authorized = |(position, movement): &(i64, Movement)| {
             let before = found.logs.get(usize::try_from(*position).ok()?.checked_sub(1)?)?;
             let (token, payer, nonce) = before.authorization()?;
@@ -336,7 +336,7 @@ fn read_receipt(found: &RawReceipt, contracts: &Contracts) -> Result<Receipt, St
             authorized,
         })
     };
-    read().ok_or_else(|| "a receipt with fields that are no hex".to_string())
+    read().ok_or_else(|| "a receipt with fields that are not hex".to_string())
 }
 
 /// The hashes of a block's transactions.
@@ -363,7 +363,7 @@ pub fn symbol(raw: &str) -> Option<String> {
     }
 }
 
-/// An ABI string that is all there is: where it begins, how long it is, and its bytes.
+/// An ABI string that is the whole answer: its offset, its length, and its bytes.
 pub fn abi_text(bytes: &[u8]) -> Option<String> {
     let (place, rest) = bytes.split_at_checked(32)?;
     let (length, text) = rest.split_at_checked(32)?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// A node that has said nothing for so long is given up.
+/// How long a node may take to answer.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,9 +11,9 @@ pub enum RpcError {
     /// No connection, no answer in time, or none that is HTTP.
     Unreachable(String),
     TimedOut,
-    /// Others have answered long ago.
+    /// Others answered long ago.
     Slow,
-    /// The node wants to be left alone, for so many seconds when it says so.
+    /// The node asks us to wait, perhaps for this many seconds.
     Busy(String, Option<u64>),
     /// Too many blocks or too large an answer: ask for less.
     TooMuch(String),
@@ -28,7 +28,7 @@ pub enum RpcError {
 }
 
 impl RpcError {
-    /// The node itself is ill; in all other cases it may be right about the next thing.
+    /// True when the node itself is ill; in all other cases its next answer may be right.
     pub fn is_outage(&self) -> bool {
         match self {
             RpcError::Unreachable(_) | RpcError::TimedOut | RpcError::Slow | RpcError::Unreadable(_) => true,

@@ -1,5 +1,5 @@
-//! Sizes, times and prices in typed text: `10GB`, `two weeks`, `under $20`. What is recognised is marked as used, so
-//! that nobody looks for a country in it: the `gb` of `10 gb` is not Great Britain.
+//! Sizes, times and prices in typed text: `10GB`, `two weeks`, `under $20`. Recognised words are marked as used, so
+//! that they are not taken for a country: the `gb` of `10 gb` is not Great Britain.
 
 use super::text::{MILLION, Token};
 use crate::domain::money::Usd;
@@ -12,9 +12,9 @@ pub const UNLIMITED_MB: i64 = 1024 * MB_PER_GB;
 pub struct Amounts {
     pub data_mb: Option<i64>,
     pub days: Option<i64>,
-    /// The highest price that will do.
+    /// The highest acceptable price.
     pub most: Option<Usd>,
-    /// No price is named, but a low one is wished for.
+    /// No price is named, but a low one is wanted.
     pub cheapest: bool,
 }
 
@@ -61,14 +61,14 @@ fn small_number(word: &str) -> Option<i64> {
     Some(place as i64 + 1)
 }
 
-/// How a price is meant to bound: words before it decide.
+/// How a price bounds the search: the words before it decide.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bound {
-    /// `under`: not that much.
+    /// `under`: less than that.
     Under,
-    /// `up to`, or nothing at all: that much is fine.
+    /// `up to`, or no word at all: that much is fine.
     UpTo,
-    /// `more than`: says nothing about the most.
+    /// `more than`: gives no upper limit.
     AtLeast,
 }
 
@@ -116,7 +116,7 @@ impl Reader<'_> {
         self.used[from..last].fill(true);
     }
 
-    /// Words for a low price that belong to no amount: the `budget` of `a budget of $20` is a limit.
+    /// Finds words for a low price that belong to no amount; the `budget` of `a budget of $20` is a limit.
     fn wish(&mut self) {
         for at in 0..self.tokens.len() {
             let words = match (self.word(at), self.word(at + 1)) {
@@ -136,7 +136,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the amount that begins here, if one does, and tells how many tokens it had.
+    /// Reads the amount that begins here, if one does, and returns how many tokens it took.
     fn amount(&mut self, at: usize) -> usize {
         if matches!(self.word(at), "unlimited" | "unlimitted" | "ilimitado" | "illimite" | "unbegrenzt") {
             self.found.data_mb = Some(UNLIMITED_MB);
@@ -169,7 +169,7 @@ impl Reader<'_> {
         self.counted(number, at)
     }
 
-    /// A number and what it counts.
+    /// Reads a number and its unit.
     fn counted(&mut self, number: i64, at: usize) -> usize {
         let is_digits = matches!(self.tokens[at], Token::Number(_));
         match unit(self.word(at + 1)) {
@@ -235,7 +235,7 @@ impl Reader<'_> {
         end - from
     }
 
-    /// What the words before a price make of it, and how many they are.
+    /// The bound that the words before a price set, and how many words they are.
     fn bound(&self, at: usize) -> (Bound, usize) {
         let before = |back: usize| at.checked_sub(back).map_or("", |at| self.word(at));
         let sign = at.checked_sub(1).and_then(|at| match self.tokens.get(at) {

@@ -1,5 +1,5 @@
-//! Regions and groups of countries by the names that travellers use. Who belongs to one is what a traveller expects
-//! of a plan sold under that name, not what a treaty says. Sets of countries are bits, one for each row of
+//! Regions and groups of countries by the names that travellers use. A group holds the countries that a traveller
+//! expects of a plan with that name, not those of a treaty. Sets of countries are bits, one for each row of
 //! `country::ALL`.
 
 use crate::domain::country;
@@ -11,7 +11,7 @@ pub struct CountrySet([u64; 4]);
 const _: () = assert!(country::ALL.len() <= 256, "CountrySet has a bit for every country");
 
 impl CountrySet {
-    /// Codes that are no country's are left out.
+    /// Unknown codes are left out.
     pub fn of<'a>(codes: impl IntoIterator<Item = &'a str>) -> CountrySet {
         let mut set = CountrySet::default();
         for code in codes {
@@ -169,7 +169,7 @@ pub const WORLD: &[&str] = &[
     "Mundial", "Mundo", "Monde", "Weltweit",
 ];
 
-/// Places that people ask for and nobody sells: named here so that "North Korea" is not answered with Korea.
+/// Places that people ask for and nobody sells: listed here so that "North Korea" is not answered with Korea.
 pub const UNSOLD: &[&str] = &["North Korea", "DPRK", "Pyongyang", "Antarctica", "South Pole", "North Pole"];
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What the list of countries does not hold: three-letter codes, adjectives, names in other languages, more cities;
-//! and the ordinary words that look like a code or a misspelt place, but hardly ever are one.
+//! What the list of countries leaves out: three-letter codes, adjectives, names in other languages, more cities; and
+//! ordinary words that look like a code or a misspelt place, but hardly ever are one.
 
 /// ISO 3166-1 alpha-3, in the order of `country::ALL`.
 #[rustfmt::skip]
@@ -86,7 +86,7 @@ pub const MORE: &[(&str, &[&str])] = &[
     ("ZA", &["South African", "Sudafrica", "Sudafrika"]),
 ];
 
-/// Words of common languages that are also somebody's code. In a sentence they are words; alone they are codes.
+/// Words of common languages that are also country codes. In a sentence they are words; alone they are codes.
 #[rustfmt::skip]
 pub const PROSE_CODES: &str = "\
     ad al as at ax be bo by ca cc cd cf cm co cr cu de do ec ee eg er es et fo ge gg gi gl gm gs hm hr ht hu id ie il \
@@ -96,7 +96,7 @@ pub const PROSE_CODES: &str = "\
     and are ago aia ala arm ben bel bra can cod cog col com cub dom esh est eth fin fra gab geo gin gum guy hun ind \
     isl jam jor lie lux mac mar men mus nam ner nic nor pan per pol sen sur tca ton tun uga vat vir";
 
-/// Short forms so common that not even capitals make a country of them inside a sentence.
+/// Abbreviations so common that even in capitals they are no country inside a sentence.
 pub const ABBREVIATIONS: &str =
     "ai am cc cm ec fm gb gg hm km lb mb mr ms pm pr ps sc sm st tv vi com vat mac";
 
@@ -106,10 +106,10 @@ pub const BESIDE_US: &str = "\
     esim esims sim sims card data plan plans package packages bundle for in to the travel trip traveling travelling \
     visit visiting roaming internet mobile cheap cheapest best holiday vacation only";
 
-/// Place names that are ordinary words as well: meant only when nothing but places, sizes and prices is asked for.
+/// Place names that are ordinary words as well: they count only when the text has nothing but places, sizes and prices.
 pub const ORDINARY_PLACES: &str = "island oz med sea earth kiwi";
 
-/// Ordinary words within an edit or two of a place, the most frequent of the English ones: "would" is no "world".
+/// Ordinary words within an edit or two of a place, the most frequent English ones: "would" is not "world".
 #[rustfmt::skip]
 pub const ORDINARY: &str = "\
     achilles alan alas alia alien alta americana amps anand anastasia angela antiques apps aria aroma articles \

@@ -1,5 +1,5 @@
-//! Places in typed text: names and groups first, the longest phrase at each point; then the same with typing errors;
-//! then codes. A word that is also somebody's code counts only where the text shows that it is no word: `it` alone,
+//! Places in typed text: first names and groups, the longest phrase at each point; then the same with typing errors;
+//! then codes. A word that is also a country code counts only where the text shows that a code is meant: `it` alone,
 //! `us and canada`, `a trip to IT`.
 
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// None for the world: it has no list.
+    /// The world gives none: it has no list.
     pub fn countries(&self) -> CountrySet {
         match self {
             Place::Country(country) => CountrySet::of([country.code]),
@@ -45,25 +45,25 @@ struct Name {
     joined: String,
     length: usize,
     letters: u32,
-    /// The usual name before other names.
+    /// Whether this is the usual name; it ranks before other names.
     is_usual: bool,
     place: Place,
 }
 
 struct Gazetteer {
-    /// By words with spaces between them, and without spaces.
+    /// Names as words with spaces between them, and without spaces.
     exact: HashMap<String, Place>,
     /// Every name, shortest first.
     names: Vec<Name>,
-    /// The places in `names` of those with so many words, in the same order.
+    /// By number of words: the indexes in `names`, in the same order.
     by_words: [Vec<usize>; LONGEST_NAME + 1],
-    /// Every word of a name, and every name as one word. A text's other words are in no name.
+    /// Every word of a name, and every name as one word. No other word of a text is part of a name.
     spellings: HashSet<String>,
-    /// The same, shortest first.
+    /// The same words, shortest first.
     by_length: Vec<String>,
-    /// The letters of each of those, close together: a search goes through hundreds of them for every unknown word.
+    /// The letters of each of `by_length`, close together: a search compares hundreds of them with every unknown word.
     their_letters: Vec<u32>,
-    /// How many of those are shorter than so many letters.
+    /// By length: how many of `by_length` are shorter.
     shorter_than: Vec<usize>,
     codes: HashMap<String, Place>,
     prose_codes: HashSet<&'static str>,
@@ -81,7 +81,7 @@ fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |seen, b| seen | 1 << (if b.is_ascii_lowercase() { b - b'a' } else { 26 }))
 }
 
-/// How many typing errors are forgiven in a word of so many letters.
+/// How many typing errors are forgiven in a word of this many letters.
 fn forgiven(letters: usize) -> usize {
     match letters {
         0..=3 => 0,
@@ -162,8 +162,8 @@ impl Gazetteer {
         }
     }
 
-    /// Whether a word can stand in a misspelt name. Hardly any can, and this finds out fast: with one look for those
-    /// that are spelt right, and by length and letters for the others.
+    /// Whether a word can be part of a misspelt name. Hardly any can, so the check is fast: one look-up for words that
+    /// are spelt right, length and letters for the others.
     fn resembles_a_name(&self, word: &str) -> bool {
         if self.spellings.contains(word) {
             return true;
@@ -192,7 +192,7 @@ impl Gazetteer {
         let seen = typed.iter().fold(0, |seen, word| seen | letters(word));
         let lengths = length - most..length + most + 1;
         let is_near = |name: &&Name| (name.letters ^ seen).count_ones() as usize <= 2 * most;
-        // Letters are left out more often than added: of two names equally near, the longer.
+        // People leave letters out more often than they add them: of two equally near names the longer wins.
         let rank = |name: &'static Name, edits| {
             ((edits, !name.is_usual, usize::MAX - name.joined.len(), &name.joined), name.place)
         };
@@ -204,7 +204,7 @@ impl Gazetteer {
                 near.filter_map(|name| Some(rank(name, misspelt(word, &name.joined)?)))
                     .min_by_key(|found| found.0)
             }
-            // Word by word: "north korea" is two edits from "south korea", but "north" is no "south".
+            // Word by word: "north korea" is two edits from "south korea", but "north" is not "south".
             _ => {
                 let near = self.by_words[typed.len()].iter().map(|place| &self.names[*place]);
                 let near = near.filter(|name| lengths.contains(&name.length)).filter(is_near);
@@ -233,7 +233,7 @@ struct Reader<'a> {
     found: Vec<(usize, Place)>,
 }
 
-/// Reads every place, in the order of the text, each once. `used` says which tokens are something else.
+/// Reads every place, in the order of the text, each once. `used` marks tokens that mean something else.
 pub fn read(tokens: &[Token], used: &mut [bool]) -> Vec<Place> {
     let mut reader = Reader { gazetteer: &GAZETTEER, tokens, used, found: Vec::new() };
     reader.names(|gazetteer, word| gazetteer.spellings.contains(word), Reader::exact_name);
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads names that begin anywhere, the longest at each point. Only words that `may_belong` to one are looked at.
+    /// Reads names that begin anywhere, the longest at each point. Only words that pass `may_belong` are looked at.
     fn names(
         &mut self,
         may_belong: impl Fn(&Gazetteer, &str) -> bool,
@@ -336,7 +336,7 @@ impl<'a> Reader<'a> {
         let text = word.text.as_str();
         let is_abbreviation = self.gazetteer.abbreviations.contains(text);
         if !self.is_prose(text) {
-            // "the 4th" is no Thailand.
+            // "the 4th" is not Thailand.
             return at == 0 || !matches!(self.tokens[at - 1], Token::Number(_));
         }
         (word.is_shouted && !is_abbreviation)
@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
             || (text == "us" && self.is_country_us(at))
     }
 
-    /// The word stands alone between commas and "and"s, and so does everything else that is not a place.
+    /// Whether the word stands alone between commas and "and"s, and all other words are places or stand alone too.
     fn is_listed(&self, at: usize) -> bool {
         let (mut words, mut free, mut ours) = (0, 0, false);
         for place in 0..=self.tokens.len() {
@@ -380,7 +380,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// "esim for us", "us and canada": nothing else in the text needs a pronoun.
+    /// "esim for us", "us and canada": "us" is a country when no other word suggests a pronoun.
     fn is_country_us(&self, at: usize) -> bool {
         let others = (0..self.tokens.len()).filter(|other| *other != at && !self.is_border(*other));
         let mut words = others.filter_map(|other| self.free(other));
@@ -391,7 +391,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A unit without its number, as in "how many gigs", is no misspelt place.
+/// A unit without its number, as in "how many gigs", is not a misspelt place.
 fn unit_like(word: &str) -> bool {
     matches!(
         word,

@@ -1,6 +1,6 @@
-//! Which plans answer a search, and which of them first: plans for exactly the places that were asked for, then
-//! regional ones, then global ones, then those for a part; among equals the nearest in size and time, then the
-//! cheapest gigabyte, or the lowest price for who wishes for that. Two searches with the same text have the same order.
+//! Which plans answer a search, and in which order: plans for exactly the places asked for, then regional ones, then
+//! global ones, then those for a part. Among equals the nearest in size and time comes first, then the cheapest
+//! gigabyte or, if the text asks for it, the lowest price. The same text always gives the same order.
 
 use super::groups::CountrySet;
 use super::places::Place;
@@ -12,7 +12,7 @@ use crate::domain::plan::Plan;
 /// Where a plan works.
 pub struct Coverage {
     set: CountrySet,
-    /// Of all its countries, also those that we have no name for.
+    /// The number of all its countries, including those that we have no name for.
     size: usize,
     is_global: bool,
 }
@@ -46,7 +46,7 @@ pub enum Fit {
     Exact,
     Regional,
     Global,
-    /// Misses so many of the places, and works nowhere else.
+    /// Misses this many of the places, and works nowhere else.
     Part(usize),
     /// One country of a region. Offered when nothing better is sold.
     Member,
@@ -57,7 +57,7 @@ pub struct Wanted {
     /// Each place, and how many countries it has.
     sets: Vec<(CountrySet, usize)>,
     all: CountrySet,
-    /// A region is rarely sold country by country as we list it; a country is covered or not.
+    /// Whether a region was asked for. Plans rarely cover a region exactly as we list it; a country is covered or not.
     has_groups: bool,
     is_world: bool,
 }
@@ -114,19 +114,19 @@ impl Wanted {
     }
 }
 
-/// A plan's place among those that fit equally well and are equally near, whatever was asked: by the price of a
-/// gigabyte, the price, and its code, so that no two are equal.
+/// A plan's place among those that fit equally well and are equally near, for any search: by the price of a gigabyte,
+/// the price, and its code, so that no two are equal.
 pub fn cheapness(plan: &Plan) -> (i64, Usd, &str) {
     let gigabyte_price = plan.retail.micros().saturating_mul(1024) / plan.data_mb.max(1);
     (gigabyte_price, plan.retail, &plan.code)
 }
 
-/// How far a size is from what was asked, nearest first: less than that comes last; otherwise in thousandths.
+/// How far a plan is from the size and time asked for: too little comes last; then the distance in thousandths.
 pub fn nearness(asked: &Asked, data_mb: i64, days: i64) -> (bool, i64) {
     let (mut is_short, mut distance) = (false, 0i64);
     for (wanted, offered) in [(asked.data_mb.map(|mb| mb.min(UNLIMITED_MB)), data_mb), (asked.days, days)] {
         let Some(wanted) = wanted else { continue };
-        // People say 500 MB for the half of a gigabyte, which is 512; a month may be 28 days.
+        // People say 500 MB for half a gigabyte, which is 512; a month may be 28 days.
         is_short |= offered < wanted - wanted / 14;
         let off = offered.abs_diff(wanted).min(1 << 40) as i64 * 1000 / wanted.max(1);
         distance = distance.saturating_add(off);

@@ -1,5 +1,5 @@
-//! Typed text as words and numbers. Case and accents are gone, but it is remembered which words were written in
-//! capitals: that is how people mark a code (`IT`) in a sentence. Nothing here knows a place or a unit.
+//! Typed text as words and numbers. Case and accents are removed, but each word remembers whether it was in capitals:
+//! people mark a code (`IT`) that way in a sentence. Nothing here knows a place or a unit.
 
 /// One piece of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Token {
     Number(i64),
     /// `$`, `€`, `<` and the like.
     Sign(char),
-    /// A comma, a slash, a new line: what is written on its two sides is told apart.
+    /// A comma, a slash, a new line: it separates the text on its two sides.
     Break,
 }
 
@@ -17,15 +17,15 @@ pub enum Token {
 pub struct Word {
     /// Lower case, without accents.
     pub text: String,
-    /// Capitals only, in a text where that means something.
+    /// Whether it was all capitals, in a text where that means something.
     pub is_shouted: bool,
 }
 
 pub const MILLION: i64 = 1_000_000;
-/// Numbers beyond this are no size, time or price; they are cut so that arithmetic stays small.
+/// Larger numbers are no size, time or price; they are cut to this so that arithmetic stays small.
 const LARGEST: i64 = 1_000_000;
 
-/// Letters that are written with marks in other languages, and what they are without.
+/// Plain letters, each with its marked forms in other languages.
 #[rustfmt::skip]
 const MARKED: &[(&str, &str)] = &[
     ("a", "àáâãäåāăąǎạảấầẩẫậắằẳẵặ"), ("c", "çćĉċč"), ("d", "ďđð"), ("e", "èéêëēĕėęěẹẻẽếềểễệ"), ("g", "ĝğġģ"),
@@ -44,7 +44,7 @@ fn fold_into(folded: &mut String, typed: char) {
     for lower in typed.to_lowercase() {
         match MARKED.iter().find(|(_, marked)| marked.contains(lower)) {
             Some((plain, _)) => folded.push_str(plain),
-            // Accents that stand behind their letter as characters of their own.
+            // Accents that follow their letter as separate characters.
             None if ('\u{300}'..='\u{36f}').contains(&lower) => {}
             None => folded.push(lower),
         }
@@ -61,7 +61,7 @@ pub fn words_of(name: &str) -> Vec<String> {
 }
 
 pub fn tokens(text: &str) -> Vec<Token> {
-    // Where all is in capitals they say nothing, unless it is a list of codes.
+    // Capitals mean nothing when everything is in capitals, unless it is a list of codes.
     let longest = text.split(|c| !is_letter(c)).map(str::len).max().unwrap_or(0);
     let capitals_count = longest <= 3 || text.chars().any(char::is_lowercase);
     let mut rest = text;
@@ -93,7 +93,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphabetic() || ('\u{300}'..='\u{36f}').contains(&c)
 }
 
-/// Reads a word and tells how long it was in the text. Apostrophes belong to it, and so do the dots of `U.S.A.`
+/// Reads a word and returns its length in the text. Apostrophes belong to it, and so do the dots of `U.S.A.`
 fn word(text: &str, capitals_count: bool, found: &mut Vec<Token>) -> usize {
     let (mut folded, mut capitals, mut length) = (String::new(), true, 0);
     let mut letters_since_dot = 0;
@@ -116,7 +116,7 @@ fn word(text: &str, capitals_count: bool, found: &mut Vec<Token>) -> usize {
     let is_initials = text[..length].contains('.');
     // "Saint" and "St" are the same in every name.
     let folded = if folded == "saint" { "st".into() } else { folded };
-    // Initials are nothing but a name: `u.s.` is never the word "us".
+    // Initials are always a name: `u.s.` is never the word "us".
     let is_shouted = is_initials || (capitals && capitals_count && folded.len() > 1);
     found.push(Token::Word(Word { text: folded, is_shouted }));
     length
@@ -157,7 +157,7 @@ pub fn edits(from: &str, to: &str, most: usize) -> Option<usize> {
     letter_edits(&from, &to, most)
 }
 
-/// Longer than any name, and than what could be a misspelling of one.
+/// Longer than any name, or any misspelling of one.
 const LONGEST: usize = 64;
 
 fn letter_edits<T: PartialEq>(from: &[T], to: &[T], most: usize) -> Option<usize> {
@@ -175,7 +175,7 @@ fn letter_edits<T: PartialEq>(from: &[T], to: &[T], most: usize) -> Option<usize
                 row[j] = row[j].min(before_last[j - 2] + 1);
             }
         }
-        // Two rows that are too far already: the next can only be farther.
+        // Both rows are too far already: the next can only be farther.
         if row[..=to.len()].iter().chain(&last[..=to.len()]).all(|fewest| *fewest > most) {
             return None;
         }

@@ -1,6 +1,6 @@
-//! What the payment of a checkout becomes: held money and an order in one write, or, when the plan cannot be delivered
-//! for it any more or the checkout was paid before, money in the owner's wallet (a guest's: owed). The order then goes
-//! the way of every other (`deliver.rs`); the payment never rests in the spendable wallet meanwhile.
+//! What the payment of a checkout becomes: held money and an order in one write; or money in the owner's wallet (for a
+//! guest: owed) when the plan can no longer be delivered for it or the checkout was paid before. The order then goes
+//! the usual way (`deliver.rs`), and meanwhile the payment is never in the spendable wallet.
 
 use std::sync::atomic::Ordering;
 
@@ -33,10 +33,10 @@ pub async fn is_checkout(app: &App, id: &InvoiceId) -> Result<bool> {
     Ok(app.store.read(move |tx| checkouts::by_id(tx, &id)).await?.is_some())
 }
 
-/// What is made up before a write that turns a payment into an order.
+/// The ids and times that are made before a write that turns a payment into an order.
 #[derive(Clone)]
 struct PaidDraft {
-    /// The name of what it becomes: an order, or a top-up.
+    /// The id of what it becomes: an order, or a top-up.
     order: OrderId,
     topup: OrderId,
     ask_until: Time,
@@ -52,7 +52,7 @@ impl PaidDraft {
         PaidDraft { order, topup, ask_until, now, slip: mail::slip(app) }
     }
 
-    /// What an earlier run of the same write has begun.
+    /// The order that an earlier run of the same write has begun.
     fn begun(&self, tx: &mut Tx) -> Result<Option<Order>> {
         match rows::by_id(tx, &self.order)? {
             Some(order) => Ok(Some(order)),
@@ -61,7 +61,7 @@ impl PaidDraft {
     }
 
     /// `charged` is what was paid for this plan. The rest of its price after the coupon is the uniqueness discount, or
-    /// was forgiven by the operator.
+    /// the operator forgave it.
     fn order(
         &self,
         checkout: &Checkout,
@@ -74,7 +74,7 @@ impl PaidDraft {
             Some(_) => (&self.topup, None),
             None => (&self.order, Some(checkout.number())),
         };
-        // One with a number of its own gets its place among the orders now.
+        // An order with a number of the checkouts' own gets its place among the orders now.
         let seq = number.filter(|number| number.series == Series::First).map(|number| number.n);
         Order {
             id: id.clone(),
@@ -107,16 +107,16 @@ impl PaidDraft {
 }
 
 enum Settled {
-    /// Held, and the order begun.
+    /// The money is held, and the order begun.
     Begun(Box<Order>),
     /// In the owner's wallet, or owed to a guest: paid twice, too late, or for an eSIM that was given back.
     ToOwner,
     NotWaiting,
 }
 
-/// The payment of a checkout is final in this block. Answers what became of it; `None` when it does not wait for
-/// that any more, or has to wait longer: it must be `deep` to be anything but what pays for the checkout, and what its
-/// signature moved before must be taken back first.
+/// Books a payment of a checkout that is final in this block. Answers its new state; `None` when it no longer waits for
+/// that, or must wait longer. A payment that does not pay for the checkout must be `deep`, and an earlier transfer of
+/// the same signature must be taken back first.
 pub async fn settle(
     app: &App,
     payment: &Transfer,
@@ -166,7 +166,7 @@ pub async fn settle(
         }
         transfers::credit(tx, &id, &hash, dust, draft.now)?;
         authorizations::settle(tx, &payment, draft.now)?;
-        // What was not asked for ends nothing: the checkout can still be paid.
+        // A payment that was not asked for ends nothing: the checkout can still be paid.
         let refunded = pays && !checkouts::advance(tx, &Step::PaidInVain(&checkout), draft.now)?.is_empty();
         if refunded {
             redeem::release(tx, &checkout, draft.now)?;
@@ -174,7 +174,7 @@ pub async fn settle(
                 claims::free(tx, checkout.account, &reference, &checkout.id)?;
             }
         }
-        // One that had counted, vanished and came back is no news; nor is what nobody asked for.
+        // No mail about a payment that counted before, vanished and came back, nor about one that nobody asked for.
         if payment.round == 0 && (pays || !checkout.status.is_unpaid()) {
             let news = match refunded {
                 true if filled.is_gone() => News::EsimGone,
@@ -205,9 +205,9 @@ fn is_late(checkout: &Checkout, payment: &Transfer) -> bool {
 pub(in crate::ops) enum Filled {
     /// An eSIM of its own, which does not exist yet.
     New,
-    /// The one that a top-up is for.
+    /// The eSIM that a top-up is for.
     Esim(Box<Esim>),
-    /// That one was given back, or is about to be.
+    /// The eSIM of a top-up was given back, or is about to be.
     Gone,
 }
 
@@ -230,13 +230,13 @@ impl Filled {
     }
 }
 
-/// The caller's own for this purchase, if it came with a signature that counts.
+/// The caller's own reference for this purchase, if it came with a live signature.
 fn reference(tx: &mut Tx, checkout: &Checkout) -> Result<Option<String>> {
     Ok(authorizations::live(tx, &checkout.id)?.and_then(|live| live.reference))
 }
 
-/// The cost at which the plan is delivered for this payment. In time it always is; late only while it is sold and
-/// costs us no more than what was paid.
+/// The cost at which the plan is delivered for this payment. A payment in time is always delivered for; a late one only
+/// while the plan is sold and costs us no more than was paid.
 fn deliverable_at(tx: &mut Tx, checkout: &Checkout, payment: &Transfer) -> Result<Option<Usd>> {
     let in_time = !is_late(checkout, payment);
     Ok(match cost_now(tx, checkout)? {
@@ -246,7 +246,7 @@ fn deliverable_at(tx: &mut Tx, checkout: &Checkout, payment: &Transfer) -> Resul
     })
 }
 
-/// What the plan costs us now, while it is on sale.
+/// The plan's cost to us now; `None` when it is not on sale.
 fn cost_now(tx: &mut Tx, checkout: &Checkout) -> Result<Option<Usd>> {
     let asked = Asked {
         account: checkout.account,
@@ -257,7 +257,7 @@ fn cost_now(tx: &mut Tx, checkout: &Checkout) -> Result<Option<Usd>> {
     Ok(offers::look(tx, &asked)?.plan.map(|offer| offer.cost))
 }
 
-/// The order exists, and counts as spent by the token that asked for it, with its coupon. Called under the wallet's lock.
+/// Stores the order, and counts it, with its coupon, as spent by the asking token. Called under the wallet's lock.
 fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Result<()> {
     rows::begin_paid(tx, order, entry)?;
     if let Some(reference) = &order.reference {
@@ -272,16 +272,16 @@ fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Resu
     if paid.is_empty() { Err(Error::fault("a checkout was paid twice")) } else { Ok(()) }
 }
 
-/// What the operator's assignment of a transfer to a checkout came to.
+/// The result of assigning a transfer to a checkout.
 pub struct Assigned {
     pub transfer: Transfer,
     pub order: Order,
-    /// What was paid beyond the price, and is in the wallet.
+    /// What was paid beyond the price and went to the wallet.
     pub surplus: Usd,
 }
 
-/// The operator says that an unmatched transfer was meant for this checkout: it pays for the order, as far as it is
-/// needed, and the rest goes to the wallet. Less than was asked for is taken as long as it covers our cost.
+/// The operator says that an unmatched transfer was meant for this checkout: it pays for the order, and the rest goes
+/// to the wallet. Less than the asked amount is accepted if it covers our cost.
 pub async fn assign(
     app: &App,
     actor: &str,
@@ -338,7 +338,7 @@ pub async fn assign(
     };
     let mut assigned = app.store.write(lane, write).await?;
     mail::wake(app);
-    // A command has nothing else to do, and would be gone before a task of its own.
+    // A command ends with its process, so it waits for the delivery instead of starting a task.
     deliver::finish(app.clone(), assigned.order.clone()).await;
     assigned.order = owned::order(app, assigned.order.account, &assigned.order.id).await?;
     Ok(assigned)

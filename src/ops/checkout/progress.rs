@@ -1,4 +1,4 @@
-//! How a checkout stands, for whoever holds its id.
+//! Where a checkout stands, for anybody who holds its id.
 
 use crate::app::App;
 use crate::domain::checkout::{Checkout, Sighted, Stage};
@@ -16,26 +16,26 @@ use crate::store::slots::Near;
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, cursors, guests, orders, slots, transfers};
 
-/// What a checkout has come to.
+/// The state of a checkout.
 pub struct Progress {
     pub checkout: Checkout,
     pub order: Option<Order>,
-    /// What was paid for it, in the order in which it was seen.
+    /// The payments for it, in the order in which they were seen.
     pub payments: Vec<Payment>,
     pub required_confirmations: i64,
     pub stage: Stage,
-    /// Of a guest's: what whoever holds the invoice can claim.
+    /// For a guest's checkout: what the holder of the invoice can claim.
     pub owed: Usd,
-    /// A rounded amount pays it too, as things stand.
+    /// Whether a rounded amount pays it too, at the moment.
     pub rounds: bool,
-    /// Something came to its address that it may have been meant for, and that nobody can be sure of.
+    /// Whether a transfer came to its address that may have been meant for it, without certainty.
     pub nearly_paid: bool,
-    /// A payer's signature for it is on its way to the chain, or was: nobody should pay again.
+    /// Whether a payer's signature for it is being settled, or was: nobody should pay again.
     pub signed: bool,
 }
 
 impl Progress {
-    /// The transfer that pays for it: the one that did, or else the first that is on the chain.
+    /// The transfer that paid for it, or else the first that is on the chain.
     pub fn payment(&self) -> Option<&Payment> {
         let used = |payment: &&Payment| {
             matches!(payment.transfer.state, TransferState::Held | TransferState::Assigned)
@@ -48,7 +48,7 @@ impl Progress {
         self.payment().map_or(0, |payment| payment.confirmations)
     }
 
-    /// What went to the wallet because the plan was not delivered, or was given back. A guest has one once he claimed.
+    /// What went to the wallet because the plan was not delivered, or was given back. For a guest, after the claim.
     pub fn refunded(&self) -> Option<Usd> {
         if self.checkout.is_nobodys() {
             return None;
@@ -60,7 +60,7 @@ impl Progress {
         }
     }
 
-    /// Why nothing is delivered for what was paid.
+    /// Why nothing is delivered for the payment.
     pub fn refusal(&self) -> Option<Refusal> {
         match (&self.order, self.stage) {
             (Some(order), _) if order.status == OrderStatus::Failed => Some(deliver::refusal_of(order)),
@@ -72,8 +72,8 @@ impl Progress {
     }
 }
 
-/// Whether an amount near the price pays this checkout: it has a slot, and nobody on its address asks for so little more
-/// that an exchange's fee could turn the one payment into the other.
+/// Whether an amount near the price pays this checkout: it has a slot, and no checkout on its address asks for so
+/// little more that an exchange's fee could make the two payments look alike.
 pub(super) fn rounds(tx: &mut Tx, checkout: &Checkout, fee: Usd, now: Time) -> Result<bool> {
     if !checkout.wide {
         return Ok(false);
@@ -83,13 +83,13 @@ pub(super) fn rounds(tx: &mut Tx, checkout: &Checkout, fee: Usd, now: Time) -> R
     slots::is_clear(tx, &near, checkout.band().most, fee)
 }
 
-/// The same, for one that was read before.
+/// `rounds` for a checkout that was read before.
 pub async fn rounds_now(app: &App, checkout: &Checkout) -> Result<bool> {
     let (checkout, fee, now) = (checkout.clone(), app.settings.settlement.exchange_fee, app.now());
     app.store.read(move |tx| rounds(tx, &checkout, fee, now)).await
 }
 
-/// For whoever holds the id; `owner`, if given, must own it.
+/// The progress, for anybody who holds the id; `owner`, if given, must own it.
 pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result<Progress> {
     let (id, fee, now) = (id.clone(), app.settings.settlement.exchange_fee, app.now());
     let read = move |tx: &mut Tx| {
@@ -111,7 +111,7 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
             checkout.status.is_unpaid() && payments.is_empty() && transfers::any_nearly(tx, &checkout)?;
         Ok(Some((checkout, order, payments, signed, owed, rounds, nearly_paid)))
     };
-    // One moment: the state of a checkout must not be older than the payments that it shows.
+    // One consistent read: the state of a checkout must not be older than the payments that it shows.
     let found = app.store.read_consistent(read).await?;
     let (checkout, order, payments, signed, owed, rounds, nearly_paid) = found
         .filter(|(checkout, ..)| owner.is_none_or(|owner| checkout.belongs_to(owner)))
@@ -131,7 +131,7 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
         nearly_paid,
         signed,
     };
-    // A signature may have paid on another network than the one that was asked for.
+    // A signature may have paid on another network than the checkout's.
     let paying = progress.payment();
     let network = paying.map_or(progress.checkout.network, |payment| payment.transfer.id.network);
     let terms = app.settings.settlement.networks.get(&network);

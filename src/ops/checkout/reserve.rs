@@ -1,7 +1,6 @@
-//! Finding an amount that nobody else can be paying. A wide slot, in which a rounded amount is known too, is found in
-//! `wide.rs`. Where there is none, the exact amount must be paid: each price has a ring of amounts on each further
-//! address of the house; the next few in turn are tried, and when they are all taken the address is full and the next
-//! one is tried.
+//! Finds an amount that nobody else can be paying. `wide.rs` finds a wide slot, in which a rounded amount is recognised
+//! too. Without one, the exact amount must be paid: each price has a ring of amounts on each further address of the
+//! house. The next few in turn are tried; when they are all taken, the address is full and the next address is tried.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,21 +19,21 @@ use crate::store::amounts::{self, Holder, Ring};
 use crate::store::tx::Tx;
 use crate::store::{addresses, cursors};
 
-/// How many addresses of a key serve exact amounts at most; when the last one is full, somebody must look.
+/// The most addresses of a key that serve exact amounts; when the last one is full, an operator must act.
 const MOST_SERVING: i64 = 20;
-/// So many amounts more than needed are tried: one that was paid late rests for longer than those behind it.
+/// How many amounts more than needed are tried: one that was paid late rests for longer than those after it.
 const SPARE: i64 = 3;
-/// A serving address is watched for so long after its last checkout, and renewed when a day of it is gone.
+/// How many days an address is watched after its last checkout; renewed when a day of it has passed.
 const WATCH_DAYS: i64 = 8;
 
-/// What a checkout needs an amount for.
+/// What is needed to find an amount for a checkout.
 pub(super) struct Wanted<'a> {
     pub id: &'a InvoiceId,
     pub network: Network,
     pub price: Usd,
     pub seed: u64,
     pub xpub: &'a Xpub,
-    /// The key of addresses that payers sign for, if theirs cannot be signed for.
+    /// The key of addresses that payers sign for, when they cannot sign for the paid address itself.
     pub twin_xpub: Option<&'a Xpub>,
     pub asker: Asker<'a>,
 }
@@ -51,12 +50,12 @@ pub(super) struct Place {
     pub address: String,
     pub amount: Usd,
     pub wide: bool,
-    /// A rounded amount is known too, as things stand.
+    /// Whether a rounded amount is recognised too, at the moment.
     pub rounds: bool,
     pub sign_to: Option<String>,
 }
 
-/// An amount for each, or `None` where every address is full.
+/// An amount for each; `None` where every address is full.
 pub(super) fn amounts(tx: &mut Tx, wanted: &[Wanted], now: Time) -> Result<Vec<Option<Place>>> {
     let places = wide::places(tx, wanted, now)?;
     let mut search = Search { wanted, places, scanned: HashMap::new(), now };
@@ -74,13 +73,13 @@ pub(super) fn amounts(tx: &mut Tx, wanted: &[Wanted], now: Time) -> Result<Vec<O
 struct Search<'a> {
     wanted: &'a [Wanted<'a>],
     places: Vec<Option<Place>>,
-    /// How far each network was scanned, as far as that was asked.
+    /// How far each network was scanned, read when first needed.
     scanned: HashMap<Network, Option<Time>>,
     now: Time,
 }
 
 impl Search<'_> {
-    /// The rings of the address with this number that could serve those still without an amount.
+    /// The rings of the address with this number that could serve the checkouts still without an amount.
     fn rings(&self, tx: &mut Tx, number: i64) -> Result<BTreeMap<Ring, Vec<usize>>> {
         let mut rings: BTreeMap<Ring, Vec<usize>> = BTreeMap::new();
         let mut addresses: HashMap<AddressKind, String> = HashMap::new();
@@ -96,14 +95,14 @@ impl Search<'_> {
         Ok(rings)
     }
 
-    /// Takes the amounts that are next in each ring, as far as they are free.
+    /// Takes the next free amounts of each ring.
     fn take_next(&mut self, tx: &mut Tx, rings: &BTreeMap<Ring, Vec<usize>>) -> Result<()> {
         let steps: Vec<(Ring, i64)> =
             rings.iter().map(|(ring, waiting)| (ring.clone(), waiting.len() as i64)).collect();
         let stood = amounts::turn(tx, &steps)?;
         let mut next: BTreeMap<&Ring, Vec<Usd>> = BTreeMap::new();
         for (ring, waiting) in rings {
-            // Rings of other prices go in another order.
+            // Each price has its own order of amounts.
             let seed = self.wanted[waiting[0]].seed ^ ring.price.micros().unsigned_abs();
             let places = stood[ring]..stood[ring] + waiting.len() as i64 + SPARE;
             let amounts = places.map(|place| ring.price.minus(checkout::offset(seed, place)));
@@ -138,7 +137,7 @@ impl Search<'_> {
                 self.places[*index] = Some(place);
                 walked = step;
             }
-            // A full ring stays where it is, so that its amounts come in turn when they have rested.
+            // A full ring does not advance, so that its amounts come in turn when they have rested.
             if walked != waiting.len() as i64 {
                 amounts::put(tx, ring, stood[ring] + walked)?;
             }
@@ -146,8 +145,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Gives an address to sign for to those who need another one for that. It is the twin of the one that is paid to, so
-    /// that amounts which differ there differ here too.
+    /// Gives a separate address to sign for to the checkouts that need one. It is the twin of the paid address, so that
+    /// amounts which differ there differ here too.
     fn pair(&mut self, tx: &mut Tx) -> Result<()> {
         let mut twins: HashMap<String, String> = HashMap::new();
         for (want, place) in self.wanted.iter().zip(&mut self.places) {
@@ -161,8 +160,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether no payment for this checkout can turn up any more: its time is over, and its network was scanned
-    /// beyond it.
+    /// Whether a payment for this checkout can no longer turn up: its time is over, and its network was scanned beyond
+    /// it.
     fn has_rested(&mut self, tx: &mut Tx, holder: &Holder) -> Result<bool> {
         if holder.rests_until >= self.now {
             return Ok(false);
@@ -177,13 +176,13 @@ impl Search<'_> {
     }
 }
 
-/// An address that serves goes on being watched.
+/// Keeps watching an address that serves.
 pub(super) fn watch_on(tx: &mut Tx, address: &str, watched: Time, now: Time) -> Result<()> {
     let until = now.plus_days(WATCH_DAYS);
     if watched < until.plus_days(-1) { addresses::watch(tx, address, until) } else { Ok(()) }
 }
 
-/// The address that payers sign for instead of this one; the next one of the key when it is needed for the first time.
+/// The address that payers sign for instead of this one; derived from the key when first needed.
 fn twin_of(tx: &mut Tx, address: &str, xpub: &Xpub, now: Time) -> Result<String> {
     let (kind, fingerprint) = (xpub.kind(), xpub.fingerprint());
     match amounts::twin(tx, address, fingerprint)? {
@@ -200,7 +199,7 @@ fn twin_of(tx: &mut Tx, address: &str, xpub: &Xpub, now: Time) -> Result<String>
     }
 }
 
-/// The house's address with this number; the next one of the key when it is needed for the first time.
+/// The house's address with this number; derived from the key when first needed.
 pub(super) fn serving_address(tx: &mut Tx, xpub: &Xpub, number: i64, now: Time) -> Result<String> {
     let (kind, fingerprint) = (xpub.kind(), xpub.fingerprint());
     match amounts::serving(tx, kind, fingerprint, number)? {

@@ -1,7 +1,7 @@
-//! Finding a wide slot: an address on which nobody else asks for anything like this price. Addresses are tried in the
-//! order of their numbers, first those where not even an exchange's fee could make one payment look like another's;
-//! a new one is derived only when none of the old ones is like that. Whoever finds none, or holds enough, gets an
-//! exact amount (`reserve.rs`).
+//! Finds a wide slot: an address on which nobody else asks for a similar price. Addresses are tried in the order of
+//! their numbers, first those where not even an exchange's fee could make two payments look alike; a new address is
+//! derived only when there is no such address. A buyer who finds no slot, or holds enough, gets an exact amount
+//! (`reserve.rs`).
 
 use std::ops::RangeInclusive;
 
@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::store::slots::{self, Found, Held, Owner, Room, Search, Wish};
 use crate::store::tx::Tx;
 
-/// How often a slot is looked for that another instance was quicker to take.
+/// How many tries, when another instance takes the chosen slot first.
 const TRIES: usize = 8;
 /// Greater than every origin.
 const LAST_ORIGIN: &str = "~";
@@ -30,13 +30,13 @@ pub(super) struct Asker<'a> {
     pub has_paid: bool,
     /// How many addresses may hold slots.
     pub addresses: i64,
-    /// What an exchange may take out of an amount.
+    /// The most that an exchange takes out of an amount.
     pub fee: Usd,
-    /// What the amount within the slot is drawn by.
+    /// The random number that picks the amount within the slot.
     pub chance: u64,
 }
 
-/// A slot for each that may have one and for whom there is one.
+/// A slot for each checkout that may have one, if one is free.
 pub(super) fn places(tx: &mut Tx, wanted: &[Wanted], now: Time) -> Result<Vec<Option<Place>>> {
     let mut places: Vec<Option<Place>> = wanted.iter().map(|_| None).collect();
     let mut waiting = entitled(tx, wanted)?;
@@ -72,7 +72,7 @@ pub(super) fn places(tx: &mut Tx, wanted: &[Wanted], now: Time) -> Result<Vec<Op
     Ok(places)
 }
 
-/// Those who may have one more slot. Those that go before one in the group count too.
+/// Those who may hold one more slot. Earlier ones of the group count too.
 fn entitled(tx: &mut Tx, wanted: &[Wanted]) -> Result<Vec<usize>> {
     let asking: Vec<usize> = (0..wanted.len()).filter(|index| !numbers(&wanted[*index]).is_empty()).collect();
     if asking.is_empty() {
@@ -123,12 +123,12 @@ struct Choice {
     crowded: bool,
 }
 
-/// An address for each of a group, such that they do not get in each other's way.
+/// Picks an address for each of a group, so that they do not conflict.
 struct Choosing<'a> {
     wanted: &'a [Wanted<'a>],
     now: Time,
     chosen: Vec<Choice>,
-    /// Addresses that were made for this group, with their kinds and numbers.
+    /// Addresses derived for this group, with their kinds and numbers.
     derived: Vec<(AddressKind, i64, String)>,
 }
 
@@ -186,12 +186,12 @@ impl Choosing<'_> {
     }
 
     fn choose(&mut self, index: usize, address: String, crowded: bool) {
-        // Somebody of this group may ask for a little more there.
+        // Another of this group may ask for a little more there.
         let crowded = crowded || !self.fits(index, &address, Room::Alone);
         self.chosen.push(Choice { index, address, crowded });
     }
 
-    /// Whether those of the group who were here before leave such room on an address.
+    /// Whether the earlier ones of the group leave this much room on an address.
     fn fits(&self, index: usize, address: &str, room: Room) -> bool {
         let want = &self.wanted[index];
         let here = self.chosen.iter().filter(|other| other.address == address);
@@ -205,7 +205,7 @@ impl Choosing<'_> {
         })
     }
 
-    /// One that was made for the group, or another one, while there may be more.
+    /// An address derived for the group already, or else a new one while the numbers last.
     fn new_address(
         &mut self,
         tx: &mut Tx,

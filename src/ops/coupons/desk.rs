@@ -1,5 +1,5 @@
-//! What operators do with coupons: make, list and disable them. Each of these is in the audit log, written with it. A code
-//! is never used for a second coupon: orders name it for ever.
+//! What operators do with coupons: make, list and disable them. Each act is in the audit log, in the same write. A code
+//! is never used for a second coupon, because orders name it for ever.
 
 use crate::app::App;
 use crate::domain::coupon::{self, Coupon};
@@ -54,13 +54,13 @@ pub async fn list(app: &App) -> Result<Vec<Tallied>> {
     Ok(found.into_iter().map(tallied).collect())
 }
 
-/// Nobody can use it from now on. Checkouts that are open with it keep their price.
+/// Ends a coupon for new purchases. Open checkouts keep their price.
 pub async fn disable(app: &App, actor: &str, code: &str) -> Result<Coupon> {
     let (code, now) = (coupon::normal(code), app.now());
     let line = audit_line(app, actor, "coupon disable", code.clone());
     let write = move |tx: &mut Tx| {
         coupons::lock(tx, &code)?.ok_or(Refusal::CouponNotFound)?;
-        // Disabling twice is no mistake, and is written down once.
+        // Disabling twice is not an error, and is logged once.
         if coupons::disable(tx, &code, now)? {
             audit::record(tx, &line)?;
         }

@@ -1,6 +1,6 @@
-//! Codes can be guessed, so whoever names too many invalid ones has to wait, with a valid one too. Tries are rows.
-//! An account's are counted under its wallet's lock and exactly; those of a client, and of the networks that it is in,
-//! may be exceeded by what comes at the same moment.
+//! Codes can be guessed, so a caller who names too many invalid ones must wait, even with a valid one. Tries are rows.
+//! The limit of an account is exact, because it is counted under the wallet's lock; simultaneous requests may exceed
+//! the limits of a client and its networks.
 
 use std::net::IpAddr;
 
@@ -16,10 +16,10 @@ use crate::store::tx::Tx;
 use crate::store::{checkouts, coupons, guesses, wallet};
 use crate::vault;
 
-/// Somebody names a code, which may turn out to be no good.
+/// A try of a code, which may be invalid.
 #[derive(Clone)]
 pub struct Guess {
-    /// In the spelling that is stored.
+    /// In the stored spelling.
     pub code: String,
     pub now: Time,
     id: AttemptId,
@@ -28,9 +28,9 @@ pub struct Guess {
 
 #[derive(Clone)]
 enum Guesser {
-    /// And where it calls from, when it opens a checkout: that counts too, and a use is held until it is paid or ends.
+    /// With its origin when it opens a checkout: that is counted too, and a use is held until it is paid or ends.
     Account(AccountNo, Option<Origin>),
-    /// Guests are known by where they are alone.
+    /// Guests are known only by their network address.
     Guest(Origin),
 }
 
@@ -63,7 +63,7 @@ impl Guess {
         }
     }
 
-    /// The limit is one on codes, not on requests: without a code everything goes on, and the refusal says so.
+    /// Limits codes, not requests: purchases without a code still work, and the refusal says so.
     pub fn refuse_if_too_many(&self, tx: &mut Tx) -> Result<()> {
         match self.full_until(tx)? {
             Some(until) => {
@@ -74,9 +74,9 @@ impl Guess {
         }
     }
 
-    /// From when on one more is allowed; `None` when it is allowed now.
+    /// When one more try is allowed; `None` when it is allowed now.
     fn full_until(&self, tx: &mut Tx) -> Result<Option<Time>> {
-        // What lies further ahead than a guess counts was written down by a clock that was wrong.
+        // Rows further in the future than a guess counts came from a wrong clock.
         let span = (self.now.plus_millis(-GUESS_MS), self.now.plus_millis(GUESS_MS));
         let mut oldest = Vec::new();
         if let Some(account) = self.account() {
@@ -95,17 +95,17 @@ impl Guess {
         Ok(oldest.into_iter().max().map(|at| at.plus_millis(GUESS_MS)))
     }
 
-    /// Writes down that it was wrong. The caller has locked the wallet, and asked whether it was one too many.
+    /// Records that the code was wrong. The caller has locked the wallet and checked the limit.
     pub fn record(&self, tx: &mut Tx) -> Result<()> {
         guesses::record(tx, &self.id, self.account(), self.origin(), self.now)
     }
 
-    /// Whether a job that may have run before has recorded it.
+    /// Whether an earlier run of this job has recorded it.
     pub fn is_recorded(&self, tx: &mut Tx) -> Result<bool> {
         Ok(tx.is_rerun() && guesses::is_recorded(tx, &self.id)?)
     }
 
-    /// The same, where nothing else is written.
+    /// Records a wrong code in a write of its own.
     pub async fn note(self, app: &App) -> Result<()> {
         let lane = self.account().map_or(LANE, |account| account.0);
         let write = move |tx: &mut Tx| {
@@ -121,13 +121,13 @@ impl Guess {
         app.store.write(lane, write).await
     }
 
-    /// How many uses of this coupon the guesser holds; `None` when nobody knows who that is.
+    /// How many uses of this coupon the guesser holds; `None` for a guest, who cannot be recognised.
     pub fn used(&self, tx: &mut Tx) -> Result<Option<i64>> {
         self.account().map(|account| coupons::used_by(tx, &self.code, account)).transpose()
     }
 
-    /// Whether the guesser may hold one more use of it. Whoever opens a checkout pays later if ever, and that costs
-    /// nothing: each account and each place of guests hold a few at a time, and all guests together leave some to others.
+    /// Whether the guesser may hold one more use of it. Opening a checkout reserves a use for free, so each account and
+    /// each guest's network hold only a few at a time, and all guests together leave some to others.
     pub fn may_hold(&self, tx: &mut Tx, named: &Coupon) -> Result<bool> {
         match &self.guesser {
             Guesser::Account(_, None) => Ok(true),
@@ -142,7 +142,7 @@ impl Guess {
     }
 }
 
-/// The oldest of the newest so many, if there are so many.
+/// The time at place `most`, counted from the newest; `None` when there are fewer.
 fn nth(mut newest_first: impl Iterator<Item = Time>, most: i64) -> Option<Time> {
     newest_first.nth(usize::try_from(most).ok()?.checked_sub(1)?)
 }

@@ -1,7 +1,6 @@
-//! A coupon on a purchase, inside the purchase's own writes: a checkout reserves a use and its payment spends it; an offer
-//! reserves one when somebody signs; a purchase from the wallet spends one at once. What comes to nothing gives it back.
-//! Every function here is called under the wallet's lock or on a row that the caller has just moved, so each use moves
-//! once.
+//! A coupon on a purchase, inside the purchase's own writes: a checkout reserves a use and its payment spends it; an
+//! offer reserves one when a payer signs; a purchase from the wallet spends one at once. A failed purchase gives it
+//! back. Callers hold the wallet's lock or have just changed the row, so each use moves once.
 
 use super::guesses::Guess;
 use crate::domain::checkout::Checkout;
@@ -14,8 +13,8 @@ use crate::store::coupons::{self, Use};
 use crate::store::offers::Offer;
 use crate::store::tx::Tx;
 
-/// The coupon that a purchase names, if it is good for it; `None` when it is not, which is written down. A good one
-/// stays locked until the write ends: nobody else can take its last use before the caller has.
+/// The coupon that a purchase names, if it is valid for it; `None` when it is not, which is recorded. A valid coupon
+/// stays locked until the write ends, so nobody else can take its last use first.
 pub fn accept(tx: &mut Tx, guess: &Guess, package_code: &str, offer: &Offer) -> Result<Option<Applied>> {
     guess.refuse_if_too_many(tx)?;
     let found = coupons::lock(tx, &guess.code)?;
@@ -40,7 +39,7 @@ pub fn accept(tx: &mut Tx, guess: &Guess, package_code: &str, offer: &Offer) -> 
     Ok(accepted)
 }
 
-/// A new checkout reserves the use that was accepted for it; one that is only an offer leaves it to others.
+/// A new checkout reserves the use that was accepted for it; an offer does not.
 pub fn open(tx: &mut Tx, checkout: &Checkout, is_offer: bool) -> Result<()> {
     let Some(coupon) = &checkout.coupon else { return Ok(()) };
     let taken = Use {
@@ -54,7 +53,7 @@ pub fn open(tx: &mut Tx, checkout: &Checkout, is_offer: bool) -> Result<()> {
     coupons::take(tx, &taken)
 }
 
-/// A wallet has paid: the use that was accepted for this order is spent.
+/// A wallet has paid: spends the use that was accepted for this order.
 pub fn spend_at_once(tx: &mut Tx, order: &Order) -> Result<()> {
     let Some(coupon) = &order.coupon else { return Ok(()) };
     let taken = Use {
@@ -68,8 +67,8 @@ pub fn spend_at_once(tx: &mut Tx, order: &Order) -> Result<()> {
     coupons::take(tx, &taken)
 }
 
-/// Whether a payment can still have the price of this checkout. Its use may have been given back: then the coupon must
-/// have one left, and is locked until the write ends.
+/// Whether this checkout can still be paid at its price. If its use was given back, the coupon must have one left, and
+/// is locked until the write ends.
 pub fn is_payable(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
     let Some(applied) = &checkout.coupon else { return Ok(true) };
     match stood(tx, checkout)? {
@@ -83,7 +82,7 @@ pub fn is_payable(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
     }
 }
 
-/// A payer has signed for this checkout: its use is reserved, if it is not yet. False when the coupon has none left.
+/// A payer has signed for this checkout: reserves its use, unless it is reserved. False when the coupon has none left.
 pub fn sign(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
     if checkout.coupon.is_none() {
         return Ok(true);
@@ -95,7 +94,7 @@ pub fn sign(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
     Ok(true)
 }
 
-/// The payment of a checkout became this order. `is_payable` was asked in the same write.
+/// The payment of a checkout became this order. The same write has called `is_payable`.
 pub fn spend(tx: &mut Tx, checkout: &Checkout, order: &Order) -> Result<()> {
     match checkout.coupon {
         Some(_) => move_use(tx, checkout, UseEvent::Paid, Some(&order.id), order.created_at),

@@ -1,11 +1,11 @@
-//! Whether SQLite's log is as long as it should be. Whoever keeps a transaction open keeps it from being emptied.
+//! Whether SQLite's log is too long. An open transaction of any program keeps it from being emptied.
 
 use super::Check;
 use crate::app::App;
 use crate::error::Result;
 use crate::store::LogSize;
 
-/// `None`: the database has no log of this kind.
+/// `None` when the database has no such log.
 pub fn length(app: &App) -> Result<Option<Check>> {
     let Some(bytes) = app.store.log_bytes()? else { return Ok(None) };
     let size = LogSize::of_mb(app.settings.sqlite_log_mb);

@@ -1,4 +1,4 @@
-//! What of the service is running: whether the gateway of these settings is ready, and who has the turn at what.
+//! What is running: whether the gateway of these settings is ready, and which instances hold the turns.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::store::settlements;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks the gateway itself, which alone knows how its jobs are doing.
+/// Asks the gateway itself: only it knows how its jobs are doing.
 pub async fn gateway(app: &App) -> Check {
     let address = reachable(app.settings.listen);
     let asked = async {
@@ -24,21 +24,21 @@ pub async fn gateway(app: &App) -> Check {
         Some((answer.status().as_u16(), answer.text().await.ok()?))
     };
     match asked.await {
-        Some((200, _)) => Check::ok("gateway", format!("the one at {address} is ready")),
+        Some((200, _)) => Check::ok("gateway", format!("the gateway at {address} is ready")),
         Some((503, why)) => Check::fail(
             "gateway",
-            format!("the one at {address} is {}", why.trim()),
-            "its log says more; a job that hangs is started again with the gateway: restart it",
+            format!("the gateway at {address} is {}", why.trim()),
+            "its log says more; restart the gateway to restart a job that hangs",
         ),
         Some((status, _)) => Check::warn(
             "gateway",
-            format!("whatever is at {address} answers {status}"),
+            format!("the program at {address} answers {status}"),
             "is that a gateway? Its address is the setting listen",
         ),
         None => Check::warn(
             "gateway",
-            format!("none answers at {address}"),
-            "start it, or run this with the settings that it has",
+            format!("no gateway answers at {address}"),
+            "start it, or run this command with its settings",
         ),
     }
 }
@@ -53,7 +53,7 @@ fn reachable(listen: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, listen.port())
 }
 
-/// Who scans each network and who settles on it, and for how long: what an instance that does neither is waiting for.
+/// Which instances scan each network and settle on it, and for how long: what the other instances wait for.
 pub async fn turns(app: &App) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     let now = app.now();
@@ -79,8 +79,7 @@ fn turn(network: Network, done: &str, held: Option<Held>, now: Time) -> Check {
     let instance = holder.split(' ').next().unwrap_or_default();
     let left = (until.micros() - now.micros()) / 1_000_000;
     if left > LONGEST_S {
-        let advice =
-            "a clock was wrong when it was taken: it is void, and the next instance that looks takes it";
+        let advice = "a clock was wrong when the turn was taken: it is void, and the next instance takes it";
         return Check::warn(
             "turn",
             format!("{name} is held by instance {instance} for {left} s more"),
@@ -90,5 +89,5 @@ fn turn(network: Network, done: &str, held: Option<Held>, now: Time) -> Check {
     Check::ok("turn", format!("{name} is {done} by instance {instance}, for {left} s more"))
 }
 
-/// No turn lasts for longer.
+/// The longest that a turn lasts.
 const LONGEST_S: i64 = 10;

@@ -1,11 +1,11 @@
-//! Asking for a code: how often, how long a code, and who is mailed when the day's budget is spent, or a network's share
-//! of it. Whatever is found out about an address, everybody gets the same answer after the same work.
+//! Asking for a code: how often, which length, and who is mailed when the day's budget, or a network's share of it, is
+//! spent. Everybody gets the same answer after the same work, whatever is known about an address.
 //!
-//! An address has two buckets for that. What is asked for beyond the budget may be mailed to nobody, so it must not keep
-//! those waiting who ask within it: these look at the one bucket, which only they take from. Whoever asks beyond the
-//! budget looks at the bucket of all mails. Where that one is empty, an ask within the budget takes nothing from it: who
-//! has an account and was not mailed for that reason is mailed as soon as it gains. Neither bucket depends on whether
-//! there is an account.
+//! An address has two buckets for that. A request beyond the budget may be mailed to nobody, so it must not delay the
+//! requests within it: these check the one bucket, from which only they take. Requests beyond the budget check the
+//! bucket of all mails. When that one is empty, a request within the budget takes nothing from it: an account that was
+//! not mailed for this reason is mailed as soon as the bucket gains. Neither bucket depends on whether there is an
+//! account.
 
 use std::net::IpAddr;
 
@@ -33,11 +33,11 @@ pub struct Ask {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A mail is on its way, unless its owner wants none; its code is good until then.
+    /// A mail was queued, unless the owner wants none; its code is valid until then.
     Sent { until: Time },
-    /// Less than a minute after the last one: nothing was mailed. Until then the asker may use one mailed before.
+    /// Less than a minute after the last mail: nothing was mailed. The asker may use an earlier code until then.
     TooSoon { retry_after_secs: u64, until: Option<Time> },
-    /// The address has got its share of mails. The same.
+    /// The address has had its share of mails: nothing was mailed. The asker may use an earlier code until then.
     Enough { retry_after_secs: u64, until: Option<Time> },
 }
 
@@ -79,18 +79,18 @@ pub async fn ask(app: &App, ask: Ask) -> Result<Asked> {
     Ok(asked)
 }
 
-/// Whoever reaches a limit may be making us a nuisance to others.
+/// Logs a limit that was reached: the client may be using us to annoy others.
 fn note_limit(email: &str, from: IpAddr) {
     count("limited");
     tracing::info!(email, from = client::logged(from), "a limit on sign-in codes was reached");
 }
 
-/// What came of it. Only the operator hears more than what is answered.
+/// The outcome, with details for the operator only.
 struct Done {
     asked: Asked,
-    /// There was no mail left for somebody without an account.
+    /// Whether no mail was left for somebody without an account.
     unmailed: bool,
-    /// This was the last of the day's mails for anybody.
+    /// Whether this was the last mail of the day's budget.
     spent: bool,
 }
 
@@ -132,7 +132,7 @@ impl LoginDraft {
         }
         let mailbox = logins::mailbox(tx, email)?;
         let is_room = last.of_all.is_none_or(|last| MAILS.next_at(last) <= now);
-        // Beyond the budget only accounts are mailed; within it everybody, unless just that has filled the mailbox.
+        // Beyond the budget only accounts are mailed; within it everybody, unless mails beyond it filled the mailbox.
         let (mailed, unmailed) = match (in_budget, is_room) {
             (true, true) => (true, false),
             (true, false) => (!users::exists(tx, email)?, false),
@@ -143,8 +143,8 @@ impl LoginDraft {
         };
         let long = mailbox.long_codes || limited(tx, &self.origin, now)?.is_some();
         let open = logins::open(tx, email, self.door.realm(), now)?;
-        // A short code of others that is alive stays good for them, but it is not mailed to who may not try it, nor to
-        // an address that gets long ones: then another login begins beside it.
+        // A live short code stays valid for others, but it is not mailed to a client that may not try it, nor to an
+        // address that gets long codes: then another login begins beside it.
         let alive = if long { open.long } else { open.short.or(open.long) };
         let login = match alive {
             Some(login) => login,
@@ -171,8 +171,8 @@ impl LoginDraft {
         Ok(Done { asked: Asked::Sent { until: login.expires_at }, unmailed, spent: in_budget && left == 1 })
     }
 
-    /// Until when the client, or one of its networks, may not ask any more. Joining counts like asking: either gives
-    /// five tries at a short code.
+    /// How long the client, or one of its networks, may not ask again. Joining counts like asking: either gives five
+    /// tries at a short code.
     fn full_until(&self, tx: &mut Tx) -> Result<Option<Time>> {
         let mut full = None;
         for (width, network) in self.origin.networks() {
@@ -188,12 +188,12 @@ impl LoginDraft {
         Ok(full)
     }
 
-    /// Nothing may be mailed to the address yet. What was mailed before is good for the asker too, and asking makes it
-    /// an asker of that: it may try it also when somebody behind the same address has guessed too often since.
+    /// Mails nothing to the address yet. A code mailed before is valid for the asker too, and asking joins it: the
+    /// asker may try it even if somebody behind the same address guesses too often later.
     ///
-    /// A client that is limited already is made an asker of a long code only, since short ones could be guessed at. If
-    /// none is alive the next mail carries one, whoever asks for it: else whoever keeps a mailbox's bucket empty would
-    /// lock the people out who share a limited address.
+    /// A client that is limited already joins only a long code, since it could guess at short ones. If no long code is
+    /// alive, the next mail carries one, whoever asks for it. Otherwise anybody who keeps a mailbox's bucket empty
+    /// could lock out the people who share a limited address.
     fn refuse(&self, tx: &mut Tx, last: Taken, may_join: bool) -> Result<Asked> {
         let (email, now) = (&self.email, self.now);
         let mut open = logins::open(tx, email, self.door.realm(), now)?;
@@ -219,7 +219,7 @@ impl LoginDraft {
         })
     }
 
-    /// Whether the widest network of the client took as much of the day's budget as one may.
+    /// Whether the client's widest network has used up its share of the day's budget.
     fn has_had_its_share(&self, tx: &mut Tx, left: i64) -> Result<bool> {
         let midnight = Time::from_micros(0).plus_days(self.now.day());
         let today_ms = (self.now.micros() - midnight.micros()) / 1_000;

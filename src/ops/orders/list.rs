@@ -10,7 +10,7 @@ use crate::store::claims::{self, Claimant};
 use crate::store::orders::{self, PageFilter, PageQuery};
 use crate::store::tx::Tx;
 
-/// Suppliers reuse ICCIDs, but not more often than this.
+/// The most orders under one ICCID: suppliers reuse ICCIDs, but not more often.
 const MOST_OF_ONE_ICCID: i64 = 100;
 
 /// An order and the top-ups of its eSIM.
@@ -25,7 +25,7 @@ pub async fn with_topups(app: &App, order: Order) -> Result<Listed> {
     Ok(Listed { order, topups })
 }
 
-/// Which orders to list. References and ICCIDs lead to few orders; the rest is a walk along the account's numbers.
+/// Which orders to list. References and ICCIDs lead to few orders; other queries walk along the account's numbers.
 pub struct ListQuery {
     pub page: i64,
     pub limit: i64,

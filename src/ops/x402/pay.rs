@@ -1,6 +1,6 @@
-//! A payer's way: read the header, find what it is for, let the token pretend, claim it, and wait for what it buys.
-//! Nothing leaves us before the claim is written; from then on the answer is 202 until the order is there or the
-//! signature is surely dead, because clients sign a new payment for every 402.
+//! A payer's way: read the header, find its checkout, simulate the transfer, claim it, and wait for what it buys.
+//! Nothing leaves us before the claim is written. From then on the answer is 202 until the order exists or the
+//! signature is certainly dead, because clients sign a new payment for every 402.
 
 use std::sync::atomic::Ordering;
 
@@ -39,15 +39,15 @@ pub struct Tender<'a> {
     pub reference: Option<&'a str>,
     /// The payment, as the `PAYMENT-SIGNATURE` header brings it.
     pub header: &'a [u8],
-    /// Where it came in, in the caller's words.
+    /// The name of the field it came in.
     pub field: &'a str,
 }
 
-/// What came of a payment.
+/// The outcome of a payment.
 pub enum Tendered {
-    /// It pays for this checkout, or has. Its receipt is there as soon as it is in a block.
+    /// It pays for this checkout, or has paid. Its receipt is there as soon as it is in a block.
     Taken { progress: Box<Progress>, receipt: Option<SettlementResponse> },
-    /// It moved nothing and never will. The checkout, if it can still be paid.
+    /// It moved nothing and never will. With the checkout, if it can still be paid.
     Refused { reason: Reason, receipt: Option<SettlementResponse>, checkout: Option<Box<Checkout>> },
 }
 
@@ -55,12 +55,12 @@ fn refused(reason: Reason, checkout: Option<Checkout>) -> Tendered {
     Tendered::Refused { reason, receipt: None, checkout: checkout.map(Box::new) }
 }
 
-/// Takes a payment and waits for what it buys. The same signature again only waits, whatever is offered by then.
+/// Takes a payment and waits for what it buys. A repeated signature only waits, whatever is offered by then.
 pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Tendered> {
     let payment = match wire::decode(tender.header) {
         Ok(payment) => payment,
         Err(Flaw::Refused(reason)) => return Ok(refused(reason, None)),
-        // Where no payment is offered the header means nothing.
+        // At a door that offers no payment the header means nothing.
         Err(Flaw::Unreadable(_)) if app.settler.is_none() => return Ok(refused(Reason::Payload, None)),
         Err(Flaw::Unreadable(what)) => return Err(Refusal::field(tender.field, what).into()),
     };
@@ -86,7 +86,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Tendered> {
     let (known, checkout) = app.store.read(read).await?;
     let same = match &known {
         Known::Claimed(claimed) => Some(claimed.signature == payment.seal.text()),
-        // Whoever asks owns the checkout that the transfer pays for: that is all there is to compare.
+        // The caller must own the checkout that the transfer pays for; there is nothing else to compare.
         Known::OnChain => Some(true),
         Known::No => None,
     };
@@ -121,7 +121,7 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Tendered> {
     };
     let state = match tried(terminal, &payment).await.map_err(|_| Refusal::ChainUnavailable)? {
         None => AuthorizationState::Claimed,
-        // Somebody brought it onto the chain before us: it is not unpaid, and the scanner will see it.
+        // Somebody else brought it onto the chain: it counts as sent, and the scanner will see it.
         Some(Reason::Used) => AuthorizationState::Sent,
         Some(reason) => return Ok(refused(reason, Some(checkout))),
     };
@@ -130,11 +130,11 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Tendered> {
     outcome(app, network, &payment, &checkout.id, tender.account).await
 }
 
-/// What we know of a signature when its payer shows it to us.
+/// What we know about a signature when it arrives.
 enum Known {
     No,
     Claimed(Box<Authorization>),
-    /// Others brought it onto the chain before, and its transfer was seen.
+    /// Somebody else brought it onto the chain, and its transfer was seen.
     OnChain,
 }
 
@@ -144,13 +144,13 @@ fn on_chain_for(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Resu
     Ok(moved.into_iter().find_map(|transfer| transfer.invoice))
 }
 
-/// A payment buys what it was asked for, and nothing else.
+/// A payment buys only what it was requested for.
 fn require_same(checkout: &Checkout, tender: &Tender) -> Result<()> {
     let same = checkout.is_for(tender.package_code, tender.esim_order);
     if same { Ok(()) } else { Err(Refusal::PaidForAnother.into()) }
 }
 
-/// Lets the token pretend to move the money. `None` when it would.
+/// Simulates the transfer at the token. `None` when it would succeed.
 async fn tried(terminal: &Terminal, payment: &Payment) -> Result<Option<Reason>, Trouble> {
     let call = payment.permission.transfer_call(&payment.seal);
     let sender = terminal.gas.as_ref().map_or(payment.permission.to, |gas| gas.key.bytes);
@@ -160,8 +160,8 @@ async fn tried(terminal: &Terminal, payment: &Payment) -> Result<Option<Reason>,
     })
 }
 
-/// Writes a payment down for its checkout, before anything is done with it; or finds that it was, or that it has
-/// moved its money already.
+/// Stores a payment for its checkout before it is used; or finds that it was stored before, or has moved its money
+/// already.
 async fn claim(app: &App, new: Authorization) -> Result<()> {
     if app.buying_on_hold.load(Ordering::Relaxed) {
         return Err(Refusal::BuyingOnHold.into());
@@ -205,7 +205,7 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
     } else {
         Err(Refusal::CouponInvalid)
     };
-    // Money that is on the chain already is ours to account for, whatever it can still buy.
+    // Money that is on the chain already must be accounted for, whatever it can still buy.
     if new.state == AuthorizationState::Claimed {
         deliverable?;
     }
@@ -213,7 +213,7 @@ fn insert(tx: &mut Tx, new: &Authorization) -> Result<()> {
     authorizations::insert(tx, new)
 }
 
-/// Waits like every second caller: settler and supplier may be another process's.
+/// Waits like every second caller: settler and supplier may run in another process.
 async fn outcome(
     app: &App,
     network: Network,

@@ -1,4 +1,4 @@
-//! What a purchase's own reference stands for: whoever asks again with it is not asked to pay twice.
+//! What a purchase's reference stands for: a caller who asks again with it does not pay twice.
 
 use crate::app::App;
 use crate::domain::coupon;
@@ -13,11 +13,11 @@ use crate::store::tx::Tx;
 /// What a purchase's reference stands for already.
 pub enum Earlier {
     Bought(Box<Receipt>),
-    /// A signature that came with it is on its way, or its order is.
+    /// A signature that came with it is being settled, or its order is being delivered.
     Underway(Box<Progress>),
 }
 
-/// Whoever lost an answer asks again with the same reference, signed or not: nobody is asked to pay twice.
+/// A caller who lost an answer asks again with the same reference, signed or not, and does not pay twice.
 pub async fn earlier(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Earlier> {
     let (account, reference) = (buyer.account, purchase.reference.clone().unwrap_or_default());
     let holder = app.store.read(move |tx| claims::holder(tx, account, &reference)).await?;
@@ -38,7 +38,7 @@ pub async fn earlier(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Earl
     }
 }
 
-/// Whether a reference stands for nothing yet, and so may stand for this checkout; false when it does already.
+/// True when the reference stands for nothing yet, so that it may name this checkout; false when it does already.
 pub fn require_free(tx: &mut Tx, account: AccountNo, reference: &str, invoice: &InvoiceId) -> Result<bool> {
     match claims::holder(tx, account, reference)? {
         None => Ok(true),
@@ -47,7 +47,7 @@ pub fn require_free(tx: &mut Tx, account: AccountNo, reference: &str, invoice: &
     }
 }
 
-/// From now on the reference stands for this checkout: whoever asks again with it is not asked to pay twice.
+/// From now on the reference stands for this checkout: a caller who asks again with it does not pay twice.
 pub fn name(tx: &mut Tx, account: AccountNo, reference: Option<&str>, invoice: &InvoiceId) -> Result<()> {
     match reference {
         Some(reference) if require_free(tx, account, reference, invoice)? => {

@@ -1,5 +1,5 @@
-//! A consistent copy while the service runs (a still picture, packed, or `pg_dump`), and the way back. Nothing is
-//! ever overwritten: a backup goes to a new file, and a database that is replaced is moved aside.
+//! A consistent copy while the service runs (a packed still picture, or `pg_dump`), and the way back. Nothing is ever
+//! overwritten: a backup goes to a new file, and a replaced database is moved aside.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,17 +18,17 @@ use crate::error::{Error, Result};
 
 pub enum Backup {
     Done,
-    /// `pg_dump` is not installed here; this is what to run where it is. The URL is left out: it may hold a password.
+    /// `pg_dump` is not installed here; run this command elsewhere. The URL is left out: it may hold a password.
     RunYourself(String),
 }
 
-/// What of a restore is done.
+/// How far a restore has come.
 pub enum Unpacked {
-    /// SQLite: the copy is here, to be adopted and then put in place.
+    /// SQLite: the copy is here; it is adopted and then put in place.
     Beside(PathBuf),
     /// PostgreSQL: the database holds it.
     InPlace,
-    /// `pg_restore` is not installed here; this is what to run where it is.
+    /// `pg_restore` is not installed here; run this command elsewhere.
     RunYourself(String),
 }
 
@@ -44,13 +44,13 @@ pub fn copy(location: &Location, to: &Path) -> Result<Backup> {
     outcome
 }
 
-/// An empty file that only its owner can read, from the first byte on: in it goes what the database holds.
+/// Makes an empty file that only its owner can read from the first byte on, because it will hold the whole database.
 fn create_private(path: &Path) -> Result<()> {
     let created = File::options().create_new(true).write(true).mode(0o600).open(path);
     created.map(drop).map_err(|error| Error::fault(format!("{}: {error}", path.display())))
 }
 
-/// Both ways fill an empty file that is there.
+/// Both ways fill the existing empty file.
 fn fill(location: &Location, to: &Path) -> Result<Backup> {
     match location {
         Location::Sqlite(path) => {
@@ -71,13 +71,13 @@ fn fill(location: &Location, to: &Path) -> Result<Backup> {
     }
 }
 
-/// VACUUM INTO leaves out what is free, and syncs the copy.
+/// VACUUM INTO leaves out free pages, and syncs the copy.
 fn vacuum(source: &Connection, to: &Path) -> Result<()> {
     let target = to.to_str().ok_or_else(|| Error::fault("the path is not valid UTF-8"))?;
     source.execute("VACUUM INTO ?1", [target]).map_err(sqlite_error).map(drop)
 }
 
-/// Unpacks a backup for this database. `force`: a SQLite database that is there already may be replaced.
+/// Unpacks a backup for this database. With `force`, an existing SQLite database may be replaced.
 pub fn unpack(location: &Location, from: &Path, force: bool) -> Result<Unpacked> {
     if !from.is_file() {
         return Err(Error::fault(format!("{} is not there", from.display())));
@@ -118,7 +118,7 @@ const ANY_TABLE: &str = "SELECT 1 FROM pg_class WHERE relnamespace = current_sch
 
 fn unpack_sqlite(from: &Path, target: &Path) -> Result<PathBuf> {
     let beside = with_ending(target, ".restoring");
-    // Left over from a restore that did not end.
+    // Left over from an unfinished restore.
     remove_side_files(&beside)?;
     remove(&beside)?;
     let source = open_reader(from)?;
@@ -126,15 +126,15 @@ fn unpack_sqlite(from: &Path, target: &Path) -> Result<PathBuf> {
     if !ours {
         return Err(Error::fault(format!("{} is not a simgate database", from.display())));
     }
-    // In sandbox mode the secret is in it.
+    // In sandbox mode the copy holds the server secret.
     create_private(&beside)?;
     vacuum(&source, &beside)?;
     Ok(beside)
 }
 
-/// Whoever has the file open would go on with the database that is moved aside. Only the last connection may take a
-/// database out of WAL mode, so asking for that tells; it also leaves one complete file. A database too broken to
-/// be asked may be moved.
+/// Refuses while any program has the file open: it would go on with the database that is moved aside. Only the last
+/// connection may take a database out of WAL mode, so the attempt shows whether there are others; it also leaves one
+/// complete file. A database that is too broken to be asked may be moved.
 fn require_unused(target: &Path) -> Result<()> {
     if !target.exists() {
         return Ok(());
@@ -157,7 +157,7 @@ fn require_unused(target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Moves an adopted database to its place. Answers where the one that was there is now.
+/// Moves an adopted database to its place. Answers where the previous one is now.
 pub fn put_in_place(beside: &Path, target: &Path) -> Result<Option<PathBuf>> {
     let connection = open_writer(beside)?;
     let busy: i64 = connection
@@ -216,7 +216,7 @@ fn output(mut command: Command) -> Result<Option<Output>> {
     }
 }
 
-/// One of PostgreSQL's own tools, which is to reach the server as we do.
+/// One of PostgreSQL's own tools, set to reach the server as we do.
 fn tool(name: &str, url: &str) -> Result<Command> {
     let mut command = Command::new(name);
     command.envs(address(url)?.environment());

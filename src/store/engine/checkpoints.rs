@@ -1,9 +1,9 @@
-//! Keeps SQLite's log short without making callers wait long. Only the writer can empty the log, because only then
-//! does nobody add to it, and meanwhile nobody is served. So a thread beside it copies nearly all of the log into the
-//! database first, and then tells the writer to copy the little that has come since.
+//! Keeps SQLite's log short without making callers wait long. Only the writer can empty the log, because nobody may
+//! add to it then, and meanwhile nobody is served. So a separate thread first copies nearly all of the log into the
+//! database, and then tells the writer to copy the little that has come since.
 //!
-//! While somebody reads one state of the database, the log can only grow. Our own long reads take a copy (`still.rs`);
-//! of others the log, a metric and `simgate doctor` tell. When they have ended, the log is cut again.
+//! While a program reads one state of the database, the log can only grow. Our own long reads take a copy (`still.rs`);
+//! a warning, a metric and `simgate doctor` report those of others. When they have ended, the log is cut again.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::telemetry::EveryMinute;
 
 const EVERY: Duration = Duration::from_millis(250);
-/// A page of the database and what the log says about it.
+/// The size in the log of one page of the database, with its header.
 const FRAME: u64 = 4_096 + 24;
 
 /// How long the log should be.
@@ -38,25 +38,25 @@ impl LogSize {
         LogSize { grown_mb: mb, working }
     }
 
-    /// From so many pages on the log is to be begun anew.
+    /// From how many pages on the log should be begun anew.
     fn pages(self) -> i64 {
         (self.working / FRAME) as i64
     }
 
-    /// A busy writer goes past the working size before it gets round to beginning anew; what is longer is cut.
+    /// The most bytes before the log is cut: a busy writer exceeds the working size before it begins the log anew.
     pub fn most(self) -> u64 {
         self.working / 2 * 3
     }
 
-    /// Whether somebody must have kept it from being emptied.
+    /// Whether the log is so long that some program must have kept it from being emptied.
     pub fn is_exceeded_by(self, bytes: u64) -> bool {
         bytes > self.working * 4
     }
 }
 
-/// How long the log of a database is on the disk.
+/// The size of a database's log on disk.
 pub fn log_bytes(database: &Path) -> Result<u64> {
-    // SQLite puts it beside the file itself, wherever a link to that lies.
+    // SQLite puts the log beside the file itself, even when a link leads there.
     let looked = database.canonicalize().and_then(|file| with_ending(&file, "-wal").metadata());
     match looked {
         Ok(file) => Ok(file.len()),
@@ -78,7 +78,7 @@ impl Checkpoints {
         let writer = Arc::downgrade(&checkpoints);
         let work = move || {
             if let Err(error) = sqlite::grow_wal(&path, size.grown_mb) {
-                tracing::warn!(%error, "the log could not be made as long as it should be");
+                tracing::warn!(%error, "the log could not be grown to its initial size");
             }
             while survive("checkpoint", || Checkpoints::keep(&path, &writer)).is_none() {
                 std::thread::sleep(Duration::from_secs(1));
@@ -88,7 +88,7 @@ impl Checkpoints {
         Ok(checkpoints)
     }
 
-    /// Whether the writer is to copy what is left, between two groups.
+    /// Whether the writer should copy the rest now, between two groups.
     pub fn is_my_turn(&self) -> bool {
         self.nearly_done.swap(false, Ordering::Relaxed)
     }
@@ -113,12 +113,12 @@ impl Checkpoints {
         };
         let mut progress = log.checkpoint()?;
         if progress.log >= self.size.pages() {
-            // What came during the first pass: the less is left for the writer, the shorter its callers wait.
+            // A second pass copies what came during the first, so that the writer's callers wait less.
             progress = log.checkpoint()?;
             self.nearly_done.store(true, Ordering::Relaxed);
         }
         if log_bytes(path)? > self.size.most() && progress.copied == progress.log {
-            // Nobody writes now, so the writer may not come to it for long.
+            // Nobody writes now, so the writer may not do it for a long time.
             log.begin_anew()?;
         }
         self.tell(log_bytes(path)?);
@@ -155,17 +155,17 @@ impl Log {
         Ok(Log { connection, database })
     }
 
-    /// Copies the log into the database, and the database onto the disk. SQLite does the latter only when it has
-    /// copied the log to its end, which beside a busy writer never happens; whoever comes to the end at last would
-    /// have to wait for all of it.
+    /// Copies the log into the database, and syncs the database to disk. SQLite syncs only when it has copied the whole
+    /// log, which never happens beside a busy writer; the checkpoint that finally reaches the end would have to wait
+    /// for all of it.
     fn checkpoint(&self) -> Result<Progress> {
         let progress = sqlite::checkpoint(&self.connection)?;
         self.database.sync_data().map_err(Error::fault)?;
         Ok(progress)
     }
 
-    /// The next write begins a log that was copied to its end anew, and cuts it. This one writes the database's first
-    /// page as it is: the number is nobody's.
+    /// Makes a write, so that a log that was copied to its end begins anew and is cut. This one writes the first page
+    /// unchanged: nobody uses the number.
     fn begin_anew(&self) -> Result<()> {
         self.connection.execute_batch("PRAGMA user_version = 0").map_err(sqlite_error)
     }

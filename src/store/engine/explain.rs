@@ -1,5 +1,5 @@
-//! For tests: what a database makes of our statements. Each is prepared and planned on a connection like the
-//! service's own, for any values, so what is found does not depend on how full the tables are.
+//! For tests: how a database plans our statements. Each is prepared and planned on a connection like the service's own,
+//! for any values, so the result does not depend on how full the tables are.
 
 use super::Location;
 use super::postgres::{Session, numbered};

@@ -1,5 +1,5 @@
-//! Bringing a database to this program's schema. Migrations come in pairs with the same numbers and names.
-//! One process migrates and seeds at a time: an advisory lock on PostgreSQL, a lock file beside a SQLite database.
+//! Brings a database to this program's schema. Migrations come in pairs with the same numbers and names. One process
+//! migrates and seeds at a time: an advisory lock on PostgreSQL, a lock file beside a SQLite database.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,7 +18,7 @@ mod pg {
     refinery::embed_migrations!("migrations/postgres");
 }
 
-/// Where refinery writes down what it applied; a database without it was never set up.
+/// Where refinery records what it applied; a database without it was never set up.
 const HISTORY: &str = "refinery_schema_history";
 const HAS_HISTORY: &str = "SELECT 1 FROM pg_class WHERE oid = to_regclass('refinery_schema_history')";
 const LOCK_KEY: i64 = 0x51_4D_47_41_54_45;
@@ -54,7 +54,7 @@ pub fn run(location: &Location) -> Result<Lock> {
     }
 }
 
-/// What the server said to a migration, with what to do about it.
+/// The server's answer to a migration, with what to do about it.
 fn told(session: &Session, error: refinery::Error) -> Error {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(inner) = cause {
@@ -66,9 +66,8 @@ fn told(session: &Session, error: refinery::Error) -> Error {
     Error::fault(error)
 }
 
-/// A pooler that gives a session to others between two transactions breaks the lock, the settings and the prepared
-/// statements. It shows when a second session is served by the same process as the first, as it is while little else
-/// goes on.
+/// Refuses a pooler that gives a session to others between two transactions: that breaks the lock, the settings and the
+/// prepared statements. It shows when the same process serves a second session, as it does while the pooler is idle.
 fn refuse_shared_sessions(session: &mut Session, url: &str) -> Result<()> {
     const SERVED_BY: &str = "SELECT pg_backend_pid()";
     if Session::connect(url)?.field(SERVED_BY)? == session.field(SERVED_BY)? {
@@ -85,7 +84,7 @@ fn create_private(path: &Path) -> Result<()> {
     opened.map(drop).map_err(|error| Error::fault(format!("{}: {error}", path.display())))
 }
 
-/// Why a database cannot be used as it is; `None` when its schema is this program's.
+/// Why a database cannot be used as it is; `None` when it has this program's schema.
 pub fn mismatch(location: &Location) -> Result<Option<String>> {
     let ours = lite::migrations::runner().get_migrations().iter().map(|m| m.version()).max().unwrap_or(0);
     let applied = match location {

@@ -50,7 +50,7 @@ impl Location {
         }
     }
 
-    /// How the line to the database can be attacked, and what to do about it.
+    /// How the connection to the database can be attacked, and what to do about it.
     pub fn weakness(&self) -> Option<(String, &'static str)> {
         match self {
             Location::Sqlite(_) => None,

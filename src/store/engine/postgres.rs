@@ -1,5 +1,5 @@
 //! PostgreSQL: a blocking session with its prepared statements. Used only from plain threads, because blocking panics
-//! inside an async runtime: each session has a small one of its own. `postgres/` has the way to the server.
+//! inside an async runtime: each session has a small runtime of its own. `postgres/` connects to the server.
 
 mod address;
 mod entry;
@@ -19,7 +19,7 @@ use super::param::Param;
 use super::tx::postgres_error;
 use crate::error::{Error, Fault, FaultKind, Result};
 
-/// The server gives up on a statement after 60 s, and tells us. One that is silent for longer hangs.
+/// How long the server may be silent. It ends a statement after 60 s and says so; a longer silence means that it hangs.
 const SILENCE: Duration = Duration::from_secs(65);
 const GOODBYE: Duration = Duration::from_millis(200);
 
@@ -39,7 +39,7 @@ struct Line {
 }
 
 impl Session {
-    /// A session that can write, on whichever host that is.
+    /// A session that can write, on the first host that allows it.
     pub fn connect(url: &str) -> Result<Session> {
         let address = Address::parse(url).map_err(|why| Error::settings(format!("database_url: {why}")))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -47,7 +47,7 @@ impl Session {
         let (client, driver) = match runtime.block_on(entry::connect(url, &address)) {
             Ok(entered) => entered,
             Err(error) => {
-                // Looking up a name may still be going on.
+                // A name look-up may still be running.
                 runtime.shutdown_background();
                 return Err(error);
             }
@@ -59,9 +59,9 @@ impl Session {
             role: address.role().to_string(),
             database: address.database().to_string(),
         };
-        // Every statement of a request finds its rows by an index, one after another, and is the same for all values:
-        // it is planned once, and not by how empty a table was at that moment. Workers beside it would take longer to
-        // start than it runs.
+        // Every statement of a request finds its rows by an index, one after another, and runs the same way for all
+        // values: it is planned once, and not by how empty a table was at that moment. Parallel workers would take
+        // longer to start than the statement runs.
         session.batch(
             "SET lock_timeout = '10s'; SET statement_timeout = '60s'; \
              SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = on; \
@@ -71,7 +71,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Lets the statements of `work` take as long as they like.
+    /// Lets the statements of `work` take as long as they need.
     pub fn patiently<T>(&mut self, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
         self.patience = None;
         let outcome = work(self);
@@ -79,7 +79,7 @@ impl Session {
         outcome
     }
 
-    /// Runs what is written for the async client.
+    /// Runs a function of the async client.
     pub fn run<T>(&mut self, work: impl AsyncFnOnce(&mut Client) -> T) -> Result<T> {
         let line = self.line.as_mut().expect("a session has its line until it is dropped");
         let work = work(&mut line.client);
@@ -133,7 +133,7 @@ impl Session {
         }))
     }
 
-    /// An error of the server, with what to do where the role lacks rights.
+    /// An error of the server, with advice when the role lacks rights.
     pub fn told(&self, error: &tokio_postgres::Error) -> Error {
         let what = postgres_error(error);
         if error.code() != Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) {
@@ -150,7 +150,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Takes leave, so that the server does not log a client that vanished.
+    /// Says goodbye, so that the server does not log a vanished client.
     fn drop(&mut self) {
         let Some(Line { runtime, client, driver }) = self.line.take() else { return };
         drop(client);
@@ -161,7 +161,7 @@ impl Drop for Session {
     }
 }
 
-/// `?1` as PostgreSQL writes it. Our texts hold no question mark inside a literal.
+/// Turns `?1` into PostgreSQL's `$1`. Our texts hold no question mark inside a literal.
 pub(super) fn numbered(text: &str) -> String {
     text.replace('?', "$")
 }

@@ -1,5 +1,5 @@
-//! Whether the database takes writes, for load balancers: every writer is given a write that changes nothing. They ask
-//! often, and there may be many of them, so it is tried at most once a second and its answer is everybody's.
+//! Whether the database takes writes, for load balancers: every writer gets a write that changes nothing. Load
+//! balancers ask often, and there may be many, so it is tried at most once a second and all share the answer.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::writer::Pending;
 use crate::error::Result;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// A writer that is busy may take a while; one that hangs must not keep those who ask waiting.
+/// How long a writer may take: a busy one needs a while, but one that hangs must not keep callers waiting.
 const WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl Readiness {
         if last.tried.is_some_and(|tried| tried.elapsed() < EVERY) {
             return last.could;
         }
-        // Noted first: whoever asks and goes away has used up this second's attempt.
+        // Noted first, so that a caller who asks and goes away has used up this second's attempt.
         last.tried = Some(Instant::now());
         let all = async { try_join_all(attempt()?.into_iter().map(Pending::answer)).await };
         let could = match tokio::time::timeout(WITHIN, all).await {

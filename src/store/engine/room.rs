@@ -1,5 +1,5 @@
-//! Whether the database takes what is written. A full disk, or a server that has run out of something, passes by: callers
-//! are asked to come back, nothing is begun, and the log says so once a minute.
+//! Whether the database has room for writes. A full disk, or a server out of memory or connections, is temporary:
+//! callers are asked to come back, nothing is begun, and the log says so once a minute.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use metrics::counter;
 
 use crate::telemetry::EveryMinute;
 
-/// A small write may find room where a larger one did not: so long nothing is believed to be well again.
+/// How long after a refusal a success proves nothing: a small write may find room where a larger one did not.
 const DISTRUST: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl Room {
         !self.is_missing.load(Ordering::Relaxed)
     }
 
-    /// The database did not take a write.
+    /// Notes that the database refused a write.
     pub fn refused(&self, what: &str) {
         *self.refused_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         self.is_missing.store(true, Ordering::Relaxed);
@@ -38,7 +38,7 @@ impl Room {
         }
     }
 
-    /// Something was written.
+    /// Notes a write that succeeded.
     pub fn taken(&self) {
         if self.is_there() {
             return;

@@ -22,7 +22,7 @@ impl Row<'_> {
         }
     }
 
-    /// A text that is looked at and not kept.
+    /// A text that is read but not kept.
     fn text(&self, at: usize) -> Result<Option<&str>> {
         match self {
             Row::Sqlite(row) => {
@@ -43,7 +43,7 @@ impl Row<'_> {
     }
 }
 
-/// Whether a value of any type is there.
+/// Whether a column is NULL, for any type.
 struct Null(bool);
 
 impl FromSql<'_> for Null {
@@ -75,10 +75,10 @@ impl<'r> Fields<'r> {
     pub fn column<T: Column>(&mut self) -> Result<T> {
         let at = self.at;
         self.at += 1;
-        T::get(self.row, at)?.ok_or_else(|| Error::fault(format!("nothing in column {at}")))
+        T::get(self.row, at)?.ok_or_else(|| Error::fault(format!("column {at} is NULL")))
     }
 
-    /// The next columns, if there is something in the first of them.
+    /// The next columns; `None` when the first of them is NULL.
     pub fn unless_null<T: Columns>(&mut self) -> Result<Option<T>> {
         if self.row.is_null(self.at)? {
             self.at += T::WIDTH;
@@ -88,7 +88,7 @@ impl<'r> Fields<'r> {
     }
 }
 
-/// What one column holds; `None` for NULL.
+/// A type that one column is read into; `None` for NULL.
 pub trait Column: Sized {
     fn get(row: &Row, at: usize) -> Result<Option<Self>>;
 }
@@ -123,20 +123,20 @@ impl<T: Column> Column for Option<T> {
     }
 }
 
-/// A word that one of our enums must know; anything else means the row is not ours.
+/// A word that one of our enums must know; any other word means that the row is not ours.
 pub fn word<T>(row: &Row, at: usize, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>> {
     let Some(text) = row.text(at)? else { return Ok(None) };
     let unknown = || Error::fault(format!("unknown word {text:?} in column {at}"));
     parse(text).ok_or_else(unknown).map(Some)
 }
 
-/// What one or more columns that stand beside each other hold.
+/// A type that one or more neighbouring columns are read into.
 pub trait Columns: Sized {
     const WIDTH: usize;
     fn read(fields: &mut Fields) -> Result<Self>;
 }
 
-/// What `columns!` has declared.
+/// A type whose columns `columns!` has declared.
 pub trait Stored: Columns {
     /// As a SELECT lists them.
     const COLUMNS: &'static str;
@@ -150,7 +150,7 @@ impl<T: Column> Columns for T {
     }
 }
 
-/// What is in the row does not matter.
+/// Ignores the contents of the row.
 impl Columns for () {
     const WIDTH: usize = 0;
 

@@ -1,5 +1,5 @@
-//! One gateway serves a SQLite database. It holds a lock on a file beside it for as long as it lives, which the system
-//! takes back however the process ends. Commands do not ask for it.
+//! One gateway serves a SQLite database. It holds a lock on a file beside it for as long as it lives; the system
+//! releases the lock however the process ends. Commands do not take it.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -10,7 +10,7 @@ use super::Location;
 use super::sqlite::with_ending;
 use crate::error::{Error, Result};
 
-/// A gateway that was told to stop has stopped by then, so that the next may be started meanwhile.
+/// How long a new gateway waits: one that was told to stop has stopped by then, so its successor may start meanwhile.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -25,7 +25,7 @@ impl Serving {
         let Location::Sqlite(path) = location else { return Ok(Serving { _file: None }) };
         let wrong = |error: io::Error| Error::fault(format!("{}: {error}", path.display()));
         let database = resolve(path).map_err(wrong)?;
-        // It is never removed: somebody may wait for the lock of this very file.
+        // The file is never removed: somebody may wait for its lock.
         let file = File::create(with_ending(&database, ".serving")).map_err(wrong)?;
         for turn in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
             match file.try_lock() {
@@ -33,7 +33,7 @@ impl Serving {
                 Err(TryLockError::Error(error)) => return Err(wrong(error)),
                 Err(TryLockError::WouldBlock) if turn == 0 => {
                     tracing::warn!(
-                        "another gateway serves this database; waiting {} s for its end",
+                        "another gateway serves this database; waiting up to {} s for it to end",
                         PATIENCE.as_secs()
                     );
                 }
@@ -49,7 +49,7 @@ impl Serving {
     }
 }
 
-/// Where a database lies, by whichever links and however it is spelt; it need not be there yet.
+/// The real path of a database, through links and any spelling; the file need not exist yet.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -1,10 +1,10 @@
-//! Texts of statements that are put together while the program is compiled, so that a list of columns is written down
-//! once: `columns!` declares what is read of a noun, `values!` what is written of it.
+//! Texts of statements, joined at compile time, so that a list of columns is written only once: `columns!` declares
+//! what is read of a noun, `values!` what is written.
 
 /// The longest text that we make.
 const MOST: usize = 8_192;
 
-/// A text while it is written.
+/// A text under construction.
 pub struct Draft {
     bytes: [u8; MOST],
     length: usize,
@@ -67,12 +67,12 @@ pub const fn joined(between: &str, parts: &[&str]) -> Draft {
     draft
 }
 
-/// `?1, ?2`: a place for each value of these groups.
+/// `?1, ?2`: a placeholder for each value of these groups.
 pub const fn place_each(groups: &[&[&str]]) -> Draft {
     numbered(groups, false)
 }
 
-/// `CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[])`: a list of values for each of them.
+/// `CAST(?1 AS TEXT[]), CAST(?2 AS BIGINT[])`: a list for each value of these groups.
 pub const fn list_each(groups: &[&[&str]]) -> Draft {
     numbered(groups, true)
 }
@@ -99,7 +99,7 @@ const fn numbered(groups: &[&[&str]], as_lists: bool) -> Draft {
     draft
 }
 
-/// What was drafted, as a constant.
+/// A draft as a constant.
 macro_rules! const_text {
     ($draft:expr) => {{
         const DRAFT: $crate::store::engine::text::Draft = $draft;
@@ -138,9 +138,9 @@ macro_rules! insert_into {
 }
 
 /// Declares which columns a struct is read from, in their order: `Stored::COLUMNS` lists them for a SELECT, and `Tx`
-/// reads them. A column has its field's name, after `in "a"` with that alias, or else is given: `field = "a.column"`.
-/// Several columns that stand for one field have its type: `field: Type = Type::COLUMNS`. Where fields are not columns,
-/// what is made of the columns follows after `=>`.
+/// reads them. A column has its field's name, with an alias after `in "a"`, or is given: `field = "a.column"`. Several
+/// columns for one field have its type: `field: Type = Type::COLUMNS`. When fields are not columns, the struct is built
+/// after `=>`.
 macro_rules! columns {
     (@all $prefix:expr; $name:ident { $($field:ident $(: $type:ty)? $(= $sql:expr)?),* $(,)? } => $made:expr) => {
         impl $crate::store::engine::Stored for $name {
@@ -178,8 +178,8 @@ macro_rules! columns {
     };
 }
 
-/// Declares what is written of something: each column, its type where values come in lists, and its value where that is
-/// not the field of the same name. `NAMES` lists the columns for an INSERT; `params` has the values, in the same order.
+/// Declares what is written of something: each column, its type when values come in lists, and its value when it is
+/// not the field of that name. `NAMES` lists the columns for an INSERT; `params` gives the values in the same order.
 macro_rules! values {
     ($(#[$doc:meta])* $name:ident($from:ident: $type:ty $(, $more:ident: $its:ty)*) {
         $($field:ident $(: $sql:ident)? $(= $value:expr)?),* $(,)?

@@ -1,13 +1,13 @@
 //! The whole abstraction over two databases: `Tx`, with `param.rs` and `row.rs`. A business write is a function over
-//! `&mut Tx` and reads the same on both. Texts come from `queries!` blocks, so that a test can prepare every
-//! one of them on both databases. Placeholders are `?1`: SQLite numbers `$` names by first appearance.
+//! `&mut Tx` and is the same on both. Texts come from `queries!` blocks, so that a test can prepare every one of them
+//! on both databases. Placeholders are `?1`: SQLite numbers `$` names by first appearance.
 
 use super::param::Param;
 use super::postgres::Session;
 use super::row::{Columns, Fields, Row};
 use crate::error::{Error, Fault, FaultKind, Result};
 
-/// A statement text. `only` names the one database it is written for, when a second text serves the other.
+/// A statement text. `only` names its one database, when a second text serves the other.
 #[derive(Clone, Copy)]
 pub struct Sql {
     pub text: &'static str,
@@ -27,8 +27,8 @@ pub struct Lock {
     pub locking: Sql,
 }
 
-/// Declares a module's statements as constants, and lists them in `ALL` for the test that prepares each. `READ and LOCK`
-/// declares a statement and the one that locks what it reads.
+/// Declares a module's statements as constants, and lists them in `ALL` for the test that prepares each. `READ and
+/// LOCK` declares a statement, and a second one that locks what it reads.
 macro_rules! queries {
     ($($(#[$doc:meta])* $name:ident $(($only:ident))? $(and $lock:ident)? = $text:expr;)*) => {
         $($(#[$doc])* const $name: $crate::store::engine::tx::Sql = $crate::store::engine::tx::Sql {
@@ -76,7 +76,7 @@ impl<'c> Tx<'c> {
         matches!(self.db, Db::Postgres(_))
     }
 
-    /// Whether this job has changed anything. A refusal must come before its job's first write.
+    /// Whether this job has written anything. A refusal must come before its job's first write.
     pub fn wrote(&self) -> bool {
         self.wrote
     }
@@ -98,7 +98,7 @@ impl<'c> Tx<'c> {
         Ok(changed)
     }
 
-    /// The one row there is, if there is one.
+    /// The row, if there is one; more than one is a fault.
     pub fn opt<T: Columns>(&mut self, sql: Sql, params: &[Param]) -> Result<Option<T>> {
         match &mut self.db {
             Db::Sqlite(connection) => {
@@ -108,7 +108,7 @@ impl<'c> Tx<'c> {
                     Some(row) => Some(T::read(&mut Fields::of(&Row::Sqlite(row)))?),
                     None => return Ok(None),
                 };
-                // A statement that writes and returns has done all of its work only when it is stepped to its end.
+                // A statement that writes and returns rows is finished only when it is stepped to its end.
                 if rows.next().map_err(sqlite_error)?.is_some() {
                     return Err(Error::fault(format!("more than one row from {}", sql.text)));
                 }
@@ -125,7 +125,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Like `opt`, and nobody else changes the row before this write ends.
+    /// Like `opt`, and locks the row until this write ends.
     pub fn lock<T: Columns>(&mut self, lock: Lock, params: &[Param]) -> Result<Option<T>> {
         self.opt(if self.is_postgres() { lock.locking } else { lock.plain }, params)
     }
@@ -189,7 +189,7 @@ pub(super) fn sqlite_error(error: rusqlite::Error) -> Error {
         Some(ErrorCode::ConstraintViolation | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             FaultKind::Conflict
         }
-        // A disk that is full says so in one of these ways.
+        // A full disk shows as one of these.
         Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => FaultKind::NoRoom,
         _ => FaultKind::Other,
     };
@@ -211,15 +211,15 @@ pub(super) fn postgres_error(error: &tokio_postgres::Error) -> Error {
             | &SqlState::CANNOT_CONNECT_NOW
             | &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
             | &SqlState::IDLE_SESSION_TIMEOUT
-            // The server has become a standby, or was told to take no writes: another may take them.
+            // The server has become a standby, or refuses writes: another may take them.
             | &SqlState::READ_ONLY_SQL_TRANSACTION,
         ) => FaultKind::Disconnected,
-        // Trouble with the connection, of which a pooler tells.
+        // A pooler's report of connection trouble.
         Some(code) if code.code().starts_with("08") => FaultKind::Disconnected,
-        // The server has run out of something: disk, memory, connections.
+        // The server has run out of disk, memory or connections.
         Some(state) if state.code().starts_with("53") => FaultKind::NoRoom,
         Some(_) => FaultKind::Other,
-        // Without a code from the server the trouble is the line, or a value of ours that does not fit.
+        // Without a code from the server, the connection failed, or a value of ours does not fit.
         None if error.is_closed()
             || std::error::Error::source(error).is_some_and(|s| s.is::<std::io::Error>()) =>
         {

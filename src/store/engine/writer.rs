@@ -1,11 +1,11 @@
-//! The one writer loop, the same for both databases: take a job, run it, go on while jobs are queued, COMMIT
-//! once, only then answer all of them. Many orders share one durable commit; that is where the speed comes from.
+//! The one writer loop, the same for both databases: take a job, run it, go on while jobs are queued, COMMIT once, and
+//! only then answer all of them. Many orders share one durable commit; that makes it fast.
 //!
 //! There are no savepoints. A job decides before it writes, so a refusal has nothing to undo. When a job fails
 //! after it wrote, its group is rolled back and every job of it runs again alone. A job may therefore run twice,
 //! also after a COMMIT whose answer was lost: no clock, no randomness, no I/O inside.
 //!
-//! On PostgreSQL, where a statement has a price of its own, jobs of one kind may share their statements
+//! On PostgreSQL, where every statement costs a round trip, jobs of one kind may share their statements
 //! (`WriteJob::run_batched`).
 
 use std::any::Any;
@@ -32,7 +32,7 @@ const SQLITE_GROUP: usize = 256;
 const POSTGRES_GROUP: usize = 32;
 const CONFLICT_TRIES: u32 = 10;
 const RECONNECT_FOR: Duration = Duration::from_secs(5);
-/// An ordinary job that has waited this long is refused: its caller has better things to do.
+/// How long an ordinary job may wait before it is refused: its caller has given up by then.
 const JOB_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A business write. A plain one is a function over `Tx`.
@@ -40,8 +40,8 @@ pub trait WriteJob: Send + Sized + 'static {
     type Answer: Send;
     /// Whether `run_batched` does anything.
     const SHARES: bool = false;
-    /// The lane for all of its kind, whichever wallets they move: together they wait for one row in memory, not on its
-    /// lock, and make one large group.
+    /// One lane for all jobs of this kind, whichever wallets they move: they wait in memory instead of on a row's lock,
+    /// and form one large group.
     const LANE: Option<i64> = None;
 
     fn run(&self, tx: &mut Tx) -> Result<Self::Answer>;
@@ -63,11 +63,11 @@ impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send + 'static> WriteJob for F {
 
 /// A write with its caller, hidden behind its answer's type.
 trait Job: Any + Send {
-    /// Runs once more from the start. `Err` means the transaction must be rolled back.
+    /// Runs from the start, again if need be. `Err` means the transaction must be rolled back.
     fn run(&mut self, tx: &mut Tx) -> Result<()>;
-    /// Runs together with those of `others` that are of its kind.
+    /// Runs together with the jobs of its kind among `others`.
     fn run_batched(&mut self, tx: &mut Tx, others: &mut [Queued]) -> Result<()>;
-    /// Whether it can run together with others, and has not yet.
+    /// Whether it can run together with others, and has not done so yet.
     fn would_share(&self) -> bool;
     fn is_done(&self) -> bool;
     fn answer(self: Box<Self>);
@@ -81,12 +81,12 @@ struct Typed<W: WriteJob> {
     reply: oneshot::Sender<Result<W::Answer>>,
 }
 
-/// Runs what a thread of ours lives for. `None` when it panicked: then it is to be begun again.
+/// Runs the work of a thread. `None` when it panicked: then the caller starts it again.
 pub(super) fn survive<T>(name: &str, work: impl FnOnce() -> T) -> Option<T> {
     let outcome = catch_unwind(AssertUnwindSafe(work)).ok();
     if outcome.is_none() {
         counter!("simgate_job_panics_total", "job" => name.to_string()).increment(1);
-        tracing::error!(thread = name, "a thread panicked, the message is above; it goes on");
+        tracing::error!(thread = name, "a thread panicked and goes on; the panic message is above");
     }
     outcome
 }
@@ -131,7 +131,7 @@ impl<W: WriteJob> Job for Typed<W> {
 
     fn answer(self: Box<Self>) {
         let outcome = self.outcome.unwrap_or_else(|| Err(Error::fault("a write was answered before it ran")));
-        // The caller may have gone; the work is done all the same.
+        // The caller may have gone; the work is done anyway.
         let _ = self.reply.send(outcome);
     }
 
@@ -146,12 +146,12 @@ struct Queued {
     job: Box<dyn Job>,
 }
 
-/// Locks the rows that these keys stand for, in the order in which everybody does.
+/// Locks the rows of these keys, in the common order.
 pub type LockAll = fn(&mut Tx, &[AccountNo]) -> Result<()>;
 
-/// Where a lane writes to.
+/// The database that a lane writes to.
 pub enum Target {
-    /// A server keeps the log in shape, so long at the start; a command does not.
+    /// With a log size for a server, which keeps the log in shape; a command does not.
     Sqlite {
         path: PathBuf,
         log: Option<LogSize>,
@@ -201,17 +201,17 @@ impl Connection {
         }
     }
 
-    /// What keeps the database in shape and is best done between two groups.
+    /// Maintenance that is best done between two groups.
     fn tidy(&self) {
         if let Connection::Sqlite { connection, checkpoints: Some(checkpoints) } = self
             && checkpoints.is_my_turn()
             && let Err(error) = sqlite::checkpoint(connection)
         {
-            tracing::debug!(%error, "the log could not be emptied; the next turn is soon");
+            tracing::debug!(%error, "the log could not be emptied; trying again soon");
         }
     }
 
-    /// Leaves no transaction open, whatever happened. A session that is lost, cannot write any more or cannot even roll
+    /// Leaves no transaction open, whatever happened. A session that is lost, can no longer write or cannot even roll
     /// back is replaced.
     fn recover(&mut self, error: &Error) {
         let spoilt = error.is_lost() || self.command("ROLLBACK").is_err();
@@ -275,7 +275,7 @@ impl Writer {
             let (waiting, room, name) = (depth.clone(), room.clone(), format!("writer-{number}"));
             let work = {
                 let name = name.clone();
-                // Those whose group it was are told that it stopped; for the others it goes on.
+                // Callers of the failed group are told that it stopped; for all others the lane goes on.
                 move || {
                     while survive(&name, || {
                         run_lane(&mut connection, &receiver, &waiting, group, &room, lock_all)
@@ -292,8 +292,8 @@ impl Writer {
         Ok(Writer { lanes, limit })
     }
 
-    /// Jobs of one key run in one lane, one after another, unless their kind has its own: a hot wallet queues in memory,
-    /// not on its row lock.
+    /// Jobs of one key run in one lane, one after another, unless their kind has its own lane: a hot wallet queues in
+    /// memory, not on its row lock.
     pub fn queue<W: WriteJob>(&self, key: i64, must_finish: bool, work: W) -> Result<Pending<W::Answer>> {
         let number = W::LANE.unwrap_or(key) as u64;
         let lane = &self.lanes[number.wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize % self.lanes.len()];
@@ -303,12 +303,12 @@ impl Writer {
         lane.queue(key, (!must_finish).then_some(JOB_DEADLINE), work)
     }
 
-    /// The same write in every lane. It waits for its turn like others.
+    /// Queues the same write in every lane. It waits for its turn like others.
     pub fn try_all(&self, write: fn(&mut Tx) -> Result<()>) -> Result<Vec<Pending<()>>> {
         self.lanes.iter().map(|lane| lane.queue(0, Some(JOB_DEADLINE), write)).collect()
     }
 
-    /// Runs what is queued and ends the threads.
+    /// Runs the queued jobs and ends the threads.
     pub fn stop(self) {
         for lane in self.lanes {
             drop(lane.sender);
@@ -367,7 +367,7 @@ fn run_group(connection: &mut Connection, mut group: Vec<Queued>, room: &Room, l
                 tracing::debug!(%what, ?kind, jobs = group.len(), "a group of writes is run again, one by one");
             }
             counter!("simgate_writer_reruns_total").increment(group.len() as u64);
-            // One limit for all of them: a database that is down must not be waited for once per job.
+            // One limit for all of them, so that a database that is down is not waited for once per job.
             let give_up = Instant::now() + RECONNECT_FOR;
             let mut gone = None;
             for queued in group {
@@ -380,7 +380,7 @@ fn run_group(connection: &mut Connection, mut group: Vec<Queued>, room: &Room, l
     }
 }
 
-/// Answers whether anything was written.
+/// Runs a group in one transaction. Answers whether anything was written.
 fn try_group(connection: &mut Connection, group: &mut [Queued], lock_all: LockAll) -> Result<bool> {
     let outcome = (|| {
         connection.begin()?;
@@ -405,7 +405,7 @@ fn try_group(connection: &mut Connection, group: &mut [Queued], lock_all: LockAl
 fn run_batched(connection: &mut Connection, group: &mut [Queued], lock_all: LockAll) -> Result<bool> {
     let sharing = group.iter().filter(|queued| queued.job.would_share()).count();
     if sharing > 0 && sharing < group.len() {
-        // Whoever shares goes first, so the rest would come to their wallets out of order.
+        // Jobs that share run first, so the others would lock their wallets out of order.
         let keys: Vec<AccountNo> = group.iter().map(|queued| AccountNo(queued.key)).collect();
         lock_all(&mut connection.tx(false)?, &keys)?;
     }
@@ -421,7 +421,7 @@ fn run_batched(connection: &mut Connection, group: &mut [Queued], lock_all: Lock
     Ok(wrote)
 }
 
-/// Answers why when the database is not to be had.
+/// Runs a job in its own transaction. Answers the error when the connection to the database is lost.
 fn run_alone(
     connection: &mut Connection,
     mut queued: Queued,

@@ -1,10 +1,10 @@
-//! The simulated supplier's home markets: one row for every country of `domain::country`, with the networks
-//! its profiles use there, what a gigabyte costs and how many plans are offered. The networks are real, the
-//! prices are only plausible. Nothing here is shown to anyone but through `sim_catalog::plans`.
+//! The simulated supplier's home markets: one row for every country of `domain::country`, with the networks its
+//! profiles use there, what a gigabyte costs and how many plans are offered. The networks are real, the prices are only
+//! plausible. Only `sim_catalog::plans` shows them to anybody.
 
 use Range::{Narrow, Usual, Wide};
 
-/// How many sizes and durations a market is worth.
+/// How many sizes and durations a market offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
     Wide,

@@ -52,8 +52,8 @@ fn wholesale(cost: i64) -> i64 {
     round_up(cost + margin, CENT)
 }
 
-/// 75 % on top of small prices, falling towards 35 % for large ones; rounded up to what a shop would write:
-/// 0.79, 4.29, then 12.49, 12.99, then 54.99.
+/// 75 % on top of small prices, falling towards 35 % for large ones; rounded up to a usual shop price: 0.79, 4.29, then
+/// 12.49, 12.99, then 54.99.
 fn retail(wholesale: i64) -> i64 {
     let target = wholesale * 135 / 100 + (wholesale * 40 / 100).min(80 * CENT);
     let step = match target / CENT {

@@ -1,6 +1,6 @@
-//! The simulated supplier's regional and global coverage: each zone is a union of the groups of countries
-//! below. What a gigabyte costs in a zone lies above its cheap members and below its dear ones.
-//! A zone's code is longer than a country's, so that the two never collide as families.
+//! The simulated supplier's regional and global coverage: each zone is a union of the groups of countries below. The
+//! price of a gigabyte in a zone lies between those of its cheap and its expensive members. A zone's code is longer
+//! than a country's, so that the two never collide as families.
 
 pub struct Zone {
     pub code: &'static str,

@@ -1,5 +1,5 @@
-//! What a database URL of PostgreSQL says: hosts, who we are there, and how the line is guarded. The names are those of
-//! libpq, so that one URL serves us, `psql` and `pg_dump`. It is read at the start, to refuse what cannot work, and for
+//! Reads a PostgreSQL database URL: hosts, our role there, and how the connection is protected. Parameters have libpq's
+//! names, so that one URL serves us, `psql` and `pg_dump`. It is read at the start, to refuse what cannot work, and for
 //! each new session.
 
 use std::net::IpAddr;
@@ -14,13 +14,13 @@ use super::url::{decoded, split_query};
 
 /// How long one host may take to let us in, unless the URL says otherwise.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// A host that is gone without a word is noticed: what we sent was not received, or what we asked while nothing
-/// happened was not answered.
+/// How soon a host that vanished is noticed: it did not receive what we sent, or did not answer our keepalives while
+/// the connection was idle.
 const UNRECEIVED: Duration = Duration::from_secs(5);
 const ASK_AFTER: Duration = Duration::from_secs(3);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 const ASK_TIMES: u32 = 3;
-/// What is left to the client library.
+/// The parameters left to the client library.
 const PASSED_ON: [&str; 9] = [
     "user",
     "password",
@@ -34,7 +34,7 @@ const PASSED_ON: [&str; 9] = [
 ];
 const OURS: [&str; 6] =
     ["connect_timeout", "sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs"];
-/// Where Debian, Alpine and others keep the roots that the machine trusts: `pg_dump` before 16 must be told.
+/// Where Debian, Alpine and others keep the machine's trusted roots: `pg_dump` before 16 needs the path.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// `sslmode`, as libpq names it.
@@ -62,7 +62,7 @@ impl SslMode {
     }
 }
 
-/// Whose signature makes a server's certificate good.
+/// The roots that make a server's certificate trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Roots {
     System,
@@ -95,7 +95,7 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// For messages.
+    /// The name in messages.
     pub fn name(&self) -> String {
         match &self.host {
             Host::Tcp(name) if name.contains(':') => format!("[{name}]:{}", self.port),
@@ -105,7 +105,7 @@ impl Spot {
     }
 }
 
-/// Whether what is sent there stays on this machine.
+/// Whether data sent there stays on this machine.
 fn is_local(host: &Host, address: Option<IpAddr>) -> bool {
     match (host, address) {
         (Host::Unix(_), _) => true,
@@ -121,7 +121,7 @@ fn is_local(host: &Host, address: Option<IpAddr>) -> bool {
 impl Address {
     /// `Err` is a sentence for the operator. It never holds the password.
     pub fn parse(url: &str) -> Result<Address, String> {
-        // Else what follows the first one would be taken for a host, and shown.
+        // Otherwise the text after the first @ would be taken for a host, and shown.
         if url.matches('@').count() > 1 {
             return Err("it holds more than one @: in a name or a password, an @ is written %40".into());
         }
@@ -146,10 +146,10 @@ impl Address {
                     within =
                         Duration::from_secs(seconds.ok_or("connect_timeout must be seconds from 1 to 600")?);
                 }
-                // The gateway writes, so it never wants another kind of server.
+                // The gateway writes, so it never wants a read-only server.
                 "target_session_attrs" if value == "read-write" || value == "primary" => {}
                 "target_session_attrs" => {
-                    return Err("target_session_attrs must be read-write, which it is without it, too".into());
+                    return Err("target_session_attrs must be read-write, which is the default".into());
                 }
                 known if PASSED_ON.contains(&known) => passed_on.push(piece),
                 unknown => {
@@ -179,7 +179,7 @@ impl Address {
         Ok(address)
     }
 
-    /// Settings that contradict each other are mistakes about safety.
+    /// Refuses settings that contradict each other: they are mistakes about security.
     fn check_guards(&self) -> Result<(), String> {
         use SslMode::*;
         match (self.written, &self.roots) {
@@ -187,7 +187,7 @@ impl Address {
                 Err("sslrootcert verifies nothing unless sslmode is verify-full or verify-ca".into())
             }
             (Some(Require | VerifyCa), Some(Roots::System)) => {
-                Err("sslrootcert=system needs sslmode=verify-full: anybody has a certificate of those".into())
+                Err("sslrootcert=system needs sslmode=verify-full: anybody can get such a certificate".into())
             }
             (Some(VerifyCa), None) => {
                 Err("sslmode=verify-ca needs sslrootcert, the file of the authority's certificate".into())
@@ -225,7 +225,7 @@ impl Address {
         Ok((0..count).map(spot).collect())
     }
 
-    /// How the line to a host is guarded: a line that leaves the machine is in clear only where that is written.
+    /// How the connection to a host is protected: it leaves the machine unencrypted only when the URL says so.
     fn mode(&self, host: &Host, address: Option<IpAddr>) -> SslMode {
         if let Host::Unix(_) = host {
             return SslMode::Disable;
@@ -248,24 +248,24 @@ impl Address {
         self.within
     }
 
-    /// What somebody between us and a host could do, and how to keep him from it.
+    /// What an attacker between us and a host could do, and how to prevent it.
     pub fn weakness(&self) -> Option<(String, &'static str)> {
         let leaves = |spot: &&Spot| !is_local(&spot.host, spot.address);
         let weakest = self.spots.iter().filter(leaves).min_by_key(|spot| spot.mode as u8)?;
         match weakest.mode {
             SslMode::Disable => Some((
-                format!("whoever is between us and {} reads and changes what is said", weakest.name()),
-                "set sslmode=verify-full in database_url, unless that line is guarded otherwise",
+                format!("anybody between us and {} reads and changes what is said", weakest.name()),
+                "set sslmode=verify-full in database_url, unless that connection is protected otherwise",
             )),
             SslMode::Prefer | SslMode::Require => Some((
-                format!("whoever is between us and {} can pass himself off as the server", weakest.name()),
+                format!("anybody between us and {} can pass himself off as the server", weakest.name()),
                 "set sslmode=verify-full and sslrootcert in database_url",
             )),
             SslMode::VerifyCa | SslMode::VerifyFull => None,
         }
     }
 
-    /// Who we are there.
+    /// Our role on the server.
     pub fn role(&self) -> &str {
         self.config.get_user().unwrap_or_default()
     }
@@ -305,7 +305,7 @@ impl Address {
         config
     }
 
-    /// The same for PostgreSQL's own tools. By the environment: arguments can be read by every user of the machine.
+    /// The same for PostgreSQL's own tools, in the environment: every user of the machine can read arguments.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let list = |each: &dyn Fn(&Spot) -> String| -> String {
             self.spots.iter().map(each).collect::<Vec<_>>().join(",")
@@ -315,7 +315,7 @@ impl Address {
             Host::Tcp(name) => name.clone(),
             Host::Unix(folder) => path(folder),
         };
-        // One word for all hosts: the most careful.
+        // One mode for all hosts: the strictest.
         let modes = self.spots.iter().map(|spot| spot.mode);
         let mode = modes.max_by_key(|mode| *mode as u8).unwrap_or(SslMode::Prefer);
         let mut variables = vec![
@@ -386,7 +386,7 @@ mod tests {
             ("postgres://me@192.0.2.7/db", "require"),
             ("postgres://me@0.0.0.0/db", "require"),
             ("postgres://me@localhost.example/db", "require"),
-            // The address is where it goes, whatever the name says.
+            // The address decides where data goes, whatever the name says.
             ("postgres://me@localhost/db?hostaddr=192.0.2.7", "require"),
             ("postgres://me@db.example/db?hostaddr=127.0.0.1", "prefer"),
             ("postgres://me@db.example/db?sslmode=verify-full", "verify-full"),

@@ -1,5 +1,5 @@
-//! The way into a server: its hosts one after the other, until one lets us in and can write. A standby is passed by, and so
-//! is a primary of the past: one that came back after we had seen its successor.
+//! Connects to a server: tries its hosts one after the other, until one accepts us and can write. A standby is skipped,
+//! and so is an outdated primary: one that came back after we had seen its successor.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +23,7 @@ static KNOWN: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
 
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Which of the hosts let us in last: it is asked first, so that one that hangs is waited for only once.
+    /// The host that accepted us last: it is tried first, so that a host that hangs is waited for only once.
     host: usize,
     /// The newest timeline seen.
     timeline: u32,
@@ -37,7 +37,7 @@ fn known<T>(url: &str, look: impl FnOnce(&mut Known) -> T) -> T {
 
 pub type Entered = (Client, JoinHandle<()>);
 
-/// A line to the first host that can write.
+/// Connects to the first host that can write.
 pub async fn connect(url: &str, address: &Address) -> Result<Entered> {
     let mut refused = Vec::new();
     let last = known(url, |known| known.host);
@@ -53,12 +53,12 @@ pub async fn connect(url: &str, address: &Address) -> Result<Entered> {
             Ok(Err(Error::Fault(fault))) => refused.push(named(spot, fault)),
             Ok(Err(error)) => return Err(error),
             Err(_) => {
-                let what = format!("nobody let us in within {} s", within.as_secs());
+                let what = format!("no connection within {} s", within.as_secs());
                 refused.push(named(spot, Fault { what, kind: FaultKind::Disconnected }));
             }
         }
     }
-    // While one of them may come back, it is worth trying again.
+    // While one of them may come back, trying again is worthwhile.
     let kinds = || refused.iter().map(|fault| fault.kind);
     let kind = kinds().find(|kind| *kind == FaultKind::Disconnected).or(kinds().next_back());
     let what: Vec<&str> = refused.iter().map(|fault| fault.what.as_str()).collect();
@@ -71,7 +71,7 @@ fn named(spot: &Spot, fault: Fault) -> Fault {
 
 async fn enter(url: &str, address: &Address, spot: &Spot) -> Result<Entered> {
     let entered = match open(address, spot, spot.mode).await? {
-        // As libpq does it: a server of this machine that has trouble with TLS, or does not want it, is asked without.
+        // As in libpq: a local server that fails at TLS, or does not want it, is asked without it.
         Err(error) if spot.mode == SslMode::Prefer && is_about_tls(&error) => {
             let in_clear = open(address, spot, SslMode::Disable).await?;
             in_clear.map_err(|_| told(&error))?
@@ -82,7 +82,7 @@ async fn enter(url: &str, address: &Address, spot: &Spot) -> Result<Entered> {
     Ok(entered)
 }
 
-/// The outer trouble is with files of ours, the inner with the server.
+/// The outer error is about our own files, the inner one about the server.
 async fn open(
     address: &Address,
     spot: &Spot,
@@ -111,12 +111,12 @@ where
     T::Stream: Send + 'static,
 {
     let (client, connection) = config.connect(tls).await?;
-    // What ends it is told to whoever asks something of the client.
+    // The client reports to its callers what ends the connection.
     let driver = tokio::spawn(async move { drop(connection.await) });
     Ok((client, driver))
 }
 
-/// Whether the same server might let us in in clear: the handshake failed, or it wants no encryption.
+/// Whether the same server might accept us unencrypted: the handshake failed, or it wants no encryption.
 fn is_about_tls(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         Some(code) => *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
@@ -129,7 +129,7 @@ fn cause_in_tls(error: &tokio_postgres::Error) -> Option<&rustls::Error> {
     cause.get_ref()?.downcast_ref()
 }
 
-/// Why a server did not let us in, with what the operator can do about the encryption.
+/// Why a server did not accept us, with advice about the encryption.
 fn told(error: &tokio_postgres::Error) -> Error {
     use rustls::CertificateError::{NotValidForName, NotValidForNameContext, UnknownIssuer};
     let advice = match cause_in_tls(error) {
@@ -137,21 +137,21 @@ fn told(error: &tokio_postgres::Error) -> Error {
             "sslrootcert must name a file with the certificate of the authority that signed the server's"
         }
         Some(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
-            "the URL must name the host as its certificate does; sslmode=verify-ca does not look at the name"
+            "the URL must name the host as its certificate does; sslmode=verify-ca does not check the name"
         }
         Some(_) => "see PostgreSQL in docs/operate.md",
-        // The library has no other sign of it.
+        // The library gives no other sign of it.
         None if std::error::Error::source(error)
             .is_some_and(|cause| cause.to_string().contains("support TLS")) =>
         {
-            "a line in clear to another machine must be written in the URL: sslmode=disable"
+            "an unencrypted connection to another machine must be written in the URL: sslmode=disable"
         }
         None => return postgres_error(error),
     };
     Error::settings(format!("{}; {advice}", postgres_error(error)))
 }
 
-/// A session that cannot write serves nobody: orders would fail on it while others could take them.
+/// Refuses a session that cannot write: orders would fail on it while other hosts could take them.
 async fn require_writable(url: &str, client: &Client) -> Result<()> {
     let lost = |what: String| Error::Fault(Fault { what, kind: FaultKind::Disconnected });
     if first_field(client, READ_ONLY).await? != Some("off".into()) {

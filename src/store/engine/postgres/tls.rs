@@ -1,4 +1,4 @@
-//! The line to PostgreSQL, encrypted as `sslmode` says: by whom we believe that the other end is our server.
+//! Encryption of the connection to PostgreSQL as `sslmode` says, and how we verify that the other end is our server.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -16,7 +16,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{Address, Identity, Roots, SslMode};
 
-/// Whether the files that the URL names are there and hold what they should.
+/// Checks that the files named in the URL exist and are valid.
 pub fn check(address: &Address) -> Result<(), String> {
     if let Some(Roots::File(file)) = &address.roots {
         Trusted::read(file)?;
@@ -24,7 +24,7 @@ pub fn check(address: &Address) -> Result<(), String> {
     address.identity.as_ref().map_or(Ok(()), |identity| read_identity(identity).map(drop))
 }
 
-/// Files are read for each connection: a certificate that was renewed counts from the next one on.
+/// Reads the files for each connection, so that a renewed certificate counts from the next one on.
 pub fn connector(address: &Address, mode: SslMode) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let belief = match (mode, &address.roots) {
@@ -56,7 +56,7 @@ fn finish(
         Some(identity) => {
             let (chain, key) = read_identity(identity)?;
             let fits = builder.with_client_auth_cert(chain, key);
-            fits.map_err(|error| format!("sslcert and sslkey do not go together: {error}"))?
+            fits.map_err(|error| format!("sslcert and sslkey do not match: {error}"))?
         }
     };
     Ok(MakeRustlsConnect::new(config))
@@ -69,10 +69,10 @@ fn read_identity(
     let file = &identity.key;
     let wrong = |why: String| format!("sslkey {}: {why}", file.display());
     let about = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
-    // The same rule as libpq's, so that pg_dump takes what we take: a key of root's may be shared with a group.
+    // The same rule as libpq's, so that `pg_dump` accepts what we accept: a group may read a key that root owns.
     let too_open = if about.uid() == 0 { 0o037 } else { 0o077 };
     if about.mode() & too_open != 0 {
-        return Err(wrong("others can read it; chmod 600 makes it its owner's alone".into()));
+        return Err(wrong("others can read it; run chmod 600 on it".into()));
     }
     let key = PrivateKeyDer::from_pem_file(file)
         .map_err(|error| wrong(format!("it is not an unencrypted private key in PEM: {error}")))?;
@@ -88,11 +88,11 @@ fn read_certificates(name: &str, file: &Path) -> Result<Vec<CertificateDer<'stat
     Ok(found)
 }
 
-/// What the file of `sslrootcert` holds.
+/// The contents of the `sslrootcert` file.
 #[derive(Debug)]
 struct Trusted {
     roots: RootCertStore,
-    /// The server's own certificate may stand there, too.
+    /// The file may also hold the server's own certificate.
     itself: Vec<CertificateDer<'static>>,
 }
 
@@ -110,7 +110,7 @@ impl Trusted {
 
 #[derive(Debug)]
 enum Belief {
-    /// The line is encrypted; who is at its other end is not known.
+    /// The connection is encrypted; the other end is not verified.
     Anybody,
     Signed(Trusted),
     SignedByName(Trusted),

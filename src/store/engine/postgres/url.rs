@@ -1,6 +1,6 @@
-//! The text of a database URL: where its parameters begin, what they say, and how people may see it.
+//! The text of a database URL: where its parameters begin, what they say, and how it is shown to people.
 
-/// A password may hold a question mark, so the query begins behind the `@`.
+/// A password may hold a question mark, so the query begins after the `@`.
 pub fn split_query(url: &str) -> (&str, &str) {
     let behind = url.find('@').unwrap_or(0);
     match url[behind..].find('?') {
@@ -9,15 +9,15 @@ pub fn split_query(url: &str) -> (&str, &str) {
     }
 }
 
-/// A name and its value. Unlike in a form, a plus is a plus.
+/// A name and its value. Unlike in a form, a plus stays a plus.
 pub fn decoded(piece: &str) -> (String, String) {
     let plain = piece.replace('+', "%2B");
     let pair = form_urlencoded::parse(plain.as_bytes()).next();
     pair.map(|(name, value)| (name.into_owned(), value.into_owned())).unwrap_or_default()
 }
 
-/// A database URL for people to see: without what stands between the user's name and the `@`, and without passwords
-/// among its parameters. What has the form of no URL and may hold one is not shown at all.
+/// A database URL for people: without the text between the user's name and the `@`, and without passwords among its
+/// parameters. A text that is not a URL and may hold a password is not shown at all.
 pub fn hide_password(url: &str) -> String {
     if !url.starts_with("sqlite:") && !url.contains("://") && url.contains(['@', '=']) {
         return "(hidden)".into();
