@@ -49,26 +49,26 @@ pub struct Parts {
     /// The networks that money can come by; those without nodes of their own are simulated.
     pub chains: BTreeMap<Network, Arc<dyn Chain>>,
     pub sim_chains: BTreeMap<Network, Arc<SimChain>>,
-    /// Who brings payments by signature onto the chains, if anybody does.
+    /// Brings payments by signature onto the chains; `None` when the settings name no settler.
     pub settler: Option<Settler>,
-    /// Counts what settlers need not wait for: a signature was claimed here.
+    /// Counts the signatures claimed here; a change wakes the settlers.
     pub claimed: watch::Sender<u64>,
-    /// Who is looking at a chain for which invoice.
+    /// The looks at chains that are under way, by invoice.
     pub looks: Looks,
-    /// Counts what scanners need not wait for: somebody is about to pay.
+    /// Counts the payments asked for here; a change wakes the scanners.
     pub expected: watch::Sender<u64>,
     /// What is on sale. Watchers hear of every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
     pub knowledge: Library,
     pub tokens: Seen,
-    /// Absent in a sandbox without a mail server, whose outbox is read instead.
+    /// Absent in a sandbox without a mail server: people read its outbox instead.
     pub mailer: Option<Mailer>,
     /// Wakes the sender: a mail was queued.
     pub mail_now: Notify,
-    /// A restored backup waits for the operator's word; see `ops::restore`.
+    /// Set while a restored backup waits for the operator to confirm it; see `ops::restore`.
     pub buying_on_hold: AtomicBool,
-    /// Up to which change catalog, keys and simulator are loaded.
+    /// The versions of catalog, keys and simulator that are loaded.
     pub seen: Mutex<Versions>,
     pub rounds: Rounds,
     pub jobs: Jobs,
@@ -178,7 +178,7 @@ impl App {
     }
 }
 
-/// Who settles, with a terminal for each network on which that may be possible.
+/// The settler that the settings name, with a terminal for each network it may settle on.
 fn settler(settings: &Settings, chains: &BTreeMap<Network, Arc<Evm>>) -> Result<Option<Settler>> {
     let x402 = &settings.x402;
     let by = match &x402.settler {

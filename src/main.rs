@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Small objects on many threads are what a gateway allocates; mimalloc serves them faster than the system does.
+/// A gateway allocates small objects on many threads; mimalloc serves them faster than the system does.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
