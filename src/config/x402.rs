@@ -81,7 +81,7 @@ impl X402 {
         Ok(x402)
     }
 
-    /// The networks on which payments can be settled, as far as the settings tell.
+    /// The networks on which payments can be settled, by the settings alone.
     pub fn networks<'a>(
         &'a self,
         settlement: &'a Settlement,

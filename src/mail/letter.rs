@@ -125,7 +125,7 @@ pub enum Contents<'a> {
     Code {
         code: &'a str,
         door: Option<Door>,
-        /// Where that door is.
+        /// The host of that door.
         host: &'a str,
         not_me_url: String,
     },

@@ -17,7 +17,7 @@ use crate::domain::transfer::parse_tx_hash;
 
 /// Facilitators answer when the transaction is in a block.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// For the question what it can do, which is asked often and not worth a long wait.
+/// For asking what it can do, which happens often and is not worth a long wait.
 const SUPPORTED_TIMEOUT: Duration = Duration::from_secs(5);
 const LARGEST_ANSWER: usize = 256 << 10;
 

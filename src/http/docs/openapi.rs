@@ -146,8 +146,7 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     api
 }
 
-/// The class that handlers write in patterns for printable text. `spell_out` replaces it with the full class, which is
-/// too long to write each time.
+/// What handlers write in patterns for printable text; `spell_out` replaces it with the full class, which is long.
 const NO_CONTROLS: &str = r"[^\x00-\x1F\x7F-\x9F]";
 
 fn spell_out(schema: &mut RefOr<Schema>, printable: &str) {

@@ -40,7 +40,7 @@ const SEEN_HEADERS: HeaderValue =
 const A_DAY: HeaderValue = HeaderValue::from_static("86400");
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Who is let in. A page of another site must not call a gateway that only its visitor can reach.
+/// The origins and hosts that are let in: a page of another site must not call a gateway that only its visitor reaches.
 pub struct Guard {
     origins: BTreeSet<String>,
     /// `None`: by any name.

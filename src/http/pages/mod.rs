@@ -31,8 +31,7 @@ pub fn onward(invoice: &InvoiceId, hint: &'static str) -> Result<Response, Refus
     page(StatusCode::OK, &OnwardPage { path: format!("/pay/{invoice}"), hint })
 }
 
-/// What to say above a form that has to be filled in again, and with which status. Every other error gets a page of its
-/// own.
+/// What to say above a form that must be filled in again, and with which status. Other errors get their own page.
 pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
     let Error::Refused(refusal) = &error else { return Err(error.into()) };
     let text = match refusal {

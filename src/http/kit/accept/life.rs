@@ -212,7 +212,7 @@ pub struct Served {
     /// The rest of a frame that was too long for one piece.
     rest: Bytes,
     request: UnderWay,
-    /// The round in which it is counted while it waits for the client, not for us. Unused over HTTP/1: the socket tells.
+    /// The round it is counted in while it waits for the client, not for us. Unused over HTTP/1: the socket tells.
     owed: Option<usize>,
 }
 

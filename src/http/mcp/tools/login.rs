@@ -24,7 +24,7 @@ const EMAIL_CHARS: usize = 254;
 struct SentView {
     /// A mail with the code is on its way.
     sent: bool,
-    /// One was sent a short while ago; while `expiresInSeconds` is above 0 that code is still good.
+    /// A code was sent a short while ago; while `expiresInSeconds` is above 0 it is still good.
     already_sent: bool,
     /// How long the code is still good.
     #[schema(minimum = 0)]
