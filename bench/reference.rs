@@ -32,7 +32,7 @@ use simgate::ops::orders::{self, Buyer, Purchase};
 use simgate::start::{self, Role};
 use simgate::store::checkouts::New;
 use simgate::store::offers::Asked;
-use simgate::store::orders::Sold;
+use simgate::store::orders::{Change, Step};
 use simgate::store::tokens::{self, NewToken};
 use simgate::store::tx::Tx;
 use simgate::store::users;
@@ -246,8 +246,8 @@ async fn checkouts(url: &str, count: usize) -> Outcome {
             made.iter().try_for_each(|checkout| {
                 let new = New { checkout, reference: None, origin: "fill" };
                 simgate::store::checkouts::insert(tx, &new)?;
-                let paid = CheckoutStatus::Refunded;
-                simgate::store::checkouts::end(tx, &checkout.id, paid, None, created_at).map(drop)
+                let paid = simgate::store::checkouts::Step::PaidInVain(checkout);
+                simgate::store::checkouts::advance(tx, &paid, created_at).map(drop)
             })
         };
         app.store.finish(0, write).await?;
@@ -289,13 +289,9 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         group(&connection, |tx| {
             for order in &batch {
                 let entry = Entry::fulfilled(&order.id, order.charge(), "sim", order.cost);
-                let sold = Sold {
-                    order: &order.id,
-                    profile: order.esim.as_ref(),
-                    entry: &entry,
-                    now: order.created_at,
-                };
-                simgate::store::orders::fulfil(tx, &sold)?;
+                let change = Change::Sold { profile: order.esim.as_ref(), entry: &entry };
+                let sold = Step { order: &order.id, change, now: order.created_at };
+                simgate::store::orders::advance(tx, &[sold])?;
             }
             Ok(())
         })?;

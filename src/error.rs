@@ -52,6 +52,11 @@ impl Error {
         Error::Fault(Fault { what: what.to_string(), kind: FaultKind::Settings })
     }
 
+    /// Whether somebody else holds the same rows or the whole database: the same may work in a moment.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Error::Fault(Fault { kind: FaultKind::Conflict, .. }))
+    }
+
     /// Whether the connection to the database is gone or useless.
     pub fn is_lost(&self) -> bool {
         matches!(self, Error::Fault(Fault { kind: FaultKind::Disconnected, .. }))

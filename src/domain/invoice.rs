@@ -110,11 +110,6 @@ impl Invoice {
         }
     }
 
-    /// Where the invoice stands.
-    pub fn standing(&self, paid: &Paid, dust: Usd) -> InvoiceStatus {
-        self.status.after(self.event(paid, dust)).unwrap_or(self.status)
-    }
-
     /// A wrong amount says more than a late one: somebody may have to act on it.
     pub fn exception(&self, paid: &Paid, dust: Usd) -> Option<InvoiceException> {
         if paid.received < dust {
@@ -191,7 +186,7 @@ mod tests {
             (true, paid(26 * M, 0, true), Confirming, Some(Over), 0),
         ] {
             let invoice = invoice(expired);
-            assert_eq!(invoice.standing(&paid, DUST), status, "{paid:?}");
+            assert_eq!(invoice.status.after(invoice.event(&paid, DUST)), Some(status), "{paid:?}");
             assert_eq!(invoice.exception(&paid, DUST), exception, "{paid:?}");
             assert_eq!(invoice.due(&paid), Usd::from_micros(due), "{paid:?}");
         }

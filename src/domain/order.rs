@@ -31,22 +31,24 @@ pub enum OrderEvent {
     CancelDenied,
 }
 
+impl OrderEvent {
+    /// The one state in which this can happen, and the state that it leads to.
+    pub fn step(self) -> (OrderStatus, OrderStatus) {
+        match self {
+            OrderEvent::Sold => (OrderStatus::Provisioning, OrderStatus::Fulfilled),
+            OrderEvent::Refused => (OrderStatus::Provisioning, OrderStatus::Failed),
+            OrderEvent::CancelAsked => (OrderStatus::Fulfilled, OrderStatus::Cancelling),
+            OrderEvent::CancelGranted => (OrderStatus::Cancelling, OrderStatus::Cancelled),
+            OrderEvent::CancelDenied => (OrderStatus::Cancelling, OrderStatus::Fulfilled),
+        }
+    }
+}
+
 impl OrderStatus {
     /// Where an event leads; `None` when this state does not allow it.
     pub fn after(self, event: OrderEvent) -> Option<OrderStatus> {
-        use OrderEvent::*;
-        use OrderStatus::*;
-        match (self, event) {
-            (Provisioning, Sold) => Some(Fulfilled),
-            (Provisioning, Refused) => Some(Failed),
-            (Fulfilled, CancelAsked) => Some(Cancelling),
-            (Cancelling, CancelGranted) => Some(Cancelled),
-            (Cancelling, CancelDenied) => Some(Fulfilled),
-            (Provisioning, CancelAsked | CancelGranted | CancelDenied)
-            | (Fulfilled, Sold | Refused | CancelGranted | CancelDenied)
-            | (Cancelling, Sold | Refused | CancelAsked)
-            | (Failed | Cancelled, Sold | Refused | CancelAsked | CancelGranted | CancelDenied) => None,
-        }
+        let (from, to) = event.step();
+        (self == from).then_some(to)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::store::claims::{self, Claimant};
 use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
+use crate::store::orders::{Change, Step};
 use crate::store::tx::Tx;
 use crate::store::{orders as rows, wallet};
 use crate::supplier::{Answer, Cancel, Cancelled};
@@ -134,7 +135,7 @@ fn begin(tx: &mut Tx, asked: &Asked) -> Result<Begun> {
     if rows::has_live_topup(tx, id)? {
         return refuse(CancelReason::ToppedUp);
     }
-    if !rows::start_cancel(tx, id, now, ask_until)? {
+    if rows::advance(tx, &[Step { order: id, change: Change::CancelAsked { ask_until }, now }])?.is_empty() {
         return Err(Error::fault("an order changed under its lock"));
     }
     if let Some(key) = asked.key.as_ref().filter(|_| !known) {
@@ -187,7 +188,8 @@ async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd
             }
             let back = payback(tx, &given_up)?;
             // When somebody else finished it, its entry's name makes sure that it was paid back once.
-            if rows::cancelled(tx, &given_up, &back, now)? {
+            let change = Change::CancelGranted { refunded: rows::part_of(&given_up, &back) };
+            if !rows::advance(tx, &[Step { order: &given_up.id, change, now }])?.is_empty() {
                 let entry = Entry::cancelled(&given_up.id, &back, given_up.charge(), supplier, returned);
                 debts::pay_back(tx, &entry, &given_up, now, Note::default())?;
                 redeem::give_back(tx, &given_up, now)?;
@@ -209,6 +211,8 @@ pub(super) fn payback(tx: &mut Tx, order: &Order) -> Result<Payback> {
 
 async fn denied(app: &App, order: &Order, reason: CancelReason) -> Result<Option<Outcome>> {
     let (now, id) = (app.now(), order.id.clone());
-    app.store.finish(order.account.0, move |tx| rows::not_cancelled(tx, &id, now)).await?;
+    let write =
+        move |tx: &mut Tx| rows::advance(tx, &[Step { order: &id, change: Change::CancelDenied, now }]);
+    app.store.finish(order.account.0, write).await?;
     Err(Refusal::NotCancellable(reason).into())
 }

@@ -4,7 +4,6 @@
 //! Only a definite word ends an order. Every doubt leaves it PROVISIONING, and it is asked about again with the
 //! same id, here until the supplier's time is up and afterwards by `jobs::recover`.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use metrics::{counter, histogram};
@@ -25,7 +24,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
-use crate::store::orders::Sold;
+use crate::store::orders::{Change, Step};
 use crate::store::tx::Tx;
 use crate::store::{WriteJob, checkouts, esims, orders, wallet};
 use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
@@ -273,8 +272,9 @@ impl Sale {
         mail::queue(tx, slip, email, &letter, None)
     }
 
-    fn sold(&self) -> Sold<'_> {
-        Sold { order: &self.order.id, profile: self.esim.as_ref(), entry: &self.entry, now: self.now }
+    fn step(&self) -> Step<'_> {
+        let change = Change::Sold { profile: self.esim.as_ref(), entry: &self.entry };
+        Step { order: &self.order.id, change, now: self.now }
     }
 }
 
@@ -283,7 +283,7 @@ impl WriteJob for Sale {
     const SHARES: bool = true;
 
     fn run(&self, tx: &mut Tx) -> Result<Finished> {
-        match orders::fulfil(tx, &self.sold())? {
+        match orders::advance(tx, &[self.step()])?.remove(&self.order.id) {
             Some(balance) => {
                 self.write_receipt(tx)?;
                 Ok(Finished::Now(balance))
@@ -296,9 +296,9 @@ impl WriteJob for Sale {
     }
 
     fn run_batched(tx: &mut Tx, group: &[&Sale]) -> Result<Vec<Option<Finished>>> {
-        let sold: Vec<Sold> =
-            group.iter().filter(|sale| sale.esim.is_some()).map(|sale| sale.sold()).collect();
-        let mut balances = if sold.is_empty() { HashMap::new() } else { orders::fulfil_all(tx, &sold)? };
+        let sold: Vec<Step> =
+            group.iter().filter(|sale| sale.esim.is_some()).map(|sale| sale.step()).collect();
+        let mut balances = orders::advance(tx, &sold)?;
         let mut finished = Vec::with_capacity(group.len());
         for sale in group {
             let balance = balances.remove(&sale.order.id);

@@ -1,12 +1,12 @@
-//! Checkouts: opened, paid, expired. That no two ask for one amount at one address rests on a unique index; how an
-//! amount is found is in `amounts.rs`. On PostgreSQL a whole group is opened in one statement.
+//! Checkouts: opened by `insert`, and paid or expired by `advance`. A unique index sees to it that no two ask for one
+//! amount at one address; `amounts.rs` finds the amount. On PostgreSQL a whole group is opened in one statement.
 
 use std::collections::HashMap;
 
 use super::engine::{Stored, Tx, columns, insert_into, lists, names, params, queries, text, values};
 use super::{claims, coupons, wallet};
 use crate::domain::account::GUESTS;
-use crate::domain::checkout::{self, Checkout, CheckoutStatus};
+use crate::domain::checkout::{self, Checkout, CheckoutEvent, CheckoutStatus};
 use crate::domain::client::{Origin, Shares};
 use crate::domain::coupon::{self, Applied};
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
@@ -128,10 +128,10 @@ queries! {
     /// Worded so that only the index over amounts fits.
     NEAR = select_checkout!("WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND created_at <= ?4 AND late_until > ?4
                              AND status || '' IN ('OPEN', 'EXPIRED') ORDER BY ABS(amount - ?5), created_at LIMIT 100");
-    END = "UPDATE checkouts SET status = ?2, order_id = ?3, updated_at = ?4 WHERE id = ?1 AND status IN ('OPEN', 'EXPIRED')";
+    MOVE = "UPDATE checkouts SET status = ?3, order_id = ?4, updated_at = ?5 WHERE id = ?1 AND status = ?2 RETURNING coupon, id";
     TOUCH = "UPDATE checkouts SET updated_at = ?2 WHERE id = ?1";
     /// Not while a payment was seen or a signature is on its way. Worded so that rows are found by their ids.
-    EXPIRE = "UPDATE checkouts SET status = 'EXPIRED', updated_at = ?3 WHERE status || '' = 'OPEN' AND id IN (
+    MOVE_DUE = "UPDATE checkouts SET status = ?4, updated_at = ?3 WHERE status || '' = 'OPEN' AND id IN (
                   SELECT c.id FROM checkouts c WHERE c.network = ?1 AND c.status = 'OPEN' AND c.expires_at < ?2
                   AND NOT EXISTS (SELECT 1 FROM transfers t WHERE t.invoice IS NOT NULL AND t.invoice = c.id AND t.block IS NOT NULL)
                   AND 0 = (SELECT COUNT(*) FROM authorizations a WHERE a.invoice = c.id AND a.state IN ('CLAIMED', 'SENT', 'SETTLED'))
@@ -275,15 +275,34 @@ pub fn near(
     tx.all(NEAR, params![address, from, to, block_time, amount])
 }
 
-/// The checkout was paid. False when it was before.
-pub fn end(
-    tx: &mut Tx,
-    id: &InvoiceId,
-    status: CheckoutStatus,
-    order: Option<&OrderId>,
-    now: Time,
-) -> Result<bool> {
-    Ok(tx.execute(END, params![id, status, order, now])? == 1)
+/// What happened to a checkout, or to several.
+pub enum Step<'a> {
+    Paid(&'a Checkout, &'a OrderId),
+    PaidInVain(&'a Checkout),
+    /// The time of these was over before `before`, and no payment of them was seen. At most 500 at once.
+    Lapsed {
+        network: Network,
+        before: Time,
+    },
+}
+
+/// Changes the status of checkouts. Nothing else does. Answers the coupons and the ids of those that moved; the others
+/// were in another state than their caller saw, or their state does not allow it.
+pub fn advance(tx: &mut Tx, step: &Step, now: Time) -> Result<Vec<(Option<String>, InvoiceId)>> {
+    let (stood, event) = match step {
+        Step::Paid(checkout, _) => (checkout.status, CheckoutEvent::Paid),
+        Step::PaidInVain(checkout) => (checkout.status, CheckoutEvent::PaidInVain),
+        Step::Lapsed { .. } => (CheckoutStatus::Open, CheckoutEvent::Lapsed),
+    };
+    let Some(next) = stood.after(event) else { return Ok(Vec::new()) };
+    let (id, order) = match step {
+        Step::Paid(checkout, order) => (&checkout.id, Some(*order)),
+        Step::PaidInVain(checkout) => (&checkout.id, None),
+        Step::Lapsed { network, before } => {
+            return tx.write_all(MOVE_DUE, params![network, *before, now, next]);
+        }
+    };
+    tx.write_all(MOVE, params![id, stood, next, order, now])
 }
 
 /// Something about its payment changed. False when it is no checkout.
@@ -299,10 +318,10 @@ pub fn any_due(tx: &mut Tx, network: Network, before: Time) -> Result<bool> {
 /// Closes checkouts that were open until before this time and of which no payment was seen, and gives back the coupons
 /// that they had reserved. At most 500 at once.
 pub fn expire(tx: &mut Tx, network: Network, before: Time, now: Time) -> Result<()> {
-    let closed: Vec<(Option<String>, String)> = tx.write_all(EXPIRE, params![network, before, now])?;
-    let mut reserved: Vec<(String, String)> =
+    let closed = advance(tx, &Step::Lapsed { network, before }, now)?;
+    let mut reserved: Vec<(String, InvoiceId)> =
         closed.into_iter().filter_map(|(coupon, id)| Some((coupon?, id))).collect();
     // Coupons in one order for everybody, so that two instances cannot wait for each other.
     reserved.sort_unstable();
-    reserved.iter().try_for_each(|(_, id)| coupons::release(tx, id, now))
+    reserved.iter().try_for_each(|(_, id)| coupons::release(tx, id.as_str(), now))
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::account::GUESTS;
-use crate::domain::coupon::{Applied, Coupon, Discount, UNTOLD, UseState};
+use crate::domain::coupon::{Applied, Coupon, Discount, UNTOLD, UseEvent, UseState};
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
@@ -37,11 +37,9 @@ queries! {
     TAKE = "INSERT INTO coupon_uses (holder, code, account, state, order_id, created_at, updated_at)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
     STATE = "SELECT state FROM coupon_uses WHERE holder = ?1";
-    SPEND = "UPDATE coupon_uses SET state = 'SPENT', order_id = ?3, updated_at = ?4 WHERE holder = ?1 AND state = ?2 RETURNING code, account";
-    RESERVE = "UPDATE coupon_uses SET state = 'RESERVED', updated_at = ?2 WHERE holder = ?1 AND state = 'RETURNED' RETURNING code, account";
-    RELEASE = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2 WHERE holder = ?1 AND state = 'RESERVED' RETURNING code, account";
-    GIVE_BACK = "UPDATE coupon_uses SET state = 'RETURNED', updated_at = ?2
-                 WHERE order_id IS NOT NULL AND order_id = ?1 AND state = 'SPENT' RETURNING code, account";
+    OF_ORDER = "SELECT holder FROM coupon_uses WHERE order_id IS NOT NULL AND order_id = ?1";
+    MOVE = "UPDATE coupon_uses SET state = ?3, order_id = COALESCE(?4, order_id), updated_at = ?5
+            WHERE holder = ?1 AND state = ?2 RETURNING code, account";
     USED_BY = "SELECT COUNT(*) FROM coupon_uses WHERE code = ?1 AND account = ?2 AND state IN ('RESERVED', 'SPENT')";
     /// Worded so that the index fits.
     HELD_BY = "SELECT COUNT(*) FROM coupon_uses WHERE code = ?1 AND account = ?2 AND state IN ('RESERVED', 'SPENT') AND state = 'RESERVED'";
@@ -96,7 +94,7 @@ pub fn list(tx: &mut Tx) -> Result<Vec<Coupon>> {
     tx.all(ALL_COUPONS, &[])
 }
 
-/// Ours, active, and not of those that are told to nobody: the newest so many, and how many there are.
+/// Ours, active, and not of those that are told to nobody: the newest, at most `most`, and how many there are.
 pub fn official(tx: &mut Tx, most: i64, now: Time) -> Result<(Vec<Coupon>, i64)> {
     let untold = format!("{UNTOLD}%");
     let shown = tx.all(OFFICIAL, params![now, &untold, most])?;
@@ -131,37 +129,31 @@ pub fn state_of(tx: &mut Tx, holder: &str) -> Result<Option<UseState>> {
     tx.opt(STATE, params![holder])
 }
 
-/// The use that stood like this pays for this order now. One that had been given back is taken again: the caller has
-/// locked the coupon and found that it has one.
-pub fn spend(tx: &mut Tx, holder: &str, stood: UseState, order: &OrderId, now: Time) -> Result<()> {
-    let values = params![holder, stood, order, now];
-    let moved = tx.write_opt(SPEND, values)?;
-    let moved = moved.ok_or_else(|| Error::fault("a coupon's use moved under its lock"))?;
-    count(tx, &moved, stood, UseState::Spent)
+/// The holder of the use that an order spent.
+pub fn holder_for(tx: &mut Tx, order: &OrderId) -> Result<Option<String>> {
+    tx.opt(OF_ORDER, params![order])
 }
 
-/// A checkout takes the use that it had given back. The caller has locked the coupon and found that it has one.
-pub fn reserve(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
-    match tx.write_opt(RESERVE, params![holder, now])? {
-        Some(moved) => count(tx, &moved, UseState::Returned, UseState::Reserved),
-        None => Err(Error::fault("a coupon's use moved under its lock")),
-    }
+/// Changes the state of a use, and counts it. Nothing else does. A payment names its order. Where a returned use is
+/// taken again, the caller has locked the coupon and found that it has one. False when the use was in another state, or
+/// its state does not allow this.
+pub fn advance(
+    tx: &mut Tx,
+    holder: &str,
+    stood: UseState,
+    event: UseEvent,
+    order: Option<&OrderId>,
+    now: Time,
+) -> Result<bool> {
+    let Some(next) = stood.after(event) else { return Ok(false) };
+    let Some(moved) = tx.write_opt(MOVE, params![holder, stood, next, order, now])? else { return Ok(false) };
+    count(tx, &moved, stood, next)?;
+    Ok(true)
 }
 
 /// A checkout does not need its use any more. Nothing happens unless it is reserved.
 pub fn release(tx: &mut Tx, holder: &str, now: Time) -> Result<()> {
-    match tx.write_opt(RELEASE, params![holder, now])? {
-        Some(moved) => count(tx, &moved, UseState::Reserved, UseState::Returned),
-        None => Ok(()),
-    }
-}
-
-/// An order came to nothing, or was given back. Nothing happens unless its use is spent.
-pub fn give_back(tx: &mut Tx, order: &OrderId, now: Time) -> Result<()> {
-    match tx.write_opt(GIVE_BACK, params![order, now])? {
-        Some(moved) => count(tx, &moved, UseState::Spent, UseState::Returned),
-        None => Ok(()),
-    }
+    advance(tx, holder, UseState::Reserved, UseEvent::GivenBack, None, now).map(drop)
 }
 
 /// A use of this coupon by this account went from one state to the other.

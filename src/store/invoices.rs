@@ -1,10 +1,9 @@
-//! Deposit invoices. Their status follows from their transfers: whoever changes a transfer calls `restate` in
-//! the same write.
+//! Deposit invoices. Their status follows from their transfers: a write that changes a transfer also calls `restate`.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::transfers;
 use crate::domain::ids::{AccountNo, InvoiceId};
-use crate::domain::invoice::{Invoice, InvoiceStatus};
+use crate::domain::invoice::{Invoice, InvoiceEvent, InvoiceStatus};
 use crate::domain::money::Usd;
 use crate::domain::network::Network;
 use crate::domain::time::Time;
@@ -23,9 +22,9 @@ queries! {
     AT = "SELECT id FROM invoices WHERE address = ?1 AND created_at <= ?2 ORDER BY created_at DESC LIMIT 1";
     FIRST = "SELECT id FROM invoices WHERE address = ?1 ORDER BY created_at LIMIT 1";
     NEWER = "SELECT 1 FROM invoices WHERE address = ?1 AND created_at > ?2 LIMIT 1";
-    RESTATE = "UPDATE invoices SET status = ?2, expired_at = ?3, confirmed_at = ?4 WHERE id = ?1";
+    MOVE = "UPDATE invoices SET status = ?2, expired_at = ?3, confirmed_at = ?4 WHERE id = ?1";
     /// The outer state is worded so that each row is found by its id.
-    EXPIRE = "UPDATE invoices SET status = 'EXPIRED', expired_at = ?3 WHERE status || '' = 'PENDING' AND id IN (
+    MOVE_DUE = "UPDATE invoices SET status = ?4, expired_at = ?3 WHERE status || '' = 'PENDING' AND id IN (
                   SELECT id FROM invoices WHERE network = ?1 AND status = 'PENDING' AND expires_at < ?2 ORDER BY expires_at LIMIT 500)";
     DUE = "SELECT 1 FROM invoices WHERE network = ?1 AND status = 'PENDING' AND expires_at < ?2 LIMIT 1";
     AT_ADDRESS = select_invoice!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
@@ -68,23 +67,49 @@ pub fn at(tx: &mut Tx, address: &str, block_time: Time) -> Result<Option<Invoice
     tx.opt(FIRST, params![address])
 }
 
+/// What happened to an invoice, or to several.
+enum Step<'a> {
+    /// The caller has locked it.
+    One(&'a Invoice, InvoiceEvent),
+    /// The time of these was over before `before`, and nothing was paid. At most 500 at once.
+    Lapsed { network: Network, before: Time },
+}
+
+/// Changes the status of invoices. Nothing else does.
+fn advance(tx: &mut Tx, step: &Step, now: Time) -> Result<()> {
+    let (stood, event) = match step {
+        Step::One(invoice, event) => (invoice.status, *event),
+        Step::Lapsed { .. } => (InvoiceStatus::Pending, InvoiceEvent::Lapsed),
+    };
+    let Some(next) = stood.after(event) else { return Ok(()) };
+    let moved = match step {
+        Step::One(invoice, _) => {
+            let expired_at = match event {
+                InvoiceEvent::Lapsed => invoice.expired_at.or(Some(now)),
+                InvoiceEvent::Received | InvoiceEvent::Credited | InvoiceEvent::Emptied => invoice.expired_at,
+            };
+            let confirmed_at = match next {
+                InvoiceStatus::Confirmed => invoice.confirmed_at.or(Some(now)),
+                InvoiceStatus::Pending | InvoiceStatus::Confirming | InvoiceStatus::Expired => None,
+            };
+            tx.execute(MOVE, params![&invoice.id, next, expired_at, confirmed_at])
+        }
+        Step::Lapsed { network, before } => tx.execute(MOVE_DUE, params![network, *before, now, next]),
+    };
+    moved.map(drop)
+}
+
 /// Puts the invoice where its transfers say it is.
 pub fn restate(tx: &mut Tx, id: &InvoiceId, dust: Usd, now: Time) -> Result<()> {
     let found: Option<Invoice> = tx.lock(LOCK, params![id])?;
-    let mut invoice = found.ok_or_else(|| Error::fault("a transfer names an invoice that is not there"))?;
+    let invoice = found.ok_or_else(|| Error::fault("a transfer names an invoice that is not there"))?;
     let paid = transfers::paid(tx, &invoice)?;
-    let mut status = invoice.standing(&paid, dust);
+    let mut event = invoice.event(&paid, dust);
     // A payment that vanished must not reopen an invoice whose address serves another one by now.
-    if status == InvoiceStatus::Pending && tx.any(NEWER, params![&invoice.address, invoice.created_at])? {
-        status = InvoiceStatus::Expired;
-        invoice.expired_at = Some(now);
+    if event == InvoiceEvent::Emptied && tx.any(NEWER, params![&invoice.address, invoice.created_at])? {
+        event = InvoiceEvent::Lapsed;
     }
-    invoice.confirmed_at = match status {
-        InvoiceStatus::Confirmed => invoice.confirmed_at.or(Some(now)),
-        InvoiceStatus::Pending | InvoiceStatus::Confirming | InvoiceStatus::Expired => None,
-    };
-    let values = params![id, status, invoice.expired_at, invoice.confirmed_at];
-    tx.execute(RESTATE, values).map(drop)
+    advance(tx, &Step::One(&invoice, event), now)
 }
 
 /// Whether anything waits to be expired: a look that costs no write.
@@ -92,9 +117,9 @@ pub fn any_due(tx: &mut Tx, network: Network, before: Time) -> Result<bool> {
     tx.any(DUE, params![network, before])
 }
 
-/// Closes unpaid invoices that were open until before this time. Answers how many; at most 500 at once.
-pub fn expire(tx: &mut Tx, network: Network, before: Time, now: Time) -> Result<u64> {
-    tx.execute(EXPIRE, params![network, before, now])
+/// Closes unpaid invoices that were open until before this time, at most 500 at once.
+pub fn expire(tx: &mut Tx, network: Network, before: Time, now: Time) -> Result<()> {
+    advance(tx, &Step::Lapsed { network, before }, now)
 }
 
 /// For the operator's search.

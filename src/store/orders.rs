@@ -1,7 +1,7 @@
-//! Orders and top-ups: the hot writes of the service. Each beat of the spine (hold, fulfil, fail, cancel) is one
-//! function here. On PostgreSQL the two that every order makes are also written for a whole group of orders at once
-//! (`hold_all`, `fulfil_all`), because there each statement is a round trip and has a price of its own; the texts
-//! say the same as the SQLite steps beside them.
+//! Orders and top-ups: the hot writes of the service. An order begins in `hold` or `begin_paid`; from then on `advance`
+//! makes every change of its status. On PostgreSQL the two writes that every order makes are also written for a whole
+//! group of orders at once (`HOLD_ALL`, `DELIVER_ALL`), because there each statement is a round trip; these texts say the
+//! same as the SQLite steps beside them.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::{Entry, Posting};
 use crate::domain::money::Usd;
 use crate::domain::number::{Number, Series};
-use crate::domain::order::{Failure, Order, OrderStatus};
+use crate::domain::order::{Failure, Order, OrderEvent, OrderStatus};
 use crate::domain::payback::Payback;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
@@ -71,10 +71,10 @@ values! {
 }
 
 values! {
-    Delivery(sold: Sold<'a>, profile: &'a Esim) {
-        id: TEXT = sold.order, at: BIGINT = sold.now, profile: TEXT = &profile.profile, iccid: TEXT = &profile.iccid,
-        activation: BYTEA = &profile.sealed, install_by: BIGINT = profile.install_by, entry: TEXT = &sold.entry.id,
-        kind: TEXT = sold.entry.kind.as_str(),
+    Delivery(step: Step<'a>, profile: &'a Esim, entry: &'a Entry) {
+        id: TEXT = step.order, at: BIGINT = step.now, profile: TEXT = &profile.profile, iccid: TEXT = &profile.iccid,
+        activation: BYTEA = &profile.sealed, install_by: BIGINT = profile.install_by, entry: TEXT = &entry.id,
+        kind: TEXT = entry.kind.as_str(),
     }
 }
 
@@ -90,7 +90,7 @@ values! {
     }
 }
 
-/// A sale has at most so many legs.
+/// The most legs that the entry of a sale has.
 const LEGS: usize = 6;
 
 #[derive(Default)]
@@ -136,10 +136,12 @@ queries! {
         o AS (INSERT INTO orders (", Facts::NAMES, ", status, updated_at, seq, keyed)
             SELECT ", Facts::NAMES, ", 'PROVISIONING', created_at, seq, 1 FROM held)
         SELECT id, seq, balance FROM held");
-    FULFIL = "UPDATE orders SET status = 'FULFILLED', updated_at = ?2
-              WHERE id = ?1 AND status = 'PROVISIONING' RETURNING account";
+    MOVE = "UPDATE orders SET status = ?3, updated_at = ?4, ask_until = COALESCE(?5, ask_until), failure_code = ?6,
+                failure_detail = ?7, refunded = ?8
+            WHERE id = ?1 AND status = ?2
+            RETURNING account, (SELECT balance FROM wallets WHERE wallets.account = orders.account)";
     /// The state is worded so that the index over open orders does not fit: it is full of those that were open.
-    FULFIL_ALL (Postgres) = text!("WITH o AS (
+    DELIVER_ALL (Postgres) = text!("WITH o AS (
             UPDATE orders SET status = 'FULFILLED', updated_at = a.at
             FROM unnest(", lists!(Delivery, Legs), ") AS a (", names!(Delivery, Legs), ")
             WHERE orders.id = a.id AND status || '' = 'PROVISIONING'
@@ -154,12 +156,7 @@ queries! {
                 (6, account6, amount6)) v (leg, account, amount)
             WHERE v.account IS NOT NULL)
         SELECT o.id, w.balance FROM o JOIN wallets w ON w.account = o.wallet");
-    FAIL = "UPDATE orders SET status = 'FAILED', updated_at = ?2, failure_code = ?3, failure_detail = ?4, refunded = ?5
-            WHERE id = ?1 AND status = 'PROVISIONING'";
     GIVE_BACK_LIMIT = "UPDATE api_keys SET spent = spent - ?2 WHERE id = ?1 AND spent_day = ?3 AND daily_limit IS NOT NULL";
-    START_CANCEL = "UPDATE orders SET status = 'CANCELLING', updated_at = ?2, ask_until = ?3
-                    WHERE id = ?1 AND status = 'FULFILLED'";
-    END_CANCEL = "UPDATE orders SET status = ?2, updated_at = ?3, refunded = ?4 WHERE id = ?1 AND status = 'CANCELLING'";
     LIVE_TOPUPS = "SELECT COUNT(*) FROM orders WHERE esim_order = ?1 AND status IN ('PROVISIONING', 'FULFILLED')";
     LEASE = "UPDATE orders SET ask_until = ?3 WHERE id = ?1 AND ask_until = ?2
              AND status IN ('PROVISIONING', 'CANCELLING')";
@@ -212,8 +209,8 @@ pub fn hold(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<Option<Held>> {
     Ok(Some((placed, line.balance)))
 }
 
-/// `hold` for a group of orders, no top-ups among them, in one statement. Whoever is missing from the answer was not
-/// held: its wallet cannot pay for all of its orders here. PostgreSQL only.
+/// `hold` for a group of orders, no top-ups among them, in one statement. An order that is missing from the answer was
+/// not held: its wallet cannot pay for all of its orders here. PostgreSQL only.
 pub fn hold_all(tx: &mut Tx, orders: &[(&Order, &Entry)]) -> Result<HashMap<OrderId, Held>> {
     let name = |leg: &Posting| leg.account.name();
     let mut legs = Vec::with_capacity(orders.len());
@@ -251,47 +248,99 @@ pub fn begin_paid(tx: &mut Tx, order: &Order, entry: &Entry) -> Result<()> {
     ledger::insert(tx, entry, order.created_at, ledger::Note::default(), None)
 }
 
-/// What the supplier sold for an order; a top-up has no profile of its own.
-pub struct Sold<'a> {
+/// A step in the life of an order.
+pub struct Step<'a> {
     pub order: &'a OrderId,
-    pub profile: Option<&'a Esim>,
-    pub entry: &'a Entry,
+    pub change: Change<'a>,
     pub now: Time,
 }
 
-/// `PROVISIONING → FULFILLED` with the profile (orders) and the sale. Answers the balance now, or `None` when
-/// the order was not waiting for this: it has ended already, or the profile belongs to another order.
-pub fn fulfil(tx: &mut Tx, sold: &Sold) -> Result<Option<Usd>> {
-    let &Sold { order, profile, entry, now } = sold;
-    if tx.is_postgres() && profile.is_some() {
-        return Ok(fulfil_all(tx, std::slice::from_ref(sold))?.remove(order));
-    }
-    if let Some(profile) = profile
-        && esims::owner_of(tx, profile)?.is_some()
-    {
-        return Ok(None);
-    }
-    let Some(account) = tx.write_opt(FULFIL, params![order, now])? else {
-        return Ok(None);
-    };
-    if let Some(profile) = profile {
-        esims::insert(tx, account, profile)?;
-    }
-    ledger::insert(tx, entry, now, ledger::Note::default(), None)?;
-    wallet::read(tx, account).map(|wallet| Some(wallet.balance))
+/// What happened to an order, with what is written down of it.
+pub enum Change<'a> {
+    /// A top-up has no profile of its own. The entry is that of the sale.
+    Sold {
+        profile: Option<&'a Esim>,
+        entry: &'a Entry,
+    },
+    Refused {
+        failure: &'a Failure,
+        refunded: Option<Usd>,
+    },
+    CancelAsked {
+        ask_until: Time,
+    },
+    CancelGranted {
+        refunded: Option<Usd>,
+    },
+    CancelDenied,
 }
 
-/// `fulfil` for a group of orders, no top-ups among them, in one statement. Answers the balances of those that were
-/// waiting for it. PostgreSQL only.
-pub fn fulfil_all(tx: &mut Tx, group: &[Sold]) -> Result<HashMap<OrderId, Usd>> {
-    let legs: Vec<[Leg; LEGS]> = group.iter().map(|sold| legs_of(sold.entry)).collect();
-    let mut rows = Vec::with_capacity(group.len());
-    for (sold, legs) in group.iter().zip(&legs) {
-        let profile = sold.profile.ok_or_else(|| Error::fault("an order is fulfilled with a profile"))?;
-        rows.push([&Delivery::params(sold, profile)[..], &Legs::params(legs)].concat());
+impl Change<'_> {
+    fn event(&self) -> OrderEvent {
+        match self {
+            Change::Sold { .. } => OrderEvent::Sold,
+            Change::Refused { .. } => OrderEvent::Refused,
+            Change::CancelAsked { .. } => OrderEvent::CancelAsked,
+            Change::CancelGranted { .. } => OrderEvent::CancelGranted,
+            Change::CancelDenied => OrderEvent::CancelDenied,
+        }
     }
-    let balances = tx.for_each::<(OrderId, Usd)>(FULFIL_ALL, &rows)?;
-    Ok(balances.into_iter().collect())
+}
+
+/// Changes the status of orders, with the profile and the entry of those that were sold. Nothing else does. Answers
+/// the wallet's balance for each order that moved. The others were in another state than the event wants, or their
+/// profile belongs to another order.
+pub fn advance(tx: &mut Tx, steps: &[Step]) -> Result<HashMap<OrderId, Usd>> {
+    let delivery = |step: &Step| matches!(step.change, Change::Sold { profile: Some(_), .. });
+    if tx.is_postgres() && !steps.is_empty() && steps.iter().all(delivery) {
+        return deliver_all(tx, steps);
+    }
+    let mut moved = HashMap::new();
+    for step in steps {
+        if let Some(balance) = advance_one(tx, step)? {
+            moved.insert(step.order.clone(), balance);
+        }
+    }
+    Ok(moved)
+}
+
+fn advance_one(tx: &mut Tx, step: &Step) -> Result<Option<Usd>> {
+    let (mut ask_until, mut failed, mut back) = (None, None, None);
+    match step.change {
+        Change::Sold { profile: Some(profile), .. } if esims::owner_of(tx, profile)?.is_some() => {
+            return Ok(None);
+        }
+        Change::Sold { .. } | Change::CancelDenied => {}
+        Change::Refused { failure, refunded } => (failed, back) = (Some(failure), refunded),
+        Change::CancelAsked { ask_until: until } => ask_until = Some(until),
+        Change::CancelGranted { refunded } => back = refunded,
+    }
+    let (from, to) = step.change.event().step();
+    let (code, detail) = (failed.map(|failure| &failure.code), failed.map(|failure| &failure.detail));
+    let values = params![step.order, from, to, step.now, ask_until, code, detail, back];
+    let Some((account, balance)) = tx.write_opt(MOVE, values)? else { return Ok(None) };
+    if let Change::Sold { profile, entry } = step.change {
+        if let Some(profile) = profile {
+            esims::insert(tx, account, profile)?;
+        }
+        ledger::insert(tx, entry, step.now, ledger::Note::default(), None)?;
+    }
+    Ok(Some(balance))
+}
+
+/// `advance` for orders that were sold, no top-ups among them, in one statement. PostgreSQL only.
+fn deliver_all(tx: &mut Tx, steps: &[Step]) -> Result<HashMap<OrderId, Usd>> {
+    let mut sold = Vec::with_capacity(steps.len());
+    for step in steps {
+        if let Change::Sold { profile: Some(profile), entry } = step.change {
+            sold.push((step, profile, entry, legs_of(entry)));
+        }
+    }
+    let mut rows = Vec::with_capacity(sold.len());
+    for (step, profile, entry, legs) in &sold {
+        rows.push([&Delivery::params(step, profile, entry)[..], &Legs::params(legs)].concat());
+    }
+    Ok(tx.for_each::<(OrderId, Usd)>(DELIVER_ALL, &rows)?.into_iter().collect())
 }
 
 fn legs_of(entry: &Entry) -> [Leg; LEGS] {
@@ -303,8 +352,8 @@ fn legs_of(entry: &Entry) -> [Leg; LEGS] {
 
 /// `PROVISIONING → FAILED`: the money goes back, the reference is free again. Answers the balance now.
 pub fn fail(tx: &mut Tx, order: &Order, failure: &Failure, back: &Payback, now: Time) -> Result<Option<Usd>> {
-    let values = params![&order.id, now, &failure.code, &failure.detail, part_of(order, back)];
-    if tx.execute(FAIL, values)? == 0 {
+    let change = Change::Refused { failure, refunded: part_of(order, back) };
+    if advance(tx, &[Step { order: &order.id, change, now }])?.is_empty() {
         return Ok(None);
     }
     let entry = Entry::failed(&order.id, back);
@@ -325,33 +374,16 @@ pub fn fail(tx: &mut Tx, order: &Order, failure: &Failure, back: &Payback, now: 
     Ok(Some(balance))
 }
 
-/// `FULFILLED → CANCELLING`.
-pub fn start_cancel(tx: &mut Tx, id: &OrderId, now: Time, ask_until: Time) -> Result<bool> {
-    Ok(tx.execute(START_CANCEL, params![id, now, ask_until])? == 1)
-}
-
 /// What is written down of a payback: nothing when it is the whole price.
-fn part_of(order: &Order, back: &Payback) -> Option<Usd> {
+pub fn part_of(order: &Order, back: &Payback) -> Option<Usd> {
     Some(back.received()).filter(|received| *received != order.price)
-}
-
-/// `CANCELLING → CANCELLED`; the caller pays back.
-pub fn cancelled(tx: &mut Tx, order: &Order, back: &Payback, now: Time) -> Result<bool> {
-    let status = OrderStatus::Cancelled;
-    Ok(tx.execute(END_CANCEL, params![&order.id, status, now, part_of(order, back)])? == 1)
-}
-
-/// `CANCELLING → FULFILLED`.
-pub fn not_cancelled(tx: &mut Tx, id: &OrderId, now: Time) -> Result<bool> {
-    let (status, nothing) = (OrderStatus::Fulfilled, None::<Usd>);
-    Ok(tx.execute(END_CANCEL, params![id, status, now, nothing])? == 1)
 }
 
 pub fn has_live_topup(tx: &mut Tx, id: &OrderId) -> Result<bool> {
     Ok(tx.one::<i64>(LIVE_TOPUPS, params![id])? > 0)
 }
 
-/// Takes an open order over from whoever asked before; false when somebody else was faster.
+/// Takes an open order over from the one who asked before; false when somebody else was faster.
 pub fn lease(tx: &mut Tx, id: &OrderId, seen: Time, ask_until: Time) -> Result<bool> {
     Ok(tx.execute(LEASE, params![id, seen, ask_until])? == 1)
 }
@@ -380,7 +412,7 @@ pub fn by_ids(tx: &mut Tx, ids: &[&OrderId]) -> Result<Vec<Order>> {
     tx.all(BY_IDS, &[Param::List(&ids)])
 }
 
-/// The order that delivered the newest profile sold under this ICCID, whoever owns it.
+/// The order that delivered the newest profile sold under this ICCID, of any owner.
 pub fn by_iccid(tx: &mut Tx, iccid: &str) -> Result<Option<Order>> {
     match with_iccid(tx, iccid, 1)?.first() {
         Some(id) => by_id(tx, id),
@@ -447,8 +479,8 @@ pub fn topups_of(tx: &mut Tx, orders: &[&OrderId]) -> Result<Vec<Order>> {
     tx.all(sql, params![&list])
 }
 
-/// Open orders that nobody is asking about any more. Who begins to ask now may until `longest`: whoever may for longer has
-/// that from a clock that was wrong.
+/// Open orders that nobody asks the supplier about now. Asking that begins now ends by `longest`; an order that is
+/// reserved for longer was reserved by a clock that was wrong.
 pub fn due(tx: &mut Tx, now: Time, longest: Time, limit: i64) -> Result<Vec<Order>> {
     tx.all(DUE, params![now, limit, longest.and_a_little()])
 }

@@ -21,10 +21,11 @@ use crate::ops::audit::audit_line;
 use crate::ops::coupons::redeem;
 use crate::ops::mail::{self, News, Slip};
 use crate::ops::{deliver, orders, owned};
+use crate::store::checkouts::{self, Step};
 use crate::store::ledger::{self, Note};
 use crate::store::offers::{self, Asked};
 use crate::store::tx::Tx;
-use crate::store::{audit, authorizations, checkouts, claims, guests, orders as rows, transfers, wallet};
+use crate::store::{audit, authorizations, claims, guests, orders as rows, transfers, wallet};
 
 /// Whether an invoice is a checkout and not a deposit.
 pub async fn is_checkout(app: &App, id: &InvoiceId) -> Result<bool> {
@@ -166,10 +167,7 @@ pub async fn settle(
         transfers::credit(tx, &id, &hash, dust, draft.now)?;
         authorizations::settle(tx, &payment, draft.now)?;
         // What was not asked for ends nothing: the checkout can still be paid.
-        let refunded = match checkout.status.after(CheckoutEvent::PaidInVain).filter(|_| pays) {
-            Some(refunded) => checkouts::end(tx, &invoice, refunded, None, draft.now)?,
-            None => false,
-        };
+        let refunded = pays && !checkouts::advance(tx, &Step::PaidInVain(&checkout), draft.now)?.is_empty();
         if refunded {
             redeem::release(tx, &checkout, draft.now)?;
             if let Some(reference) = reference {
@@ -270,9 +268,8 @@ fn begin(tx: &mut Tx, checkout: &Checkout, order: &Order, entry: &Entry) -> Resu
     if let Some(limit) = offers::daily_limit(tx, &checkout.token)? {
         offers::spend_limit(tx, &checkout.token, limit.spent_on(day).plus(order.price), day)?;
     }
-    let paid = checkout.status.after(CheckoutEvent::Paid);
-    let paid = paid.ok_or_else(|| Error::fault("a checkout was paid twice"))?;
-    checkouts::end(tx, &checkout.id, paid, Some(&order.id), order.created_at).map(drop)
+    let paid = checkouts::advance(tx, &Step::Paid(checkout, &order.id), order.created_at)?;
+    if paid.is_empty() { Err(Error::fault("a checkout was paid twice")) } else { Ok(()) }
 }
 
 /// What the operator's assignment of a transfer to a checkout came to.

@@ -6,6 +6,7 @@
 use super::guesses::Guess;
 use crate::domain::checkout::Checkout;
 use crate::domain::coupon::{Applied, Item, UseEvent, UseState};
+use crate::domain::ids::OrderId;
 use crate::domain::order::Order;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
@@ -90,22 +91,29 @@ pub fn sign(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
     if !is_payable(tx, checkout, now)? {
         return Ok(false);
     }
-    let stood = stood(tx, checkout)?;
-    if stood.after(UseEvent::Signed) != Some(stood) {
-        coupons::reserve(tx, checkout.id.as_str(), now)?;
-    }
+    move_use(tx, checkout, UseEvent::Signed, None, now)?;
     Ok(true)
 }
 
 /// The payment of a checkout became this order. `is_payable` was asked in the same write.
 pub fn spend(tx: &mut Tx, checkout: &Checkout, order: &Order) -> Result<()> {
-    if checkout.coupon.is_none() {
-        return Ok(());
+    match checkout.coupon {
+        Some(_) => move_use(tx, checkout, UseEvent::Paid, Some(&order.id), order.created_at),
+        None => Ok(()),
     }
+}
+
+fn move_use(
+    tx: &mut Tx,
+    checkout: &Checkout,
+    event: UseEvent,
+    order: Option<&OrderId>,
+    now: Time,
+) -> Result<()> {
     let stood = stood(tx, checkout)?;
-    match stood.after(UseEvent::Paid) {
-        Some(_) => coupons::spend(tx, checkout.id.as_str(), stood, &order.id, order.created_at),
-        None => Err(Error::fault("a coupon's use was spent twice")),
+    match coupons::advance(tx, checkout.id.as_str(), stood, event, order, now)? {
+        true => Ok(()),
+        false => Err(Error::fault("a coupon's use was spent twice")),
     }
 }
 
@@ -124,8 +132,10 @@ pub fn release(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<()> {
 
 /// An order failed or was cancelled.
 pub fn give_back(tx: &mut Tx, order: &Order, now: Time) -> Result<()> {
-    match order.coupon {
-        Some(_) => coupons::give_back(tx, &order.id, now),
-        None => Ok(()),
+    if order.coupon.is_some()
+        && let Some(holder) = coupons::holder_for(tx, &order.id)?
+    {
+        coupons::advance(tx, &holder, UseState::Spent, UseEvent::GivenBack, None, now)?;
     }
+    Ok(())
 }

@@ -1,14 +1,14 @@
 //! Reads, never behind writers. On SQLite a short read runs in place on its thread's own connection and a long
 //! one on the blocking pool; on PostgreSQL all run on reader threads, each with its own session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crossbeam_channel::{Sender, unbounded};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::postgres::Session;
-use super::sqlite::with_reader;
+use super::sqlite::{with_patient_reader, with_reader};
 use super::still;
 use super::tx::{Db, Tx, sqlite_error};
 use super::writer::survive;
@@ -66,7 +66,7 @@ impl Reader {
     {
         match self {
             Reader::Sqlite { path } => {
-                with_reader(path, |connection| body(&mut Tx::new(Db::Sqlite(connection), false)))
+                in_place(path, move |connection| body(&mut Tx::new(Db::Sqlite(connection), false))).await
             }
             Reader::Postgres { tasks } => on_thread(tasks, View::Each, body).await,
         }
@@ -79,7 +79,9 @@ impl Reader {
         F: Fn(&mut Tx) -> Result<T> + Send + 'static,
     {
         match self {
-            Reader::Sqlite { path } => with_reader(path, |connection| as_of_one_moment(connection, &body)),
+            Reader::Sqlite { path } => {
+                in_place(path, move |connection| as_of_one_moment(connection, &body)).await
+            }
             Reader::Postgres { tasks } => on_thread(tasks, View::Consistent, body).await,
         }
     }
@@ -111,7 +113,7 @@ impl Reader {
             Reader::Sqlite { path } => {
                 let path = path.clone();
                 let work = move || {
-                    with_reader(&path, |connection| {
+                    with_patient_reader(&path, |connection| {
                         let found = as_of_one_moment(connection, &body);
                         // Who reads much reads seldom: the pages would only fill memory.
                         connection.execute_batch("PRAGMA shrink_memory").map_err(sqlite_error)?;
@@ -122,6 +124,22 @@ impl Reader {
             }
             Reader::Postgres { tasks } => on_thread(tasks, View::Snapshot, body).await,
         }
+    }
+}
+
+/// A short read on this thread; one that would have to wait does so on the blocking pool.
+async fn in_place<T, F>(path: &Path, read: F) -> Result<T>
+where
+    T: Send + 'static,
+    F: Fn(&Connection) -> Result<T> + Send + 'static,
+{
+    match with_reader(path, &read) {
+        Err(error) if error.is_conflict() => {
+            let path = path.to_path_buf();
+            let work = move || with_patient_reader(&path, read);
+            tokio::task::spawn_blocking(work).await.map_err(Error::fault)?
+        }
+        done => done,
     }
 }
 
@@ -175,4 +193,33 @@ fn in_transaction<T>(session: &mut Session, begin: &str, body: &impl Fn(&mut Tx)
     let outcome = body(&mut Tx::new(Db::Postgres(session), false));
     session.batch("ROLLBACK")?;
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::engine::tx::Sql;
+
+    const COUNT: Sql = Sql { text: "SELECT COUNT(*) FROM kept", only: None };
+
+    /// One thread does it all here: if the read held it while it waited, the lock would never go.
+    #[tokio::test]
+    async fn a_read_that_must_wait_leaves_its_thread_to_others() {
+        let path = std::env::temp_dir().join(format!("simgate-reader-{}.db", std::process::id()));
+        let owner = Connection::open(&path).unwrap();
+        let take =
+            "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE kept (n INTEGER)";
+        owner.execute_batch(take).unwrap();
+        let reader = Reader::sqlite(path.clone());
+        let refused =
+            with_reader(&path, |connection| Tx::new(Db::Sqlite(connection), false).one::<i64>(COUNT, &[]));
+        assert!(refused.is_err_and(|error| error.is_conflict()));
+        let (plain, consistent, _) = tokio::join!(
+            reader.read(|tx| tx.one::<i64>(COUNT, &[])),
+            reader.read_consistent(|tx| tx.one::<i64>(COUNT, &[])),
+            async { owner.close().unwrap() },
+        );
+        assert_eq!((plain.unwrap(), consistent.unwrap()), (0, 0));
+        std::fs::remove_file(&path).unwrap();
+    }
 }

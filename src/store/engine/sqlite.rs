@@ -15,6 +15,8 @@ use super::writer::survive;
 use crate::error::{Error, Result};
 
 const BUSY_TRIES: i32 = 30_000;
+/// How long a reader that may wait does so while another connection has the database to itself.
+const READ_WAIT: Duration = Duration::from_secs(30);
 
 /// Tries every millisecond for 30 s. SQLite's own back-off grows so long that a busy server starves the command line.
 fn wait_a_little(tries: i32) -> bool {
@@ -54,8 +56,8 @@ pub fn writer_connection(path: &Path) -> Result<Connection> {
 
 pub fn open_reader(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
-    connection.busy_handler(Some(wait_a_little)).map_err(sqlite_error)?;
+    let connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
+    connection.busy_timeout(READ_WAIT).map_err(sqlite_error)?;
     connection
         .execute_batch("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;")
         .map_err(sqlite_error)?;
@@ -114,13 +116,15 @@ thread_local! {
     static READERS: RefCell<HashMap<PathBuf, Rc<Connection>>> = RefCell::default();
 }
 
-/// This thread's own read connection: a short read runs in place, in a few microseconds, and never waits for a writer.
+/// Reads with this thread's own connection, in a few microseconds. It never waits, so async threads may call it. While
+/// another connection has the database to itself (it opens or closes the log), the answer is a conflict.
 pub fn with_reader<T>(path: &Path, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     let known = READERS.with_borrow(|readers| readers.get(path).cloned());
     let connection = match known {
         Some(connection) => connection,
         None => {
             let connection = Rc::new(open_reader(path)?);
+            connection.busy_timeout(Duration::ZERO).map_err(sqlite_error)?;
             READERS.with_borrow_mut(|readers| readers.insert(path.to_path_buf(), connection.clone()));
             connection
         }
@@ -129,5 +133,15 @@ pub fn with_reader<T>(path: &Path, read: impl FnOnce(&Connection) -> Result<T>) 
     survive("reader", || read(&connection)).unwrap_or_else(|| {
         READERS.with_borrow_mut(|readers| readers.remove(path));
         Err(Error::fault("a read panicked; the panic message is in the log above"))
+    })
+}
+
+/// The same on a thread that may wait.
+pub fn with_patient_reader<T>(path: &Path, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    with_reader(path, |connection| {
+        connection.busy_timeout(READ_WAIT).map_err(sqlite_error)?;
+        let found = read(connection);
+        connection.busy_timeout(Duration::ZERO).map_err(sqlite_error)?;
+        found
     })
 }
