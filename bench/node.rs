@@ -1,5 +1,5 @@
-//! A node for measuring: a chain whose blocks come when they are told to, with transfers in them, told as fast as can be.
-//! A transfer is a transaction of its own, and its hash says where it is.
+//! A node for measuring: a chain that makes a block when it is told to, with transfers in it, and answers as fast as it
+//! can. A transfer is a transaction of its own, and its hash says where it is.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -18,7 +18,7 @@ pub const USDC: &str = "0xaf88d065e77c8cc2239327c5edb3a432268e5831";
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const SYMBOL_CALL: &str = "0x95d89b41";
 const DECIMALS_CALL: &str = "0x313ce567";
-/// So far below the head everything is final.
+/// How far below the head blocks are final.
 const FINAL: i64 = 1_000;
 
 pub struct Node {
@@ -39,7 +39,7 @@ impl Node {
         Arc::new(Node { network, head, began, block_ms, strangers, made: Mutex::default() })
     }
 
-    /// Listens at so many addresses: the URLs, as a setting wants them.
+    /// Listens at `nodes` addresses, and returns their URLs as a setting wants them.
     pub async fn serve(self: &Arc<Node>, nodes: usize) -> std::io::Result<String> {
         let mut urls = Vec::new();
         for _ in 0..nodes {

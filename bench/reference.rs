@@ -44,7 +44,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const GROUP: usize = 64;
 const WALLETS: i64 = 1_000;
 const PLAN: &str = "JP-1GB-7D";
-/// So many rows are written in one job when a database is filled.
+/// How many rows one job writes when a database is filled.
 const IN_A_JOB: usize = 200;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;

@@ -3,10 +3,10 @@
 //! - `matching COUNT SECONDS`: logs per second of one core, parsed from a node's answer and looked up among that
 //!   many watched addresses; one log in a thousand is ours;
 //! - `scanning DIR BLOCKS`: blocks per second of the whole scanner, database included, behind a simulated chain;
-//! - `polling DIR COUNT SECONDS`: rounds per second of the scanner before three nodes, a new block in each, with that many
+//! - `polling DIR COUNT SECONDS`: rounds per second of the scanner with three nodes, a new block in each, and that many
 //!   watched addresses;
-//! - `crediting DIR DUST`: seconds from a payment's block to its credit before three nodes, at Arbitrum's pace, with that
-//!   many transfers of next to nothing to one of our addresses in the hundred blocks before it.
+//! - `crediting DIR DUST`: seconds from a payment's block to its credit with three nodes, at Arbitrum's pace, after
+//!   that many transfers of next to nothing to one of our addresses in the hundred blocks before it.
 
 mod node;
 
@@ -44,7 +44,7 @@ const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 const LOGS: usize = 10_000;
 const OURS_EVERY: usize = 1_000;
 const BLOCK_MS: i64 = 200;
-/// Nodes that a real network is followed by, and how many blocks it has when we come.
+/// How many nodes follow a real network, and how many blocks it has when we come.
 const NODES: usize = 3;
 const HEAD: i64 = 5_000;
 /// Transfers of others in a block of a busy chain.
@@ -73,7 +73,7 @@ fn run(work: impl Future<Output = Outcome>) -> Outcome {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
 }
 
-/// Addresses that look like any others: deriving so many from a key would take minutes.
+/// An address that looks like any other: deriving as many as we need from a key would take minutes.
 fn some_address(number: usize) -> [u8; 20] {
     let mut bytes = [0; 20];
     let mut state = number as u64;
@@ -118,7 +118,7 @@ fn matching(count: usize, time: Duration) -> Outcome {
     Ok(())
 }
 
-/// A gateway that was away for so many blocks, with a payment in every hundredth, catches up.
+/// A gateway that was away for this many blocks, with a payment in every hundredth, catches up.
 async fn scanning(dir: &Path, blocks: i64) -> Outcome {
     let app = gateway(dir, &[]).await?;
     let network = Network::Arbitrum;
@@ -156,7 +156,7 @@ async fn gateway(dir: &Path, own: &[(&str, &str)]) -> Outcome<App> {
     Ok(start::open(settings, Role::Server).await?)
 }
 
-/// The same before this node.
+/// The same, following this node.
 async fn gateway_before(dir: &Path, node: &Arc<Node>) -> Outcome<App> {
     let urls = node.serve(NODES).await?;
     let own = [

@@ -49,26 +49,26 @@ pub struct Parts {
     /// The networks that money can come by; those without nodes of their own are simulated.
     pub chains: BTreeMap<Network, Arc<dyn Chain>>,
     pub sim_chains: BTreeMap<Network, Arc<SimChain>>,
-    /// What brings payments by signature onto the chains, if it is set up.
+    /// Brings payments by signature onto the chains; `None` when the settings name no settler.
     pub settler: Option<Settler>,
-    /// Counts claimed signatures here, so that settlers need not wait for their next round.
+    /// Counts the signatures claimed here; a change wakes the settlers.
     pub claimed: watch::Sender<u64>,
-    /// The looks at chains that are in progress, by invoice.
+    /// The looks at chains that are under way, by invoice.
     pub looks: Looks,
-    /// Counts expected payments, so that scanners need not wait for their next round.
+    /// Counts the payments asked for here; a change wakes the scanners.
     pub expected: watch::Sender<u64>,
     /// What is on sale. Watchers see every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
     pub knowledge: Library,
     pub tokens: Seen,
-    /// `None` in a sandbox without a mail server, whose outbox is read instead.
+    /// Absent in a sandbox without a mail server: people read its outbox instead.
     pub mailer: Option<Mailer>,
     /// Wakes the mail sender when a mail was queued.
     pub mail_now: Notify,
-    /// Whether a restored backup waits for the operator's approval; see `ops::restore`.
+    /// Set while a restored backup waits for the operator to confirm it; see `ops::restore`.
     pub buying_on_hold: AtomicBool,
-    /// The change counters up to which catalog, keys and simulator are loaded.
+    /// The versions of catalog, keys and simulator that are loaded.
     pub seen: Mutex<Versions>,
     pub rounds: Rounds,
     pub jobs: Jobs,
@@ -178,7 +178,7 @@ impl App {
     }
 }
 
-/// The settler, with a terminal for each network that can have one.
+/// The settler that the settings name, with a terminal for each network it may settle on.
 fn settler(settings: &Settings, chains: &BTreeMap<Network, Arc<Evm>>) -> Result<Option<Settler>> {
     let x402 = &settings.x402;
     let by = match &x402.settler {

@@ -60,13 +60,13 @@ const GENERAL: &[Spec] = &[
     spec("answer_within_ms", "25000", "how long a purchase waits for the supplier before it answers 202"),
     spec("supplier_timeout_ms", "30000", "how long one process asks the supplier before recovery takes over"),
     spec("low_balance_usd", "50", "low-balance threshold of new partners"),
-    spec("sandbox_plans", "0", "at least so many plans in the sandbox catalog (0: the built-in set)"),
+    spec("sandbox_plans", "0", "the least number of plans in the sandbox catalog (0: the built-in set)"),
     spec("sandbox_journal", "", "file to which the simulated supplier appends what it sold"),
     spec("knowledge_dir", "", "folder of Markdown articles that replace or add to the built-in help"),
     spec("support_contact", "", "how customers reach you, for the help pages: an email address or a URL"),
     spec("security_contact", "", "whom to tell about a hole, for security.txt: an email address or an https URL"),
     spec("write_queue", "4096", "writes that may wait for the database before callers get 503"),
-    spec("sqlite_log_mb", "64", "how long SQLite's log should be; it is made so at the start, so that it need not grow; 0: 64, and it grows"),
+    spec("sqlite_log_mb", "64", "size of SQLite's log in MB, which it gets at the start, so that it need not grow; 0: it grows to 64"),
     spec("job_patience_s", "300", "how long a job that money depends on may take for a round before /readyz is 503"),
     spec("keep_unpaid_days", "90", "how long checkouts and invoices that nobody paid are kept, and signatures that moved nothing"),
     spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
@@ -116,7 +116,7 @@ pub struct Settings {
     pub low_balance: Usd,
     pub sandbox_plans: usize,
     pub sandbox_journal: Option<PathBuf>,
-    /// Where the demo partner's key is written, beside where the gateway was started.
+    /// Where the demo partner's key is written, in the folder where the gateway was started.
     pub demo_file: PathBuf,
     pub knowledge_dir: Option<PathBuf>,
     pub support_contact: Option<String>,
@@ -180,7 +180,7 @@ impl Raw {
         }
         for (variable, value) in env {
             let Some(name) = variable.strip_prefix("SIMGATE_") else { continue };
-            // Those are for the tests, and stand in the environment of whoever runs them by hand.
+            // These are for the tests; people who run tests by hand have them in their environment.
             if name.starts_with("TEST_") {
                 continue;
             }
@@ -245,7 +245,7 @@ fn known(name: &str) -> Option<&'static Spec> {
     specs().find(|spec| spec.name == name)
 }
 
-/// The URL is not shown where it is wrong: who knows where its password stands.
+/// A wrong URL is not shown: its password could be anywhere in it.
 fn database(raw: &Raw) -> Result<Location, ConfigError> {
     let (url, source) = &raw.0["database_url"];
     Location::parse(url).map_err(|why| ConfigError(format!("database_url ({source}): {why}")))
@@ -387,7 +387,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether `/metrics` may be served beside the API: not where a proxy on this machine brings the world to loopback.
+    /// Whether `/metrics` may be served beside the API: not when a proxy on this machine lets the world reach loopback.
     pub fn metrics_on_main(&self) -> bool {
         let is_private = |url: &&String| Host::of_url(url).is_some_and(|host| host.is_loopback());
         let urls = [&self.base_url, &self.agent_url, &self.checkout_url];

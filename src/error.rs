@@ -52,7 +52,7 @@ impl Error {
         Error::Fault(Fault { what: what.to_string(), kind: FaultKind::Settings })
     }
 
-    /// Somebody else is at the same rows or has the whole database: the same may work in a moment.
+    /// Whether somebody else holds the same rows or the whole database: the same may work in a moment.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Error::Fault(Fault { kind: FaultKind::Conflict, .. }))
     }
@@ -146,13 +146,13 @@ impl Refusal {
             WrongPlanType => (422, "WRONG_PLAN_TYPE", "Wrong plan type", "This plan cannot be used here: orders take BASE plans, top-ups take one of the eSIM's topup-plans.".into()),
             RateLimited { retry_after_secs } => (429, "RATE_LIMITED", "Too many requests", format!("Too many requests; try again in {retry_after_secs} s.")),
             SupplierRejected { refunded } => (502, "SUPPLIER_REJECTED", "Supplier refused", format!("The supplier refused this order; {}.", given_back(*refunded))),
-            NotDelivered { refunded } => (502, "SUPPLIER_REJECTED", "Not delivered", format!("This plan cannot be delivered any more; {}.", given_back(*refunded))),
+            NotDelivered { refunded } => (502, "SUPPLIER_REJECTED", "Not delivered", format!("This plan can no longer be delivered; {}.", given_back(*refunded))),
             SupplierUnavailable { refunded } => (503, "SUPPLIER_UNAVAILABLE", "Supplier unavailable", format!("The supplier could not be reached and the order was not sent; {}.", given_back(*refunded))),
             CarrierUnavailable => (503, "SUPPLIER_UNAVAILABLE", "Supplier unavailable", "The carrier did not answer and no earlier reading is known; nothing was charged.".into()),
             InvoiceNotFound => (404, "INVOICE_NOT_FOUND", "Invoice not found", "No invoice of this account has this id.".into()),
             UnsupportedPair(pairs) => {
                 let all: Vec<String> = pairs.iter().map(|(currency, network)| format!("{} on {}", currency.as_str(), network.as_str())).collect();
-                (422, "UNSUPPORTED_PAIR", "Unsupported pair", format!("This currency cannot be taken on this network. Supported: {}.", all.join(", ")))
+                (422, "UNSUPPORTED_PAIR", "Unsupported pair", format!("This currency is not accepted on this network. Accepted are: {}.", all.join(", ")))
             }
             TooManyInvoices { retry_after_secs } => (429, "RATE_LIMITED", "Too many open invoices",
                 format!("Five invoices are open on this network already; pay one, or try again in {retry_after_secs} s, when the next expires.")),
@@ -165,7 +165,7 @@ impl Refusal {
             CouponGone => (409, "COUPON_INVALID", "Coupon gone", "The coupon of this checkout was given back when it expired, and is no longer available; assign the transfer to the account instead.".into()),
             TooManyCodes { retry_after_secs } => (429, "RATE_LIMITED", "Too many discount codes",
                 format!("Too many discount codes were invalid; try again in {retry_after_secs} s, or buy without one.")),
-            TxNotForInvoice => (422, "TX_NOT_FOR_INVOICE", "Transaction is not for this invoice", "This transaction pays no token that we take to this invoice's address.".into()),
+            TxNotForInvoice => (422, "TX_NOT_FOR_INVOICE", "Transaction is not for this invoice", "This transaction pays none of the accepted tokens to this invoice's address.".into()),
             TxFailed => (422, "TX_FAILED", "Transaction failed", "This transaction was reverted: it moved nothing.".into()),
             TransferAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Transfer already used", "This transaction has been credited to another account.".into()),
             TransferNotFound => (404, "NOT_FOUND", "Transfer not found", "No transfer has this id; `simgate transfers unmatched` lists them.".into()),
@@ -173,11 +173,11 @@ impl Refusal {
             SignatureAlreadyUsed => (409, "TRANSFER_ALREADY_USED", "Signature already used", "This signature was used for another order; nothing more was charged for it, and nothing is delivered for it here.".into()),
             PaidForAnother => (409, "IDEMPOTENCY_CONFLICT", "Payment for another purchase", "This payment was requested for another package or eSIM; it was not used, and nothing was charged for this one.".into()),
             NothingToPay => (409, "IDEMPOTENCY_CONFLICT", "Nothing to pay", "This order was paid, is being paid by another signature, or is no longer available; this signature was not used. Look at the order, or check out again.".into()),
-            NothingOwed => (409, "TRANSFER_ALREADY_USED", "Nothing to claim", "Nothing can be claimed for this invoice: nothing is owed for it, or it was claimed before. If that was you, the money is in your wallet.".into()),
+            NothingOwed => (409, "TRANSFER_ALREADY_USED", "Nothing to claim", "Nothing can be claimed from this invoice: nothing is owed, or it was claimed before. If that was you, the money is in your wallet.".into()),
             MagicLinkEnded => (404, "NOT_FOUND", "Link has ended", "This link is unknown, or its 30 minutes are over; ask for a new one.".into()),
             ChainUnavailable => (503, "CHAIN_UNAVAILABLE", "Chain unavailable", "The network's nodes did not answer, so the chain could not be looked at; nothing is lost. Try again shortly.".into()),
             BuyingOnHold => (503, "ON_HOLD", "Buying is on hold", "Buying is on hold while the operator checks a restored backup; nothing was charged.".into()),
-            NoRoom => (503, "OVERLOADED", "Nothing can be written", "The gateway cannot store anything just now; nothing was charged. Try again shortly.".into()),
+            NoRoom => (503, "OVERLOADED", "Nothing can be written", "The gateway cannot write to its database just now; nothing was charged. Try again shortly.".into()),
             Overloaded => (503, "OVERLOADED", "Overloaded", "Too much is waiting; nothing was charged. Try again shortly.".into()),
         };
         Problem { status, code, title, detail }

@@ -26,7 +26,7 @@ pub async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {
     Err(Failure::refused(Refusal::AccountNotFound, message))
 }
 
-/// What the id of an account is called.
+/// The field name of an account's id.
 pub fn id_name(account: &Account) -> &'static str {
     match account.kind {
         AccountKind::Partner => "partnerId",

@@ -1,4 +1,4 @@
-//! `simgate addresses list`: where money can lie, whose it is, and how much lies there now.
+//! `simgate addresses list`: the addresses that money comes to, their owners, and what they hold now.
 
 use clap::{Args, Subcommand};
 
@@ -10,13 +10,13 @@ use crate::ops::addresses::{self, Held};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Every address with its owner and what the chains say lies on it: to sweep
+    /// Every address with its owner and its balances on the chains, for sweeping
     List(List),
 }
 
 #[derive(Args)]
 pub struct List {
-    /// Only those on which something lies
+    /// Only addresses that hold something
     #[arg(long)]
     funded: bool,
 }
@@ -62,7 +62,7 @@ pub async fn run(app: &App, command: Command) -> Outcome {
     Ok(record.prose(text::render(&people)).into())
 }
 
-/// What of the answer is missing.
+/// Names the networks that did not answer.
 pub fn note(silent: &[(Network, String)]) -> String {
     let all = silent.iter().map(|(network, why)| format!("{} did not answer ({why})", network.as_str()));
     format!("Unknown, marked with ?: {}.", all.collect::<Vec<_>>().join("; "))
@@ -75,7 +75,7 @@ fn balances(held: &Held) -> Table {
     Table::new(["network", "currency", "balanceUsd"], rows)
 }
 
-/// Only what is there, and what is not known.
+/// The balances above zero, and the unknown ones.
 fn in_words(held: &Held) -> String {
     let words = held.holdings.iter().filter_map(|holding| {
         let (network, currency) = (holding.network.as_str(), holding.currency.as_str());

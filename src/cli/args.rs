@@ -21,7 +21,7 @@ pub fn usd(text: &str) -> Result<Usd, String> {
     }
 }
 
-/// An amount of USD that moves something.
+/// An amount of USD, more than zero.
 pub fn some_usd(text: &str) -> Result<Usd, String> {
     usd(text).and_then(
         |amount| {
@@ -35,7 +35,7 @@ pub fn from(text: &str) -> Result<Time, String> {
     moment(text, 0)
 }
 
-/// The end of a period, which does not belong to it; a day is meant as a whole.
+/// The end of a period, exclusive; a date includes its whole day.
 pub fn to(text: &str) -> Result<Time, String> {
     moment(text, 1)
 }

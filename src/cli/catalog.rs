@@ -10,7 +10,7 @@ use crate::ops::catalog::{self, Wanted};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Take the supplier's plans into the catalog; what it no longer has is withdrawn
+    /// Take the supplier's plans into the catalog; plans it no longer has are withdrawn
     Sync,
     /// Plans on sale, with cost and prices
     #[command(after_help = "Example: simgate catalog list --country JP --type BASE")]
@@ -28,7 +28,7 @@ pub struct List {
     /// Only plans with all these words in name, code, operator or country names
     #[arg(long, value_name = "TEXT")]
     query: Option<String>,
-    /// At most so many
+    /// List at most this many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
 }

@@ -14,7 +14,7 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// The script as it is for a shell to read; wrapped for a program.
+    /// The script: plain for a shell, a field of the document with `--json`.
     pub fn run(&self) -> Record {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut super::command_line(), "simgate", &mut script);

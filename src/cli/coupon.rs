@@ -19,13 +19,13 @@ pub enum Command {
     #[command(
         after_help = "Example: simgate coupon create --code SUMMER --percent 15 --ends 2026-08-31 --uses 500 \
                             --description \"15% off every plan\"
-What is taken off is rounded down to the cent. The price stays at 0.50 USD or more, and at the supplier's cost or more \
+The discount is rounded down to the cent. The price stays at 0.50 USD or more, and at the supplier's cost or more \
 unless --below-cost is given."
     )]
     Create(Create),
     /// Every coupon, with how often it was used
     List,
-    /// Let nobody use a coupon any more; checkouts that are open with it keep their price
+    /// Stop a coupon from being used; open checkouts that use it keep their price
     Disable {
         /// Its code, in any case
         #[arg(value_name = "CODE")]
@@ -39,13 +39,13 @@ pub struct Create {
     /// What people type: letters, digits, - and _, in any case
     #[arg(long, value_name = "CODE", value_parser = code)]
     code: String,
-    /// Take so many percent off
+    /// The discount in percent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=100))]
     percent: Option<i64>,
-    /// Take so much off, in whole cents
+    /// The discount in USD, in whole cents
     #[arg(long, value_name = "USD", value_parser = whole_cents, allow_negative_numbers = true)]
     fixed: Option<Usd>,
-    /// An affiliate hands it out: it works, and the gateway tells it to nobody
+    /// An affiliate hands it out: it works, but the gateway never lists it to customers
     #[arg(long)]
     affiliate: bool,
     /// Only for the mobile app: it is shown, and refused at every door of this gateway
@@ -66,10 +66,10 @@ pub struct Create {
     /// Good until the end of this day, or until this moment (UTC)
     #[arg(long, value_name = "T", value_parser = args::to)]
     ends: Option<Time>,
-    /// Can be used so often by everybody together
+    /// How often all users together can use it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000_000))]
     uses: Option<i64>,
-    /// Can be used so often by each user
+    /// How often each user can use it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000_000))]
     uses_per_user: Option<i64>,
     /// May take a price below the supplier's cost
@@ -85,7 +85,7 @@ fn code(text: &str) -> Result<String, String> {
     coupon::parse_code(text).ok_or_else(allowed)
 }
 
-/// What is taken off is rounded down to the cent, so nobody should be promised parts of one.
+/// The discount is rounded down to the cent, so an amount with parts of a cent could not be kept.
 fn whole_cents(text: &str) -> Result<Usd, String> {
     let amount = args::some_usd(text)?;
     if amount == amount.whole_cents() { Ok(amount) } else { Err("must be whole cents, like 2.50".into()) }

@@ -1,4 +1,4 @@
-//! `simgate doctor`: how things stand, line by line, and what to do about what is wrong.
+//! `simgate doctor`: checks how things stand, line by line, and says what to do about each problem.
 
 use super::output::{Record, Report, Table, cell};
 use super::{Outcome, settings};
@@ -44,7 +44,7 @@ fn line(check: &Check) -> String {
     format!("{health:4}  {subject:9} {finding}\n{:16}what to do: {advice}\n", "")
 }
 
-/// They are valid, or we would not be here; some are valid and still unwise.
+/// The settings are valid, or we would not be here; some are valid and still unwise.
 fn check_settings(settings: &Settings) -> Check {
     let own_address = format!("http://{}", settings.listen);
     if !settings.listen.ip().is_loopback() && settings.base_url == own_address {
@@ -66,7 +66,7 @@ fn check_settings(settings: &Settings) -> Check {
 
 fn advice(error: &Error) -> &'static str {
     match error {
-        // These say themselves what to do.
+        // Their text says what to do.
         Error::Fault(fault) if fault.kind == FaultKind::Settings => "",
         Error::Fault(_) | Error::Refused(_) => {
             "check SIMGATE_DATABASE_URL, and that the database is up and lets us in"

@@ -1,4 +1,4 @@
-//! `simgate find`: one text, whatever it is.
+//! `simgate find`: looks one text up as an id, email, reference, hash or address.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::domain::invoice::Invoice;
 use crate::ops::find;
 use crate::ops::operator::Account;
 
-/// Find partners, users, orders, invoices, checkouts and transfers by whatever you have
+/// Find partners, users, orders, invoices, checkouts and transfers by any id, reference or address you have
 #[derive(Args)]
 pub struct Find {
     /// A partner or user id, email, order id, order number (SG…), ICCID, a partner's own reference, an invoice id, a transfer

@@ -32,7 +32,7 @@ pub enum Command {
 pub struct Create {
     /// Partner id or email
     partner: String,
-    /// At most so much may be spent through this key in a day (UTC)
+    /// The most that this key may spend in a day (UTC)
     #[arg(long, value_name = "USD", value_parser = args::some_usd, allow_negative_numbers = true)]
     daily_limit: Option<Usd>,
     /// Addresses or networks it may be used from, separated by commas

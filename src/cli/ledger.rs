@@ -10,13 +10,13 @@ use crate::ops::ledger::{self, Comparison};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Recompute every balance from its postings and check every law; exit 1 and the exact rows if any is broken
+    /// Recompute every balance from its postings and check every law; if one is broken, name the rows and exit 1
     Verify(Verify),
 }
 
 #[derive(Args)]
 pub struct Verify {
-    /// Also compare what the books have on our addresses with what the chains say lies there
+    /// Also compare what the books say our addresses hold with what the chains say
     #[arg(long)]
     chain: bool,
 }

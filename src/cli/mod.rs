@@ -88,7 +88,7 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// What needs an open database.
+/// The commands that need an open database.
 #[derive(Subcommand)]
 enum Operation {
     /// Partners: the companies that buy
@@ -119,7 +119,7 @@ enum Operation {
     /// The books
     #[command(subcommand)]
     Ledger(ledger::Command),
-    /// Money that came in and is nobody's
+    /// Money that came in and belongs to nobody
     #[command(subcommand)]
     Transfers(transfers::Command),
     /// Money paid out to partners
@@ -185,14 +185,14 @@ fn wants_csv(matches: &ArgMatches) -> bool {
     }
 }
 
-/// Clap's own word on a command line it cannot read; help and version are no mistakes.
+/// Prints clap's own message about a command line it cannot read; help and version are no mistakes.
 fn refuse_usage(error: &clap::Error, wants_json: bool) -> ExitCode {
     if wants_json && error.use_stderr() {
         let rendered = error.to_string();
         let sentence = rendered.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
         print(&document(&Failure::usage(sentence).document()));
     }
-    // Nothing is left to tell anyone when even this cannot be written.
+    // If even this cannot be written, there is no way left to tell anyone.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
@@ -210,12 +210,12 @@ fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Runs the command. `None`: it has said all there is to say.
+/// Runs the command. `None`: there is nothing to print.
 fn execute(matches: &ArgMatches) -> Result<Option<Report>, Failure> {
     let cli = Cli::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
     let command = cli.command.unwrap_or(Command::Serve);
     if let Command::Completions(completions) = &command {
-        // Shells ask for these when they start, where settings may be anything.
+        // Shells ask for these when they start, so wrong settings must not stop them.
         return Ok(Some(completions.run().into()));
     }
     let raw = settings::collect(matches, cli.config.as_deref())?;
@@ -240,7 +240,7 @@ fn execute(matches: &ArgMatches) -> Result<Option<Report>, Failure> {
 fn serve(settings: Settings) -> Result<(), Failure> {
     let runtime = Builder::new_multi_thread().enable_all().build().map_err(Error::fault)?;
     let served = runtime.block_on(start::serve(settings));
-    // What did not drain in time must not hold up the exit.
+    // Work that did not drain in time must not hold up the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served.map_err(Failure::from)
 }
@@ -279,14 +279,14 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
     outcome
 }
 
-/// Lets work that was begun end, and flushes what was written.
+/// Waits for tasks that are still running, and flushes what was written.
 async fn close(app: &App) {
     app.tasks.close();
     app.tasks.wait().await;
     app.store.close();
 }
 
-/// Who the audit log says it was.
+/// The actor that the audit log names.
 fn actor() -> String {
     match std::env::var("USER") {
         Ok(user) if !user.is_empty() => format!("cli:{user}"),

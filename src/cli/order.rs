@@ -1,5 +1,5 @@
 //! `simgate order`: looking at orders and top-ups, and helping those that need a hand.
-//! Activation codes and install links are never shown: they open a door.
+//! Activation codes and install links are never shown: they are secrets.
 
 use std::collections::HashMap;
 
@@ -57,13 +57,13 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct List {
-    /// Only of this partner (id or email)
+    /// Only orders of this partner (id or email)
     #[arg(long, value_name = "ID")]
     partner: Option<String>,
-    /// Only in this state
+    /// Only orders in this state
     #[arg(long, value_parser = args::status(), ignore_case = true, conflicts_with = "stuck")]
     status: Option<OrderStatus>,
-    /// At most so many
+    /// List at most this many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=100_000))]
     limit: i64,
     /// Only those that have waited for their supplier for over 30 minutes, the longest waiting first

@@ -1,4 +1,4 @@
-//! What a command prints. Every command answers a `Record`: people see lines and tables (`text.rs`), programs one
+//! What a command prints. Every command returns a `Record`: people see lines and tables (`text.rs`), programs one
 //! JSON document. Names are the same everywhere. Money is written digit by digit from `Usd`, never as a float.
 
 use serde::Serialize;
@@ -65,7 +65,7 @@ impl Table {
     }
 }
 
-/// A table of an iterator's items, with the name of each column beside what stands in it.
+/// A table of an iterator's items, with the name of each column beside its value.
 macro_rules! table {
     ($rows:expr, |$row:pat_param| {
         $(let $part:pat_param = $of:expr;)*

@@ -14,7 +14,7 @@ use crate::ops::transfers::{Payout, record_payout};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Write down that you have paid an account out: its wallet goes down, never below zero
+    /// Write down that you have paid money out to an account: its wallet goes down, never below zero
     #[command(
         after_help = "Example: simgate payout record ops@acme.example 120 --network BASE --currency USDC --tx 0x… --reason \"closes its account\"
 The gateway holds no spending key: send the money first, then record it here."

@@ -26,7 +26,7 @@ pub enum Command {
 pub struct Margin {
     #[command(flatten)]
     period: Period,
-    /// List at most so many orders, newest first; the totals cover the whole period
+    /// List at most this many orders, newest first; the totals cover the whole period
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=10_000_000))]
     limit: i64,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `simgate restore`: taking over a backup, in the order that keeps money safe, and the operator's last word.
+//! `simgate restore`: taking over a backup, in the order that keeps money safe, and the operator's confirmation.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ use crate::domain::time::Time;
 use crate::ops::restore::{self, Adopted, Location, Sales, Unpacked};
 use crate::start::{self, Role};
 
-/// Take over a backup: put it in place, skip addresses that may be given out, and hold buying until confirmed
+/// Take over a backup: put it in place, skip addresses that may have been given out, and hold buying until confirmed
 ///
-/// Stop every gateway first. SQLite: the backup becomes the database; one that is there is moved aside with --force.
+/// Stop every gateway first. SQLite: the backup becomes the database; with --force, an existing one is moved aside.
 /// PostgreSQL: the database must be new and empty, and pg_restore must be installed; without it, run the command
 /// that is printed and then `simgate restore --adopt`.
 #[derive(Args)]
@@ -22,7 +22,7 @@ use crate::start::{self, Role};
 pub struct Restore {
     /// What `simgate backup` wrote
     path: Option<PathBuf>,
-    /// Move a SQLite database that is in the way aside (it is never deleted)
+    /// Move an existing SQLite database aside (it is never deleted)
     #[arg(long, conflicts_with_all = ["adopt", "confirm"])]
     force: bool,
     /// The database was restored by other means: do the rest
@@ -66,7 +66,7 @@ async fn whole(settings: Settings, path: PathBuf, force: bool) -> Outcome {
     }
 }
 
-/// As a server opens it: a backup of an older version is brought to this one's schema.
+/// Opens the database as a server does: a backup of an older version is brought to this one's schema.
 async fn adopt(settings: Settings) -> Result<Record, Failure> {
     let app = start::open(settings, Role::Server).await?;
     let adopted = restore::adopt(&app, &actor()).await;
@@ -117,7 +117,7 @@ async fn confirm(settings: Settings) -> Outcome {
     close(&app).await;
     let record = Record::new().with("buyingOnHold", false);
     Ok(match confirmed? {
-        true => record.remark("Buying goes on, on every instance within a second."),
+        true => record.remark("Buying is possible again, on every instance within a second."),
         false => record.remark("Buying was not on hold."),
     }
     .into())

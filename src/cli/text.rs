@@ -45,7 +45,7 @@ pub fn render(record: &Record) -> String {
     out
 }
 
-/// Every field that is not a table, by its name; those of a record within as `outer.inner`. What is unset is left out.
+/// Lists every field that is not a table; a field of an inner record as `outer.inner`. Unset fields are left out.
 fn flatten(prefix: &str, record: &Record, into: &mut Vec<(String, String)>) {
     for (name, value) in &record.fields {
         match value {
@@ -105,7 +105,7 @@ fn plain(value: &Cell) -> String {
     }
 }
 
-/// The record's table as CSV (RFC 4180, with plain line ends); totals around it are left to the reader.
+/// The record's table as CSV (RFC 4180, with plain line ends); fields outside the table are left out.
 pub fn csv(record: &Record) -> String {
     let mut out = String::new();
     for (_, value) in &record.fields {

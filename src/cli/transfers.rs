@@ -1,4 +1,4 @@
-//! `simgate transfers`: money that came in and is nobody's. Each decision is in the audit log, and final.
+//! `simgate transfers`: money that came in and belongs to nobody. Each decision is in the audit log, and final.
 
 use std::collections::HashMap;
 
@@ -171,7 +171,7 @@ pub fn table(transfers: &[Transfer], owners: &HashMap<AccountNo, String>) -> Tab
     })
 }
 
-/// How long ago, in the two units that people care about.
+/// How long ago, in the largest two units.
 fn age(then: Time, now: Time) -> String {
     let minutes = (now.micros() - then.micros()).max(0) / 60_000_000;
     let (days, hours) = (minutes / 1_440, minutes / 60 % 24);

@@ -50,7 +50,7 @@ pub struct Statement {
     account: String,
     #[command(flatten)]
     period: Period,
-    /// At most so many lines
+    /// List at most this many lines
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=100_000))]
     limit: i64,
 }
@@ -84,7 +84,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     Ok(record.into())
 }
 
-/// The partner API words this for a purchase.
+/// Rewords the refusal: its own sentence speaks of a purchase.
 pub fn too_much(error: Error) -> Failure {
     match error {
         Error::Refused(refusal @ Refusal::InsufficientBalance { balance, .. }) => Failure::refused(

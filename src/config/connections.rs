@@ -10,11 +10,11 @@ use crate::domain::client::Shares;
 
 #[rustfmt::skip]
 pub const SPECS: &[Spec] = &[
-    spec("max_connections", "4096", "open connections at most"),
-    spec("connections_per_client", "", "connections of one IPv4 address or IPv6 /64 at most (default: an eighth of all, and in a sandbox any number from loopback)"),
+    spec("max_connections", "4096", "how many connections may be open"),
+    spec("connections_per_client", "", "how many connections one IPv4 address or IPv6 /64 may hold (default: an eighth of all, and in a sandbox any number from loopback)"),
     spec("keep_alive_s", "75", "seconds that a connection stays open between two requests"),
     spec("http2_age_s", "3600", "seconds after which an HTTP/2 connection is asked to end"),
-    spec("write_stall_s", "30", "seconds that an answer waits for a client that does not go on reading it"),
+    spec("write_stall_s", "30", "seconds that an answer waits for a client that has stopped reading it"),
 ];
 
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl Connections {
         };
         let per_client = raw.parse("connections_per_client", count, whole(1, 1_000_000))?;
         let mut exempt = trusted_proxies.to_vec();
-        // Who names a number means it for everybody.
+        // A number that was set holds for loopback too.
         if mode == Mode::Sandbox && per_client.is_none() {
             exempt.push(IpNet::from(IpAddr::from(Ipv6Addr::LOCALHOST)));
             exempt.extend(IpNet::new(Ipv4Addr::LOCALHOST.into(), 8));

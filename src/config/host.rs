@@ -10,8 +10,8 @@ pub enum Host {
 }
 
 impl Host {
-    /// Reads `shop.example:443`, `127.0.0.1` or `[::1]:8402`. What else stands in authorities, such as a user's name, is
-    /// none. Programs spell an address in other ways too (`127.1`), but browsers never send those.
+    /// Reads `shop.example:443`, `127.0.0.1` or `[::1]:8402`. An authority with anything else in it, such as a user's
+    /// name, gives `None`. Programs spell an address in other ways too (`127.1`), but browsers never send those.
     pub fn parse(authority: &str) -> Option<Host> {
         let is_port =
             |rest: &str| rest.strip_prefix(':').is_some_and(|port| port.bytes().all(|b| b.is_ascii_digit()));
@@ -22,7 +22,7 @@ impl Host {
             return whole.then(|| Host::Address(IpAddr::from(address).to_canonical()));
         }
         let (host, rest) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
-        // The root of all names may be written.
+        // A name may end in a dot, for the root.
         let host = host.strip_suffix('.').unwrap_or(host);
         let is_name = |text: &str| {
             let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
@@ -42,7 +42,7 @@ impl Host {
         Host::parse(rest.split('/').next()?)
     }
 
-    /// Whether it leads to this machine, and to nothing but it.
+    /// Whether it leads to this machine and nowhere else.
     pub fn is_loopback(&self) -> bool {
         match self {
             Host::Name(name) => name == "localhost",

@@ -17,7 +17,7 @@ pub const SPECS: &[Spec] = &[
     spec("smtp_user", "", "user name at the mail server"),
     Spec { name: "smtp_password", default: "", help: "password at the mail server", secret: true },
     spec("smtp_certificate", "", "PEM file of a certificate to trust besides the system's"),
-    spec("mail_from", "", "whom mails are from: codes@example.com or Name <codes@example.com>"),
+    spec("mail_from", "", "sender of mails: codes@example.com or Name <codes@example.com>"),
     spec("otp_daily_budget", "10000", "sign-in codes mailed in a day (UTC) to anybody; then only to addresses with an account"),
     spec("token_daily_limit_usd", "500", "what a new token may spend in a day (UTC); 0: no limit"),
     spec("token_rate_limit", "50", "requests a second for each token; 0 turns limits off"),

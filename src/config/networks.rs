@@ -1,4 +1,4 @@
-//! Settings of the networks that deposits arrive by: nodes, token contracts, and when a transfer counts.
+//! Settings of the networks that deposits arrive on: nodes, token contracts, and when a transfer counts.
 //! A network without nodes is simulated in sandbox mode and closed in live mode.
 
 use std::collections::BTreeMap;
@@ -29,19 +29,19 @@ macro_rules! networks {
             spec("new_key", "false", "true to go on with another extended public key; addresses of the old one stay watched"),
             secret("tron_api_key", "sent to TRON nodes as TRON-PRO-API-KEY"),
             spec("invoice_minutes", "60", "how long a deposit invoice is open"),
-            spec("dust_usd", "1", "a deposit of less is credited, but confirms no invoice"),
+            spec("dust_usd", "1", "a smaller deposit is credited, but confirms no invoice"),
             spec("wide_addresses_evm", "200", "how many addresses on EVM networks hold checkouts that may be paid rounded; 0 for none"),
             spec("wide_addresses_tron", "5", "how many addresses on TRON hold checkouts that may be paid rounded; 0 for none"),
-            spec("exchange_fee_usd", "3", "what exchanges take out of an amount at most: so far apart are checkouts that may be paid rounded"),
-            spec("least_kept_usd", "0.10", "what comes to a checkout address, is less than this and nobody's is counted, and not kept"),
+            spec("exchange_fee_usd", "3", "the most that an exchange takes out of an amount; checkouts that may be paid rounded are this far apart"),
+            spec("least_kept_usd", "0.10", "a smaller transfer that comes to a checkout address and belongs to nobody is counted, but not kept"),
             spec("scan_addresses", "500", "how many addresses to ask a node for at once"),
             $(
                 secret(concat!($name, "_rpc"), "URLs of this network's nodes, separated by commas; two or more are better"),
                 spec(concat!($name, "_usdc"), $usdc, "contract of USDC on this network, or off"),
                 spec(concat!($name, "_usdt"), $usdt, "contract of USDT on this network, or off"),
                 spec(concat!($name, "_confirmations"), $confirmations, "blocks that a transfer waits for, its own included"),
-                spec(concat!($name, "_final_from_usd"), "500", "from this amount on the chain itself must call the block safe or final"),
-                spec(concat!($name, "_final_by"), $final_by, "which word of the chain counts then: safe or finalized"),
+                spec(concat!($name, "_final_from_usd"), "500", "for this amount and more, the chain itself must call the block safe or final"),
+                spec(concat!($name, "_final_by"), $final_by, "which word of the chain counts for such amounts: safe or finalized"),
                 spec(concat!($name, "_start_block"), "", "where scanning begins the first time (default: the newest block)"),
                 spec(concat!($name, "_min_deposit_usd"), "10", "least amount of a deposit invoice"),
                 spec(concat!($name, "_poll_ms"), "2000", "how often real nodes are asked"),
@@ -122,12 +122,12 @@ impl Settlement {
         }
     }
 
-    /// What decides about a transfer when it is seen.
+    /// The amounts that decide about a transfer when it is seen.
     pub fn terms(&self) -> Terms {
         Terms { dust: self.dust, least_kept: self.least_kept, exchange_fee: self.exchange_fee }
     }
 
-    /// The networks that the addresses of this one are on, as far as they are scanned.
+    /// The scanned networks that share this one's addresses, itself included.
     pub fn scanned_with(&self, network: Network) -> Vec<Network> {
         self.networks.keys().filter(|other| other.kind() == network.kind()).copied().collect()
     }

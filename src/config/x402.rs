@@ -16,7 +16,7 @@ macro_rules! networks {
     ($($name:literal $price:literal $day:literal $account:literal;)*) => {
         &[
             spec("x402_settler", "off", "who settles payments by signature: off, remote (a facilitator) or local (gas keys)"),
-            spec("x402_facilitator_url", "", "address of the facilitator, below which /supported and /settle are"),
+            spec("x402_facilitator_url", "", "URL of the facilitator, to which /supported and /settle are added"),
             secret("x402_facilitator_headers", "sent to the facilitator, like Authorization: Bearer KEY, separated by commas"),
             spec("x402_quick_usd", "25", "up to this amount a payment by signature counts in its first block"),
             $(
@@ -48,7 +48,7 @@ pub enum SettlerSetting {
 pub struct X402 {
     pub settler: SettlerSetting,
     pub quick_up_to: Usd,
-    /// Where there is a gas key.
+    /// The networks that have a gas key.
     pub gas: BTreeMap<Network, Gas>,
 }
 
@@ -81,7 +81,7 @@ impl X402 {
         Ok(x402)
     }
 
-    /// The networks on which payments can be settled, as far as the settings tell.
+    /// The networks on which payments can be settled, by the settings alone.
     pub fn networks<'a>(
         &'a self,
         settlement: &'a Settlement,
@@ -122,7 +122,7 @@ fn gas(raw: &Raw, network: Network) -> Result<Option<Gas>, ConfigError> {
     Ok(key.map(|key| Gas { key, cap: cap as u64, per_day, per_account }))
 }
 
-/// Gwei of a coin, wei of a gwei.
+/// Reads a decimal number in billionths: a coin in gwei, a gwei in wei.
 fn billionths(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

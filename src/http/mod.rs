@@ -130,13 +130,13 @@ pub fn metrics_router(app: App) -> Router {
     router.layer(middleware::from_fn(doorway::pass)).with_state(app)
 }
 
-/// The process is there.
+/// The process is alive.
 async fn healthy() -> Response {
     (StatusCode::OK, "ok\n").into_response()
 }
 
-/// Requests can be served: the database answers and takes what is written, there is something on sale, and no job that
-/// money depends on is late.
+/// Requests can be served: the database answers and takes writes, something is on sale, and no job that money depends
+/// on is late.
 async fn ready(FromState(state): FromState<State>) -> Response {
     let why = vitals::unready(&state.app).await;
     if why.is_empty() {

@@ -1,5 +1,5 @@
-//! Sandbox only: play the phone, the supplier, the customer who pays, the chain, and whatever can befall a job. These
-//! routes do not exist in live mode.
+//! Sandbox only: play the phone, the supplier, the customer who pays, the chain, and the failure of a job. These routes
+//! do not exist in live mode.
 
 use axum::extract::{RawQuery, State as FromState};
 use axum::http::StatusCode;
@@ -106,7 +106,7 @@ struct PaidView {
 }
 
 /// Pays an invoice on its simulated chain: `{invoiceId, amountUsd?, network?, currency?}`. Another network or token
-/// than the invoice's is what a customer's slip would send.
+/// than the invoice's plays a customer's mistake.
 pub async fn pay(_: Anyone, FromState(state): FromState<State>, body: JsonBody) -> Result<Response, Refused> {
     let mut fields = Fields::parse(&body)?;
     let invoice = fields.required_text("invoiceId", 128);
@@ -129,7 +129,7 @@ pub async fn pay(_: Anyone, FromState(state): FromState<State>, body: JsonBody) 
 
 /// Sets a simulated chain's mode or replaces its newest blocks: `{network, mode?, behind?, reorg?, keep?}`. `reorg`
 /// says how many blocks; `keep` what becomes of the transfers in them: gone (false, or left out), mined again in
-/// place (true), or so many blocks later.
+/// place (true), or this many blocks later (a number).
 pub async fn chain(
     _: Anyone,
     FromState(state): FromState<State>,

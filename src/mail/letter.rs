@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::login::Door;
 
-/// A mail to be written. Codes and links are not in it: whoever writes it out adds them as a `Contents`.
+/// A mail to be written. Codes and links are not in it: a `Contents` adds them when it is written out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Letter {
@@ -23,24 +23,24 @@ pub enum Letter {
         agent_name: String,
         made: i64,
     },
-    /// What was bought, for whom it was bought.
+    /// What was bought, to the person it was bought for.
     Receipt {
         order: String,
         order_ref: String,
         plan_name: String,
         amount: String,
     },
-    /// What became of a payment, for the owner of the token that asked for it.
+    /// What became of a payment, to the owner of the token that asked for it.
     Checkout {
         news: News,
         order_ref: String,
         plan_name: String,
         amount: String,
-        /// Of a guest, to whom the money is owed and not in a wallet.
+        /// A guest's invoice: the money is owed to it, and is in no wallet.
         #[serde(default)]
         invoice: Option<String>,
     },
-    /// Money that was nobody's is in this account's wallet.
+    /// A payment that had no owner is in this account's wallet.
     Credited {
         amount: String,
     },
@@ -79,7 +79,7 @@ impl News {
                 "It came after the time to pay was over. The plan is delivered all the same."
             }
             News::TooLate => {
-                "It came after the time to pay was over, and the plan is not sold at this price any more."
+                "It came after the time to pay was over, and the plan is no longer sold at this price."
             }
             News::PaidAgain => "This purchase had been paid for already.",
             News::Failed | News::TopUpFailed => "The supplier refused to deliver it.",
@@ -90,7 +90,7 @@ impl News {
         }
     }
 
-    /// Where the money is that is not needed for the plan.
+    /// Where the money is that the plan did not need.
     fn money(self, owed: bool) -> Option<&'static str> {
         match (self, owed) {
             (News::LateDelivery, _) => None,
@@ -98,7 +98,7 @@ impl News {
             (News::Assigned, true) => Some("Whatever was paid beyond its price is owed to you."),
             (News::TooLate | News::PaidAgain | News::Failed | News::TopUpFailed | News::EsimGone, owed) => {
                 Some(if owed {
-                    "The money is owed to you: claim it on the page below. Whoever has its address can."
+                    "The money is owed to you: claim it on the page below. Anyone who has its address can."
                 } else {
                     "The money is in your wallet: your agent can buy with it."
                 })
@@ -125,7 +125,7 @@ pub enum Contents<'a> {
     Code {
         code: &'a str,
         door: Option<Door>,
-        /// Where that door is.
+        /// The host of that door.
         host: &'a str,
         not_me_url: String,
     },
@@ -146,7 +146,7 @@ pub enum Contents<'a> {
         order_ref: &'a str,
         plan_name: &'a str,
         amount: &'a str,
-        /// Where a guest claims what is owed to him.
+        /// The page where a guest claims what is owed.
         claim_url: Option<String>,
     },
     Credited {
@@ -210,7 +210,7 @@ forms! {
 
 forms! { CreditedText "mail/credited.txt", CreditedHtml "mail/credited.html" { amount: &'a str } }
 
-/// Who wants a code, as its owner may know it.
+/// Who wants a code, in words that its owner understands.
 fn asked_by(door: Option<Door>) -> &'static str {
     match door {
         Some(Door::Rest) => "An agent, through its API,",

@@ -1,5 +1,5 @@
-//! One message out: by SMTP. What a mail says is in `letter.rs`; when it is sent, and how often that is tried, is
-//! `ops::mail`. No text of a user's reaches a header: subjects are ours, and an address is an `Email`, which is plain.
+//! Sends one message by SMTP. `letter.rs` holds what mails say; `ops::mail` decides when to send one, and how often to
+//! try. No text of a user's reaches a header: subjects are ours, and an address is an `Email`, which is plain.
 
 mod letter;
 
@@ -26,7 +26,7 @@ words! {
     pub enum Security: parse {
         /// Plain text: for a server on the same machine.
         None = "none",
-        /// Plain at first, then encrypted; a server that does not offer it gets no mail.
+        /// Plain at first, then encrypted; a server that does not offer encryption gets no mail.
         StartTls = "starttls",
         Tls = "tls",
     }
@@ -53,7 +53,7 @@ pub struct SmtpSettings {
     pub from: Sender,
 }
 
-/// Whom mails are from: `a@b.example` or `Name <a@b.example>`.
+/// The sender of mails: `a@b.example` or `Name <a@b.example>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
     name: Option<String>,
@@ -144,8 +144,8 @@ impl Mailer {
         })
     }
 
-    /// Hands a mail to the server. `id` names it: the same mail tried again has the same Message-ID, by which a
-    /// mailbox that got it twice can tell.
+    /// Hands a mail to the server. `id` names it: the same mail tried again has the same Message-ID, so a mailbox that
+    /// got it twice can tell.
     pub async fn send(&self, id: &str, to: &Email, written: Written) -> Result<(), Trouble> {
         let to = address(to).map_err(Trouble::Never)?;
         let message = Message::builder()

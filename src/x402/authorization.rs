@@ -1,6 +1,6 @@
 //! `transferWithAuthorization` of EIP-3009: the hash that a payer signs (EIP-712), who signed it, and the calls that
-//! a token understands. Only plain keys sign for themselves here; a contract's signature (EIP-1271, EIP-6492) is
-//! refused, since only its own code could tell whether it is one.
+//! a token understands. Only signatures of plain keys are accepted; a contract's signature (EIP-1271, EIP-6492) is
+//! refused, since only the contract's own code could check it.
 
 use alloy_primitives::{Address, hex, keccak256};
 use k256::ecdsa::{RecoveryId, Signature, VerifyingKey};
@@ -67,7 +67,7 @@ impl Permission {
         ]
     }
 
-    /// What is signed.
+    /// The hash that is signed.
     pub fn hash(&self, domain: &Domain) -> Word {
         let [from, to, value, after, before, nonce] = self.words();
         let message = digest(&[TRANSFER_TYPE, from, to, value, after, before, nonce]);
@@ -78,7 +78,7 @@ impl Permission {
         keccak256(signed).0
     }
 
-    /// The call that moves the money; whoever sends it cannot move it elsewhere.
+    /// The call that moves the money; its sender cannot move it elsewhere.
     pub fn transfer_call(&self, seal: &Seal) -> Vec<u8> {
         let mut call = TRANSFER_CALL.to_vec();
         call.extend(self.words().as_flattened());
@@ -104,7 +104,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// Anything but `0x` and 65 bytes with a low s is no signature of a plain key.
+    /// Reads `0x` and 65 bytes with a low s; anything else is no signature of a plain key.
     pub fn parse(text: &str) -> Result<Seal, Reason> {
         let mut bytes = [0; 65];
         let digits = text.strip_prefix("0x").ok_or(Reason::Signature)?;
@@ -122,12 +122,12 @@ impl Seal {
     fn recoverable(&self) -> Result<(Signature, RecoveryId), Reason> {
         let id = self.v.checked_sub(27).filter(|id| *id < 2).and_then(RecoveryId::from_byte);
         let signature = Signature::from_scalars(self.r, self.s).ok();
-        // Of each signature there is a twin with a high s, which tokens refuse.
+        // Each signature has a twin with a high s, which tokens refuse.
         let signature = signature.filter(|signature| signature.normalize_s().is_none());
         signature.zip(id).ok_or(Reason::Signature)
     }
 
-    /// Whose key made it.
+    /// The address of the key that made it.
     pub fn signer(&self, hash: &Word) -> Option<[u8; 20]> {
         let (signature, id) = self.recoverable().ok()?;
         let key = VerifyingKey::recover_from_prehash(hash, &signature, id).ok()?;

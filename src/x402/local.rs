@@ -1,5 +1,5 @@
 //! Settling with a gas key of our own. The key pays for gas and nothing else: authorizations name their recipient,
-//! so whoever steals it can spend the gas that lies on it. It is never shown, logged or put into an error.
+//! so a thief can spend the gas that lies on it and nothing else. It is never shown, logged or put into an error.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::chain::address;
 use crate::chain::evm::Fees;
 use crate::domain::network::AddressKind;
 
-/// Nodes take a replacement only for a tenth more of both prices; some want an eighth.
+/// Nodes accept a replacement only if it raises both prices by a tenth; some want an eighth.
 const RAISE_PERCENT: u64 = 15;
 
 #[derive(Clone)]
@@ -33,7 +33,7 @@ impl GasKey {
     }
 
     pub fn sign(&self, transaction: &Transaction) -> SignedTransaction {
-        // A hash without a signature exists once in 2^127.
+        // One hash in 2^127 cannot be signed.
         transaction.sign(&self.key).expect("every hash can be signed")
     }
 }
@@ -69,7 +69,7 @@ impl Price {
         (max_fee <= cap).then_some(Price { tip, max_fee })
     }
 
-    /// What so much gas costs at most, in gwei.
+    /// The most that this much gas can cost, in gwei.
     pub fn gwei_for(self, gas: u64) -> i64 {
         let gwei = (u128::from(self.max_fee) * u128::from(gas)).div_ceil(1_000_000_000);
         i64::try_from(gwei).unwrap_or(i64::MAX)

@@ -1,6 +1,6 @@
 //! A facilitator: somebody else who brings payments onto the chain. It is asked what it can do and told to settle;
 //! it is not asked to verify, because asking gives the signature away and its answer would prove nothing. Its word
-//! is a hint: whether a payment arrived is for our own view of the chain to say.
+//! is a hint: our own view of the chain decides whether a payment arrived.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::domain::transfer::parse_tx_hash;
 
 /// Facilitators answer when the transaction is in a block.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What it can do is asked often, and nobody waits long for it.
+/// For asking what it can do, which happens often and is not worth a long wait.
 const SUPPORTED_TIMEOUT: Duration = Duration::from_secs(5);
 const LARGEST_ANSWER: usize = 256 << 10;
 
@@ -27,7 +27,7 @@ pub struct Facilitator {
     client: Client,
 }
 
-/// What a facilitator says to a payment.
+/// What a facilitator says about a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// It is in this transaction.
@@ -112,7 +112,7 @@ impl Facilitator {
             Ok(Settlement { success: true, transaction, .. }) => {
                 match parse_tx_hash(AddressKind::Evm, &transaction) {
                     Some(hash) => Said::Settled(hash),
-                    None => Said::Doubt("names a transaction that is none".into()),
+                    None => Said::Doubt("names no transaction hash that can be read".into()),
                 }
             }
             Ok(Settlement { error_reason, .. }) => {

@@ -14,9 +14,9 @@ use crate::chain::evm::{Called, Evm, GasPurse, abi_text};
 use crate::chain::{Trouble, Witness};
 use crate::domain::network::Network;
 
-/// The one token that is taken by signature.
+/// The only token that can be paid by signature.
 pub use crate::domain::authorization::CURRENCY;
-/// About what a settlement takes, and for how many of them there should be gas.
+/// About how much gas a settlement takes, and how many settlements a gas key should be able to pay for.
 const TYPICAL_GAS: u64 = 100_000;
 const LEAST_SETTLEMENTS: i64 = 10;
 
@@ -46,7 +46,7 @@ pub struct Gas {
 pub struct Terminal {
     pub network: Network,
     pub chain: Arc<Evm>,
-    /// The token's contract, as people write it and as it is.
+    /// The token's contract, as text and as bytes.
     pub asset: String,
     pub contract: [u8; 20],
     /// With a facilitator there is none.
@@ -54,12 +54,12 @@ pub struct Terminal {
     offered: ArcSwapOption<Domain>,
 }
 
-/// Why nothing can be settled somewhere.
+/// Why a terminal cannot settle anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// It is known to be impossible.
     Wrong(String),
-    /// Nobody could tell.
+    /// It could not be found out.
     Unknown(Trouble),
 }
 
@@ -78,7 +78,7 @@ impl Settler {
 
 impl SettledBy {
     /// Whether payments can be settled at this terminal, and the domain that they are signed for. Called again and
-    /// again: nodes come and go, and gas runs out. What nobody can tell stays as it was.
+    /// again: nodes come and go, and gas runs out. When it cannot be found out, the terminal stays as it was.
     pub async fn check(&self, terminal: &Terminal) -> Result<Arc<Domain>, Unfit> {
         let checked = match self.able(terminal).await {
             Ok(()) => terminal.read_domain().await,
@@ -137,12 +137,12 @@ impl Terminal {
         self.gas.as_ref().map_or("remote", |gas| &gas.key.address)
     }
 
-    /// Where signatures count, while payments can be taken here.
+    /// The domain that signatures are made for, while payments can be taken here.
     pub fn domain(&self) -> Option<Arc<Domain>> {
         self.offered.load_full()
     }
 
-    /// What lies on the gas key, and what should at least, in gwei.
+    /// What the gas key holds, and the least that it should hold, in gwei.
     pub async fn purse(&self) -> Result<(GasPurse, i64), Unfit> {
         let gas = self.gas.as_ref().ok_or_else(|| Unfit::Wrong("it has no gas key".into()))?;
         let purse = self.chain.purse(&gas.key.bytes).await?;
@@ -151,7 +151,7 @@ impl Terminal {
         Ok((purse, price.gwei_for(TYPICAL_GAS).saturating_mul(LEAST_SETTLEMENTS)))
     }
 
-    /// The token's own words, which must give the separator that it uses.
+    /// Reads the domain from the token; it must give the separator that the token uses.
     async fn read_domain(&self) -> Result<Domain, Unfit> {
         let domain = Domain {
             name: self.text(&NAME_CALL, "name").await?,

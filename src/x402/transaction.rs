@@ -1,5 +1,5 @@
-//! A transaction of type 2 (EIP-1559) that calls a contract: how it is written (RLP), signed and named. It is all
-//! that we ever sign with a gas key, and small enough to stand here instead of a library for every kind there is.
+//! A transaction of type 2 (EIP-1559) that calls a contract: how it is written (RLP), signed and named. It is the only
+//! kind that we sign with a gas key, and small enough to need no library.
 
 use alloy_primitives::keccak256;
 use k256::ecdsa::SigningKey;
@@ -66,7 +66,7 @@ fn number(out: &mut Vec<u8>, value: u64) {
     scalar(out, &value.to_be_bytes());
 }
 
-/// Numbers have no leading zeros; nought is empty.
+/// Numbers have no leading zeros; zero is empty.
 fn scalar(out: &mut Vec<u8>, bytes: &[u8]) {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     string(out, &bytes[zeros..]);
@@ -81,7 +81,7 @@ fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend(bytes);
 }
 
-/// What follows is so long: a string from 0x80 on, a list from 0xc0 on.
+/// Writes the length of what follows; `kind` is 0x80 for a string and 0xc0 for a list.
 fn header(out: &mut Vec<u8>, kind: u8, length: usize) {
     if length < 56 {
         out.push(kind + length as u8);

@@ -1,5 +1,5 @@
-//! The headers of x402 version 2: base64 of JSON. What we write is ours to the letter; what we read may come in any
-//! order of keys and with keys that we do not know, but every value that we do know must be what it should be.
+//! The headers of x402 version 2: base64 of JSON. We write them in one exact form. What we read may have its keys in
+//! any order, and keys that we do not know, but every value that we do know must be right.
 
 use alloy_primitives::hex;
 use base64::Engine;
@@ -17,7 +17,7 @@ pub const SCHEME: &str = "exact";
 pub const REQUIRED: &str = "payment-required";
 pub const SIGNATURE: &str = "payment-signature";
 pub const RESPONSE: &str = "payment-response";
-/// A payment takes some 1.5 kB.
+/// The longest header that is read; a payment takes some 1.5 kB.
 const LARGEST: usize = 16 << 10;
 
 /// What we ask for.
@@ -39,7 +39,7 @@ pub struct Resource {
     pub mime_type: &'static str,
 }
 
-/// One way to pay; a payment brings back the one that it follows.
+/// One way to pay; a payment repeats the one that it follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Requirements {
@@ -114,7 +114,7 @@ pub struct Payment {
     pub seal: Seal,
 }
 
-/// What is wrong with a header: not even readable, or readable and not to be taken.
+/// What is wrong with a header: it cannot be read, or it is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
     Unreadable(&'static str),
@@ -183,7 +183,7 @@ fn parse_network(text: &str) -> Option<Network> {
     evm.into_iter().find(|network| network_id(*network) == text)
 }
 
-/// Digits and nothing else; whatever does not fit is no sum and no time that we could take.
+/// Reads digits and nothing else; a number that does not fit is no amount and no time that we could accept.
 fn number(text: &str) -> Option<u64> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| plain)

@@ -68,12 +68,12 @@ fuzz_agentic() {
   (cd "$gw_dir/fuzz-agentic" && AGENT_TOKEN=$token SPARE_TOKEN=$spare timeout --foreground $(($1 + 120)) \
     "$tools/venv/bin/schemathesis" run "$api_url/api/agentic/openapi.json" --origin "$api_url" --max-time "$1") ||
     { tail -n 20 "$gw_log"; return 1; }
-  # The run was worth something only if its token opened doors to the end.
+  # The run counts only if its token worked to the end.
   curl -fsS --max-time 10 -o /dev/null -H "Authorization: Bearer $token" "$api_url/api/agentic/auth/tokens"
 }
 
 # The examples of docs/agents.md, as they stand there.
-# agents_typescript FENCE, agents_python FENCE: runs the blocks that docs/agents.md fences so.
+# agents_typescript FENCE, agents_python FENCE: runs the blocks of docs/agents.md with this fence.
 agents_typescript() {
   local place=$tmp/agents-$1
   mkdir "$place" && ln -s "$bb/node_modules" "$place/node_modules" && cp "$bb/package.json" "$place" &&

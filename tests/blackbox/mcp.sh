@@ -3,7 +3,7 @@ mcp=$bb/mcp
 node22=''
 fixtures_pid=''
 
-# They want a newer Node than most machines have; its builds come as npm packages, one for each system. Without a lock
+# The suite wants a newer Node than most machines have; its builds come as npm packages, one for each system. Without a lock
 # file: it would have to name them all, and package mirrors do not have them all.
 install_node() {
   local build
@@ -53,7 +53,7 @@ fixtures_stop() {
   fixtures_pid=''
 }
 
-# Warnings come on stderr and do not count; there may be none.
+# Warnings come on stderr and do not fail the inspector; here they fail the check.
 inspector() {
   in_node mcp-inspector --cli "$api_url/api/mcp" --transport http --method tools/list --strict 2>"$tmp/warnings" || return
   if [ -s "$tmp/warnings" ]; then

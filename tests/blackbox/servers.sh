@@ -5,7 +5,7 @@ free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# until_up PID SECONDS COMMAND...: waits until the command succeeds; in vain when the time is up or the server has ended.
+# until_up PID SECONDS COMMAND...: waits until the command succeeds; fails when the time is up or the server has ended.
 until_up() {
   local pid=$1 seconds=$2 since=$SECONDS
   shift 2
@@ -15,7 +15,7 @@ until_up() {
   done
 }
 
-# answers [CURL'S OPTIONS...] URL: whatever the answer is, unless -f is among the options.
+# answers [CURL'S OPTIONS...] URL: succeeds on every answer, unless -f is among the options.
 answers() { curl -sS --max-time 2 -o /dev/null "$@"; }
 
 # end PID: stops a server, if there is one; how it ends does not matter.
@@ -106,7 +106,7 @@ gateway_kill() {
   gw_pid=''
 }
 
-# An EVM node with Base's chain id and, where USDC is, a token that takes signatures; the payer has some.
+# An EVM node with Base's chain id and, at the address of USDC, a token that takes signatures; the payer has some.
 chain_start() {
   local port
   port=$(free_port)

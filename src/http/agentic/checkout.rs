@@ -84,11 +84,11 @@ pub struct ChallengeView {
     pub success: bool,
     #[schema(example = "PAYMENT_REQUIRED")]
     pub code: &'static str,
-    /// What to do, for people; the sentence of x402 while payments by signature are taken.
+    /// What to do, for people; while payments by signature are accepted, the sentence that x402 wants here.
     pub error: String,
     /// Always PENDING_PAYMENT.
     pub status: StageWord,
-    /// Whoever has this id can see the order, without a login.
+    /// Anyone who has this id can see the order, without a login.
     #[schema(example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
     pub invoice_id: String,
     /// A short reference for people; the order will have it too.
@@ -104,7 +104,7 @@ pub struct ChallengeView {
     /// A page where a person can pay.
     #[schema(format = "uri")]
     pub checkout_url: String,
-    /// This and the next two while payments by signature are taken: as in the header PAYMENT-REQUIRED.
+    /// Sent with the next two while payments by signature are accepted: the same as in the header PAYMENT-REQUIRED.
     #[serde(rename = "x402Version", skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = 2)]
     pub x402_version: Option<u32>,
@@ -116,7 +116,7 @@ pub struct ChallengeView {
     pub accepts: Option<Vec<RequirementsView>>,
 }
 
-/// The 402: everything there is to say about how a checkout can be paid, and why a signature did not pay for it.
+/// The 402: every way to pay for a checkout, and why a signature did not pay for it.
 fn challenge(app: &App, due: &Due) -> Answer {
     let asked = Asked { checkout: &due.checkout, rounds: due.rounds };
     let view = challenge_view(app, asked, due.offer.as_ref())?;
@@ -159,7 +159,7 @@ fn challenge_view(app: &App, asked: Asked, offer: Option<&PaymentRequired>) -> R
     })
 }
 
-/// What is wanted, and where it will be paid; no network when the wallet pays.
+/// The purchase that is wanted, and the network it will be paid on; no network when the wallet pays.
 fn checkout_fields(body: &JsonBody, reference: Option<String>) -> Result<(Wish, Option<Network>), Refusal> {
     let mut fields = Fields::parse(body)?;
     let named = |text: &str| Network::parse(&text.to_ascii_uppercase()).filter(|n| NETWORKS.contains(n));
@@ -185,13 +185,13 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 /// Check out a plan
 ///
 /// Answers 402 with the amount of USDT to send, and where. While `payment.wide` is true a rounded amount will do, from
-/// `payment.minAmount` to `payment.maxAmount`; otherwise only the exact one is known as your payment. Send it within 30 minutes and poll `pollingUrl`: when
-/// the payment is final the eSIM is there. With an `Idempotency-Key` the same request again is the same checkout, for
-/// ever: 402 while it waits for its payment, afterwards the order as it stands. `payWith: "wallet"` buys from the
-/// wallet instead. `discountCode` names a coupon: the checkout reserves one of its uses and gives it back when it
-/// expires; a code that is not good is 422 `COUPON_INVALID`, whatever is wrong with it. Where `capabilities.x402` is true, the same request with a signature for one of `accepts` in the header
-/// PAYMENT-SIGNATURE pays at once: 200 with the order, 202 while it is not settled or delivered. The same signature
-/// again is the same payment.
+/// `payment.minAmount` to `payment.maxAmount`; otherwise only the exact amount counts as your payment. Send it within
+/// 30 minutes and poll `pollingUrl`: when the payment is final, the eSIM is delivered. With an `Idempotency-Key` the
+/// same request again is the same checkout, for ever: 402 while it waits for its payment, afterwards the order as it
+/// stands. `payWith: "wallet"` buys from the wallet instead. `discountCode` names a coupon: the checkout reserves one
+/// of its uses and gives it back when it expires; every invalid code is 422 `COUPON_INVALID`. Where `capabilities.x402`
+/// is true, the same request with a signature for one of `accepts` in the header PAYMENT-SIGNATURE pays at once: 200
+/// with the order, 202 while it is not settled or delivered. The same signature again is the same payment.
 #[utoipa::path(post, path = "/api/agentic/checkout", operation_id = "checkout", tag = "checkout",
     params(("Idempotency-Key" = Option<String>, Header, description = "Your own reference: 1 to 128 printable characters",
         min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "trip-42"),
@@ -228,7 +228,7 @@ pub async fn open(
     }
 }
 
-/// Says that this was answered before.
+/// Adds the header that marks a repeated answer.
 fn marked(mut response: Response, replayed: bool) -> Response {
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
@@ -236,7 +236,7 @@ fn marked(mut response: Response, replayed: bool) -> Response {
     response
 }
 
-/// A checkout as it stands, for whoever has paid, or is too late to: nobody is asked to pay again.
+/// A checkout that was paid, or that it is too late to pay, as it stands: the answer asks for no payment.
 fn record(app: &App, progress: &Progress) -> Answer {
     let status = status_of(progress.stage);
     let mut response = json(status, &of_checkout(app, progress)?)?;

@@ -17,7 +17,7 @@ use crate::http::kit::wire::{Money, iso};
 use crate::ops::login::{self, Ask, Asked};
 use crate::ops::tokens;
 
-/// Longer than any code of ours, however it is spaced.
+/// Longer than any of our codes, with its spaces.
 const CODE_CHARS: usize = 64;
 
 /// No cache on the way may keep it.
@@ -44,7 +44,7 @@ pub struct OtpSentView {
     #[schema(example = true)]
     success: bool,
     message: &'static str,
-    /// For how long a new code is good. While one is alive it is mailed again, and lives no longer for it.
+    /// How long a new code is good. While a code is good it is mailed again, which does not prolong it.
     #[schema(example = 600)]
     expires_in_seconds: i64,
     /// How soon another mail may be asked for.
@@ -56,8 +56,8 @@ pub struct OtpSentView {
 ///
 /// Mails a one-time code to an address: 6 digits, good for 10 minutes and one use. The answer is the same whether the
 /// address has an account or not; the account is made when the code is verified. An address gets one mail a minute, from
-/// a bucket of three that gains one every seven and a half minutes. Twenty letters instead of six digits come to an
-/// address that was guessed at, or when your client guessed too often.
+/// a bucket of three that gains one every seven and a half minutes. After too many wrong guesses, at the address or by
+/// your client, a code has twenty letters instead of six digits.
 #[utoipa::path(post, path = "/api/agentic/auth/request-otp", operation_id = "requestOtp", tag = "login",
     request_body = OtpRequest, security(()),
     responses((status = 200, description = "A code is on its way", body = OtpSentView)))]
@@ -121,7 +121,7 @@ pub struct TokenIssuedView {
 
 /// Verify a code
 ///
-/// Exchanges a code for a personal access token, which never expires and can be revoked. The address is told of it.
+/// Exchanges a code for a personal access token, which never expires and can be revoked. A mail tells the owner of it.
 #[utoipa::path(post, path = "/api/agentic/auth/verify-otp", operation_id = "verifyOtp", tag = "login",
     request_body = OtpVerification, security(()),
     responses((status = 200, description = "A new token", body = TokenIssuedView)))]
@@ -219,7 +219,7 @@ pub struct TokenRevokedView {
 
 /// Revoke a token
 ///
-/// Ends a token of this account, also the one that this request is made with. It counts everywhere within a second;
+/// Ends a token of this account, even the one that this request uses. It stops working everywhere within a second;
 /// purchases that were begun go on.
 #[utoipa::path(delete, path = "/api/agentic/auth/tokens/{id}", operation_id = "revokeToken", tag = "login",
     params(("id" = String, Path, description = "The token's id, from the list")),

@@ -118,7 +118,7 @@ pub struct RefundView {
 #[schema(as = Owed)]
 pub struct OwedView {
     pub amount_usd: Money,
-    /// The page where whoever holds the invoice can claim it to a wallet, once.
+    /// The page where the holder of the invoice can claim it to a wallet, once.
     #[schema(format = "uri")]
     pub claim_url: String,
 }

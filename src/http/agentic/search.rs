@@ -1,4 +1,4 @@
-//! The search of agents: no login, retail prices. Answers come from `kit/catalog/products.rs`.
+//! Search for agents: no login, retail prices. Answers come from `kit/catalog/products.rs`.
 
 use axum::extract::{RawQuery, State as FromState};
 use axum::http::HeaderMap;

@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::ops::buying::Signing;
 use crate::x402::wire::{self, PaymentRequired, SettlementResponse};
 
-/// Scripts on pages of other origins read no other headers.
+/// The headers of ours that scripts on pages of other origins may read.
 const EXPOSED: HeaderValue = HeaderValue::from_static("PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After");
 
-/// What came with a request, and what is said in a 402.
+/// The signature that came with a request, and the words for a 402.
 pub fn signing<'a>(app: &App, header: Option<&'a HeaderValue>) -> Signing<'a> {
     Signing {
         payment: header.map(HeaderValue::as_bytes),

@@ -1,4 +1,4 @@
-//! What tells strangers how this gateway is used: OpenAPI descriptions, the page made of one, `/llms.txt`, security.txt.
+//! Instructions for newcomers to this gateway: OpenAPI descriptions, the page made of one, `/llms.txt`, security.txt.
 
 pub mod llms;
 pub mod openapi;

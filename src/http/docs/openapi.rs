@@ -1,5 +1,5 @@
 //! The OpenAPI descriptions, made from the handlers. What every operation has in common (errors, keys, limits) is
-//! added here, once. Here also: the words of the partner API; those of the agentic one are in `agentic.rs`.
+//! added here, once. The texts of the partner API are here too; those of the agentic API are in `agentic.rs`.
 
 mod agentic;
 
@@ -33,11 +33,11 @@ pub struct Surface {
     title: &'static str,
     introduction: &'static str,
     tags: &'static [(&'static str, &'static str)],
-    /// What opens its doors, all of it together.
+    /// The credentials of a request, which needs all of them.
     keys: fn() -> Vec<(&'static str, SecurityScheme)>,
-    /// What every operation may refuse.
+    /// The refusals that all operations share.
     common: &'static [(u16, &'static str)],
-    /// What an operation may refuse besides, or for reasons of its own.
+    /// The refusals of single operations; these replace a shared one with the same status.
     refusals: &'static [(&'static str, u16, &'static str)],
 }
 
@@ -88,7 +88,7 @@ pub fn base(surface: &Surface, server: &str) -> OpenApi {
         .build()
 }
 
-/// What an operation of the partner API may refuse besides what all of them do.
+/// The refusals of single operations of the partner API.
 #[rustfmt::skip]
 const REFUSALS: &[(&str, u16, &str)] = &[
     ("openDeposit", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
@@ -119,7 +119,7 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("getUsage", 404, "ESIM_NOT_FOUND"),
 ];
 
-/// Adds to every operation what it may refuse, and what all of them share.
+/// Adds its refusals to every operation, and what all operations share.
 pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     let components = api.components.get_or_insert_default();
     let mut problem = vec![(Problem::name().to_string(), Problem::schema())];
@@ -146,7 +146,7 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     api
 }
 
-/// How the patterns of handlers begin that take what is printable; all that is not would be too long to write each time.
+/// What handlers write in patterns for printable text; `spell_out` replaces it with the full class, which is long.
 const NO_CONTROLS: &str = r"[^\x00-\x1F\x7F-\x9F]";
 
 fn spell_out(schema: &mut RefOr<Schema>, printable: &str) {
@@ -155,7 +155,7 @@ fn spell_out(schema: &mut RefOr<Schema>, printable: &str) {
     object.properties.values_mut().for_each(|property| spell_out(property, printable));
 }
 
-/// What `fields::printable` does not take, as the inside of a class in a pattern.
+/// The characters that `fields::printable` refuses, as the inside of a class in a pattern.
 fn unprintable() -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for code in ('\0'..='\u{ffff}').filter(|c| is_unprintable(*c)).map(u32::from) {
@@ -173,7 +173,7 @@ fn unprintable() -> String {
 
 fn add_errors(surface: &Surface, operation: &mut Operation) {
     let mut errors: BTreeMap<u16, &str> = surface.common.iter().copied().collect();
-    // An operation that says so itself needs no key.
+    // An operation with a `security` of its own needs no key.
     if operation.security.is_some() {
         errors.retain(|status, _| !matches!(status, 401 | 403));
     }

@@ -77,7 +77,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_string()
 }
 
-/// What stands between backticks becomes code; everything is escaped.
+/// Text between backticks becomes code; everything is escaped.
 fn prose(text: &str) -> String {
     let mut html = String::new();
     for (place, part) in text.split('`').enumerate() {

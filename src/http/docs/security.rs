@@ -1,5 +1,5 @@
-//! `/.well-known/security.txt` (RFC 9116): whom to tell about a hole in this deployment. Only the operator can say that,
-//! so there is none without the setting.
+//! `/.well-known/security.txt` (RFC 9116): whom to tell about a hole in this deployment. Only the operator knows that:
+//! without the setting there is no such file.
 
 use axum::extract::State as FromState;
 use axum::http::header;
@@ -12,7 +12,7 @@ use crate::http::kit::problem::Refused;
 use crate::http::kit::wire::iso;
 
 pub const PATH: &str = "/.well-known/security.txt";
-/// The file says until when it can be trusted; it is written anew for everybody who asks.
+/// How long the file says that it can be trusted. It is written anew for each request.
 const GOOD_FOR_DAYS: i64 = 90;
 
 pub async fn text(_: Anyone, FromState(state): FromState<State>) -> Result<Response, Refused> {

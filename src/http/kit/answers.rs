@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::problem::Refused;
 
-/// A client that has to come back should leave the supplier a moment.
+/// How long a client should wait before it asks again, so that the supplier has a moment.
 pub const RETRY_SECONDS: &str = "2";
 
 pub type Answer = Result<Response, Refused>;
@@ -19,7 +19,7 @@ pub fn json(status: StatusCode, body: &impl Serialize) -> Answer {
 
 pub const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// What holds a key to an order, and changes by the second, is kept by no cache.
+/// Forbids caches to keep an answer that holds a key to an order, and changes by the second.
 pub fn uncached(mut response: Response) -> Answer {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)

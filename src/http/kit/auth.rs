@@ -37,7 +37,7 @@ impl Deref for Partner {
     }
 }
 
-/// Set by whoever checked the limit, for the outermost layer to put on the response.
+/// Set where the limit is checked; the outermost layer puts it on the response.
 #[derive(Clone, Default)]
 pub struct Shown(pub Arc<std::sync::OnceLock<Allowance>>);
 
@@ -54,8 +54,8 @@ impl FromRequestParts<State> for Partner {
         };
         let caller = match (known, credentials) {
             (Ok(caller), _) => caller,
-            // Counted before anybody looks any further. A wrong secret takes the same way as an unknown key, so that
-            // the time tells nobody which of the two it was.
+            // Counted before the look-up. A wrong secret takes the same way as an unknown key, so the time does not
+            // tell which of the two it was.
             (Err(Error::Refused(Refusal::Unauthenticated)), Some((key, secret))) => {
                 let allowance = counted(state, from, &shown)?;
                 keys::until_looked(&state.app).await;
@@ -97,7 +97,7 @@ impl FromRequestParts<State> for Bearer {
     }
 }
 
-/// Where a token is not needed. One that is sent must be good, and without one the limit of the address holds.
+/// A caller that needs no token. A token that is sent must be good; without one the limit of the address applies.
 pub struct MaybeBearer(pub Option<Arc<Holder>>);
 
 impl FromRequestParts<State> for MaybeBearer {
@@ -143,7 +143,7 @@ fn bearer(headers: &HeaderMap) -> Sent<'_> {
     }
 }
 
-/// Where a request comes from, for limits that are rows.
+/// The address that a request comes from, for limits that are rows in the database.
 pub struct Client(pub IpAddr);
 
 impl FromRequestParts<State> for Client {
@@ -167,7 +167,7 @@ impl FromRequestParts<State> for Anyone {
     }
 }
 
-/// Counts a call of a tool: by a good token in the header, else by address. A stale token must not stop what needs none.
+/// Counts a call of a tool, by a good token in the header or else by address. A stale token is no reason to refuse.
 pub async fn count_visitor(parts: &Parts, state: &State) -> Result<(), Refused> {
     let shown = parts.extensions.get::<Shown>().cloned().unwrap_or_default();
     let from = client_address(parts, &state.app.settings);
@@ -179,7 +179,7 @@ pub async fn count_visitor(parts: &Parts, state: &State) -> Result<(), Refused> 
     allow(state.limits.by_address(from), &shown)
 }
 
-/// Who holds this token. One that has to be looked up first is counted before, by where it comes from.
+/// The holder of this token. A token that has to be looked up is first counted, by the address that it comes from.
 pub async fn holder(state: &State, text: &str, from: IpAddr) -> Result<Arc<Holder>> {
     let app = &state.app;
     if !tokens::is_unknown(app, text)? {
@@ -194,7 +194,7 @@ pub async fn holder(state: &State, text: &str, from: IpAddr) -> Result<Arc<Holde
     found
 }
 
-/// The token in the header, whatever it is worth.
+/// The token in the header, valid or not.
 pub fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     match bearer(headers) {
         Sent::Token(text) => Some(text),
@@ -202,7 +202,7 @@ pub fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// Whoever guesses is held to the limit of his address, and leaves a trace.
+/// Counts a caller without valid credentials against the limit of its address, and logs it.
 fn turned_away(state: &State, from: Whereabouts, shown: &Shown, error: Error) -> Refused {
     match counted(state, from, shown) {
         Ok(allowance) => {

@@ -26,7 +26,7 @@ use crate::vault;
 pub const TOOLS_PATH: &str = "/api/mcp";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Names the request, for whoever has to tell of a fault in its own words.
+/// The name of the request, for a door that reports faults in its own words.
 #[derive(Clone)]
 pub struct RequestId(pub String);
 
@@ -153,7 +153,7 @@ fn mentions(headers: &HeaderMap, kind: &str) -> bool {
         .any(|text| text.contains(kind))
 }
 
-/// No Accept header takes anything; otherwise one of its ranges must cover JSON.
+/// Without an Accept header a client takes anything; otherwise one of its ranges must cover JSON.
 fn takes_json(headers: &HeaderMap) -> bool {
     let mut accepts = headers.get_all(header::ACCEPT).iter().peekable();
     accepts.peek().is_none()

@@ -25,9 +25,9 @@ use crate::error::Result;
 
 const MAX_BODY: usize = 64 * 1024;
 const EMAIL_CHARS: usize = 254;
-/// The longest reference of a caller's own.
+/// How many characters a caller's own reference may have.
 pub const REFERENCE_CHARS: usize = 128;
-/// The longest code of a plan, and of a coupon.
+/// How many characters the code of a plan or a coupon may have.
 pub const CODE_CHARS: usize = 64;
 
 /// The raw bytes of a JSON request.
@@ -85,7 +85,7 @@ pub fn is_json(headers: &HeaderMap) -> bool {
     essence == "application/json" || essence.ends_with("+json")
 }
 
-/// The variable part of a path. What does not even decode to text is empty, and nothing has an empty name.
+/// The variable part of a path. A part that does not decode to text becomes empty, and nothing has an empty name.
 pub struct Segment(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Segment {
@@ -101,7 +101,7 @@ pub fn iccid(text: String) -> Result<String, Refusal> {
     if is_iccid(&text) { Ok(text) } else { Err(Refusal::field("iccid", "must have 19 or 20 digits")) }
 }
 
-/// An id of ours, as far as its shape tells.
+/// Whether a text has the shape of our ids.
 fn is_plain(text: &str) -> bool {
     text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
@@ -125,18 +125,18 @@ fn unless_wrong<T>(errors: Vec<FieldError>, required: Option<T>) -> Result<T, Re
     required.filter(|_| errors.is_empty()).ok_or(Refusal::Invalid(errors))
 }
 
-/// 1 to `most` characters that can be seen.
+/// Whether a text has 1 to `most` characters, none of them hidden.
 pub fn printable(text: &str, most: usize) -> bool {
     let length = text.chars().take(most + 1).count();
     (1..=most).contains(&length) && !text.chars().any(is_unprintable)
 }
 
-/// What hides among the characters that every program's patterns can name: the descriptions of the APIs say the same.
+/// Hidden characters that our OpenAPI patterns can express.
 pub fn is_unprintable(c: char) -> bool {
     c <= '\u{ffff}' && is_hidden(c)
 }
 
-/// A name without what people write differently in it.
+/// A name in lower case and without punctuation, which people write in different ways.
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -145,7 +145,7 @@ fn plain(name: &str) -> String {
 pub struct Fields<'a> {
     values: HashMap<String, &'a RawValue>,
     errors: Vec<FieldError>,
-    /// A language model reads what is echoed: nothing that hides is taken, tags among it.
+    /// A language model reads what is echoed, so every hidden character is refused, Unicode tags included.
     for_models: bool,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whatever has none of these names is a mistake.
+    /// Reports every field without one of these names as a mistake.
     pub fn allow(&mut self, names: &[&str]) {
         let mut others: Vec<String> =
             self.values.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
@@ -203,12 +203,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// As `text`, where an empty one is what a model sends for nothing.
+    /// As `text`, but an empty text counts as absent: models send it for nothing.
     pub fn filled(&mut self, field: &str, most: usize) -> Option<String> {
         if self.raw(field) == Some("\"\"") { None } else { self.text(field, most) }
     }
 
-    /// A string of at most so many characters, whatever they are: for what is cleaned afterwards.
+    /// A string of at most `most` characters of any kind, for text that is cleaned afterwards.
     pub fn free_text(&mut self, field: &str, most: usize) -> Option<String> {
         let text = serde_json::from_str::<String>(self.raw(field)?);
         if text.as_ref().is_ok_and(|text| text.chars().count() <= most) {
@@ -320,7 +320,7 @@ impl<'a> Fields<'a> {
         said.unwrap_or_default()
     }
 
-    /// `true` or `false`, if it is one of them; what else it may be is for the caller to ask.
+    /// `true` or `false`, if it is one of them; anything else is the caller's to read.
     pub fn flag(&self, field: &str) -> Option<bool> {
         serde_json::from_str(self.raw(field)?).ok()
     }
@@ -341,7 +341,7 @@ impl<'a> Fields<'a> {
         self.finish_with(Some(()))
     }
 
-    /// Gives back what was required, which is there unless something was wrong with it.
+    /// Returns the required value, which is present unless something was wrong.
     pub fn finish_with<T>(self, required: Option<T>) -> Result<T, Refusal> {
         unless_wrong(self.errors, required)
     }
@@ -370,7 +370,7 @@ impl Query {
         parsed
     }
 
-    /// Without what was left empty, as forms send it.
+    /// Without the empty values that forms send.
     pub fn filled(mut self) -> Query {
         self.values.retain(|_, value| !value.trim().is_empty());
         self
@@ -400,7 +400,7 @@ impl Query {
         found
     }
 
-    /// The same of a parameter that must be there.
+    /// The same for a required parameter.
     pub fn require<T>(
         &mut self,
         name: &str,
@@ -436,7 +436,7 @@ impl Query {
         self.finish_with(Some(()))
     }
 
-    /// Gives back what was required, which is there unless something was wrong with it.
+    /// Returns the required value, which is present unless something was wrong.
     pub fn finish_with<T>(self, required: Option<T>) -> Result<T, Refusal> {
         unless_wrong(self.errors, required)
     }

@@ -1,6 +1,6 @@
-//! Whom a trusted proxy forwards for. The list in `X-Forwarded-For` is read from the right, where the proxy nearest to us
-//! has written, and as bytes: whatever the caller has put into it must not hide what proxies have added. What cannot be
-//! read is an unknown caller, never the proxy itself.
+//! The caller behind trusted proxies. The list in `X-Forwarded-For` is read from the right, where the proxy nearest to
+//! us has written, and as bytes: text from the caller must not hide what proxies have added. An entry that cannot be
+//! read means an unknown caller, never the proxy itself.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,13 +10,13 @@ use ipnet::IpNet;
 use crate::domain::client::Whereabouts;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
-/// Nobody has more proxies of his own in a row.
+/// The most proxies in a row; nobody has more of their own.
 const MOST_HOPS: usize = 32;
 /// The longest address with brackets, port and some blanks.
 const MOST_BYTES: usize = 64;
 
-/// The socket's address; behind a trusted proxy, the last forwarded address that is no trusted proxy's. When all of them
-/// are, the first one is where the request began.
+/// The socket's address; behind a trusted proxy, the last forwarded address that is not a trusted proxy's. When all of
+/// them are, it is the first one: there the request began.
 pub fn whereabouts(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Whereabouts {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
     if !is_trusted(&peer) {

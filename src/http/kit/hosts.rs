@@ -1,6 +1,6 @@
-//! By which names the doors are called that need no login and are meant for this machine: the sandbox's helpers and
+//! The names that may call the doors without a login that are meant for this machine: the sandbox's helpers and
 //! `/metrics`. A page of another site can make its own name lead here (DNS rebinding), and its visitor's browser then
-//! reads our answers for it; but the browser still says the page's name.
+//! reads our answers for it; but the browser still sends the page's name.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::domain::refusal::Refusal;
 
 pub struct Hosts {
     own: Vec<Host>,
-    /// Listening on every address of this machine: any address is one of ours, and no page can have it as its name.
+    /// We listen on every address of this machine: any address may be ours, and no page can have one as its name.
     any_address: bool,
 }
 
@@ -38,7 +38,7 @@ impl Hosts {
         })
     }
 
-    /// HTTP/2 and proxies' requests name the host in their address; whoever names several must know them all.
+    /// HTTP/2 and proxies' requests name the host in their address; we must know every name that a request gives.
     fn admit(&self, headers: &HeaderMap, uri: &Uri) -> bool {
         let mut named = headers
             .get_all(header::HOST)
@@ -50,7 +50,7 @@ impl Hosts {
     }
 }
 
-/// Lets a request in that calls us by a name of ours.
+/// Lets in a request that calls us by one of our names.
 pub async fn guard(FromState(hosts): FromState<Arc<Hosts>>, request: Request, next: Next) -> Response {
     if hosts.admit(request.headers(), request.uri()) {
         next.run(request).await

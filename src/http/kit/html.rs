@@ -60,7 +60,7 @@ pub fn error_page(problem: &Problem) -> String {
     page.render().unwrap_or_else(|_| problem.detail.clone())
 }
 
-/// A problem names fields and headers for whoever wrote the program; who looks at a page wants to know what to do.
+/// A problem names fields and headers, for programmers; a person at a page wants to know what to do.
 fn for_people(problem: &Problem) -> (&'static str, String) {
     match (problem.status, problem.code) {
         (403, "ACCOUNT_SUSPENDED") => (

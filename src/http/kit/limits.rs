@@ -1,6 +1,6 @@
 //! Rate limits, in memory: per key on the partner API, per token for agents, per client elsewhere. A client is an IPv4
-//! address or an IPv6 /64; the /56 and the /48 around it have limits too, because whoever has one of these has as many
-//! clients as he likes. Answers say how much is left. How often unknown tokens are looked up is limited by `LookUps`.
+//! address or an IPv6 /64; the /56 and the /48 around it have limits too, because the owner of such a network has as
+//! many clients as it likes. Answers say how much is left. `LookUps` limits how often unknown tokens are looked up.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -26,8 +26,8 @@ struct Limit<K: Hash + Eq + Clone> {
     policy: HeaderValue,
 }
 
-/// What wider networks may do, in times of what a client may. So neighbours are not held to what one of them does, and
-/// whoever has all of a network is.
+/// How many times as much as one client a wider network may do. So one client does not use up what its neighbours may
+/// do, and the owner of a whole network is limited too.
 const TIMES: Shares = Shares { client: 1, site: 4, area: 16 };
 
 pub struct Limits {
@@ -96,8 +96,8 @@ impl Limits {
         self.check(self.tokens.as_ref(), &token.to_string())
     }
 
-    /// By every network that the address is in, the narrowest first: what a client is refused does not count against its
-    /// neighbours. The allowance is that of the network that has the least left.
+    /// Counts in every network that the address is in, the narrowest first: a refused request does not count against
+    /// the client's neighbours. The allowance is that of the network that has the least left.
     pub fn by_address(&self, address: IpAddr) -> Result<Option<Allowance>, (Refusal, Allowance)> {
         let mut tightest: Option<Allowance> = None;
         for (width, network) in client::networks(address).into_iter().rev() {
@@ -115,7 +115,7 @@ impl Limits {
         Ok(tightest)
     }
 
-    /// Before a token that nobody here knows is looked up.
+    /// Counts the look-up of a token that this process does not know, before it is made.
     pub fn may_look_up(&self, from: IpAddr, now: Time) -> Result<(), Refusal> {
         match &self.look_ups {
             Some(look_ups) if !look_ups.take(from, now) => Err(Refusal::RateLimited { retry_after_secs: 1 }),
@@ -123,7 +123,7 @@ impl Limits {
         }
     }
 
-    /// It turned out to be a good one.
+    /// Takes that count back: the token is good.
     pub fn was_known(&self, from: IpAddr) {
         if let Some(look_ups) = &self.look_ups {
             look_ups.give_back(from);
@@ -162,13 +162,13 @@ impl Limits {
     }
 }
 
-/// How often the database is asked for tokens that this process does not know, by whoever shows them. Of its own, and
-/// before the look: whoever makes tokens up keeps the database from nobody, and what else comes from his address is not
-/// held up by it. Good tokens cost nothing, so a host that speaks for many people can bring as many of them as it has.
+/// Limits how often an address makes us look up tokens that this process does not know. It is a limit of its own and
+/// comes before the look-up: made-up tokens cannot overload the database, nor hold up other requests of their address.
+/// Good tokens cost nothing, so a host that speaks for many people can bring as many of them as it has.
 struct LookUps {
     each_micros: i64,
     burst: i64,
-    /// When each network will have used nothing, by the database's clock.
+    /// When each network will have its whole allowance again, by the database's clock.
     unused_at: Mutex<HashMap<(Width, IpAddr), i64>>,
 }
 
@@ -178,12 +178,12 @@ impl LookUps {
         LookUps { each_micros, burst: i64::from(setting.burst.max(1)), unused_at: Mutex::default() }
     }
 
-    /// What one look costs a network of this width, in time.
+    /// What one look-up costs a network of this width, in time.
     fn cost(&self, width: Width) -> i64 {
         (self.each_micros / TIMES.of(width)).max(1)
     }
 
-    /// When a network that has used all would have used nothing.
+    /// When a network that has none left now would have its whole allowance again.
     fn latest(&self, width: Width, now: i64) -> i64 {
         now + self.cost(width) * self.burst * TIMES.of(width)
     }
@@ -194,7 +194,7 @@ impl LookUps {
         let mut unused_at = self.unused_at.lock().unwrap_or_else(PoisonError::into_inner);
         let networks = client::networks(from);
         for network in &networks {
-            // A clock that was set back must not leave anybody without.
+            // A clock that was set back must not lock anybody out.
             let at = unused_at.entry(*network).or_insert(now);
             *at = (*at).clamp(now, self.latest(network.0, now));
         }
@@ -280,7 +280,7 @@ mod tests {
         };
         let passed =
             |from: &dyn Fn(u16) -> IpAddr| (0..500).filter(|n| limits.by_address(from(*n)).is_ok()).count();
-        // As much as each of them has at once; what comes back while this test runs is not counted exactly here.
+        // At least the burst of each; what comes back while this test runs is not counted exactly.
         assert!((10..400).contains(&passed(&|host| address(0, 0, host))));
         assert!((10..400).contains(&passed(&|host| address(0, 1, host))), "a neighbour");
         assert!((20..400).contains(&passed(&|n| address(0, 2 + n % 200, 0))), "what is left of the /56");

@@ -61,7 +61,7 @@ pub struct OrdersQuery {
     after: Option<String>,
 }
 
-/// A page of an account's orders, for partners and users alike; `base` is where the list is.
+/// A page of an account's orders, for partners and users alike; `base` is the URL of the list.
 pub async fn orders_page(app: &App, account: AccountNo, query: Option<&str>, base: &str) -> Answer {
     let mut query = Query::parse(query);
     let wanted = ListQuery {
@@ -173,7 +173,7 @@ pub struct OrderView {
     pub plan_name: String,
     /// What was charged for it.
     pub charged_usd: Money,
-    /// An image of the activation code, to be scanned. It says "being prepared" until the eSIM is there.
+    /// An image of the activation code, to be scanned. It says "being prepared" until the eSIM is delivered.
     #[schema(format = "uri")]
     pub qr_code_url: String,
     /// A page that helps with the installation.

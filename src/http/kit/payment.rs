@@ -1,4 +1,4 @@
-//! What is to be paid and how a payment stands, as every door shows it.
+//! What must be paid and how a payment stands, as every door shows it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -41,11 +41,11 @@ pub struct PaymentDueView {
     pub receiving_address: String,
     /// Pay exactly this, unless `wide` is true: the amount is what tells your payment from others.
     pub expected_amount: Money,
-    /// Whether a rounded amount is known as your payment too, as things stand: anything from `minAmount` to `maxAmount`.
+    /// Whether, at the moment, a rounded amount counts as your payment too: anything from `minAmount` to `maxAmount`.
     pub wide: bool,
-    /// The least that is taken as this payment; `expectedAmount` unless `wide` is true.
+    /// The least that counts as this payment; `expectedAmount` unless `wide` is true.
     pub min_amount: Money,
-    /// The most that is taken as this payment; `expectedAmount` unless `wide` is true.
+    /// The most that counts as this payment; `expectedAmount` unless `wide` is true.
     pub max_amount: Money,
     /// The same in the token's base units.
     #[schema(example = "4485112", pattern = "^[0-9]+$")]
@@ -86,7 +86,7 @@ impl<'a> From<&'a Progress> for Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What pays it.
+    /// The amounts that pay it.
     pub fn band(self) -> Band {
         let Checkout { amount, .. } = *self.checkout;
         if self.rounds { self.checkout.band() } else { Band { least: amount, most: amount } }
@@ -157,7 +157,7 @@ pub fn instructions(app: &App, progress: &Progress) -> String {
         return format!(
             "A payment that nearly fits was seen at {}, and nobody can be sure whose it is; the operator decides. If it \
              is yours, tell support {} and what proves that you sent it. If it is not: send {amount} on {network} before \
-             {}; what comes later counts until {late}.",
+             {}; a later payment counts until {late}.",
             checkout.address,
             app.numbers.of_checkout(checkout),
             iso(checkout.expires_at)
@@ -211,7 +211,7 @@ pub fn after_payment(stage: Stage) -> String {
     .into()
 }
 
-/// What is paid for.
+/// What the payment is for.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = X402Resource)]
@@ -246,7 +246,7 @@ pub struct RequirementsView {
     pub extra: ExtraView,
 }
 
-/// What the scheme `exact` needs besides, and which order it is for.
+/// What the scheme `exact` also needs, and the order that it pays for.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = X402Extra)]

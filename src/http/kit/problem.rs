@@ -87,7 +87,7 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reason: Option<CancelReasonWord>,
-    /// With UNSUPPORTED_PAIR: what can be paid in, by what.
+    /// With UNSUPPORTED_PAIR: the currencies that are accepted, each with its network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub pairs: Vec<PairView>,
@@ -108,7 +108,7 @@ pub struct FieldProblem {
     pub message: String,
 }
 
-/// What an answer says beside its body.
+/// The header that this error adds to its answer.
 pub fn extra_header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
     match error.refusal()? {
         Refusal::Unauthenticated => {

@@ -1,4 +1,4 @@
-//! QR codes: drawn as SVG for pages, and as PNG for whoever cannot show that.
+//! QR codes: drawn as SVG for pages, and as PNG for clients that cannot show SVG.
 
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ pub fn svg(code: &QrCode) -> String {
             let run = (column..code.size()).take_while(|column| code.get_module(*column, row)).count();
             if run > 0 {
                 let (x, y) = (column + QUIET, row + QUIET);
-                write!(svg, "M{x},{y}h{run}v1h-{run}z").expect("a text takes all");
+                write!(svg, "M{x},{y}h{run}v1h-{run}z").expect("writing to a text does not fail");
             }
             column += run as i32 + 1;
         }
@@ -41,7 +41,7 @@ pub fn svg(code: &QrCode) -> String {
     svg
 }
 
-/// One bit a pixel, black on white, so many pixels for each module.
+/// One bit a pixel, black on white; a module is `pixels` wide and high.
 pub fn png(code: &QrCode, pixels: usize) -> Result<Vec<u8>> {
     let side = (code.size() + 2 * QUIET) as usize * pixels;
     let stride = side.div_ceil(8);

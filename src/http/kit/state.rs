@@ -20,7 +20,7 @@ pub struct Shared {
     pub texts: Texts,
 }
 
-/// What is written once, at start.
+/// Documents that are written once, at start.
 pub struct Texts {
     pub partner_description: Bytes,
     pub agentic_description: Bytes,
@@ -37,7 +37,7 @@ impl Deref for State {
 }
 
 impl State {
-    /// Spawns what keeps it up to date; that ends with the last clone.
+    /// Also spawns the tasks that keep it up to date; they end with the last clone.
     pub fn new(app: App, texts: Texts) -> State {
         let (limits, catalog) = (Limits::new(&app.settings), Catalog::new(&app));
         let shared = Arc::new(Shared { app, limits, catalog, texts });

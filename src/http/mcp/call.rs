@@ -37,7 +37,7 @@ pub struct Call {
     /// A payment by signature, as its header would bring it.
     pub payment: Option<String>,
     pub request_id: String,
-    /// All that the tool takes, where anything else is refused.
+    /// The names of the tool's inputs, when anything else is refused.
     inputs: Option<Vec<&'static str>>,
     arguments: Vec<u8>,
     header_token: Option<String>,

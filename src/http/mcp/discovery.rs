@@ -1,4 +1,4 @@
-//! How clients find the gateway without having been told: the descriptor, server cards and catalogs, all written once
+//! How clients discover the gateway: the descriptor, server cards and catalogs, all written once
 //! from the list of tools and the settings.
 
 use axum::body::Bytes;
@@ -112,7 +112,7 @@ fn api_catalog_of(settings: &Settings) -> Value {
     ] })
 }
 
-/// Names of servers begin with a domain, the other way round; an address has none.
+/// The domain in reverse, with which a server's name begins; an IP address has none.
 fn reversed_host(url: &str) -> String {
     let origin = origin(url).unwrap_or_default();
     let authority = origin.split_once("://").map_or("", |(_, authority)| authority);
@@ -132,7 +132,7 @@ async fn paper(
     if let Err(refused) = desk.anyone(request).await {
         return refused.into_response();
     }
-    // Pages of any origin may look: nothing here is anybody's.
+    // Pages of any origin may read these documents: nothing in them is private.
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
         (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
@@ -148,7 +148,7 @@ pub async fn card(FromState(desk): FromState<Desk>, request: Request) -> Respons
     paper(&desk, request, CARD, |papers| papers.card.clone()).await
 }
 
-/// Where scanners of older conventions look, which know JSON only.
+/// The card for scanners of older conventions, which know only JSON.
 pub async fn plain_card(FromState(desk): FromState<Desk>, request: Request) -> Response {
     paper(&desk, request, JSON, |papers| papers.card.clone()).await
 }

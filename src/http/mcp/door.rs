@@ -1,6 +1,6 @@
 //! The way in and out of `/api/mcp`, around the protocol library: which origins and names are let in, what a client may
-//! leave out, and that whatever goes wrong is said in JSON-RPC. Tools are not known here, so that the conformance
-//! suite goes through the same door with tools of its own.
+//! leave out, and that every error is written in JSON-RPC. This file knows no tools, so that the conformance suite goes
+//! through the same door with tools of its own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ const SEEN_HEADERS: HeaderValue =
 const A_DAY: HeaderValue = HeaderValue::from_static("86400");
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Who is let in. A page of another site must not call a gateway that only its visitor can reach.
+/// The origins and hosts that are let in: a page of another site must not call a gateway that only its visitor reaches.
 pub struct Guard {
     origins: BTreeSet<String>,
     /// `None`: by any name.
@@ -87,7 +87,7 @@ fn without_port(authority: &str) -> &str {
     }
 }
 
-/// Reads a call whose answer may be known, off its headers and body.
+/// Reads headers and body of a call whose answer may be known.
 type Reader = Box<dyn Fn(&HeaderMap, &[u8]) -> Option<Asked> + Send + Sync>;
 
 /// A protocol server behind its guard.
@@ -98,7 +98,7 @@ pub struct Door<S, M> {
 }
 
 impl<S: ServerHandler + Send + 'static, M: SessionManager> Door<S, M> {
-    /// `make` is called for every request; without sessions each of them stands for itself.
+    /// `make` is called for every request; without sessions no request knows of another.
     pub fn new(
         guard: Guard,
         keeps_sessions: bool,
@@ -117,7 +117,7 @@ impl<S: ServerHandler + Send + 'static, M: SessionManager> Door<S, M> {
         }
     }
 
-    /// Answers that are the same for everybody are kept.
+    /// Keeps answers that are the same for everybody.
     pub fn keeping(
         mut self,
         reader: impl Fn(&HeaderMap, &[u8]) -> Option<Asked> + Send + Sync + 'static,
@@ -126,10 +126,10 @@ impl<S: ServerHandler + Send + 'static, M: SessionManager> Door<S, M> {
         self
     }
 
-    /// The answer to whoever is not let in.
+    /// The answer to a request that is not let in.
     pub fn turned_away(&self, request: &Request) -> Option<Response> {
         let admitted = self.guard.admits(request.headers(), request.uri());
-        let told = || refusal(StatusCode::FORBIDDEN, REFUSED, "This origin or host name is not let in.");
+        let told = || refusal(StatusCode::FORBIDDEN, REFUSED, "This origin or host name is not allowed.");
         (!admitted).then(told)
     }
 
@@ -192,7 +192,7 @@ async fn keep(asked: Asked, response: Response) -> Response {
     Response::from_parts(parts, Body::from(body))
 }
 
-/// Whether a GET asks for the stream of older protocol revisions, rather than for what is here.
+/// Whether a GET asks for the stream of older protocol revisions, rather than for the descriptor.
 pub fn wants_stream(headers: &HeaderMap) -> bool {
     let accepts = headers.get_all(header::ACCEPT).iter();
     accepts.filter_map(|value| value.to_str().ok()).any(|text| text.contains(EVENT_STREAM))
@@ -222,16 +222,16 @@ fn unreadable(body: &Bytes) -> Option<Response> {
     Some(refusal_of(id, StatusCode::BAD_REQUEST, INVALID_REQUEST, &why))
 }
 
-/// The library reads a little more strictly than we do.
+/// The answer to a body that only the library refuses: it reads a little more strictly than we do.
 fn no_message() -> Response {
     let why = "Invalid request: the body is not one JSON-RPC 2.0 message.";
     refusal(StatusCode::BAD_REQUEST, INVALID_REQUEST, why)
 }
 
-/// Why this is no message to a server, if it is none.
+/// Why this is not a message to a server; `None` when it is one.
 fn wrong_with(message: &Value) -> Option<&'static str> {
     let Value::Object(members) = message else {
-        // They were in one revision of the protocol and left again.
+        // Only one revision of the protocol had batches.
         let why =
             if message.is_array() { "batches are not taken." } else { "a message must be a JSON object." };
         return Some(why);
@@ -258,7 +258,7 @@ fn wrong_with(message: &Value) -> Option<&'static str> {
     }
 }
 
-/// The library refuses some requests in plain text.
+/// Writes the library's refusals in plain text as JSON.
 async fn spoken(response: Response) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     let in_json =
@@ -275,7 +275,7 @@ async fn spoken(response: Response) -> Response {
     told
 }
 
-/// A refusal of ours, as this surface says it.
+/// A refusal of ours, in JSON-RPC.
 pub fn refused(why: &Refusal) -> Response {
     let problem = why.problem();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
@@ -296,7 +296,7 @@ fn refusal(status: StatusCode, code: i32, message: &str) -> Response {
     refusal_of(None, status, code, message)
 }
 
-/// The same of a message whose id could be read.
+/// The same with the id of the message, if it could be read.
 fn refusal_of(id: Option<&Value>, status: StatusCode, code: i32, message: &str) -> Response {
     let body = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
     (status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response()

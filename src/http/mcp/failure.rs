@@ -141,7 +141,7 @@ fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
                 .into()
         }
         Refusal::EsimNotFound => {
-            "This order has no eSIM yet, or its eSIM is not the customer's any more. A top-up (top_…) has none of its own: \
+            "This order has no eSIM yet, or its eSIM is no longer the customer's. A top-up (top_…) has none of its own: \
              pass the id of the order that it was bought for (ord_…)."
                 .into()
         }

@@ -1,6 +1,6 @@
 //! The tool gateway: MCP over Streamable HTTP at `/api/mcp`, one stateless endpoint for every revision of the protocol.
-//! The protocol is the library's (`rmcp`); what stands around it is in `door.rs`, the tools are in `tools.rs`, and how
-//! a client finds all this in `discovery.rs`.
+//! The library `rmcp` speaks the protocol; `door.rs` surrounds it, `tools.rs` holds the tools, and `discovery.rs` tells
+//! clients where all this is.
 
 mod call;
 pub mod discovery;
@@ -40,7 +40,7 @@ use crate::http::kit::auth::{Anyone, count_visitor};
 pub use crate::http::kit::doorway::TOOLS_PATH as PATH;
 use crate::http::kit::problem::Refused;
 
-/// Of the gateway, as the specification has it.
+/// The version of the gateway, as the specification has it.
 const VERSION: &str = "1.0.0";
 const NAME: &str = "simgate";
 const TITLE: &str = "simgate eSIM gateway";
@@ -84,7 +84,7 @@ impl Desk {
         &self.0.papers
     }
 
-    /// Within the limit of whoever asks.
+    /// Counts a request against the limit of its address.
     pub async fn anyone(&self, request: Request) -> Result<(), Refused> {
         let (mut parts, _) = request.into_parts();
         Anyone::from_request_parts(&mut parts, &self.0.state).await.map(drop)
@@ -103,7 +103,7 @@ pub async fn serve(FromState(desk): FromState<Desk>, request: Request) -> Respon
     }
 }
 
-/// A stream for clients of older revisions, which there is none of; for everybody else, what is here.
+/// Requests for an event stream are refused; others get the descriptor.
 pub async fn describe(desk: FromState<Desk>, request: Request) -> Response {
     if door::wants_stream(request.headers()) {
         return serve(desk, request).await;
@@ -135,7 +135,7 @@ struct Gateway {
 }
 
 impl Gateway {
-    /// What changes something goes on when its caller has gone: a task of its own, which a shutdown waits for.
+    /// A tool that changes something goes on when its caller has gone: it runs in a task, which a shutdown waits for.
     async fn run(&self, tool: &Tool, call: Call) -> Result<Output> {
         if tool.hints.read_only {
             return (tool.run)(call).await;
@@ -154,7 +154,7 @@ impl Gateway {
     }
 }
 
-/// Whether the revision of a request begins with `initialize`. Those before it say which one they are only afterwards.
+/// Whether the protocol revision of a request begins with `initialize`; a request that names none yet does too.
 fn initializes(context: &RequestContext<RoleServer>) -> bool {
     let headers = context.extensions.get::<Parts>().map(|parts| &parts.headers);
     let version = headers.and_then(|headers| headers.get(search_cache::VERSION)?.to_str().ok());
@@ -235,7 +235,7 @@ impl ServerHandler for Gateway {
         resources::read(&self.state.app, &request.uri).map(Into::into)
     }
 
-    /// What the library could not read as a request that it knows.
+    /// Refuses a request that the library could not read as one that it knows.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -243,14 +243,13 @@ impl ServerHandler for Gateway {
     ) -> Result<CustomResult, ErrorData> {
         match request.method.as_str() {
             "initialize" if initializes(&context) => Err(ErrorData::invalid_params(
-                "The params of initialize are not as they should be: protocolVersion (a string), capabilities (an object) and \
+                "The params of initialize are wrong: protocolVersion (a string), capabilities (an object) and \
                  clientInfo (an object with name and version) are needed",
                 None,
             )),
-            known @ ("tools/call" | "prompts/get" | "resources/read") => Err(ErrorData::invalid_params(
-                format!("The params of {known} are not as they should be"),
-                None,
-            )),
+            known @ ("tools/call" | "prompts/get" | "resources/read") => {
+                Err(ErrorData::invalid_params(format!("The params of {known} are wrong"), None))
+            }
             unknown => {
                 Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Unknown method: {unknown}"), None))
             }

@@ -1,5 +1,5 @@
 //! JSON Schemas of what tools take and give. Results are described by the same types that write them, as in the OpenAPI
-//! files; here references are put in place, and what some clients stumble over is said in another way.
+//! files; here references are replaced by their targets, and forms that some clients cannot read by others.
 
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::failure::FailureView;
 use crate::http::kit::fields::Fields;
 
-/// Keywords that say nothing to a validator, or too much: a float is no good measure of whether a float is a multiple.
+/// Keywords that tell a validator nothing, or too much: with floats it cannot decide whether one is a multiple.
 const LEFT_OUT: [&str; 5] = ["example", "examples", "multipleOf", "title", "default"];
 /// Other formats are names of number types, which validators do not know.
 const FORMATS: [&str; 3] = ["date-time", "email", "uri"];
@@ -17,7 +17,7 @@ const MOST_PAGES: i64 = 1_000_000;
 const MOST_ENTRIES: i64 = 100;
 const USUAL_ENTRIES: i64 = 20;
 
-/// What a type looks like, in one piece.
+/// The schema of a type, without references.
 pub fn of<T: ToSchema>() -> Value {
     let mut known = vec![(T::name().to_string(), T::schema())];
     T::schemas(&mut known);
@@ -41,7 +41,7 @@ fn tidy(schema: Value, known: &Map<String, Value>) -> Value {
         let Value::Object(mut whole) = tidy(known.get(name).cloned().unwrap_or(json!({})), known) else {
             return json!({});
         };
-        // What is said where it is used is truer than what is said of the type.
+        // The words at the place of use are more exact than those of the type.
         whole.extend(fields);
         return Value::Object(whole);
     }
@@ -67,7 +67,7 @@ fn tidy(schema: Value, known: &Map<String, Value>) -> Value {
     or_null(fields)
 }
 
-/// Some clients read only one word where a type stands.
+/// Writes a type that may be null as a choice: some clients read only one word as a type.
 fn or_null(mut fields: Map<String, Value>) -> Value {
     let Some(Value::Array(types)) = fields.get("type") else { return Value::Object(fields) };
     let kinds: Vec<Value> = types.iter().filter(|kind| *kind != "null").cloned().collect();
@@ -90,7 +90,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// All that the tool takes, where anything else is refused.
+    /// The names of the tool's inputs, when anything else is refused.
     pub fn all(&self) -> Option<Vec<&'static str>> {
         self.nothing_else.then(|| self.names.clone())
     }
@@ -106,7 +106,7 @@ pub fn input(fields: impl IntoIterator<Item = (&'static str, Value)>, required: 
     Input { names, nothing_else: false, schema }
 }
 
-/// Of a tool that buys or gives back: these fields, those that make it safe to repeat and to rehearse, and no others.
+/// The input of a tool that buys or cancels: these fields, `idempotencyKey` and `dryRun`, and no others.
 pub fn deed(fields: impl IntoIterator<Item = (&'static str, Value)>, required: &[&str]) -> Input {
     let mut input = input(fields.into_iter().chain([idempotency_key(), dry_run()]), required);
     input.nothing_else = true;
@@ -163,7 +163,7 @@ pub fn limit() -> (&'static str, Value) {
     ("limit", number("How many entries a page has.", 1, MOST_ENTRIES, USUAL_ENTRIES))
 }
 
-/// What the two say: the number of a page, and how many entries it has.
+/// Reads `page` and `limit`: the number of a page, and how many entries it has.
 pub fn read_page(fields: &mut Fields) -> (i64, i64) {
     let page = fields.whole("page", 1, MOST_PAGES).unwrap_or(1);
     (page, fields.whole("limit", 1, MOST_ENTRIES).unwrap_or(USUAL_ENTRIES))

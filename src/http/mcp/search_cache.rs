@@ -1,6 +1,6 @@
 //! Searches that were answered before. The catalog is asked far more often than it changes, and most of a call's time
-//! goes into the protocol around it. A search has nothing of its caller's in it but the id of its message, so its
-//! result is kept as it was written, with the snapshot of the catalog that it came from.
+//! goes into the protocol around it. Only the id of its message ties a search to its caller, so its result is kept as
+//! it was written, with the snapshot of the catalog that it came from.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Asked {
         }
         let version = headers.get(VERSION).map_or(Some(""), |value| value.to_str().ok())?;
         let arguments = params.arguments.map_or("", |arguments| arguments.get());
-        // Whoever sends a token with a search has put it where it is not needed; it is not kept.
+        // A search needs no token; if one is sent all the same, it must not be kept.
         if version.len() + arguments.len() > KEY_BYTES || arguments.contains("token") {
             return None;
         }
@@ -85,7 +85,7 @@ impl Asked {
         Some(Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")))
     }
 
-    /// Keeps the result of an answer that went well. It stays with the snapshot that was there when it was asked.
+    /// Keeps the result of an answer that went well, with the snapshot that was searched.
     pub fn keep(self, answer: &[u8]) {
         let Ok(Written { result }) = serde_json::from_slice(answer) else { return };
         if result.get().contains("\"isError\":true") {

@@ -1,5 +1,5 @@
-//! The tools, each with what it is for in words that a language model chooses by. There are fifteen, as the
-//! specification names them; more would make the choice harder. A tool parses, calls one operation and renders.
+//! The tools, each with a description that a language model chooses by. There are fifteen, as the specification names
+//! them; more would make the choice harder. A tool parses, calls one operation and renders.
 
 mod buying;
 mod cancel;
@@ -23,7 +23,7 @@ use super::call::{Call, Output};
 use super::schema::Input;
 use crate::error::Result;
 
-/// A model reads all of a result, so a list ends here, however much there is.
+/// How long a list may be: a model reads all of a result.
 const MOST_BYTES: usize = 24 * 1024;
 
 pub type Answering = Pin<Box<dyn Future<Output = Result<Output>> + Send>>;
@@ -38,7 +38,7 @@ pub struct Tool {
     pub run: fn(Call) -> Answering,
 }
 
-/// All four are always told: what is left out counts as the worst.
+/// All four are always stated: a client assumes the worst of one that is missing.
 #[derive(Clone, Copy)]
 pub struct Hints {
     pub read_only: bool,

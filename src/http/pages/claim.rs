@@ -1,5 +1,5 @@
 //! Claiming what is owed to a guest's invoice: an email, the code that is mailed to it, and the money is in the wallet
-//! of that address. The invoice's id in the address is what entitles to it.
+//! of that address. Anyone who knows the invoice's id, which is in the URL, can claim.
 
 use askama::Template;
 use axum::extract::State as FromState;
@@ -42,7 +42,7 @@ struct ClaimedPage<'a> {
     email: &'a Email,
 }
 
-/// Mails a code to who wants to claim.
+/// Mails a code to the address that wants to claim.
 pub async fn code(
     _: Anyone,
     FromState(state): FromState<State>,
@@ -55,8 +55,8 @@ pub async fn code(
     let email = fields.finish_with(email)?;
     let owed = owed_to(app, &invoice).await?;
     match login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await? {
-        // Less than a minute after the last one that code is still good, so the page is the same; and whoever keeps
-        // asking in the name of others must not keep them from typing the code that they have.
+        // Less than a minute after the last mail its code is still good, so the page is the same; and somebody who
+        // keeps asking in the name of others must not keep them from typing the code that they have.
         Asked::Sent { .. } | Asked::TooSoon { .. } | Asked::Enough { until: Some(_), .. } => {}
         Asked::Enough { retry_after_secs, until: None } => {
             return Err(Refusal::RateLimited { retry_after_secs }.into());
@@ -94,7 +94,7 @@ pub async fn claim(
     }
 }
 
-/// Nobody is mailed a code for nothing.
+/// What is owed to an invoice. No code is mailed when that is nothing.
 async fn owed_to(app: &App, invoice: &InvoiceId) -> Result<Usd, Refused> {
     let owed = progress::show(app, invoice, None).await?.owed;
     if owed.is_positive() { Ok(owed) } else { Err(Refusal::NothingOwed.into()) }

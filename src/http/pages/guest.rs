@@ -30,7 +30,7 @@ use crate::ops::orders::Buyer;
 use crate::ops::{catalog, checkout};
 use crate::vault;
 
-/// So many countries are named; a plan for the world has more than anybody reads.
+/// How many countries are named; a plan for the world has more than anybody reads.
 const NAMED: usize = 12;
 
 #[derive(Template)]
@@ -41,13 +41,13 @@ struct CheckoutPage<'a> {
     data_gb: f64,
     countries: String,
     networks: Vec<Network>,
-    /// What a discount code makes of the price.
+    /// The price with a discount code.
     quote: Option<Quote>,
     typed: &'a Typed,
     problem: Option<String>,
 }
 
-/// What stands in the form's fields.
+/// The contents of the form's fields.
 struct Typed {
     email: String,
     network: String,
@@ -103,7 +103,7 @@ pub async fn open(
             let unread = matches!(error, Error::Refused(Refusal::Invalid(_)));
             let extra = problem::extra_header(&error);
             let (status, mut problem) = told(error)?;
-            // Nobody has looked at the code yet: what it is worth must not seem lost.
+            // The discount code was not checked yet: the discount must not seem lost.
             let (quote, worthless) =
                 if unread { quoted(app, client, &typed, &plan).await? } else { (None, None) };
             if let Some(why) = worthless {
@@ -117,7 +117,7 @@ pub async fn open(
     }
 }
 
-/// What the discount code that was typed makes of the price, or why it does not count.
+/// The price with the discount code that was typed, or why the code does not count.
 async fn quoted(
     app: &App,
     client: IpAddr,
@@ -151,7 +151,7 @@ fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, Network), Refusal> {
         fills: None,
         customer_email: Some(email),
         discount_code,
-        // Whoever goes back and changes something means another checkout.
+        // A visitor who goes back and changes something means another checkout.
         reference: once.map(|_| format!("form {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))),
         max_price: None,
     };

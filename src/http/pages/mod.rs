@@ -1,5 +1,5 @@
-//! Pages for people. Plain HTML, no script, nothing from elsewhere. Addresses hold tokens that open things, so nothing here
-//! may be cached, indexed or referred from.
+//! Pages for people. Plain HTML, no script, nothing from elsewhere. Their URLs hold secret tokens, so no page may be
+//! cached, indexed or named as a referrer.
 
 pub mod claim;
 pub mod guest;
@@ -26,18 +26,17 @@ struct OnwardPage {
     hint: &'static str,
 }
 
-/// On to the page of an invoice. Its id is a key, so the way there stands in the body and not in a header.
+/// Leads on to the page of an invoice. Its id is a key, so the link is in the body and not in a header.
 pub fn onward(invoice: &InvoiceId, hint: &'static str) -> Result<Response, Refused> {
     page(StatusCode::OK, &OnwardPage { path: format!("/pay/{invoice}"), hint })
 }
 
-/// What to say above a form that has to be filled in again, and with which status. Everything else is no answer to a
-/// form and gets a page of its own.
+/// What to say above a form that must be filled in again, and with which status. Other errors get their own page.
 pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
     let Error::Refused(refusal) = &error else { return Err(error.into()) };
     let text = match refusal {
         Refusal::Invalid(fields) => said(fields.iter().map(|wrong| (&*wrong.field, &*wrong.message))),
-        // One sentence for every reason: which one it is tells a guesser that a code exists.
+        // One sentence for every reason: a more exact one would tell a guesser that a code exists.
         Refusal::CouponInvalid => {
             "This discount code is unknown, expired, not valid for this plan, or only for customers who are signed in."
                 .into()

@@ -1,5 +1,5 @@
 //! The page where a person pays an invoice: what, where, by which network, and how it stands. Plain HTML, no
-//! script. The invoice's id opens it, so the page is guarded like the install page and asks nothing from elsewhere.
+//! script. The invoice's id opens it, so the page is guarded like the install page and loads nothing from elsewhere.
 
 use askama::Template;
 use axum::extract::State as FromState;
@@ -27,7 +27,7 @@ use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::deposits::{self, Deposit, Payment};
 use crate::ops::{guests, install};
 
-/// While something may still happen the page looks again by itself.
+/// How often the page reloads itself while something may still happen.
 const REFRESH_SECONDS: &str = "5";
 const MINUTE_MICROS: i64 = 60_000_000;
 
@@ -49,7 +49,7 @@ struct PayPage {
     again_url: Option<String>,
     /// The reference to tell when a payment that nearly fits was seen.
     nearly_paid: Option<String>,
-    /// Of a guest's: what can be claimed.
+    /// What a guest can claim.
     owed: Option<Usd>,
     refreshes: bool,
 }
@@ -72,9 +72,9 @@ struct Standing {
 /// How to pay what is missing.
 struct Due {
     amount: String,
-    /// The amount is how the payment is known.
+    /// Only the exact amount counts as this payment.
     exact: bool,
-    /// What else is known as this payment, for people who round.
+    /// The amounts that count as this payment too, for people who round.
     rounded: Option<String>,
     address: Vec<String>,
     qr: String,
@@ -171,7 +171,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
             .then(|| guests::page_path(&checkout.package_code, None)),
         nearly_paid: progress.nearly_paid.then(|| app.numbers.of_checkout(checkout)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
-        // Nobody can type an address into a page that is loaded anew meanwhile.
+        // Nobody can type an email address into a page that reloads meanwhile.
         refreshes: !matches!(stage, Stage::Completed | Stage::Failed) && !progress.owed.is_positive(),
     })
 }
@@ -309,7 +309,7 @@ fn left(until: Time, now: Time) -> String {
 fn due(app: &App, deposit: &Deposit) -> Result<Option<Due>, Refused> {
     let invoice = &deposit.invoice;
     let amount = invoice.due(&deposit.paid);
-    // Who comes too late is told to ask for another.
+    // A visitor who comes too late is told to ask for another invoice.
     if !amount.is_positive() || invoice.status == InvoiceStatus::Expired {
         return Ok(None);
     }

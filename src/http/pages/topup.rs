@@ -1,5 +1,5 @@
 //! `/topup/{token}`: the page behind a magic link, where a person tops up a user's wallet. The token opens nothing but
-//! this form; what it opens is a deposit like any other, on its own page.
+//! this form; the form opens a deposit like any other, which has its own page.
 
 use askama::Template;
 use axum::extract::State as FromState;
@@ -34,7 +34,7 @@ struct TopupPage<'a> {
     choices: Vec<Choice>,
     typed: Typed,
     problem: Option<String>,
-    /// Payments that wait already, where there are too many for another.
+    /// The payments that are open, when there are too many for another.
     open: Vec<Invoice>,
 }
 
@@ -50,7 +50,7 @@ struct Choice {
     name: String,
 }
 
-/// What stands in the form's fields.
+/// The contents of the form's fields.
 struct Typed {
     amount: String,
     means: String,
@@ -119,7 +119,7 @@ fn shown(
     trouble: Option<Trouble>,
 ) -> Result<Response, Refused> {
     let (problem, open) = trouble.map(|Trouble { problem, open }| (problem, open)).unzip();
-    // What is first is chosen most: the dollar whose issuer stands behind it on nearly every network.
+    // USDC comes first, because people choose the first most: its issuer stands behind it on nearly every network.
     let mut pairs = deposits::pairs(app);
     pairs.sort_by_key(|(currency, _)| *currency != Currency::Usdc);
     let choice = |(currency, network): (Currency, Network)| Choice {

@@ -22,20 +22,20 @@ use crate::http::kit::wire::{
 };
 use crate::ops::deposits::{self, Deposit, MAX_AMOUNT, NewDeposit, Payment, Verified};
 
-/// The network to open an invoice on, and which one it is when none is named.
+/// The network to open an invoice on, with its default.
 pub fn network_or_base() -> RefOr<Schema> {
     OneOfBuilder::new()
         .item(Ref::from_schema_name(NetworkWord::name()))
         .item(ObjectBuilder::new().schema_type(Type::Null))
         .default(Some(Network::Base.as_str().into()))
-        .description(Some("Where the payment will come by"))
+        .description(Some("The network that the payment will come by"))
         .into()
 }
 
 const MIN_AMOUNT: Usd = Usd::dollars(10);
 const TEXT_CHARS: usize = 128;
 
-/// What holds a key to the pay page, and changes by the second, is kept by no cache.
+/// Forbids caches to keep an answer that holds a key to the pay page, and changes by the second.
 fn uncached(view: &impl Serialize) -> Answer {
     let mut response = json(StatusCode::OK, view)?;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -49,14 +49,14 @@ fn uncached(view: &impl Serialize) -> Answer {
 pub struct DepositView {
     #[schema(example = true)]
     pub success: bool,
-    /// Whoever has this id can see the invoice at `checkoutUrl`, without a login.
+    /// Anyone who has this id can see the invoice at `checkoutUrl`, without a login.
     #[schema(example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
     pub invoice_id: String,
     /// PENDING: nothing came yet. CONFIRMING: seen on the chain, not final yet. CONFIRMED: in the wallet. EXPIRED: not
-    /// paid in time; what still comes is credited.
+    /// paid in time; later payments are still credited.
     pub status: InvoiceStatusWord,
-    /// How what came differs from what was asked for: less, more, or later. Null when it does not. What came is credited
-    /// in any case.
+    /// How the payment differs from what was asked for: less, more, or later. Null when it does not. It is credited in
+    /// any case.
     #[schema(required = true)]
     pub exception: Option<InvoiceExceptionWord>,
     /// What was asked for.
@@ -75,7 +75,7 @@ pub struct DepositView {
     /// A page where a person can pay.
     #[schema(format = "uri")]
     pub checkout_url: String,
-    /// The fewest that one of its transactions has; its own block counts as 1.
+    /// Of the transaction that has the fewest; its own block counts as 1.
     #[schema(example = 3, minimum = 0)]
     pub confirmations: i64,
     /// How many the invoice's network asks for. Large amounts also wait until the network calls the block final.
@@ -98,9 +98,9 @@ pub struct DepositView {
 pub struct PaymentView {
     #[schema(example = "0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060")]
     pub tx_hash: String,
-    /// Where it came by; this may be another network than the invoice's.
+    /// The network that it came by; this may be another than the invoice's.
     pub network: NetworkWord,
-    /// What came; this may be another token than the invoice's.
+    /// The token that came; this may be another than the invoice's.
     pub currency: CurrencyWord,
     pub amount_usd: Money,
     /// 0 while it is in no block.
@@ -111,7 +111,7 @@ pub struct PaymentView {
     pub status: PaymentStatusWord,
 }
 
-/// What a look at the chain came to.
+/// The result of a look at the chain.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DepositVerified)]
@@ -177,7 +177,7 @@ fn deposit_view(app: &App, deposit: &Deposit) -> DepositView {
 #[schema(rename_all = "camelCase")]
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct DepositRequest {
-    /// How much to ask for. An operator may ask for more at least on some networks.
+    /// How much to ask for. The operator may set a higher minimum on some networks.
     #[schema(minimum = 10, maximum = 1000000, multiple_of = 0.000001, example = 250)]
     amount_usd: f64,
     #[schema(value_type = CurrencyWord, example = "USDC")]
@@ -188,7 +188,7 @@ pub struct DepositRequest {
 
 /// Open a deposit invoice
 ///
-/// An address of your own to send stablecoins to. What arrives there is credited: more or less than was asked for, in
+/// An address of your own to send stablecoins to. Every payment to it is credited: more or less than was asked for, in
 /// several transfers, late, by another network of the same kind, in the other token. An account may have five open
 /// invoices on a network.
 #[utoipa::path(post, path = "/api/b2b/v1/balance/deposit", operation_id = "openDeposit", tag = "deposits",
@@ -217,7 +217,7 @@ pub struct VerifyRequest {
         example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U"
     )]
     invoice_id: String,
-    /// The transaction to look at, with `0x` unless the invoice's network is TRON. Without it everything that came to the
+    /// The transaction to look at, with `0x` unless the invoice's network is TRON. Without it, every payment to the
     /// invoice's address is looked for.
     #[schema(
         pattern = "^(0x)?[0-9A-Fa-f]{64}$",

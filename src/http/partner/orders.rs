@@ -20,7 +20,7 @@ use crate::ops::buying::{self, Fills, Means, Wish};
 use crate::ops::orders::{self, Listed, Receipt};
 use crate::ops::{cancel, owned};
 
-/// 200 for what is done, 202 with directions for what is still with the supplier.
+/// 200 for a purchase that is done, 202 with directions for one that is still with the supplier.
 pub fn purchase_answer(receipt: &Receipt, body: &impl Serialize) -> Answer {
     let open = receipt.order.status == OrderStatus::Provisioning;
     let mut response = json(if open { StatusCode::ACCEPTED } else { StatusCode::OK }, body)?;

@@ -67,7 +67,7 @@ pub async fn plans(
     Ok(shelf.answer(&Wanted { country, query: words, page }).respond(&headers))
 }
 
-/// The type of plan to list, and what is listed when none is named.
+/// The type of plan to list, with its default.
 pub fn plan_type_or_base() -> RefOr<Schema> {
     let words = PlanType::ALL.map(PlanType::as_str);
     let default = serde_json::Value::from(PlanType::Base.as_str());

@@ -115,7 +115,7 @@ pub struct TransactionView {
     #[schema(example = 2, minimum = 1)]
     pub line: i64,
     /// ORDER, TOPUP, FAILED, CANCELLED, REFUND, CREDIT, DEBIT, DEPOSIT, REVERSAL (of a deposit that vanished from its
-    /// chain), ASSIGNED (money that was nobody's) or PAYOUT.
+    /// chain), ASSIGNED (a payment that had no owner) or PAYOUT.
     #[schema(example = "ORDER")]
     pub r#type: String,
     /// Positive when money came in.

@@ -7,8 +7,8 @@ use super::Surface;
 const INTRODUCTION: &str = "Buy eSIM data plans as an agent, at retail prices.\n\n\
 An agent proves an email address once, by a code that is mailed to it, and gets a personal access token that never \
 expires. Searching needs no token.\n\n\
-A checkout answers 402 with the exact amount of USDT to send, and where. Whoever knows its invoice id can follow it, \
-until the eSIM is there.\n\n\
+A checkout answers 402 with the exact amount of USDT to send, and where. Anyone who knows its invoice id can follow it, \
+until the eSIM is delivered.\n\n\
 Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC.";
 
 pub const AGENTIC: Surface = Surface {

@@ -1,5 +1,5 @@
-//! A connection's time: one alarm decides when it must go, whatever it does. The alarm is set forward where something
-//! is due earlier, and looked at again when it rings; so a request that comes and goes does not touch it.
+//! A connection's time: one alarm decides when the connection must end. The alarm is moved when something is due
+//! earlier, and set again when it rings; so a request that comes and goes does not touch it.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,13 +14,13 @@ use super::PATIENCE;
 use super::life::{FAREWELL, Life, Millis, NEVER};
 use crate::config::Connections;
 
-/// Idle connections are kept for longer than clients are told: what one of them sends in the last moment is still on
-/// its way.
+/// How much longer an idle connection is kept than its client is told: a request that it sends in the last moment may
+/// still be arriving.
 const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy)]
 enum Next {
-    /// Over HTTP/2 the client is told, and what is under way is finished.
+    /// Over HTTP/2 the client is told, and requests that are under way are finished.
     Leave,
     Close,
 }
@@ -28,15 +28,15 @@ enum Next {
 /// Why a connection had to end.
 #[derive(Clone, Copy)]
 enum Why {
-    /// Nothing was asked for so long.
+    /// No request came for too long.
     Idle,
-    /// A head that began, or should have begun, to arrive did not do so in time.
+    /// The head of a request did not arrive in time.
     Slow,
-    /// An answer was not read on.
+    /// The client stopped reading an answer.
     Unread,
     /// It is HTTP/2 and old.
     Old,
-    /// It was sent away before, which was counted then.
+    /// It was sent away earlier, and counted then.
     Sent,
 }
 
@@ -62,7 +62,7 @@ pub async fn attend(connection: impl GracefulConnection, life: &Life, limits: &C
     let end = poll_fn(|cx| {
         life.attended_by(cx);
         loop {
-            // Also where there is no room to write the farewell.
+            // It ends even when there is no room to write the farewell.
             let ends = life.leaves_at_once() && !life.is_served();
             if times.left.is_none() && life.is_leaving() {
                 times.left = Some(life.now());
@@ -80,7 +80,7 @@ pub async fn attend(connection: impl GracefulConnection, life: &Life, limits: &C
                     alarm.as_mut().reset(life.at(due));
                 }
                 ready!(alarm.as_mut().poll(cx));
-                // While something is served nothing else may be due; then it is enough to look now and then.
+                // While a request is served, perhaps nothing is due; then it is enough to look now and then.
                 set_to = due.min(now + times.write_stall);
                 alarm.as_mut().reset(life.at(set_to));
                 continue;
@@ -101,11 +101,11 @@ fn millis(duration: Duration) -> Millis {
 
 struct Times<'a> {
     life: &'a Life,
-    /// When the head that arrives now was first heard of.
+    /// When the head that is arriving now began to arrive.
     head: Option<Millis>,
     /// When the connection was told to end.
     left: Option<Millis>,
-    /// When the round began in which answers are looked at.
+    /// When the current round of watching answers began.
     round: Millis,
     keep_alive: Millis,
     age: Millis,
@@ -125,7 +125,7 @@ impl Times<'_> {
         }
     }
 
-    /// What must happen to the connection as it is now, and when.
+    /// What must happen to the connection next, when, and why.
     fn due(&mut self, now: Millis) -> (Millis, Next, Why) {
         let life = self.life;
         let unread = self.unread(now);
@@ -138,8 +138,8 @@ impl Times<'_> {
         if rest.0 < first.0 { rest } else { first }
     }
 
-    /// The same for answers. One that did not go on for a whole round makes its connection leave, and closes it after
-    /// another one: whatever else is read on that connection has this long to end.
+    /// The same for answers. An answer without progress for a whole round makes its connection leave, and closes it
+    /// after another round: other answers on that connection have this long to end.
     fn unread(&mut self, now: Millis) -> (Millis, Next, Why) {
         let life = self.life;
         let why = if self.left.is_some() { Why::Sent } else { Why::Unread };
@@ -158,7 +158,7 @@ impl Times<'_> {
         (stalled.min(self.round + self.write_stall), Next::Close, why)
     }
 
-    /// The same for one that serves nothing.
+    /// The same for a connection that serves nothing.
     fn rest(&mut self, now: Millis) -> (Millis, Next, Why) {
         let life = self.life;
         self.head = if life.hears_a_head() { self.head.or(Some(now)) } else { None };

@@ -1,9 +1,9 @@
-//! File descriptors: each connection takes one, and so do the database, the nodes and the files. Who runs out of them
-//! can serve nobody, so the limit is raised as far as it goes, and connections make do with what that leaves.
+//! File descriptors: each connection takes one, and so do the database, the nodes and the files. A process that runs
+//! out of them can serve nobody, so the limit is raised if it may be, and connections get what is left.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For nodes, mail, listeners, files, and connections on their way out.
+/// For nodes, mail, listeners, files, and connections that are ending.
 const SPARE: u64 = 256;
 /// For the database: writers and readers for every core, with a few files each.
 const SPARE_PER_CORE: u64 = 16;
@@ -35,7 +35,7 @@ fn raised(needed: u64) -> u64 {
     }
 }
 
-/// What a limit leaves for connections: all but the spare ones, or half of it where there are hardly more than those.
+/// What a limit leaves for connections: all but the spare ones, and at least half of it.
 fn within(wanted: usize, spare: u64, limit: u64) -> usize {
     let left = limit.saturating_sub(spare).max(limit / 2).max(1);
     wanted.min(usize::try_from(left).unwrap_or(usize::MAX))

@@ -1,6 +1,6 @@
 //! Request bodies that a handler left unread. Most refusals come before the body does. A client that is still sending
 //! when its connection closes may lose the answer, and one that keeps the connection would lose its next request. So
-//! what was left is read and thrown away, within bounds.
+//! the rest of the body is read and thrown away, within bounds.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use super::life::UnderWay;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
-/// More than this is not worth reading for the sake of an answer.
+/// The most that is read of such a rest: an answer is not worth more.
 const MOST: usize = 4 * 1024 * 1024;
 
-/// A body that is read to its end by whoever gets it, or else behind its back.
+/// A body that is read to its end: by its handler, or by a task when the handler drops it.
 pub struct Unread {
     body: Option<Incoming>,
     until: Instant,
@@ -32,7 +32,7 @@ pub struct Unread {
     request: Option<UnderWay>,
 }
 
-/// A client that asks before it sends its body. Reading from the body tells it to go on; else the body never comes.
+/// A client that asks before it sends its body. Reading the body tells it to go on; otherwise the body never comes.
 #[derive(Clone, Default)]
 struct Courtesy(Arc<AtomicBool>);
 
@@ -121,8 +121,8 @@ impl Head {
         }
     }
 
-    /// Says that the connection ends where the rest of a body may never be read: whoever would use it again must not.
-    /// Else it says how long the connection waits for the next request, if it does.
+    /// Says that the connection ends when the rest of a body may never be read: the client must not use it again.
+    /// Otherwise it says how long the connection waits for the next request, if it does.
     pub fn say_what_follows(&self, mut response: Response, keep_alive: Option<HeaderValue>) -> Response {
         let cut_short =
             matches!(response.status(), StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);

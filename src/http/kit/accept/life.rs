@@ -1,6 +1,6 @@
 //! What a connection is doing: whether a request is under way, since when it is idle, and whether its client reads.
 //! Its own task, those of its requests and the accept loop look at it, so it is made of atomics: no request pays for
-//! it with a lock or an allocation. `connection.rs` decides by it, `places.rs` too.
+//! it with a lock or an allocation. `connection.rs` and `places.rs` decide by it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -20,27 +20,27 @@ use tokio::net::TcpStream;
 /// Milliseconds since the server began to listen.
 pub type Millis = u64;
 
-/// Far beyond all that happens, and far enough from the end of numbers to be added to.
+/// Later than anything that happens, and small enough to be added to.
 pub const NEVER: Millis = u64::MAX / 2;
 
 /// HTTP/2 gets an answer in pieces of this size, each as soon as the client has room for the first byte of the
-/// one before. So the last byte of an answer is a piece of its own: until there is room for the rest, it is under way.
+/// one before. So the last byte of an answer is a piece of its own: it stays under way until the rest finds room.
 const PIECE: usize = 16 * 1024;
 
-/// What is no longer than this goes as a whole. Most answers do, and all that a connection may ask for hold little.
+/// An answer of at most this size goes as a whole. Most do, and all that a connection may ask for at once hold little.
 const SHORT: usize = 2 * 1024;
 
-/// Answers that wait for their client are counted by the round in which they last went on: this one, the one before,
-/// or the one before that.
+/// Answers that wait for their client are counted by the round of their last progress: this one, the one before, or the
+/// one before that.
 const ROUNDS: usize = 3;
 
-/// How long a client may take to hear that its connection ends. What it asks for after that is refused.
+/// How long a client may take to hear that its connection ends. Later requests are refused.
 pub const FAREWELL: Millis = 1_000;
 
-/// A new connection is about to ask. Newcomers must not push each other out before they could.
+/// How long a new connection has for its first request: newcomers must not push each other out before that.
 const GREETING: Millis = 1_000;
 
-/// Whoever looks at these only has to see each of them soon, in whatever order, but for what `UnderWay::begin` says.
+/// Readers need to see each change soon, in any order; `UnderWay::begin` names the exception.
 pub struct Life {
     /// When the server began.
     start: Instant,
@@ -55,11 +55,11 @@ pub struct Life {
     http2: AtomicBool,
     /// Since when the socket takes no more bytes, or never.
     stalled_since: AtomicU64,
-    /// Answers over HTTP/2 that wait for their client. Each is watched for itself: what is read of one answer is no
-    /// excuse for another that nobody reads.
+    /// Answers over HTTP/2 that wait for their client. Each is watched by itself: reading one answer is no excuse for
+    /// leaving another unread.
     owed: [AtomicUsize; ROUNDS],
     round: AtomicUsize,
-    /// Until when it takes requests: for ever while it stays, and no more at all when it must go at once.
+    /// Until when it takes requests: `NEVER` while it stays, 0 when it must go at once.
     open_until: AtomicU64,
     task: AtomicWaker,
 }
@@ -92,12 +92,12 @@ impl Life {
         (self.start + std::time::Duration::from_millis(time)).into()
     }
 
-    /// When its last request ended, or it began; nothing while one is being served.
+    /// When its last request ended, or it began; `None` while a request is being served.
     pub fn idle_since(&self) -> Option<Millis> {
         (!self.is_served()).then(|| self.idle_since.load(Relaxed))
     }
 
-    /// The same where the connection may be closed to make room.
+    /// The same for a connection that may be closed to make room; otherwise `None`.
     pub fn dispensable_since(&self) -> Option<Millis> {
         self.idle_since().filter(|_| self.has_asked() || self.born + GREETING <= self.now())
     }
@@ -133,14 +133,14 @@ impl Life {
         self.owed.iter().any(|owed| owed.load(Relaxed) > 0)
     }
 
-    /// Begins the next round. Tells through how many whole rounds, two at most, an answer has waited by now.
+    /// Begins the next round. Returns for how many whole rounds, at most two, an answer has waited.
     pub fn next_round(&self) -> usize {
         let round = self.round.fetch_add(1, Relaxed);
         let left_from = |ago: usize| self.owed[(round + ROUNDS - ago) % ROUNDS].load(Relaxed) > 0;
         if left_from(2) { 2 } else { usize::from(left_from(1)) }
     }
 
-    /// Asks the connection to end. It finishes what it serves; who is in a hurry does not wait for farewells.
+    /// Asks the connection to end. It finishes what it serves; with `at_once` it does not wait for the farewell.
     pub fn send_away(&self, at_once: bool) {
         self.open_until.fetch_min(if at_once { 0 } else { self.now() + FAREWELL }, SeqCst);
         self.task.wake();
@@ -154,7 +154,7 @@ impl Life {
         self.open_until.load(Relaxed) == 0
     }
 
-    /// The task that is to be woken when something changes.
+    /// Registers the task to wake when something changes.
     pub fn attended_by(&self, cx: &Context) {
         self.task.register(cx.waker());
     }
@@ -164,14 +164,14 @@ impl Life {
 pub struct UnderWay(Arc<Life>);
 
 impl UnderWay {
-    /// Nothing where the connection was sent away and the client must know it: else it could stay for as long as it
-    /// asks, since over HTTP/2 nothing but its own answer to a ping would end the requests.
+    /// `None` when the connection was sent away and the client must know it by now. Otherwise a client could stay for
+    /// as long as it asks: over HTTP/2 only its own answer to a ping would end the requests.
     pub fn begin(life: &Arc<Life>, version: Version) -> Option<UnderWay> {
-        // In this order: who sends a connection away looks after that whether it is served.
+        // In this order: `make_room` sends a connection away first and then looks whether it is served.
         life.under_way.fetch_add(1, SeqCst);
         let open_until = life.open_until.load(SeqCst);
         if open_until != NEVER && open_until <= life.now() {
-            // It is no less idle for that.
+            // The connection stays as idle as it was.
             life.under_way.fetch_sub(1, SeqCst);
             return None;
         }
@@ -209,10 +209,10 @@ impl Drop for UnderWay {
 /// The body of an answer, which keeps its request under way.
 pub struct Served {
     body: Body,
-    /// What is left of a piece of it that was too long for one.
+    /// The rest of a frame that was too long for one piece.
     rest: Bytes,
     request: UnderWay,
-    /// Where it is counted while the client is waited for, and not we. Of no interest where the socket tells.
+    /// The round it is counted in while it waits for the client, not for us. Unused over HTTP/1: the socket tells.
     owed: Option<usize>,
 }
 
@@ -285,14 +285,14 @@ impl HttpBody for Served {
 }
 
 impl Drop for Served {
-    /// The connection's task comes to write what is left, and tells when it has.
+    /// The connection's task writes what is left, and clears `unflushed` when it has.
     fn drop(&mut self) {
         self.owe(false);
         self.request.life().unflushed.store(true, Relaxed);
     }
 }
 
-/// A socket that tells what comes and whether what goes is taken.
+/// A socket that notes when bytes arrive, and whether it takes the bytes that we write.
 pub struct Watched {
     pub stream: TcpStream,
     pub life: Arc<Life>,
@@ -305,7 +305,7 @@ impl Watched {
             (true, NEVER) => stalled.store(self.life.now(), Relaxed),
             (true, _) | (false, NEVER) => {}
             (false, _) => {
-                // Being served ends here when the answer's last bytes were what it waited for.
+                // If it waited for the last bytes of an answer, it is idle from now on.
                 self.life.idle_since.store(self.life.now(), Relaxed);
                 stalled.store(NEVER, Relaxed);
             }
@@ -371,7 +371,7 @@ impl Life {
         Arc::new(life)
     }
 
-    /// One that began so long ago and has not asked yet.
+    /// One of this age that has not asked yet.
     pub fn silent(age: Millis) -> Arc<Life> {
         let start = Instant::now().checked_sub(std::time::Duration::from_millis(age));
         let mut life = Life::new(start.expect("the machine has been up for longer"));

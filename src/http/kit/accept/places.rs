@@ -1,6 +1,6 @@
-//! Who holds the places for connections. A client, and each wider network of it, holds at most its share of them; when
-//! a share or all of them are taken, the longest idle connection of the largest network makes room. One that is being
-//! served never does. Only coming and going takes the lock; a request does not.
+//! The places for connections, and who holds them. A client, and each wider network around it, holds at most its share.
+//! When a share or all places are taken, the longest idle connection of the largest network makes room; a connection
+//! that is being served never does. Only coming and going takes the lock; a request does not.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use super::life::Life;
 use crate::config::Connections;
 use crate::domain::client::{Shares, Width, networks};
 
-/// So many may say farewell at a time, beyond all places; a crowd that is sent away is cut off.
+/// How many connections may say farewell at a time, beyond all places; further ones are cut off.
 pub const MOST_LEAVING: usize = 64;
 
 pub struct Places {
@@ -33,7 +33,7 @@ struct Crowd {
     placed: usize,
 }
 
-/// Who may hold any number is counted apart from its neighbours.
+/// A network, as places are counted. Exempt clients are counted apart from their neighbours.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Network {
     exempt: bool,
@@ -45,12 +45,12 @@ struct Guest {
     life: Arc<Life>,
     /// Its networks, the narrowest first, with how many places each holds and may hold.
     networks: Vec<(Network, Arc<AtomicUsize>, usize)>,
-    /// Not when it was sent away and has yet to go.
+    /// False once it was sent away, while it is still open.
     is_placed: bool,
 }
 
 impl Guest {
-    /// How much of its share the network holds that holds most of it, in thousandths.
+    /// How full the fullest share among its networks is, in thousandths.
     fn load(&self) -> usize {
         self.networks.iter().map(|(_, held, share)| held.load(Relaxed) * 1000 / share).max().unwrap_or(0)
     }
@@ -60,15 +60,15 @@ impl Guest {
 pub struct Place {
     places: Arc<Places>,
     number: u64,
-    /// Whether somebody had to go for it.
+    /// Whether another connection had to make room for it.
     pub was_taken: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// Of a network, by connections that are all being served.
+    /// The share of a network, with connections that are all being served.
     Share,
-    /// Of all, likewise.
+    /// All places, likewise.
     House,
 }
 
@@ -82,7 +82,7 @@ impl Places {
         })
     }
 
-    /// What is inside is whole between any two statements.
+    /// A panic cannot leave it half changed: each statement leaves it whole.
     fn crowd(&self) -> MutexGuard<'_, Crowd> {
         self.crowd.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,7 +94,7 @@ impl Places {
         let networks: Vec<(Network, usize)> =
             networks.map(|(width, address)| (Network { exempt, width, address }, share(width))).collect();
         let mut crowd = self.crowd();
-        // Room in the narrowest is room in the wider ones.
+        // A connection that leaves the narrowest full network leaves the wider ones too.
         let full = networks.iter().find(|(network, share)| !exempt && crowd.held(network) >= *share);
         let was_taken = match full {
             Some((network, _)) if crowd.make_room(Some(network)) => true,
@@ -134,13 +134,13 @@ impl Crowd {
         self.next
     }
 
-    /// Sends the longest idle connection of the largest network away, or of this one; false when none is idle.
+    /// Sends away the longest idle connection of the largest network, or only of `within`; false when none is idle.
     fn make_room(&mut self, within: Option<&Network>) -> bool {
         let at_once = self.open.len() - self.placed >= MOST_LEAVING;
         while let Some((number, guest)) = self.longest_idle(within) {
             guest.life.send_away(at_once);
-            // Who was asked for something in this moment keeps its place until that is answered. So nobody but those
-            // who may say farewell is ever served without a place.
+            // A connection that got a request in this moment keeps its place until that is answered. So only
+            // connections that may say farewell are ever served without a place.
             if !guest.life.is_served() {
                 self.unseat(number);
                 return true;
@@ -258,12 +258,12 @@ mod tests {
         }
         assert!(held.iter().all(|place| !place.was_taken));
         let gone = || [&small, &newer, &older, &served].map(|life| life.is_leaving());
-        // For want of any place.
+        // All places are taken.
         let (visitor, asks) = busy();
         let first = enter(&places, "203.0.113.1", &visitor).unwrap();
         assert!(first.was_taken);
         assert_eq!(gone(), [false, false, true, false]);
-        // By load: of 192.0.2.1 two of three are left; one of three of the others, and two of six of the exempt.
+        // By load: 192.0.2.1 holds two of three, the others one of three, the exempt two of six.
         let second = enter(&places, "203.0.113.2", &visitor).unwrap();
         assert_eq!(gone(), [false, true, true, false]);
         let third = enter(&places, "203.0.113.3", &visitor).unwrap();
@@ -271,7 +271,7 @@ mod tests {
         // All are served.
         assert!(matches!(enter(&places, "203.0.113.4", &visitor), Err(Full::House)));
         assert!(matches!(enter(&places, "192.0.2.9", &visitor), Err(Full::House)));
-        // Who was sent away gives no place back when it goes.
+        // A connection that was sent away gives no place back when it goes.
         held.drain(0..3);
         assert!(matches!(enter(&places, "203.0.113.4", &visitor), Err(Full::House)));
         drop((request, asks));
@@ -315,7 +315,7 @@ mod tests {
         assert!(!last.is_leaving() && gone.iter().all(|life| life.is_leaving()));
         let hurried: Vec<bool> = gone.iter().map(|life| life.leaves_at_once()).collect();
         assert_eq!(hurried.iter().position(|hurried| *hurried), Some(MOST_LEAVING));
-        // Who is in a hurry is asked nothing more, and is as idle as before.
+        // A connection that leaves at once takes no request, and is as idle as before.
         let hurried = gone.last().unwrap();
         assert!(UnderWay::begin(hurried, Version::HTTP_2).is_none());
         assert_eq!(hurried.idle_since(), Some(MOST_LEAVING as u64));

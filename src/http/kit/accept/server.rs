@@ -1,6 +1,6 @@
 //! The accept loop. Slow and silent clients are shown the door: a new connection that says nothing, a half-sent head
-//! and a half-sent body each get five seconds. Who asked may stay for the next request (`connection.rs`). Heads are
-//! bounded, and so are connections, for each client and in all (`places.rs`).
+//! and a half-sent body each get five seconds. A client that has asked may stay for the next request (`connection.rs`).
+//! Heads are bounded, and so are connections, for each client and in all (`places.rs`).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,18 +28,18 @@ use crate::config::Connections;
 const SOON: Duration = Duration::from_millis(50);
 const HEAD_BYTES: usize = 32 * 1024;
 const MAX_HEADERS: usize = 64;
-/// What the system holds of an answer at most; Linux makes it twice as much, for its own needs too. So who never reads
-/// holds little. The system tells that there is room again when about a third was read: some 80 KiB in `write_stall`
-/// is the slowest that a client may read over HTTP/1.
+/// The most that the system holds of an answer; Linux doubles it, for its own needs too. So a client that never reads
+/// costs little. The system reports room again when about a third was read: over HTTP/1 a client must read some 80 KiB
+/// in `write_stall`.
 const SEND_BUFFER: usize = 128 * 1024;
 
-/// Who is on the other end of the socket.
+/// The address at the other end of the socket.
 #[derive(Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
 /// Serves until `stop`; returns when every open request has been answered.
 pub async fn serve(router: Router, listener: TcpListener, limits: Connections, stop: CancellationToken) {
-    // Accepted sockets have it from the one that listens.
+    // Accepted sockets inherit this from the listener.
     let _ = rustix::net::sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER);
     let start = Instant::now();
     let places = Places::new(&limits);
@@ -79,7 +79,7 @@ pub async fn serve(router: Router, listener: TcpListener, limits: Connections, s
     guests.wait().await;
 }
 
-/// A place for a newcomer; it waits for one while everybody is being served. Its life begins with it.
+/// A place for a newcomer, and its life, which begins with the place. Waits while all connections are being served.
 async fn room(
     places: &Arc<Places>,
     peer: IpAddr,
@@ -111,7 +111,7 @@ async fn room(
     }
 }
 
-/// What all connections have in common.
+/// What all connections share.
 struct House {
     router: Router,
     protocols: Builder<TokioExecutor>,
@@ -124,8 +124,8 @@ impl House {
     fn new(router: Router, limits: Connections) -> House {
         let mut protocols = Builder::new(TokioExecutor::new());
         protocols.http1().header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(HEAD_BYTES);
-        // No pings: who is gone is found out by what he does not read, and by the clock. An answer to a ping would have
-        // to wait behind all that a slow reader has yet to read.
+        // No pings: a client that is gone shows by what it does not read, and by the clock. A slow reader would see a
+        // ping only after all that it has yet to read.
         protocols.http2().max_header_list_size(HEAD_BYTES as u32).max_concurrent_streams(64);
         let keep_alive = HeaderValue::try_from(format!("timeout={}", limits.keep_alive.as_secs()))
             .expect("digits are a header's value");

@@ -1,4 +1,4 @@
-//! What there was no room for, in one line a minute: a flood of connections must not become a flood of lines.
+//! Counts connections without room and logs one line a minute: a flood of connections must not become a flood of lines.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ impl Tally {
         self.tell_in_time();
     }
 
-    /// Ends when what was counted can be told; never when there is nothing.
+    /// Ends when the next line may be logged; never while nothing is counted.
     pub async fn next_line(&self) {
         match self.told {
             Some(told) if !self.is_empty() => tokio::time::sleep_until((told + MINUTE).into()).await,

@@ -1,15 +1,15 @@
-//! What was answered before, by what was asked for. It holds so many bytes and no more; what is asked for often stays.
+//! Earlier answers, by what was asked for. The number of bytes is limited; what is asked for often stays.
 
 use std::sync::Arc;
 
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-/// Of what is kept, about so many bytes are one thing.
+/// The usual size of one answer.
 const USUAL_BYTES: usize = 1_024;
-/// Parts that several threads use at once. What is larger than a part is not kept, so there are as many on every machine.
+/// How many parts threads can use at once. An answer larger than a part is not kept, so the number is fixed.
 const PARTS: usize = 4;
-/// What the memory itself needs for each thing.
+/// What the memory itself needs for each answer.
 const OVERHEAD_BYTES: usize = 64;
 
 /// Something that can be kept.

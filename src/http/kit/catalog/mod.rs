@@ -15,7 +15,7 @@ use crate::app::App;
 pub struct Catalog {
     /// For partners, at wholesale prices.
     pub shelves: ArcSwap<Shelves>,
-    /// Of a price list without plans.
+    /// The shelf of a price list without plans.
     pub empty_shelf: Shelf,
     /// For everybody, at retail prices.
     pub products: ArcSwap<Products>,

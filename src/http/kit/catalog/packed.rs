@@ -25,7 +25,7 @@ impl Answer {
         Answer::with_hash(json, &hash)
     }
 
-    /// For whoever knows a shorter way to a hash that changes with the body.
+    /// For a caller that has a cheaper hash that changes with the body.
     pub fn with_hash(json: impl Into<Bytes>, hash: &[u8]) -> Answer {
         // Weak, because the same catalog goes out plain and compressed.
         let etag = HeaderValue::try_from(format!("W/\"{}\"", hex(&hash[..16])));

@@ -1,6 +1,6 @@
-//! The catalog search that agents and tools use, at retail prices and without a login. What a text means is decided in
-//! `domain::search`, which plans answer in `ops::search`; here the answer is put together from plans that were written
-//! once for each snapshot.
+//! The catalog search that agents and tools use, at retail prices and without a login. `domain::search` decides what a
+//! text means, `ops::search` which plans match it. Here the answer is put together from plans that were written once
+//! for each snapshot.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::ops::search::{Found, Index};
 pub const MOST_CHARS: usize = 200;
 const SHOWN: usize = 50;
 const MOST_SHOWN: usize = 200;
-/// How many bytes of what was found, of compressed answers (counted as they were before) and of tools' results are kept.
+/// How many bytes are kept of matches, of compressed answers (by their uncompressed size) and of tools' results.
 const FOUND_BYTES: usize = 2 * 1024 * 1024;
 const PACKED_BYTES: usize = 4 * 1024 * 1024;
 const LISTED_BYTES: usize = 4 * 1024 * 1024;
-/// An odd number without a pattern: multiplying by it lets every plan's hash, and its place, move all bits above.
+/// An odd number without a pattern: multiplying by it lets each plan's hash and place change all higher bits.
 const SPREAD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 
 /// One snapshot of the catalog, ready to be searched, and what was asked of it before.
@@ -36,16 +36,16 @@ pub struct Products {
     fragments: Vec<Fragment>,
     /// The countries of each coverage as members of a plan, written once: many plans share them.
     locations: Vec<Box<str>>,
-    /// Which plans answer, by the query string: reading a text and ranking plans takes longer than writing them out.
+    /// Which plans match, by the query string: reading a text and ranking plans takes longer than writing them out.
     found: Memory<Found>,
-    /// What somebody wanted compressed, which takes far longer than both.
+    /// Answers that were compressed, which takes far longer than both.
     packed: Memory<Answer>,
     /// Results of the tool that searches.
     pub listed: Memory<str>,
 }
 
-/// A plan as JSON, written once, without its countries, which belong into it at `cut`. The hash is that of the whole: an
-/// answer's is made of those, without reading the answer again.
+/// A plan as JSON, written once, without its countries, which are inserted at `cut`. The hash is that of the whole
+/// plan: the hash of an answer is made from those of its plans, without reading the answer again.
 struct Fragment {
     json: Box<str>,
     cut: usize,
@@ -114,7 +114,7 @@ impl Products {
         Answer::with_hash(json, &hash.to_be_bytes())
     }
 
-    /// The same plans as a tool shows them: as many as fit into so many bytes, and one at least.
+    /// The same plans as a tool shows them: as many as fit into `most_bytes`, and at least one.
     pub fn list(&self, text: Option<&str>, limit: usize, most_bytes: usize) -> String {
         let mut found = self.find(text, limit);
         let lengths = found.first.iter().scan(0, |all, number| {
@@ -138,7 +138,7 @@ impl Products {
         (&self.fragments[number as usize], &self.locations[self.index.coverage_of(number)])
     }
 
-    /// How long a plan is among others.
+    /// How many bytes a plan takes in a list.
     fn length(&self, number: u32) -> usize {
         let (fragment, locations) = self.parts(number);
         fragment.json.len() + locations.len() + 1

@@ -1,6 +1,6 @@
-//! What both purchases of the tools have in common: how they are paid, and what is shown of it. The price is the whole
-//! plan; a signature pays for it instead of the wallet. As everywhere, a payer whose signature may still be used is never
-//! asked for another.
+//! What the two tools that buy have in common: how a purchase is paid, and what is shown of it. A signature pays the
+//! whole price, instead of the wallet. As everywhere, a payer whose signature may still be used is never asked for
+//! another.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -82,11 +82,11 @@ pub struct DueView {
     receipt: Option<SettlementResponse>,
 }
 
-/// A signature was taken, and what it buys is not there yet.
+/// A signature was accepted, and what it buys is not delivered yet.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnderwayView {
-    /// Always false: the order is not there yet.
+    /// Always false: the order is not delivered yet.
     #[schema(example = false)]
     purchased: bool,
     /// Always true: do not pay again.

@@ -1,4 +1,4 @@
-//! Coupons: whether a code is good for a plan, and which codes there are. Affiliates' codes are never told.
+//! Coupons: whether a code is good for a plan, and which codes there are. Affiliates' codes are never shown.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,13 +13,13 @@ use crate::http::mcp::schema::{self, package_code, token};
 use crate::ops::{catalog, coupons};
 
 const CODE_CHARS: usize = 64;
-/// More would not fit, however short they are.
+/// The most coupons to read: no more would fit, however short they are.
 const MOST_COUPONS: i64 = 300;
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ValidView {
-    /// Always true; a code that is not good is the error COUPON_INVALID.
+    /// Always true; an invalid code is the error COUPON_INVALID.
     #[schema(example = true)]
     valid: bool,
     code: String,
@@ -97,8 +97,8 @@ struct CouponView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = DateTime)]
     ends_at: Option<String>,
-    /// It counts by customer, so it is for those who are logged in: good for purchase_esim_with_wallet, and not behind
-    /// get_checkout_url. Absent when it is for everybody.
+    /// Its uses are counted by customer, so the customer must be logged in: good for purchase_esim_with_wallet, and not
+    /// behind get_checkout_url. Absent when it is for everybody.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     login_required: bool,
@@ -110,7 +110,7 @@ struct CouponsView {
     /// How many are active, shown or not.
     #[schema(minimum = 0)]
     total_count: i64,
-    /// The newest first; not all of them when they are many.
+    /// The newest first; not all of them when there are many.
     coupons: Vec<CouponView>,
 }
 

@@ -15,7 +15,7 @@ use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, text};
 use crate::ops::login::{self, Ask, Asked, CodeAnswer};
 
-/// Longer than any code of ours, however it is spaced.
+/// Longer than any of our codes, with its spaces.
 const CODE_CHARS: usize = 64;
 const EMAIL_CHARS: usize = 254;
 
@@ -24,9 +24,9 @@ const EMAIL_CHARS: usize = 254;
 struct SentView {
     /// A mail with the code is on its way.
     sent: bool,
-    /// One was sent a short while ago; while `expiresInSeconds` is above 0 that code is still good.
+    /// A code was sent a short while ago; while `expiresInSeconds` is above 0 it is still good.
     already_sent: bool,
-    /// For how long the code is still good.
+    /// How long the code is still good.
     #[schema(minimum = 0)]
     expires_in_seconds: i64,
     /// What to do now.

@@ -1,4 +1,4 @@
-//! The customer's orders, of whichever door they came by.
+//! The customer's orders, from every door.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,7 +11,7 @@ use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, page, read_page, token};
 use crate::ops::orders::{self, ListQuery};
 
-/// A result is read by a model, which has room for so many.
+/// How many orders, and top-ups of each, a result holds: a model reads all of it.
 const MOST_ORDERS: i64 = 25;
 const MOST_TOPUPS: usize = 5;
 
@@ -19,7 +19,7 @@ const MOST_TOPUPS: usize = 5;
 struct OrdersView {
     #[schema(minimum = 1)]
     page: i64,
-    /// How many a page has: at most 25, also when more were asked for.
+    /// How many a page has: at most 25, even when more were asked for.
     #[schema(minimum = 1, maximum = 25)]
     limit: i64,
     /// How many there are, on all pages.
@@ -33,7 +33,7 @@ pub fn list() -> Tool {
     let words = OrderStatus::ALL.map(OrderStatus::as_str);
     let status = serde_json::json!({ "type": "string", "enum": words,
         "description": "Only orders in this state. Without it: those that were delivered or cancelled." });
-    let about = "How many orders a page has. More than 25 are given as 25, and the result's limit says so.";
+    let about = "How many orders a page has. More than 25 counts as 25, and the result's limit says so.";
     let limit = schema::number(about, 1, 100, 20);
     Tool {
         name: "get_user_orders",

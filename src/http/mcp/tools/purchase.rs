@@ -87,8 +87,8 @@ async fn bought(call: &Call, receipt: Receipt) -> Result<Output> {
     let Receipt { order, balance, replayed } = receipt;
     let message = match order.status {
         OrderStatus::Provisioning => {
-            "It is paid for and being delivered. Look at get_user_orders in a minute: until it is delivered it is listed \
-             with status PROVISIONING only."
+            "It is paid for and being delivered. Look at get_user_orders in a minute; until it is delivered, ask there \
+             for status PROVISIONING."
         }
         OrderStatus::Fulfilled => {
             "Give the customer installUrl, or the QR code or lpaString. Install it once, with an internet connection."

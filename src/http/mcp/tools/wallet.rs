@@ -68,7 +68,7 @@ struct LineView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     order_id: Option<String>,
-    /// Of a payment that came by a chain: the invoice that it was for.
+    /// The invoice that a payment on a chain was for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     invoice_id: Option<String>,
