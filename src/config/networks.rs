@@ -8,7 +8,7 @@ use crate::chain::Token;
 use crate::chain::address::{self, SANDBOX_EVM_XPUB, SANDBOX_TRON_XPUB, Xpub};
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
-use crate::store::transfers::Terms;
+use crate::domain::transfer::Terms;
 
 /// The contract of a token that is not taken.
 const OFF: &str = "off";

@@ -186,6 +186,17 @@ pub struct Sighting {
     pub payment_nonce: Option<String>,
 }
 
+/// What the operator has set about what is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// A deposit of less confirms no invoice.
+    pub dust: Usd,
+    /// What is nobody's and less than this is not kept.
+    pub least_kept: Usd,
+    /// What an exchange may take out of an amount.
+    pub exchange_fee: Usd,
+}
+
 /// A transfer as we have it on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
@@ -211,6 +222,15 @@ pub struct Transfer {
 }
 
 impl Transfer {
+    pub fn is_in(&self, block_hash: &str) -> bool {
+        self.block.as_ref().is_some_and(|block| block.hash == block_hash)
+    }
+
+    /// Waits for this block to become final.
+    pub fn waits_in(&self, block_hash: &str) -> bool {
+        self.state.is_open() && self.is_in(block_hash)
+    }
+
     /// Its own block counts as one. Once it is booked, whoever decided that had seen as many as it needed, however old
     /// the head is that we count from.
     pub fn confirmations(&self, head: i64, needed: i64) -> i64 {
@@ -220,32 +240,17 @@ impl Transfer {
     }
 }
 
-/// What became of a transfer, as far as its sender cares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PaymentStatus {
-    Confirming,
-    Confirmed,
-    Orphaned,
-    Reversed,
+words! {
+    /// What became of a transfer, as far as its sender cares.
+    pub enum PaymentStatus: ALL {
+        Confirming = "CONFIRMING",
+        Confirmed = "CONFIRMED",
+        Orphaned = "ORPHANED",
+        Reversed = "REVERSED",
+    }
 }
 
 impl PaymentStatus {
-    pub const ALL: [PaymentStatus; 4] = [
-        PaymentStatus::Confirming,
-        PaymentStatus::Confirmed,
-        PaymentStatus::Orphaned,
-        PaymentStatus::Reversed,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PaymentStatus::Confirming => "CONFIRMING",
-            PaymentStatus::Confirmed => "CONFIRMED",
-            PaymentStatus::Orphaned => "ORPHANED",
-            PaymentStatus::Reversed => "REVERSED",
-        }
-    }
-
     pub fn of(transfer: &Transfer) -> PaymentStatus {
         match transfer.state {
             TransferState::Seen => PaymentStatus::Confirming,

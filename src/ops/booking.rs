@@ -1,11 +1,18 @@
 //! From what a chain shows to what is in a wallet. The scanner, a partner's verify and the daily look at balances
-//! all come through here, so a transfer is written down, credited and taken back by one set of rules.
+//! all come through here, so a transfer is written down, credited and taken back by one set of rules. `booking/sighted.rs`
+//! writes down what is seen, `booking/owners.rs` says whose it is, and `booking/moves.rs` has every later move.
+
+pub mod moves;
+mod owners;
+pub mod sighted;
 
 use std::collections::{HashMap, HashSet};
 
 use futures_util::future::join_all;
 use metrics::counter;
 
+use self::moves::Vanished;
+use self::sighted::{Noted, shows};
 use super::LANE;
 use super::checkout::paid;
 use super::depth::{Wait, final_up_to, wait};
@@ -17,9 +24,8 @@ use crate::domain::ids::InvoiceId;
 use crate::domain::money::Usd;
 use crate::domain::transfer::{Block, Sighting, Transfer, TransferState};
 use crate::error::{Error, Result};
-use crate::store::checkouts;
-use crate::store::transfers::{self, Noted, Vanished};
 use crate::store::tx::Tx;
+use crate::store::{checkouts, transfers};
 use crate::telemetry::EveryMinute;
 
 /// So many sightings are written down at once: a write stays short.
@@ -33,7 +39,7 @@ pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
     for part in seen.chunks(AT_ONCE) {
         let looked_at = part.to_vec();
         let old = move |tx: &mut Tx| {
-            looked_at.iter().map(|seen| transfers::is_old(tx, seen, &terms)).collect::<Result<Vec<_>>>()
+            looked_at.iter().map(|seen| sighted::is_old(tx, seen, &terms)).collect::<Result<Vec<_>>>()
         };
         let old = app.store.read(old).await?;
         for seen in part.iter().zip(&old).filter(|(_, old)| **old == Some(Noted::Dust)).map(|(seen, _)| seen)
@@ -46,7 +52,7 @@ pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
             continue;
         }
         let written = new.clone();
-        let noted = app.store.finish(LANE, move |tx| transfers::note(tx, &written, &terms, now)).await?;
+        let noted = app.store.finish(LANE, move |tx| sighted::note(tx, &written, &terms, now)).await?;
         for (seen, noted) in new.iter().zip(noted) {
             let (transfer, amount) = (&seen.id, seen.amount);
             match noted {
@@ -79,7 +85,7 @@ pub fn terms<'a>(app: &'a App, chain: &dyn Chain) -> Result<&'a NetworkSettings>
 
 /// The transfer as this transaction makes it, if it does.
 fn shown<'a>(mined: &'a Mined, transfer: &Transfer) -> Option<&'a Sighting> {
-    mined.transfers.iter().find(|seen| mined.succeeded && transfers::shows(seen, transfer))
+    mined.transfers.iter().find(|seen| mined.succeeded && shows(seen, transfer))
 }
 
 /// Credits those of these transfers that are final by now, when enough nodes agree on them and all of them are far enough
@@ -214,9 +220,7 @@ async fn credit(app: &App, transfer: &Transfer, block_hash: &str, deep: bool) ->
         Some(invoice) if paid::is_checkout(app, invoice).await? => {
             paid::settle(app, transfer, block_hash, deep).await?
         }
-        Some(_) | None => {
-            app.store.finish(lane, move |tx| transfers::credit(tx, &id, &hash, dust, now)).await?
-        }
+        Some(_) | None => app.store.finish(lane, move |tx| moves::credit(tx, &id, &hash, dust, now)).await?,
     };
     let network = transfer.id.network.as_str();
     match credited {
@@ -304,7 +308,7 @@ async fn vanish(app: &App, transfer: &Transfer) -> Result<()> {
     let (dust, now) = (app.settings.settlement.dust, app.now());
     let (id, hash) = (transfer.id.clone(), block.hash.clone());
     let lane = transfer.account.map_or(LANE, |account| account.0);
-    let vanished = app.store.finish(lane, move |tx| transfers::vanish(tx, &id, &hash, dust, now)).await?;
+    let vanished = app.store.finish(lane, move |tx| moves::vanish(tx, &id, &hash, dust, now)).await?;
     let network = transfer.id.network.as_str();
     let (transfer, amount) = (&transfer.id, transfer.amount);
     match vanished {

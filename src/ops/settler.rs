@@ -326,10 +326,9 @@ impl Round<'_> {
         end: AuthorizationEvent,
         reason: Reason,
     ) -> Result<()> {
-        let (dying, from, now) = (authorization.clone(), authorization.state, self.now);
-        let Some(dead) = from.after(end) else { return Ok(()) };
+        let (dying, now) = (authorization.clone(), self.now);
         let write = move |tx: &mut Tx| {
-            let buried = authorizations::advance(tx, &dying.id, from, dead, Some(reason), now)?;
+            let buried = authorizations::advance(tx, &dying, end, Some(reason), now)?;
             if buried && let Some(reference) = &dying.reference {
                 claims::free(tx, dying.account, reference, &dying.invoice)?;
             }
@@ -340,7 +339,7 @@ impl Round<'_> {
             counter!("simgate_authorizations_total", "network" => network, "outcome" => "dead").increment(1);
             tracing::info!(
                 network,
-                invoice_state = from.as_str(),
+                invoice_state = authorization.state.as_str(),
                 reason,
                 "a payment by signature came to nothing"
             );

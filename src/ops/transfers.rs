@@ -3,6 +3,7 @@
 
 use super::LANE;
 use super::audit::audit_line;
+use super::booking::moves::{self, Disposal};
 use super::mail::{self, Letter};
 use crate::app::App;
 use crate::domain::checkout::Checkout;
@@ -15,9 +16,8 @@ use crate::domain::transfer::{Transfer, TransferId};
 use crate::error::{Error, Result};
 use crate::store::accounts::Account;
 use crate::store::ledger::{self, Note};
-use crate::store::transfers::{self, Disposal};
 use crate::store::tx::Tx;
-use crate::store::{audit, cash, checkouts, users, wallet};
+use crate::store::{audit, cash, checkouts, transfers, users, wallet};
 
 /// A transfer that waits for an operator's decision, and the checkouts that it may have been meant for.
 pub struct Unmatched {
@@ -143,7 +143,7 @@ async fn dispose(
             return transfers::by_id(tx, &id)?.ok_or_else(|| Error::fault("a transfer is gone"));
         }
         let note = Note { actor: Some(&actor), text: Some(&text) };
-        let ended = transfers::dispose(tx, &id, &decision, note, now)?;
+        let ended = moves::dispose(tx, &id, &decision, note, now)?;
         let ended = ended.ok_or(Refusal::TransferNotUnmatched)?;
         audit::record(tx, &line)?;
         if let Disposal::Assign(owner) = decision

@@ -2,7 +2,7 @@
 //! twice; what happened to it afterwards moves its state, each time from the state that was seen.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
-use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
+use crate::domain::authorization::{Authorization, AuthorizationEvent, AuthorizationId, Reason};
 use crate::domain::ids::InvoiceId;
 use crate::domain::network::Network;
 use crate::domain::time::Time;
@@ -19,13 +19,11 @@ queries! {
     INSERT = insert_into!("authorizations", New);
     BY_ID and LOCK = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4");
     BY_NONCE = select_authorization!("WHERE network = ?1 AND payer = ?2 AND nonce = ?3 ORDER BY created_at");
-    LIVE = select_authorization!("WHERE invoice = ?1 AND state IN ('CLAIMED', 'SENT', 'SETTLED')");
+    LIVE and LOCK_LIVE = select_authorization!("WHERE invoice = ?1 AND state IN ('CLAIMED', 'SENT', 'SETTLED')");
     DUE = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try <= ?2 ORDER BY CASE state WHEN 'CLAIMED' THEN 0 ELSE 1 END, next_try, created_at LIMIT ?3");
     FAR_AHEAD = select_authorization!("WHERE network = ?1 AND state IN ('CLAIMED', 'SENT') AND next_try > ?2 LIMIT ?3");
     MOVE = "UPDATE authorizations SET state = ?5, reason = ?6, updated_at = ?7
             WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4 AND state = ?8";
-    SETTLE = "UPDATE authorizations SET state = 'SETTLED', updated_at = ?4
-              WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND invoice || '' = ?5 AND state IN ('CLAIMED', 'SENT')";
     LATER = "UPDATE authorizations SET next_try = ?5 WHERE network = ?1 AND payer = ?2 AND nonce = ?3 AND asset = ?4
              AND state IN ('CLAIMED', 'SENT')";
 }
@@ -81,16 +79,18 @@ pub fn due(tx: &mut Tx, network: Network, now: Time, limit: i64) -> Result<Vec<A
     Ok(due)
 }
 
-/// False when it was not in that state any more.
+/// Every change of an authorization's state goes through here. False when the state that was seen does not allow the event
+/// or when the authorization has moved since.
 pub fn advance(
     tx: &mut Tx,
-    id: &AuthorizationId,
-    from: AuthorizationState,
-    to: AuthorizationState,
+    seen: &Authorization,
+    event: AuthorizationEvent,
     reason: Option<Reason>,
     now: Time,
 ) -> Result<bool> {
-    let values = params![id.network, &id.payer, &id.nonce, &id.asset, to, reason, now, from];
+    let Some(to) = seen.state.after(event) else { return Ok(false) };
+    let AuthorizationId { network, asset, payer, nonce } = &seen.id;
+    let values = params![network, payer, nonce, asset, to, reason, now, seen.state];
     Ok(tx.execute(MOVE, values)? == 1)
 }
 
@@ -98,8 +98,12 @@ pub fn advance(
 /// stays dead, since its invoice may have another by now.
 pub fn settle(tx: &mut Tx, transfer: &Transfer, now: Time) -> Result<()> {
     let (Some(nonce), Some(invoice)) = (&transfer.payment_nonce, &transfer.invoice) else { return Ok(()) };
-    let values = params![transfer.id.network, &transfer.sender, nonce, now, invoice];
-    tx.execute(SETTLE, values).map(drop)
+    let live: Option<Authorization> = tx.lock(LOCK_LIVE, params![invoice])?;
+    let signed = (transfer.id.network, &transfer.sender, nonce);
+    if let Some(paying) = live.filter(|live| (live.id.network, &live.id.payer, &live.id.nonce) == signed) {
+        advance(tx, &paying, AuthorizationEvent::Booked, None, now)?;
+    }
+    Ok(())
 }
 
 /// Nobody need look at it before then.

@@ -27,7 +27,6 @@ pub mod mails;
 pub mod meta;
 pub mod offers;
 pub mod orders;
-mod owners;
 pub mod reports;
 pub mod retention;
 pub mod settlements;

@@ -4,7 +4,7 @@
 use super::authorizations;
 use super::cursors::Held;
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
-use crate::domain::authorization::{AuthorizationId, AuthorizationState};
+use crate::domain::authorization::{AuthorizationEvent, AuthorizationId};
 use crate::domain::ids::AccountNo;
 use crate::domain::network::Network;
 use crate::domain::time::Time;
@@ -139,16 +139,12 @@ pub fn begin(tx: &mut Tx, turn: &Turn, new: &Settlement) -> Result<bool> {
     if exists(tx, turn.network, &new.tx_hash)? {
         return Ok(true);
     }
-    let found = authorizations::lock(tx, &new.authorization)?;
-    let state = match found.map(|found| found.state) {
-        Some(state @ (AuthorizationState::Claimed | AuthorizationState::Sent)) => state,
-        Some(AuthorizationState::Settled | AuthorizationState::Dead) | None => return Ok(false),
-    };
-    if hold_turn(tx, turn)? != Some(new.tx_nonce) {
+    let Some(found) = authorizations::lock(tx, &new.authorization)? else { return Ok(false) };
+    if hold_turn(tx, turn)? != Some(new.tx_nonce)
+        || !authorizations::advance(tx, &found, AuthorizationEvent::Sent, None, new.sent_at)?
+    {
         return Ok(false);
     }
-    let sent = AuthorizationState::Sent;
-    authorizations::advance(tx, &new.authorization, state, sent, None, new.sent_at)?;
     tx.execute(NEXT, params![turn.network, &turn.sender, new.tx_nonce + 1])?;
     insert(tx, turn.network, new)?;
     Ok(true)

@@ -1,23 +1,15 @@
-//! Transfers and what became of them. Each move of a transfer is one conditional statement, with its entry and
-//! its invoice in the same write: whoever comes second, on any instance, finds nothing left to do.
+//! Transfers and their states. `insert` and `advance` write them; the rules are in `ops/booking/`. `miss` and `doubt` only
+//! leave a mark for a later look.
 
-mod sighted;
-
-pub use self::sighted::{Noted, Terms, is_old, note, shows};
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
-use super::ledger::{self, Note};
-use super::owners::Owner;
-use super::{checkouts, debts, guests, invoices};
 use crate::domain::checkout::{self, Checkout};
-use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::ids::InvoiceId;
 use crate::domain::invoice::{Invoice, Paid};
-use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
-use crate::domain::payback::Payee;
 use crate::domain::time::Time;
-use crate::domain::transfer::{Block, Sighting, Transfer, TransferId, TransferState};
-use crate::error::{Error, Result};
+use crate::domain::transfer::{Block, Transfer, TransferEvent, TransferId, TransferState};
+use crate::error::Result;
 
 columns! { TransferId { network, tx_hash, position } }
 
@@ -30,18 +22,16 @@ columns! {
 }
 
 values! {
-    /// What a chain shows, and whose it is.
-    Facts(seen: Sighting, owner: &'a Owner) {
-        network = seen.id.network, tx_hash = &seen.id.tx_hash, position = seen.id.position, currency, sender,
-        address = &seen.recipient, amount, block = seen.block.number, block_hash = &seen.block.hash,
-        block_time = seen.block.time, account = owner.account, invoice = &owner.invoice,
-        payment_nonce = &owner.payment_nonce,
+    Facts(transfer: Transfer, now: Time) {
+        network = transfer.id.network, tx_hash = &transfer.id.tx_hash, position = transfer.id.position, currency, sender,
+        address, amount, block = transfer.block.as_ref().map(|block| block.number),
+        block_hash = transfer.block.as_ref().map(|block| block.hash.as_str()),
+        block_time = transfer.block.as_ref().map(|block| block.time), state, account, invoice, round, payment_nonce,
+        updated_at = now,
     }
 }
 
-values! {
-    First(now: Time) { state = TransferState::Seen, round = 0, seen_at = now, updated_at = now }
-}
+values! { First(now: Time) { seen_at = now } }
 
 macro_rules! select_transfer {
     ($tail:literal) => {
@@ -52,16 +42,12 @@ macro_rules! select_transfer {
 queries! {
     BY_ID and LOCK = select_transfer!("WHERE network = ?1 AND tx_hash = ?2 AND position = ?3");
     INSERT = insert_into!("transfers", Facts, First);
-    /// A transfer that counts for nothing, yet or any more, is what the chain says it is now. `Facts` come first.
-    REWRITE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
-                   block_time = ?10, account = ?11, invoice = ?12, payment_nonce = ?13, updated_at = ?14, state = ?15
-               WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?16";
-    PLACE = "UPDATE transfers SET block = ?4, block_hash = ?5, block_time = ?6, state = ?7, updated_at = ?8, missing = 0
-             WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?9";
-    END = "UPDATE transfers SET state = ?4, account = ?5, updated_at = ?6, invoice = ?9
-           WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
-    VANISH = "UPDATE transfers SET state = ?4, round = ?5, block = NULL, block_hash = NULL, block_time = NULL, updated_at = ?6, missing = 0, doubted = 0
-              WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?7 AND block_hash = ?8";
+    /// `Facts` come first. A transfer that is moved is not missing, and one that is in no block is not doubted.
+    MOVE = "UPDATE transfers SET currency = ?4, sender = ?5, address = ?6, amount = ?7, block = ?8, block_hash = ?9,
+                block_time = ?10, state = ?11, account = ?12, invoice = ?13, round = ?14, payment_nonce = ?15, updated_at = ?16,
+                missing = 0, doubted = CASE WHEN CAST(?8 AS BIGINT) IS NULL THEN 0 ELSE doubted END
+            WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND state = ?17 AND block_hash IS NOT DISTINCT FROM ?18
+            AND round = ?19";
     DOUBT = "UPDATE transfers SET doubted = ?4 WHERE network = ?1 AND tx_hash = ?2 AND position = ?3 AND +block IS NOT NULL";
     /// Worded so that only the small index fits. In no order, so that some that never end do not hide the others.
     DOUBTED = select_transfer!("WHERE doubted = 1 AND network || '' = ?1 ORDER BY random() LIMIT 20");
@@ -100,19 +86,10 @@ pub fn by_id(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
     tx.opt(BY_ID, params![id.network, &id.tx_hash, id.position])
 }
 
-/// Something about the payment of an invoice changed, be it a deposit or a checkout.
-fn restate(tx: &mut Tx, invoice: Option<&InvoiceId>, dust: Usd, now: Time) -> Result<()> {
-    match invoice {
-        Some(id) if checkouts::touch(tx, id, now)? => Ok(()),
-        Some(id) => invoices::restate(tx, id, dust, now),
-        None => Ok(()),
-    }
-}
-
 /// A transfer that waits in this block to be posted, with the invoice it counts for; nobody else moves it before this
 /// write ends.
 pub fn lock_open(tx: &mut Tx, id: &TransferId, block_hash: &str) -> Result<Option<(Transfer, InvoiceId)>> {
-    let Some(transfer) = lock(tx, id)?.filter(|transfer| waits_in(transfer, block_hash)) else {
+    let Some(transfer) = lock(tx, id)?.filter(|transfer| transfer.waits_in(block_hash)) else {
         return Ok(None);
     };
     Ok(transfer.invoice.clone().map(|invoice| (transfer, invoice)))
@@ -123,101 +100,32 @@ pub fn lock_unmatched(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> 
     Ok(lock(tx, id)?.filter(|transfer| transfer.state == TransferState::Unmatched))
 }
 
-fn lock(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
+/// `by_id`, and nobody else moves it before this write ends.
+pub fn lock(tx: &mut Tx, id: &TransferId) -> Result<Option<Transfer>> {
     tx.lock(LOCK, params![id.network, &id.tx_hash, id.position])
 }
 
-fn waits_in(transfer: &Transfer, block_hash: &str) -> bool {
-    transfer.state.is_open() && transfer.block.as_ref().is_some_and(|block| block.hash == block_hash)
+/// Stores a transfer that is seen for the first time.
+pub fn insert(tx: &mut Tx, new: &Transfer, now: Time) -> Result<()> {
+    tx.execute(INSERT, &[&Facts::params(new, now)[..], &First::params(&now)].concat()).map(drop)
 }
 
-/// It pays for an order now. The caller has locked it.
-pub fn hold(tx: &mut Tx, transfer: &Transfer, now: Time) -> Result<()> {
-    must_end(tx, transfer, TransferState::Held, now)
-}
-
-/// It pays for the order of this checkout now, by the operator's word. The caller has locked it.
-pub fn assign(tx: &mut Tx, transfer: &Transfer, checkout: &Checkout, now: Time) -> Result<Transfer> {
-    let mut ended = transfer.clone();
-    (ended.account, ended.invoice) = (Some(checkout.account), Some(checkout.id.clone()));
-    must_end(tx, &ended, TransferState::Assigned, now)?;
-    Ok(Transfer { state: TransferState::Assigned, ..ended })
-}
-
-fn must_end(tx: &mut Tx, transfer: &Transfer, state: TransferState, now: Time) -> Result<()> {
-    if end(tx, transfer, state, transfer.account, now)? {
-        Ok(())
-    } else {
-        Err(Error::fault("a transfer moved although it was locked"))
-    }
-}
-
-fn end(
+/// Every change of a transfer's state, and of what the chain shows of it, goes through here. The event leads from `seen`
+/// to the next state, and `facts` are what is known of the transfer then. `None` when the state does not allow the event
+/// or when the transfer has moved since it was seen.
+pub fn advance(
     tx: &mut Tx,
-    transfer: &Transfer,
-    state: TransferState,
-    account: Option<AccountNo>,
+    seen: &Transfer,
+    event: TransferEvent,
+    facts: Transfer,
     now: Time,
-) -> Result<bool> {
-    let TransferId { network, tx_hash, position } = &transfer.id;
-    let values = params![
-        network,
-        tx_hash,
-        *position,
-        state,
-        account,
-        now,
-        transfer.state,
-        transfer.block.as_ref().map(|block| block.hash.as_str()),
-        &transfer.invoice
-    ];
-    Ok(tx.execute(END, values)? == 1)
-}
-
-/// The transfer is final in this block: its money is posted. `None` when it is not waiting for that any more.
-pub fn credit(
-    tx: &mut Tx,
-    id: &TransferId,
-    block_hash: &str,
-    dust: Usd,
-    now: Time,
-) -> Result<Option<TransferState>> {
-    let Some(transfer) = by_id(tx, id)?.filter(|transfer| waits_in(transfer, block_hash)) else {
-        return Ok(None);
-    };
-    let payee = match transfer.account {
-        Some(owner) => Some(guests::payee(tx, owner, transfer.invoice.as_ref())?),
-        None => None,
-    };
-    // What is owed for it must not change between the look and the entry.
-    let owner = debts::lock_payee(tx, payee.as_ref())?;
-    let (state, entry) = match payee {
-        Some(payee) => {
-            let settled = debts::settled_by(tx, &transfer, &payee)?;
-            (TransferState::Credited, Entry::deposit(&transfer, payee, &settled))
-        }
-        None => (TransferState::Unmatched, Entry::unmatched(&transfer)),
-    };
-    if !end(tx, &transfer, state, transfer.account, now)? {
-        return Ok(None);
-    }
-    ledger::post(tx, &entry, now, Note::default())?;
-    if let Some(owner) = owner {
-        debts::lift_if_settled(tx, owner)?;
-    }
-    restate(tx, transfer.invoice.as_ref(), dust, now)?;
-    Ok(Some(state))
-}
-
-/// What became of a transfer that is on the chain no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vanished {
-    /// It had not counted yet.
-    Harmless,
-    /// It had been posted: this much was taken back from its owner, who owes the rest.
-    Reversed { taken: Usd, owed: Usd },
-    /// The operator had disposed of it already: only a person can put that right.
-    TooLate,
+) -> Result<Option<Transfer>> {
+    let Some(state) = seen.state.after(event) else { return Ok(None) };
+    let doubted = seen.doubted && facts.block.is_some();
+    let next = Transfer { state, missing: false, doubted, ..facts };
+    let hash = seen.block.as_ref().map(|block| block.hash.as_str());
+    let values = [&Facts::params(&next, now)[..], params![seen.state, hash, seen.round]].concat();
+    Ok((tx.execute(MOVE, &values)? == 1).then_some(next))
 }
 
 /// The block of a payment that counted at once was replaced, and no other block holds it so far.
@@ -235,99 +143,6 @@ pub fn doubt(tx: &mut Tx, id: &TransferId, doubted: bool) -> Result<()> {
 
 pub fn doubted(tx: &mut Tx, network: Network) -> Result<Vec<Transfer>> {
     tx.all(DOUBTED, params![network])
-}
-
-/// The block that held the transfer is not part of the chain any more, and no other block holds it.
-pub fn vanish(
-    tx: &mut Tx,
-    id: &TransferId,
-    block_hash: &str,
-    dust: Usd,
-    now: Time,
-) -> Result<Option<Vanished>> {
-    let Some(transfer) = by_id(tx, id)? else { return Ok(None) };
-    if transfer.block.as_ref().is_none_or(|block| block.hash != block_hash) {
-        return Ok(None);
-    }
-    let posted = matches!(
-        transfer.state,
-        TransferState::Credited | TransferState::Held | TransferState::Assigned | TransferState::Unmatched
-    );
-    let state = match transfer.state {
-        TransferState::Seen | TransferState::Orphaned => TransferState::Orphaned,
-        TransferState::Credited
-        | TransferState::Held
-        | TransferState::Assigned
-        | TransferState::Unmatched
-        | TransferState::Reversed => TransferState::Reversed,
-        ended @ (TransferState::Returned | TransferState::WrittenOff) => ended,
-    };
-    let payee = match transfer.account {
-        Some(owner) if posted => Some(guests::payee(tx, owner, transfer.invoice.as_ref())?),
-        Some(_) | None => None,
-    };
-    debts::lock_payee(tx, payee.as_ref())?;
-    let TransferId { network, tx_hash, position } = id;
-    let round = transfer.round + i64::from(posted);
-    let values = params![network, tx_hash, *position, state, round, now, transfer.state, block_hash];
-    if tx.execute(VANISH, values)? == 0 {
-        return Ok(None);
-    }
-    let vanished = match (posted, payee) {
-        (true, Some(payee)) => {
-            let left = debts::left_of(tx, &transfer, &payee)?;
-            let taken = left.min(transfer.amount);
-            let entry = Entry::reversal(&transfer, payee.clone(), taken);
-            ledger::post(tx, &entry, now, Note::default())?;
-            if let Payee::Wallet(owner) = payee
-                && (transfer.account == Some(owner) || debts::of_account(tx, owner)?.is_positive())
-            {
-                debts::suspend(tx, owner)?;
-            }
-            Vanished::Reversed { taken, owed: transfer.amount.minus(taken) }
-        }
-        (true, None) => {
-            ledger::post(tx, &Entry::unmatched_reversal(&transfer), now, Note::default())?;
-            Vanished::Reversed { taken: Usd::ZERO, owed: Usd::ZERO }
-        }
-        (false, _) if state == transfer.state && !transfer.state.is_open() => Vanished::TooLate,
-        (false, _) => Vanished::Harmless,
-    };
-    restate(tx, transfer.invoice.as_ref(), dust, now)?;
-    Ok(Some(vanished))
-}
-
-/// The operator's decision about a transfer that is nobody's, with its entry. `None` when it is not waiting for one.
-pub fn dispose(
-    tx: &mut Tx,
-    id: &TransferId,
-    decision: &Disposal,
-    note: Note,
-    now: Time,
-) -> Result<Option<Transfer>> {
-    let Some(transfer) = by_id(tx, id)? else { return Ok(None) };
-    if transfer.state != TransferState::Unmatched {
-        return Ok(None);
-    }
-    let (state, account, entry) = match decision {
-        Disposal::Assign(owner) => {
-            (TransferState::Assigned, Some(*owner), Entry::assigned(&transfer, *owner, transfer.amount))
-        }
-        Disposal::Return => (TransferState::Returned, None, Entry::returned(&transfer)),
-        Disposal::WriteOff => (TransferState::WrittenOff, None, Entry::written_off(&transfer)),
-    };
-    if !end(tx, &transfer, state, account, now)? {
-        return Ok(None);
-    }
-    ledger::post(tx, &entry, now, note)?;
-    Ok(Some(Transfer { state, account, ..transfer }))
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Disposal {
-    Assign(AccountNo),
-    Return,
-    WriteOff,
 }
 
 /// Transfers that we have in these blocks.

@@ -18,6 +18,7 @@ use crate::domain::time::Time;
 use crate::domain::transfer::{Transfer, TransferId, TransferState};
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
+use crate::ops::booking::moves;
 use crate::ops::coupons::redeem;
 use crate::ops::mail::{self, News, Slip};
 use crate::ops::{deliver, orders, owned};
@@ -153,7 +154,7 @@ pub async fn settle(
             && redeem::is_payable(tx, &checkout, draft.now)?
         {
             let order = draft.order(&checkout, payment.amount, cost, &filled, reference);
-            transfers::hold(tx, &payment, draft.now)?;
+            moves::hold(tx, &payment, draft.now)?;
             authorizations::settle(tx, &payment, draft.now)?;
             begin(tx, &checkout, &order, &Entry::paid(&order.id, &payment))?;
             if is_late(&checkout, &payment) {
@@ -164,7 +165,7 @@ pub async fn settle(
         if !deep {
             return Ok(Settled::NotWaiting);
         }
-        transfers::credit(tx, &id, &hash, dust, draft.now)?;
+        moves::credit(tx, &id, &hash, dust, draft.now)?;
         authorizations::settle(tx, &payment, draft.now)?;
         // A payment that was not asked for ends nothing: the checkout can still be paid.
         let refunded = pays && !checkouts::advance(tx, &Step::PaidInVain(&checkout), draft.now)?.is_empty();
@@ -325,7 +326,7 @@ pub async fn assign(
         let order = draft.order(&checkout, charged, cost, &filled, reference(tx, &checkout)?);
         let surplus = transfer.amount.minus(charged);
         let payee = guests::payee(tx, checkout.account, Some(&checkout.id))?;
-        let ended = transfers::assign(tx, &transfer, &checkout, draft.now)?;
+        let ended = moves::assign(tx, &transfer, &checkout, draft.now)?;
         begin(tx, &checkout, &order, &Entry::paid_by_assignment(&order.id, &transfer, charged))?;
         if surplus.is_positive() {
             let entry = Entry::assigned(&transfer, payee, surplus);

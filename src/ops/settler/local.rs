@@ -181,12 +181,10 @@ impl Round<'_> {
 
     /// The token would refuse it now. One that was used meanwhile, by whomever, has moved its money.
     async fn would_fail(&self, authorization: &Authorization, why: &str) -> Result<(), Halt> {
-        let (reason, from) = (reason_of(why), authorization.state);
-        if reason == Reason::Used
-            && let Some(to) = from.after(AuthorizationEvent::FoundUsed)
-        {
-            let (id, now) = (authorization.id.clone(), self.now);
-            let write = move |tx: &mut Tx| authorizations::advance(tx, &id, from, to, None, now);
+        let (reason, found) = (reason_of(why), AuthorizationEvent::FoundUsed);
+        if reason == Reason::Used && authorization.state.after(found).is_some() {
+            let (used, now) = (authorization.clone(), self.now);
+            let write = move |tx: &mut Tx| authorizations::advance(tx, &used, found, None, now);
             self.app.store.finish(authorization.account.0, write).await?;
             return Ok(());
         }

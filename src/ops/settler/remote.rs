@@ -24,11 +24,10 @@ impl Round<'_> {
         let Some(domain) = self.terminal.domain() else { return Ok(()) };
         let requirements =
             x402::requirements(self.terminal, &domain, &x402::bill_of(self.app, authorization).await?);
-        let (id, from, now) = (authorization.id.clone(), authorization.state, self.now);
-        let Some(to) = from.after(AuthorizationEvent::Sent) else { return Ok(()) };
+        let (asked, now) = (authorization.clone(), self.now);
         let write = move |tx: &mut Tx| {
-            let ours = authorizations::advance(tx, &id, from, to, None, now)?;
-            authorizations::rest(tx, &id, now.plus_millis(ASK_AGAIN_MS))?;
+            let ours = authorizations::advance(tx, &asked, AuthorizationEvent::Sent, None, now)?;
+            authorizations::rest(tx, &asked.id, now.plus_millis(ASK_AGAIN_MS))?;
             Ok(ours)
         };
         if !self.app.store.finish(authorization.account.0, write).await? {

@@ -8,7 +8,7 @@ use simgate::domain::ids::{InvoiceId, OrderId};
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
 use simgate::domain::transfer::{Block, Sighting, TransferId};
-use simgate::ops::{cancel, find, transfers as desk};
+use simgate::ops::{booking, cancel, find, transfers as desk};
 use simgate::store::tx::Tx;
 use simgate::store::{cursors, transfers};
 
@@ -229,7 +229,7 @@ both_databases! {
         let noted = [seen(0, 4_490_000, Some("0x07")), seen(1, 4_490_000, None), seen(2, 4_479_999, None)];
         let ids: Vec<TransferId> = noted.iter().map(|seen| seen.id.clone()).collect();
         let write = move |tx: &mut Tx| {
-            transfers::note(tx, &noted, &terms, now)?;
+            booking::sighted::note(tx, &noted, &terms, now)?;
             ids.iter().map(|id| Ok(transfers::by_id(tx, id)?.unwrap().invoice)).collect::<simgate::error::Result<Vec<_>>>()
         };
         let invoices = gateway.app.store.write(0, write).await.unwrap();

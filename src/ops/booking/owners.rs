@@ -1,14 +1,13 @@
-//! Whose a transfer is, as far as its address, its amount or a signature tells. This is decided when it is first seen.
+//! Whose a transfer is. Its address, its amount or a signature tells it, when the transfer is first seen.
 
-use super::engine::Tx;
-use super::transfers::Terms;
-use super::{addresses, authorizations, checkouts, invoices, slots};
 use crate::domain::account::GUESTS;
 use crate::domain::authorization;
 use crate::domain::checkout;
 use crate::domain::ids::{AccountNo, InvoiceId};
-use crate::domain::transfer::Sighting;
+use crate::domain::transfer::{Sighting, Terms, Transfer};
 use crate::error::Result;
+use crate::store::tx::Tx;
+use crate::store::{addresses, authorizations, checkouts, invoices, slots};
 
 #[derive(Default)]
 pub struct Owner {
@@ -19,6 +18,13 @@ pub struct Owner {
     pub payment_nonce: Option<String>,
 }
 
+impl Owner {
+    pub fn of(known: &Transfer) -> Owner {
+        let (invoice, payment_nonce) = (known.invoice.clone(), known.payment_nonce.clone());
+        Owner { account: known.account, invoice, payment_nonce }
+    }
+}
+
 /// `None` when the address is not ours.
 pub fn find(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Option<Owner>> {
     let Some(address) = addresses::find(tx, &seen.recipient)? else { return Ok(None) };
@@ -26,7 +32,7 @@ pub fn find(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Option<Owner>
         Some(nonce) => authorizations::by_nonce(tx, seen.id.network, &seen.sender, nonce)?,
         None => Vec::new(),
     };
-    // What was signed for, to the last digit, pays for it.
+    // A transfer that is exactly what was signed for pays for the invoice of that signature.
     if let Some(paying) = signed.iter().find(|claimed| claimed.moved(seen)) {
         return Ok(Some(Owner {
             account: Some(paying.account),
@@ -38,8 +44,8 @@ pub fn find(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Option<Owner>
         let invoice = invoices::at(tx, &seen.recipient, seen.block.time)?;
         return Ok(Some(Owner { account: Some(owner), invoice, payment_nonce: None }));
     }
-    // Anything else under the nonce of a claimed signature is its claimer's money, and pays for nothing. Who has no
-    // wallet has the invoice.
+    // Anything else under the nonce of a claimed signature is the claimer's money, and pays for nothing. A guest has no
+    // wallet: the money belongs to the invoice.
     if let Some(claimed) = signed.first() {
         let invoice = (claimed.account == GUESTS).then(|| claimed.invoice.clone());
         return Ok(Some(Owner { account: Some(claimed.account), invoice, payment_nonce: None }));
@@ -47,9 +53,9 @@ pub fn find(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Option<Owner>
     payer_of(tx, seen, terms).map(Some)
 }
 
-/// A payment to the house is known by its exact amount: whose checkout asked for it at that time. If nobody's did, it is
-/// known by being near a price. One that a signature moved, before we were shown that, pays for the checkout that asked
-/// for it to be signed; a signature is never for another amount.
+/// A payment to the house belongs to the checkout that asked for its exact amount at that time. If there is none, it may
+/// belong to a checkout whose price is near its amount. If a signature moved it that nobody has shown us, it pays for the
+/// checkout that asked for that amount to be signed. A signature always moves the exact amount.
 fn payer_of(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Owner> {
     let Sighting { recipient, amount, block, payment_nonce, .. } = seen;
     let (found, payment_nonce) = if payment_nonce.is_some() && seen.currency == authorization::CURRENCY {
