@@ -22,7 +22,7 @@ queries! {
     AT = "SELECT id FROM invoices WHERE address = ?1 AND created_at <= ?2 ORDER BY created_at DESC LIMIT 1";
     FIRST = "SELECT id FROM invoices WHERE address = ?1 ORDER BY created_at LIMIT 1";
     NEWER = "SELECT 1 FROM invoices WHERE address = ?1 AND created_at > ?2 LIMIT 1";
-    MOVE = "UPDATE invoices SET status = ?2, expired_at = ?3, confirmed_at = ?4 WHERE id = ?1";
+    MOVE = "UPDATE invoices SET status = ?2, expired_at = ?3, confirmed_at = ?4 WHERE id = ?1 AND status = ?5";
     /// The outer state is worded so that each row is found by its id.
     MOVE_DUE = "UPDATE invoices SET status = ?4, expired_at = ?3 WHERE status || '' = 'PENDING' AND id IN (
                   SELECT id FROM invoices WHERE network = ?1 AND status = 'PENDING' AND expires_at < ?2 ORDER BY expires_at LIMIT 500)";
@@ -92,7 +92,7 @@ fn advance(tx: &mut Tx, step: &Step, now: Time) -> Result<()> {
                 InvoiceStatus::Confirmed => invoice.confirmed_at.or(Some(now)),
                 InvoiceStatus::Pending | InvoiceStatus::Confirming | InvoiceStatus::Expired => None,
             };
-            tx.execute(MOVE, params![&invoice.id, next, expired_at, confirmed_at])
+            tx.execute(MOVE, params![&invoice.id, next, expired_at, confirmed_at, stood])
         }
         Step::Lapsed { network, before } => tx.execute(MOVE_DUE, params![network, *before, now, next]),
     };

@@ -2,6 +2,7 @@
 
 mod documents;
 mod rooms;
+mod states;
 
 use std::path::{Path, PathBuf};
 
