@@ -41,12 +41,7 @@ pub struct OrdersQuery {
     #[param(pattern = "^[0-9]{19,20}$")]
     iccid: Option<String>,
     /// Every order that used this reference, in any state.
-    #[param(
-        rename = "partnerRefId",
-        min_length = 1,
-        max_length = 128,
-        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$"
-    )]
+    #[param(rename = "partnerRefId", max_length = 128, pattern = "printable")]
     partner_ref_id: Option<String>,
     #[param(inline, value_type = Option<OrderStatusWord>)]
     status: Option<String>,
@@ -62,8 +57,7 @@ pub struct OrdersQuery {
 }
 
 /// A page of an account's orders, for partners and users alike; `base` is where the list is.
-pub async fn orders_page(app: &App, account: AccountNo, query: Option<&str>, base: &str) -> Answer {
-    let mut query = Query::parse(query);
+pub async fn orders_page(app: &App, account: AccountNo, mut query: Query, base: &str) -> Answer {
     let wanted = ListQuery {
         page: query.whole("page", 1, 1_000_000_000).unwrap_or(1),
         limit: query.whole("limit", 1, 100).unwrap_or(20),

@@ -280,8 +280,8 @@ pub fn refused(why: &Refusal) -> Response {
     let problem = why.problem();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
     let mut response = refusal(status, REFUSED, &problem.detail);
-    if let Refusal::RateLimited { retry_after_secs } = why {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
+    if let Some(seconds) = why.retry_after_secs() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
 }
