@@ -179,6 +179,12 @@ impl<'a> Fields<'a> {
         self.values.get(field).map(|value| value.get()).filter(|text| *text != "null")
     }
 
+    fn require(&mut self, field: &str) {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+    }
+
     pub fn text(&mut self, field: &str, most: usize) -> Option<String> {
         let raw = self.raw(field)?;
         match serde_json::from_str::<String>(raw) {
@@ -232,16 +238,12 @@ impl<'a> Fields<'a> {
     }
 
     pub fn required_email(&mut self, field: &str) -> Option<Email> {
-        if self.raw(field).is_none() {
-            self.wrong(field, "is required");
-        }
+        self.require(field);
         self.email(field)
     }
 
     pub fn required_text(&mut self, field: &str, most: usize) -> String {
-        if self.raw(field).is_none() {
-            self.wrong(field, "is required");
-        }
+        self.require(field);
         self.text(field, most).unwrap_or_default()
     }
 
@@ -261,9 +263,7 @@ impl<'a> Fields<'a> {
         allowed: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
-        if self.raw(field).is_none() {
-            self.wrong(field, "is required");
-        }
+        self.require(field);
         self.word(field, allowed, parse)
     }
 
@@ -289,9 +289,7 @@ impl<'a> Fields<'a> {
 
     /// An amount from `least` to `most`.
     pub fn required_usd(&mut self, field: &str, least: Usd, most: Usd) -> Option<Usd> {
-        if self.raw(field).is_none() {
-            self.wrong(field, "is required");
-        }
+        self.require(field);
         let amount = self.usd(field)?;
         if amount < least {
             self.wrong(field, format!("must be at least {least}"));

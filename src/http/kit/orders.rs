@@ -15,7 +15,6 @@ use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::order::{self, Order, OrderStatus};
 use crate::domain::plan::{Plan, PlanType};
-use crate::domain::time::Time;
 use crate::error::Result;
 use crate::ops::install;
 use crate::ops::orders::{self, ListQuery, Listed};
@@ -89,13 +88,12 @@ pub async fn orders_page(app: &App, account: AccountNo, mut query: Query, base: 
 fn next_link(base: &str, wanted: &ListQuery) -> String {
     let mut link = form_urlencoded::Serializer::new(format!("{base}?"));
     link.append_pair("limit", &wanted.limit.to_string());
-    let time = |time: Time| iso_exact(time);
     for (name, value) in [
         ("iccid", wanted.iccid.clone()),
         ("partnerRefId", wanted.reference.clone()),
         ("status", wanted.status.map(|status| status.as_str().to_string())),
-        ("from", wanted.from.map(time)),
-        ("to", wanted.to.map(time)),
+        ("from", wanted.from.map(iso_exact)),
+        ("to", wanted.to.map(iso_exact)),
     ] {
         if let Some(value) = value {
             link.append_pair(name, &value);
