@@ -85,7 +85,7 @@ pub fn specs() -> impl Iterator<Item = &'static Spec> {
 }
 
 words! {
-    pub enum Mode {
+    pub enum Mode: parse {
         Sandbox = "sandbox",
         Live = "live",
     }
@@ -298,11 +298,7 @@ fn flag(text: &str) -> Option<bool> {
 
 impl Settings {
     pub fn check(raw: &Raw) -> Result<Settings, ConfigError> {
-        let mode = raw.require("mode", "must be sandbox or live", |text| match text {
-            "sandbox" => Some(Mode::Sandbox),
-            "live" => Some(Mode::Live),
-            _ => None,
-        })?;
+        let mode = raw.require("mode", "must be sandbox or live", Mode::parse)?;
         let listen: SocketAddr =
             raw.require("listen", "must be ADDRESS:PORT, for example 127.0.0.1:8402", |t| t.parse().ok())?;
         let must_be_url = "must start with http:// or https:// and have no query";

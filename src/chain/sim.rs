@@ -86,14 +86,14 @@ impl World {
     fn read(tx: &mut Tx, network: Network, now: Time) -> Result<Option<World>> {
         let Some(chain) = sim_chain::chain(tx, network)? else { return Ok(None) };
         let mode =
-            ChainMode::parse(&chain.mood.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
+            ChainMode::parse(&chain.mode.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
         Ok(Some(World {
             network,
             now,
             genesis: chain.genesis,
             mode,
-            behind: chain.mood.behind,
-            lie_block: chain.mood.lie_block,
+            behind: chain.mode.behind,
+            lie_block: chain.mode.lie_block,
             forks: chain.forks,
         }))
     }
@@ -161,8 +161,8 @@ impl SimChain {
         let network = self.network;
         let lie_block = self.height_in(LIE_IN_MILLIS).await?;
         let word = mode.as_str().to_string();
-        let mode = sim_chain::Mood { word, behind, lie_block };
-        self.store.write(LANE, move |tx| sim_chain::set_mood(tx, network, &mode)).await
+        let mode = sim_chain::Mode { word, behind, lie_block };
+        self.store.write(LANE, move |tx| sim_chain::set_mode(tx, network, &mode)).await
     }
 
     /// Pays in the next block and returns the hash of the transaction.

@@ -1,10 +1,12 @@
-//! The addresses that a scan looks for. A busy chain shows thousands of transfers for each one of ours, so a look-up
-//! must cost next to nothing, and a hundred thousand addresses must fit into a few megabytes: the table holds indexes
-//! into a list of addresses, and another list holds their spelling.
+//! The addresses that a scan looks for. A busy chain shows us thousands of transfers for each one of ours, so a
+//! look-up must cost next to nothing, and a hundred thousand addresses must fit into a few megabytes: the addresses lie
+//! in a row, and so does their spelling.
 
-use crate::domain::network::AddressKind;
+use std::collections::hash_map::{Entry, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::address;
+use crate::domain::network::AddressKind;
 
 #[derive(Clone, Debug)]
 pub struct Watched {
@@ -12,19 +14,34 @@ pub struct Watched {
     addresses: Vec<[u8; 20]>,
     /// All spellings, one after the other; those of one kind have equal length.
     names: String,
-    /// An open hash table: the index of an address in `addresses`, counted from 1, at the place that its own bytes give
-    /// or the next free one. Its length is a power of two, and more than half of it is free.
-    places: Vec<u32>,
+    /// Where an address lies in `addresses`.
+    places: HashMap<[u8; 20], u32, BuildHasherDefault<OwnBytes>>,
+}
+
+/// Addresses are hashes, so their own bytes spread them. Strangers can choose what is looked up, but never what is
+/// stored, and a look-up passes only stored ones.
+#[derive(Default)]
+struct OwnBytes(u64);
+
+impl Hasher for OwnBytes {
+    fn write(&mut self, address: &[u8]) {
+        self.0 = address.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    }
+
+    /// The length, which is the same for all.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Watched {
     /// Panics on a text that is not an address: we made them all, and an address that nobody watches is money lost.
     pub fn new(kind: AddressKind, addresses: impl IntoIterator<Item = String>) -> Watched {
-        let texts = addresses.into_iter();
-        let mut watched = Watched { kind, addresses: Vec::new(), names: String::new(), places: vec![0; 16] };
-        for text in texts {
-            watched.add(&text);
-        }
+        let (names, places) = (String::new(), HashMap::default());
+        let mut watched = Watched { kind, addresses: Vec::new(), names, places };
+        addresses.into_iter().for_each(|text| watched.add(&text));
         watched
     }
 
@@ -41,64 +58,28 @@ impl Watched {
     }
 
     pub fn contains(&self, address: &[u8; 20]) -> bool {
-        self.find(address).is_ok()
+        self.places.contains_key(address)
     }
 
     /// The address in the spelling that was given to us.
     pub fn name(&self, address: &[u8; 20]) -> Option<&str> {
-        self.find(address).ok().map(|index| self.name_at(index))
+        let (width, index) = (width(self.kind), *self.places.get(address)? as usize);
+        Some(&self.names[index * width..(index + 1) * width])
     }
 
     /// In the order in which they were added.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8; 20], &str)> {
-        self.addresses.iter().enumerate().map(|(index, address)| (address, self.name_at(index)))
-    }
-
-    /// Only the bytes, in the same order.
     pub fn addresses(&self) -> &[[u8; 20]] {
         &self.addresses
-    }
-
-    fn name_at(&self, index: usize) -> &str {
-        let width = width(self.kind);
-        &self.names[index * width..(index + 1) * width]
     }
 
     /// Panics as `new` does.
     pub fn add(&mut self, text: &str) {
         let address = address::bytes(self.kind, text).expect("an address on record is well formed");
         assert_eq!(text.len(), width(self.kind), "addresses of a kind are equally long");
-        let Err(free) = self.find(&address) else { return };
+        let Entry::Vacant(place) = self.places.entry(address) else { return };
+        place.insert(self.addresses.len() as u32);
         self.addresses.push(address);
         self.names.push_str(text);
-        self.places[free] = self.addresses.len() as u32;
-        if self.addresses.len() * 2 >= self.places.len() {
-            self.spread();
-        }
-    }
-
-    fn spread(&mut self) {
-        self.places = vec![0; self.places.len() * 2];
-        for index in 0..self.addresses.len() {
-            if let Err(free) = self.find(&self.addresses[index]) {
-                self.places[free] = index as u32 + 1;
-            }
-        }
-    }
-
-    /// The index of the address in `addresses`, or the free place that it would take. Addresses are hashes, so their
-    /// own bytes spread them; strangers choose what is looked up, but never what is stored, and a look-up passes only
-    /// stored addresses.
-    fn find(&self, address: &[u8; 20]) -> Result<usize, usize> {
-        let mask = self.places.len() - 1;
-        let mut at = u32::from_le_bytes([address[4], address[5], address[6], address[7]]) as usize & mask;
-        loop {
-            match self.places[at] {
-                0 => return Err(at),
-                place if self.addresses[place as usize - 1] == *address => return Ok(place as usize - 1),
-                _ => at = (at + 1) & mask,
-            }
-        }
     }
 }
 
@@ -129,7 +110,7 @@ mod tests {
                 assert_eq!(watched.name(&made(n)), Some(texts[n as usize].as_str()));
                 assert!(!watched.contains(&made(n + 3_000)));
             }
-            assert!(watched.iter().map(|(_, name)| name).eq(texts.iter()));
+            assert!(watched.addresses().iter().map(|one| watched.name(one).unwrap()).eq(texts.iter()));
         }
     }
 

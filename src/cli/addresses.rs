@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, cell};
+use super::output::{Record, Table, table};
 use super::{Outcome, account, text};
 use crate::app::App;
 use crate::domain::network::Network;
@@ -32,27 +32,21 @@ pub async fn run(app: &App, command: Command) -> Outcome {
         Some(account) => owners.get(&account).cloned(),
         None => Some("house".into()),
     };
-    let rows = survey.addresses.iter().map(|held| {
-        [
-            cell(held.address.path()),
-            cell(held.address.address.clone()),
-            cell(held.address.kind.as_str()),
-            cell(owner(held)),
-            cell(held.address.fingerprint.clone()),
-            cell(balances(held)),
-        ]
+    let table = table!(survey.addresses.iter(), |held| {
+        "path" => held.address.path(),
+        "address" => held.address.address.clone(),
+        "kind" => held.address.kind.as_str(),
+        "owner" => owner(held),
+        "keyFingerprint" => held.address.fingerprint.clone(),
+        "balances" => balances(held),
     });
-    let table = Table::new(["path", "address", "kind", "owner", "keyFingerprint", "balances"], rows);
-    let lines = survey.addresses.iter().map(|held| {
-        [
-            cell(held.address.path()),
-            cell(held.address.address.clone()),
-            cell(held.address.kind.as_str()),
-            cell(owner(held)),
-            cell(in_words(held)),
-        ]
+    let lines = table!(survey.addresses.iter(), |held| {
+        "path" => held.address.path(),
+        "address" => held.address.address.clone(),
+        "kind" => held.address.kind.as_str(),
+        "owner" => owner(held),
+        "balances" => in_words(held),
     });
-    let lines = Table::new(["path", "address", "kind", "owner", "balances"], lines);
     let silent: Vec<String> = survey.silent.iter().map(|(network, _)| network.as_str().into()).collect();
     let mut people = Record::new().with("addresses", lines);
     if !survey.silent.is_empty() {
@@ -69,10 +63,11 @@ pub fn note(silent: &[(Network, String)]) -> String {
 }
 
 fn balances(held: &Held) -> Table {
-    let rows = held.holdings.iter().map(|holding| {
-        [cell(holding.network.as_str()), cell(holding.currency.as_str()), cell(holding.amount)]
-    });
-    Table::new(["network", "currency", "balanceUsd"], rows)
+    table!(held.holdings.iter(), |holding| {
+        "network" => holding.network.as_str(),
+        "currency" => holding.currency.as_str(),
+        "balanceUsd" => holding.amount,
+    })
 }
 
 /// The balances above zero, and the unknown ones.

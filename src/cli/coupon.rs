@@ -10,7 +10,6 @@ use crate::domain::coupon::{self, Applicability, Coupon, Discount};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
-use crate::error::Error;
 use crate::ops::coupons::desk::{self, Tallied};
 
 #[derive(Subcommand)]
@@ -104,7 +103,10 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Create(new) => create(app, actor, new).await?,
         Command::List => list(app).await?,
         Command::Disable { code } => {
-            let disabled = desk::disable(app, actor, &code).await.map_err(|error| unknown(error, &code))?;
+            let disabled = desk::disable(app, actor, &code).await.map_err(|error| {
+                let unknown = format!("no coupon has the code {code:?}; `simgate coupon list` lists them");
+                Failure::worded(error, Refusal::CouponNotFound, unknown)
+            })?;
             details(&disabled, app.now())
         }
     };
@@ -138,28 +140,11 @@ async fn create(app: &App, actor: &str, new: Create) -> Result<Record, Failure> 
         ..plain
     };
     let package = coupon.package_code.clone().unwrap_or_default();
-    let made = desk::create(app, actor, coupon).await.map_err(|error| unfit(error, &package))?;
+    let made = desk::create(app, actor, coupon).await.map_err(|error| {
+        let unfit = format!("{package} is a TOPUP plan; coupons are good for BASE plans only");
+        Failure::worded(error, Refusal::WrongPlanType, unfit)
+    })?;
     Ok(details(&made, app.now()))
-}
-
-fn unfit(error: Error, package: &str) -> Failure {
-    match error {
-        Error::Refused(refusal @ Refusal::WrongPlanType) => {
-            let message = format!("{package} is a TOPUP plan; coupons are good for BASE plans only");
-            Failure::refused(refusal, message)
-        }
-        other => other.into(),
-    }
-}
-
-fn unknown(error: Error, code: &str) -> Failure {
-    match error {
-        Error::Refused(refusal @ Refusal::CouponNotFound) => {
-            let message = format!("no coupon has the code {code:?}; `simgate coupon list` lists them");
-            Failure::refused(refusal, message)
-        }
-        other => other.into(),
-    }
 }
 
 fn details(coupon: &Coupon, now: Time) -> Record {

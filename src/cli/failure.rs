@@ -24,6 +24,11 @@ impl Failure {
         Failure { exit: 1, code: refusal.problem().code, message: message.into() }
     }
 
+    /// The same, where the error is this refusal; any other keeps its own words.
+    pub fn worded(error: Error, refusal: Refusal, message: impl Into<String>) -> Failure {
+        if error.refusal() == Some(&refusal) { Failure::refused(refusal, message) } else { error.into() }
+    }
+
     /// What a program reads on stdout.
     pub fn document(&self) -> impl Serialize {
         #[derive(Serialize)]

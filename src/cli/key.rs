@@ -8,7 +8,6 @@ use crate::app::App;
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
-use crate::error::Error;
 use crate::ops::operator::{self, IssuedKey, Key, KeyTerms};
 
 #[derive(Subcommand)]
@@ -86,16 +85,11 @@ async fn list(app: &App, partner: Option<&str>) -> Result<Record, Failure> {
 }
 
 async fn revoke(app: &App, actor: &str, key: &str) -> Result<Record, Failure> {
-    match operator::revoke_key(app, actor, key).await {
-        Err(Error::Refused(Refusal::KeyNotFound)) => {
-            let message = format!("no key has the id {key:?}; `simgate key list` shows them all");
-            Err(Failure::refused(Refusal::KeyNotFound, message))
-        }
-        other => {
-            other?;
-            Ok(Record::new().with("apiKey", key).with("revoked", true))
-        }
-    }
+    operator::revoke_key(app, actor, key).await.map_err(|error| {
+        let unknown = format!("no key has the id {key:?}; `simgate key list` shows them all");
+        Failure::worded(error, Refusal::KeyNotFound, unknown)
+    })?;
+    Ok(Record::new().with("apiKey", key).with("revoked", true))
 }
 
 pub fn table(keys: &[Key], owner: impl Fn(AccountNo) -> Option<String>) -> Table {

@@ -21,31 +21,21 @@ pub enum Command {
     #[command(after_help = "Example: simgate order list --status PROVISIONING --limit 100")]
     List(List),
     /// Everything about one order
-    Show {
-        /// Order id (ord_…, top_…) or order number (SG…)
-        #[arg(value_name = "ID")]
-        order: String,
-    },
+    Show(Named),
     /// Ask the supplier about an open order now
-    Retry {
-        /// Order id (ord_…, top_…) or order number (SG…)
-        #[arg(value_name = "ID")]
-        order: String,
-    },
+    Retry(Named),
     /// Give up an order that is PROVISIONING: the money goes back to the wallet
     Fail {
-        /// Order id (ord_…, top_…) or order number (SG…)
-        #[arg(value_name = "ID")]
-        order: String,
+        #[command(flatten)]
+        named: Named,
         /// Why, for the partner and the audit log
         #[arg(long, value_name = "TEXT", value_parser = args::name)]
         reason: String,
     },
     /// Pay money back out of goodwill; the sale and the eSIM stay
     Refund {
-        /// Order id (ord_…, top_…) or order number (SG…)
-        #[arg(value_name = "ID")]
-        order: String,
+        #[command(flatten)]
+        named: Named,
         /// How much
         #[arg(value_name = "USD", value_parser = args::some_usd, allow_negative_numbers = true)]
         amount: Usd,
@@ -53,6 +43,13 @@ pub enum Command {
         #[arg(long, value_name = "TEXT", value_parser = args::name)]
         reason: String,
     },
+}
+
+#[derive(Args)]
+pub struct Named {
+    /// Order id (ord_…, top_…) or order number (SG…)
+    #[arg(value_name = "ID")]
+    order: String,
 }
 
 #[derive(Args)]
@@ -74,17 +71,17 @@ pub struct List {
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::List(query) => list(app, query).await?,
-        Command::Show { order } => show(app, named(app, &order).await?).await?,
-        Command::Retry { order } => {
-            let order = named(app, &order).await?;
+        Command::Show(named) => show(app, named.order(app).await?).await?,
+        Command::Retry(named) => {
+            let order = named.order(app).await?;
             show(app, operator::retry_order(app, actor, order.id.as_str()).await?).await?
         }
-        Command::Fail { order, reason } => {
-            let order = named(app, &order).await?;
+        Command::Fail { named, reason } => {
+            let order = named.order(app).await?;
             show(app, operator::fail_order(app, actor, order.id.as_str(), &reason).await?).await?
         }
-        Command::Refund { order, amount, reason } => {
-            let order = named(app, &order).await?;
+        Command::Refund { named, amount, reason } => {
+            let order = named.order(app).await?;
             let balance = operator::refund_order(app, actor, order.id.as_str(), amount, &reason).await?;
             Record::new()
                 .with("orderId", order.id.to_string())
@@ -109,13 +106,17 @@ async fn list(app: &App, query: List) -> Result<Record, Failure> {
     Ok(Record::new().with("orders", table(app, &found, &account::owners(app).await?)))
 }
 
-/// The order with this id, or with the number that people read out.
-async fn named(app: &App, text: &str) -> Result<Order, Failure> {
-    let found = find::order_named(app, text).await?;
-    found.ok_or_else(|| {
-        let message = format!("no order has the id or number {text:?}; `simgate find {text}` looks further");
-        Failure::refused(Refusal::OrderNotFound, message)
-    })
+impl Named {
+    /// The order with this id, or with the number that people read out.
+    async fn order(&self, app: &App) -> Result<Order, Failure> {
+        let text = &self.order;
+        let found = find::order_named(app, text).await?;
+        found.ok_or_else(|| {
+            let message =
+                format!("no order has the id or number {text:?}; `simgate find {text}` looks further");
+            Failure::refused(Refusal::OrderNotFound, message)
+        })
+    }
 }
 
 pub fn table(app: &App, orders: &[Order], owners: &HashMap<AccountNo, String>) -> Table {

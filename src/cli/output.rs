@@ -63,6 +63,12 @@ impl Table {
     ) -> Table {
         Table { columns: columns.into(), rows: rows.into_iter().map(Vec::from).collect() }
     }
+
+    /// Of the only row.
+    pub fn into_record(self) -> Record {
+        let fields = self.columns.into_iter().zip(self.rows.into_iter().flatten());
+        Record { fields: fields.collect(), ..Record::new() }
+    }
 }
 
 /// A table of an iterator's items, with the name of each column beside its value.

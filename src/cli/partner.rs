@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::account::named;
-use super::output::{Cell, Record, Table, cell};
+use super::output::{Record, Table, table};
 use super::{Failure, Outcome, args, key};
 use crate::app::App;
 use crate::domain::money::Usd;
@@ -21,25 +21,20 @@ pub enum Command {
     /// All partners with their balances
     List,
     /// One partner with its wallet and keys
-    Show {
-        /// Partner id or email
-        #[arg(value_name = "ID")]
-        partner: String,
-    },
+    Show(Named),
     /// Change a partner's name, email, price list or low-balance threshold
     Set(Set),
     /// Stop a partner from buying; reading and replays still work
-    Suspend {
-        /// Partner id or email
-        #[arg(value_name = "ID")]
-        partner: String,
-    },
+    Suspend(Named),
     /// Let a suspended partner buy again
-    Resume {
-        /// Partner id or email
-        #[arg(value_name = "ID")]
-        partner: String,
-    },
+    Resume(Named),
+}
+
+#[derive(Args)]
+pub struct Named {
+    /// Partner id or email
+    #[arg(value_name = "ID")]
+    partner: String,
 }
 
 #[derive(Args)]
@@ -57,9 +52,8 @@ pub struct Create {
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").args(["name", "email", "price_list", "low_balance"]).required(true).multiple(true)))]
 pub struct Set {
-    /// Partner id or email
-    #[arg(value_name = "ID")]
-    partner: String,
+    #[command(flatten)]
+    named: Named,
     #[arg(long, value_parser = args::name)]
     name: Option<String>,
     #[arg(long, value_parser = args::email)]
@@ -79,10 +73,10 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
             let partners = operator::partners(app).await?;
             Record::new().with("partners", table(&partners))
         }
-        Command::Show { partner } => show(app, &named(app, &partner).await?).await?,
+        Command::Show(Named { partner }) => show(app, &named(app, &partner).await?).await?,
         Command::Set(set) => change(app, actor, set).await?,
-        Command::Suspend { partner } => suspend(app, actor, &partner, true).await?,
-        Command::Resume { partner } => suspend(app, actor, &partner, false).await?,
+        Command::Suspend(Named { partner }) => suspend(app, actor, &partner, true).await?,
+        Command::Resume(Named { partner }) => suspend(app, actor, &partner, false).await?,
     };
     Ok(record.into())
 }
@@ -111,7 +105,7 @@ async fn show(app: &App, account: &Account) -> Result<Record, Failure> {
 }
 
 async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
-    let account = named(app, &set.partner).await?;
+    let account = named(app, &set.named.partner).await?;
     if let Some(list) = &set.price_list
         && app.catalog.borrow().list(list).is_empty()
     {
@@ -127,38 +121,21 @@ async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
     Ok(details(&operator::change_partner(app, actor, account.id.as_str(), change).await?))
 }
 
-const COLUMNS: [&str; 10] = [
-    "partnerId",
-    "name",
-    "email",
-    "balanceUsd",
-    "lowBalanceUsd",
-    "suspended",
-    "priceList",
-    "ordersPlaced",
-    "ordersFailed",
-    "createdAt",
-];
-
-fn cells(account: &Account) -> [Cell; 10] {
-    [
-        cell(account.id.to_string()),
-        cell(account.name.clone()),
-        cell(account.email.clone()),
-        cell(account.balance),
-        cell(account.low_balance),
-        cell(account.suspended),
-        cell(account.price_list.clone()),
-        cell(account.placed),
-        cell(account.failed),
-        cell(account.created_at),
-    ]
-}
-
 fn details(account: &Account) -> Record {
-    Record { fields: COLUMNS.into_iter().zip(cells(account)).collect(), ..Record::new() }
+    table(std::slice::from_ref(account)).into_record()
 }
 
 pub fn table(accounts: &[Account]) -> Table {
-    Table::new(COLUMNS, accounts.iter().map(cells))
+    table!(accounts.iter(), |account| {
+        "partnerId" => account.id.to_string(),
+        "name" => account.name.clone(),
+        "email" => account.email.clone(),
+        "balanceUsd" => account.balance,
+        "lowBalanceUsd" => account.low_balance,
+        "suspended" => account.suspended,
+        "priceList" => account.price_list.clone(),
+        "ordersPlaced" => account.placed,
+        "ordersFailed" => account.failed,
+        "createdAt" => account.created_at,
+    })
 }

@@ -8,7 +8,6 @@ use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
-use crate::error::Error;
 use crate::ops::transfers::{Sweep, record_sweep};
 
 #[derive(Subcommand)]
@@ -42,7 +41,10 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let Command::Record(Swept { network, currency, amount, tx, reason }) = command;
     let tx_hash = transfers::tx_hash(network, &tx)?;
     let sweep = Sweep { network, currency, amount, tx_hash: tx_hash.clone(), reason: reason.clone() };
-    let left = record_sweep(app, actor, sweep).await.map_err(twice)?;
+    let left = record_sweep(app, actor, sweep).await.map_err(|error| {
+        let twice = "this transaction is recorded as a sweep already";
+        Failure::worded(error, Refusal::TransferAlreadyUsed, twice)
+    })?;
     let record = Record::new()
         .with("network", network.as_str())
         .with("currency", currency.as_str())
@@ -51,13 +53,4 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         .with("reason", reason)
         .with("leftUsd", left);
     Ok(record.into())
-}
-
-fn twice(error: Error) -> Failure {
-    match error {
-        Error::Refused(refusal @ Refusal::TransferAlreadyUsed) => {
-            Failure::refused(refusal, "this transaction is recorded as a sweep already")
-        }
-        other => other.into(),
-    }
 }

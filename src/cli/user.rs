@@ -1,6 +1,6 @@
 //! `simgate user`: people who signed in with an email. They are made by verifying a code, never by a command.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use super::output::{Record, Table, table};
 use super::{Failure, Outcome};
@@ -13,36 +13,31 @@ use crate::ops::{accounts, find, tokens};
 #[derive(Subcommand)]
 pub enum Command {
     /// One user with wallet and tokens
-    Show {
-        /// User id or email
-        #[arg(value_name = "ID")]
-        user: String,
-    },
+    Show(Named),
     /// Stop a user from buying; reading still works
-    Suspend {
-        /// User id or email
-        #[arg(value_name = "ID")]
-        user: String,
-    },
+    Suspend(Named),
     /// Let a suspended user buy again
-    Resume {
-        /// User id or email
-        #[arg(value_name = "ID")]
-        user: String,
-    },
+    Resume(Named),
+}
+
+#[derive(Args)]
+pub struct Named {
+    /// User id or email
+    #[arg(value_name = "ID")]
+    user: String,
 }
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
-        Command::Show { user } => {
+        Command::Show(Named { user }) => {
             let account = named(app, &user).await?;
             let held = accounts::balance(app, account.no).await?.held;
             let tokens = tokens::list(app, account.no).await?;
             let owed = operator::owed_by(app, account.no).await?;
             details(&account).with("heldUsd", held).with("owesUsd", owed).with("tokens", table(&tokens))
         }
-        Command::Suspend { user } => suspend(app, actor, &user, true).await?,
-        Command::Resume { user } => suspend(app, actor, &user, false).await?,
+        Command::Suspend(Named { user }) => suspend(app, actor, &user, true).await?,
+        Command::Resume(Named { user }) => suspend(app, actor, &user, false).await?,
     };
     Ok(record.into())
 }

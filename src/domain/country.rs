@@ -33,25 +33,6 @@ pub enum Region {
     SoutheastAsia,
 }
 
-impl Region {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Africa => "Africa",
-            Caribbean => "Caribbean",
-            CentralAmerica => "Central America",
-            CentralAsia => "Central Asia",
-            EastAsia => "East Asia",
-            Europe => "Europe",
-            MiddleEast => "Middle East",
-            NorthAmerica => "North America",
-            Oceania => "Oceania",
-            SouthAmerica => "South America",
-            SouthAsia => "South Asia",
-            SoutheastAsia => "Southeast Asia",
-        }
-    }
-}
-
 /// The country of an upper-case alpha-2 code.
 pub fn by_code(code: &str) -> Option<&'static Country> {
     let at = ALL.binary_search_by(|country| country.code.cmp(code)).ok()?;

@@ -37,17 +37,19 @@ pub fn secret_text(prefix: &str, random: [u128; 2]) -> String {
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $($prefix:literal)?;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
         impl $name {
-            pub const PREFIX: &'static str = $prefix;
+            $(
+                pub const PREFIX: &'static str = $prefix;
 
-            pub fn new(at: Time, random: u128) -> $name {
-                $name(make($prefix, at, random))
-            }
+                pub fn new(at: Time, random: u128) -> $name {
+                    $name(make($prefix, at, random))
+                }
+            )?
 
             /// Takes an id as it was stored or sent; only the database knows whether it exists.
             pub fn from_text(text: impl Into<String>) -> $name {
@@ -81,11 +83,11 @@ ids! {
     /// A request for a code, or a wrong try.
     AttemptId "att_";
     MailId "mai_";
+    /// An account: a partner (`ptn_`) or a user (`usr_`).
+    AccountId;
+    /// An order (`ord_`) or a top-up (`top_`): both are bought the same way and share one table.
+    OrderId;
 }
-
-/// An account: a partner (`ptn_`) or a user (`usr_`).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AccountId(String);
 
 impl AccountId {
     pub fn partner(at: Time, random: u128) -> AccountId {
@@ -95,25 +97,7 @@ impl AccountId {
     pub fn user(at: Time, random: u128) -> AccountId {
         AccountId(make("usr_", at, random))
     }
-
-    pub fn from_text(text: impl Into<String>) -> AccountId {
-        AccountId(text.into())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
-
-impl fmt::Display for AccountId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// An order (`ord_`) or a top-up (`top_`): both are bought the same way and share one table.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OrderId(String);
 
 impl OrderId {
     pub fn esim(at: Time, random: u128) -> OrderId {
@@ -124,22 +108,8 @@ impl OrderId {
         OrderId(make("top_", at, random))
     }
 
-    pub fn from_text(text: impl Into<String>) -> OrderId {
-        OrderId(text.into())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     pub fn is_topup(&self) -> bool {
         self.0.starts_with("top_")
-    }
-}
-
-impl fmt::Display for OrderId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

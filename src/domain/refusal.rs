@@ -128,4 +128,15 @@ impl Refusal {
     pub fn field(field: &str, message: impl Into<String>) -> Refusal {
         Refusal::Invalid(vec![FieldError { field: field.into(), message: message.into() }])
     }
+
+    /// When the same may be tried again, where that is known.
+    pub fn retry_after_secs(&self) -> Option<u64> {
+        match self {
+            Refusal::RateLimited { retry_after_secs }
+            | Refusal::TooManyInvoices { retry_after_secs }
+            | Refusal::TooManyCheckouts { retry_after_secs }
+            | Refusal::TooManyCodes { retry_after_secs } => Some(*retry_after_secs),
+            _ => None,
+        }
+    }
 }

@@ -13,11 +13,10 @@ pub use self::amounts::UNLIMITED_MB;
 pub use self::places::Place;
 pub use self::rank::{Coverage, Fit, Wanted, cheapness, nearness};
 
-use self::amounts::Amounts;
 use super::money::Usd;
 
 /// What a text asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// In the order of the text, each once.
     pub places: Vec<Place>,
@@ -43,9 +42,7 @@ pub fn read(text: &str) -> Asked {
     let tokens = text::tokens(text);
     let mut used = vec![false; tokens.len()];
     let amounts = amounts::read(&tokens, &mut used);
-    let places = places::read(&tokens, &mut used);
-    let Amounts { data_mb, days, most, cheapest } = amounts;
-    Asked { places, data_mb, days, most, cheapest }
+    Asked { places: places::read(&tokens, &mut used), ..amounts }
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ async fn healthy() -> Response {
 
 /// Requests can be served: the database answers and takes writes, something is on sale, and no job that money depends
 /// on is late.
-async fn ready(FromState(state): FromState<State>) -> Response {
+async fn ready(state: State) -> Response {
     let why = vitals::unready(&state.app).await;
     if why.is_empty() {
         return (StatusCode::OK, "ready\n").into_response();

@@ -1,19 +1,17 @@
 //! Sandbox only: play the phone, the supplier, the customer who pays, the chain, and the failure of a job. These routes
 //! do not exist in live mode.
 
-use axum::extract::{RawQuery, State as FromState};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::domain::esim::{EsimStatus, is_iccid};
+use crate::domain::esim::EsimStatus;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::http::kit::State;
+use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Anyone;
-use crate::http::kit::fields::{Fields, JsonBody, Query, invoice_id};
+use crate::http::kit::fields::{EMAIL_CHARS, Fields, JsonBody, Query, iccid, invoice_id};
 use crate::http::kit::orders::usage_view;
-use crate::http::kit::problem::Refused;
 use crate::http::kit::wire::{CurrencyWord, Money, NetworkWord, iso};
 use crate::ops::jobs::Fate;
 use crate::ops::mail;
@@ -27,32 +25,21 @@ const MANY_BLOCKS: i64 = 1_000_000;
 const USUAL_LAG: i64 = 50;
 
 /// Uses data, installs or expires a profile: `{iccid, usedGb?, status?}`.
-pub async fn usage(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    body: JsonBody,
-) -> Result<Response, Refused> {
+pub async fn usage(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
-    let iccid = fields.required_text("iccid", 20);
+    let number = fields.required_text("iccid", 20);
     let used_mb = fields.gigabytes("usedGb");
     let allowed = "NEW, INSTALLED, ACTIVE, DEPLETED, EXPIRED";
     let settable = |text: &str| EsimStatus::parse(text).filter(|status| *status != EsimStatus::Cancelled);
     let status = fields.word("status", allowed, settable);
     fields.finish()?;
-    if !is_iccid(&iccid) {
-        return Err(Refusal::field("iccid", "must have 19 or 20 digits").into());
-    }
+    let iccid = iccid(number)?;
     let usage = sandbox::move_usage(&state.app, &iccid, used_mb, status).await?;
-    let view = usage_view(&iccid, &Report { usage, stale: false });
-    Ok((StatusCode::OK, axum::Json(view)).into_response())
+    json(StatusCode::OK, &usage_view(&iccid, &Report { usage, stale: false }))
 }
 
 /// Sets the supplier's mode: `{mode, delayMs?, count?}`.
-pub async fn supplier(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    body: JsonBody,
-) -> Result<Response, Refused> {
+pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
     let mode = fields.required_word("mode", allowed, SupplierMode::parse);
@@ -62,7 +49,7 @@ pub async fn supplier(
     sandbox::set_mode(&state.app, mode, delay_ms, count).await?;
     let view =
         serde_json::json!({ "success": true, "mode": mode.as_str(), "delayMs": delay_ms, "count": count });
-    Ok((StatusCode::OK, axum::Json(view)).into_response())
+    json(StatusCode::OK, &view)
 }
 
 #[derive(Serialize)]
@@ -75,13 +62,8 @@ struct MailView {
 }
 
 /// The mails that would have been sent to an address, newest first: `?email=`.
-pub async fn outbox(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Refused> {
-    let mut query = Query::parse(query.as_deref());
-    let email = query.text("email", 254);
+pub async fn outbox(_: Anyone, state: State, mut query: Query) -> Answer {
+    let email = query.text("email", EMAIL_CHARS);
     query.finish()?;
     let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
     let shown = |mail: mail::Shown| MailView {
@@ -92,7 +74,7 @@ pub async fn outbox(
     };
     let emails: Vec<MailView> = mail::outbox(&state.app, &email).await?.into_iter().map(shown).collect();
     let view = serde_json::json!({ "success": true, "emails": emails });
-    Ok((StatusCode::OK, axum::Json(view)).into_response())
+    json(StatusCode::OK, &view)
 }
 
 #[derive(Serialize)]
@@ -107,7 +89,7 @@ struct PaidView {
 
 /// Pays an invoice on its simulated chain: `{invoiceId, amountUsd?, network?, currency?}`. Another network or token
 /// than the invoice's plays a customer's mistake.
-pub async fn pay(_: Anyone, FromState(state): FromState<State>, body: JsonBody) -> Result<Response, Refused> {
+pub async fn pay(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let invoice = fields.required_text("invoiceId", 128);
     let means = Means {
@@ -124,17 +106,13 @@ pub async fn pay(_: Anyone, FromState(state): FromState<State>, body: JsonBody) 
         currency: CurrencyWord(paid.currency),
         amount_usd: Money(paid.amount),
     };
-    Ok((StatusCode::OK, axum::Json(view)).into_response())
+    json(StatusCode::OK, &view)
 }
 
 /// Sets a simulated chain's mode or replaces its newest blocks: `{network, mode?, behind?, reorg?, keep?}`. `reorg`
 /// says how many blocks; `keep` what becomes of the transfers in them: gone (false, or left out), mined again in
 /// place (true), or this many blocks later (a number).
-pub async fn chain(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    body: JsonBody,
-) -> Result<Response, Refused> {
+pub async fn chain(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let network = fields.required_word("network", NETWORKS, Network::parse);
     let mode = fields.word("mode", "ok, down, lagging, lying", ChainMode::parse);
@@ -154,16 +132,16 @@ pub async fn chain(
         "mode": now.mode.as_str(),
         "head": now.head,
     });
-    Ok((StatusCode::OK, axum::Json(view)).into_response())
+    json(StatusCode::OK, &view)
 }
 
 /// Makes a job of the gateway itself panic or hang, or work again: `{job, mode}`.
-pub async fn job(_: Anyone, FromState(state): FromState<State>, body: JsonBody) -> Result<Response, Refused> {
+pub async fn job(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let name = fields.required_text("job", 64);
     let fate = fields.required_word("mode", "ok, panic, hang", Fate::parse);
     let fate = fields.finish_with(fate)?;
     state.app.jobs.decide(&name, fate)?;
     let view = serde_json::json!({ "success": true, "job": name, "mode": fate.as_str() });
-    Ok((StatusCode::OK, axum::Json(view)).into_response())
+    json(StatusCode::OK, &view)
 }

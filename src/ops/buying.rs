@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::x402::wire::{PaymentRequired, SettlementResponse};
 
 /// What somebody wants to buy.
+#[derive(Default)]
 pub struct Wish {
     pub package_code: String,
     /// A top-up: the eSIM that it fills.

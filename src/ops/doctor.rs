@@ -161,16 +161,14 @@ async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
         chain.check().await?;
         chain.tip().await
     };
+    let useless = |finding: String| {
+        let advice = format!("deposits there wait until it does; check {}_rpc", name.to_lowercase());
+        Ok(Check::fail("chain", finding, advice))
+    };
     let tip = match tokio::time::timeout(PATIENCE, look).await {
         Ok(Ok(tip)) => tip,
-        Ok(Err(trouble)) => {
-            let advice = format!("deposits there wait until it does; check {}_rpc", name.to_lowercase());
-            return Ok(Check::fail("chain", format!("{name} cannot be used: {trouble}"), advice));
-        }
-        Err(_) => {
-            let advice = format!("deposits there wait until it does; check {}_rpc", name.to_lowercase());
-            return Ok(Check::fail("chain", format!("{name} does not answer within 10 s"), advice));
-        }
+        Ok(Err(trouble)) => return useless(format!("{name} cannot be used: {trouble}")),
+        Err(_) => return useless(format!("{name} does not answer within 10 s")),
     };
     let demoted = chain.demoted();
     let demoted: Vec<String> =

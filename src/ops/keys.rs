@@ -12,7 +12,7 @@ use super::orders::Buyer;
 use crate::app::App;
 use crate::config::parse_networks;
 use crate::domain::client::Whereabouts;
-use crate::domain::ids::{AccountId, AccountNo};
+use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
@@ -24,7 +24,6 @@ use crate::vault;
 pub struct Caller {
     pub key_id: String,
     pub account: AccountNo,
-    pub partner: AccountId,
     pub company: String,
     pub price_list: String,
     pub low_balance: Usd,
@@ -59,7 +58,6 @@ pub async fn load(app: &App) -> Result<()> {
         let caller = Caller {
             key_id: key.id.to_string(),
             account: key.account,
-            partner: key.partner,
             company: key.company,
             price_list: key.price_list,
             low_balance: key.low_balance,

@@ -58,7 +58,6 @@ pub struct CodeAnswer {
 pub struct LoggedIn {
     pub token: String,
     pub token_id: TokenId,
-    pub account: AccountNo,
     pub email: Email,
     pub agent_name: String,
     pub created_at: Time,
@@ -71,11 +70,10 @@ pub async fn verify(app: &App, answer: CodeAnswer) -> Result<LoggedIn> {
     let (token_id, expires_at) = (proof.token.id.clone(), proof.token.expires_at);
     let created_at = proof.now;
     let verified = app.store.write(LANE, move |tx| proof.check(tx)).await;
-    let account = concluded(app, &answer, verified)?;
+    concluded(app, &answer, verified)?;
     Ok(LoggedIn {
         token: text,
         token_id,
-        account,
         email: answer.email,
         agent_name: answer.agent_name,
         created_at,

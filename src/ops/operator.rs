@@ -9,7 +9,6 @@ use super::cancel;
 use super::deliver::{self, Standing, Turn};
 use crate::app::App;
 use crate::domain::account::AccountKind;
-use crate::domain::email::Email;
 use crate::domain::ids::{AccountId, AccountNo, KeyId, OrderId, secret_text};
 use crate::domain::ledger::{CreditKind, Entry};
 use crate::domain::money::Usd;
@@ -29,7 +28,7 @@ use crate::store::ledger::{self, Note};
 use crate::store::meta::{self, Version};
 use crate::store::tx::Tx;
 use crate::store::wallet::{self, Suspension};
-use crate::store::{debts, guests, orders, users};
+use crate::store::{debts, guests, orders};
 use crate::vault;
 
 pub struct NewPartner {
@@ -101,13 +100,6 @@ pub async fn partners(app: &App) -> Result<Vec<Account>> {
 /// Partners and users.
 pub async fn accounts(app: &App) -> Result<Vec<Account>> {
     app.store.snapshot(accounts::list).await
-}
-
-/// The user with this email.
-pub async fn user(app: &App, email: &Email) -> Result<Account> {
-    let email = email.clone();
-    let found = app.store.read(move |tx| users::find(tx, &email)).await?;
-    Ok(found.ok_or(Refusal::AccountNotFound)?)
 }
 
 #[derive(Default)]
@@ -374,11 +366,4 @@ pub async fn longest_waiting(app: &App, account: Option<AccountNo>, limit: usize
     waiting.sort_by_key(|order| order.updated_at);
     waiting.truncate(limit);
     Ok(waiting)
-}
-
-/// How many orders are open at this moment.
-pub async fn open_orders(app: &App) -> Result<i64> {
-    let now = app.now().plus_days(1);
-    let counts = app.store.read(move |tx| orders::open_since(tx, now)).await?;
-    Ok(counts.iter().map(|(_, count)| count).sum())
 }

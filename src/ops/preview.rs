@@ -9,7 +9,6 @@ use crate::domain::esim::EsimStatus;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::order::{self, CancelReason, Order, OrderStatus};
-use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
@@ -34,10 +33,7 @@ pub async fn purchase(app: &App, holder: &Holder, wish: &Wish) -> Result<Preview
 
 async fn new_esim(app: &App, holder: &Holder, package_code: &str, discount: Option<&str>) -> Result<Preview> {
     let balance = spendable(app, holder.account).await?;
-    let plan = catalog::find(app, package_code).ok_or(Refusal::PlanNotFound)?;
-    if plan.plan_type != PlanType::Base {
-        return Err(Refusal::WrongPlanType.into());
-    }
+    let plan = catalog::require_base(app, package_code)?;
     let (price, discount) = match discount {
         Some(code) => {
             let quote = coupons::quote(app, holder.account, code, &plan).await?;

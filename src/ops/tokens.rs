@@ -10,7 +10,7 @@ use super::orders::Buyer;
 use super::owned::Owned;
 use crate::app::App;
 use crate::domain::email::Email;
-use crate::domain::ids::{AccountId, AccountNo, TokenId};
+use crate::domain::ids::{AccountNo, TokenId};
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::{self, TokenKind};
@@ -32,9 +32,7 @@ pub struct Holder {
     pub token: TokenId,
     pub kind: TokenKind,
     pub account: AccountNo,
-    pub user: AccountId,
     pub email: Email,
-    pub agent_name: String,
     pub price_list: String,
     limited: bool,
     expires_at: Option<Time>,
@@ -97,18 +95,8 @@ pub fn is_unknown(app: &App, text: &str) -> Result<bool> {
 async fn look_up(app: &App, hash: [u8; 32], now: Time) -> Result<Arc<Holder>> {
     let found = app.store.read(move |tx| tokens::by_hash(tx, &hash)).await?;
     let mut kept = app.tokens.holders.lock().map_err(Error::fault)?;
-    let Some(LiveToken {
-        id,
-        account,
-        kind,
-        has_daily_limit,
-        agent_name,
-        last_used_at,
-        expires_at,
-        user,
-        email,
-        price_list,
-    }) = found
+    let Some(LiveToken { id, account, kind, has_daily_limit, last_used_at, expires_at, email, price_list }) =
+        found
     else {
         kept.remove(&hash);
         return Err(Refusal::TokenRequired.into());
@@ -117,9 +105,7 @@ async fn look_up(app: &App, hash: [u8; 32], now: Time) -> Result<Arc<Holder>> {
         token: id,
         kind,
         account,
-        user,
         email,
-        agent_name,
         price_list,
         limited: has_daily_limit,
         expires_at,

@@ -2,7 +2,7 @@
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::meta;
-use crate::domain::ids::{AccountId, AccountNo, KeyId};
+use crate::domain::ids::{AccountNo, KeyId};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::Result;
@@ -55,7 +55,6 @@ pub struct LiveKey {
     pub ips: String,
     pub read_only: bool,
     pub has_daily_limit: bool,
-    pub partner: AccountId,
     pub company: String,
     pub price_list: String,
     pub low_balance: Usd,
@@ -65,7 +64,7 @@ columns! {
     LiveKey in "k" {
         id, account, secret_hash, ips, read_only,
         has_daily_limit = "CAST(CASE WHEN k.daily_limit IS NULL THEN 0 ELSE 1 END AS BIGINT)",
-        partner = "a.id", company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance",
+        company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance",
     }
 }
 

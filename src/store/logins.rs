@@ -8,6 +8,7 @@ use crate::domain::email::Email;
 use crate::domain::ids::{AttemptId, LoginId};
 use crate::domain::login::{CODE_MS, HOUR_MS, Limit, MOST_WRONG, Realm, Taken};
 use crate::domain::time::Time;
+use crate::domain::words::words;
 use crate::error::Result;
 
 /// The time of an attempt, counted from the newest over two kinds. Of each kind no more are read than could count.
@@ -97,21 +98,12 @@ pub struct NewLogin<'a> {
     pub expires_at: Time,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Attempt {
-    Asked,
-    /// Asked for a live code that could not be mailed again yet.
-    Joined,
-    Wrong,
-}
-
-impl Attempt {
-    fn as_str(self) -> &'static str {
-        match self {
-            Attempt::Asked => "ASKED",
-            Attempt::Joined => "JOINED",
-            Attempt::Wrong => "WRONG",
-        }
+words! {
+    pub enum Attempt {
+        Asked = "ASKED",
+        /// Asked for a live code that could not be mailed again yet.
+        Joined = "JOINED",
+        Wrong = "WRONG",
     }
 }
 

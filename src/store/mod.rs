@@ -49,7 +49,7 @@ use self::engine::room::Room;
 use self::engine::writer::{Target, Writer};
 pub use self::engine::{Location, LogSize, Serving, WriteJob, hide_password, writer_connection};
 pub use self::engine::{backup, explain, migrate, tx};
-use self::tx::{Sql, Tx};
+use self::tx::{Body, Sql};
 use crate::error::{Error, Result};
 
 pub struct Store {
@@ -104,20 +104,12 @@ impl Store {
     }
 
     /// A business write, keyed by the wallet (or else the row) it moves.
-    pub async fn write<T, F>(&self, key: i64, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn write<T: Send + 'static>(&self, key: i64, body: impl Body<T>) -> Result<T> {
         self.writer()?.queue(key, false, body)?.answer().await
     }
 
     /// The last write of something begun. It is never refused for load, because money waits for it.
-    pub async fn finish<T, F>(&self, key: i64, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn finish<T: Send + 'static>(&self, key: i64, body: impl Body<T>) -> Result<T> {
         self.writer()?.queue(key, true, body)?.answer().await
     }
 
@@ -131,36 +123,20 @@ impl Store {
         self.writer()?.queue(key, true, work)?.answer().await
     }
 
-    pub async fn read<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn read<T: Send + 'static>(&self, body: impl Body<T>) -> Result<T> {
         self.reader.read(body).await
     }
 
-    pub async fn read_consistent<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn read_consistent<T: Send + 'static>(&self, body: impl Body<T>) -> Result<T> {
         self.reader.read_consistent(body).await
     }
 
-    pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn snapshot<T: Send + 'static>(&self, body: impl Body<T>) -> Result<T> {
         self.reader.snapshot(body).await
     }
 
     /// A read through much of what was ever written, over one state.
-    pub async fn study<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn study<T: Send + 'static>(&self, body: impl Body<T>) -> Result<T> {
         self.reader.study(body).await
     }
 

@@ -1,5 +1,5 @@
 //! The simulated chains' world, shared by all instances and kept over restarts. Heights and hashes follow from the
-//! clock and are not stored; transfers, forks and each chain's mood are rows. `chain::sim` gives them their meaning.
+//! clock and are not stored; transfers, forks and each chain's mode are rows. `chain::sim` gives them their meaning.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::money::Usd;
@@ -8,10 +8,10 @@ use crate::domain::time::Time;
 use crate::error::Result;
 
 queries! {
-    CHAIN = text!("SELECT c.genesis, ", Mood::COLUMNS, ", ", Fork::COLUMNS, "
+    CHAIN = text!("SELECT c.genesis, ", Mode::COLUMNS, ", ", Fork::COLUMNS, "
              FROM sim_chains c LEFT JOIN sim_forks f ON f.network = c.network WHERE c.network = ?1 ORDER BY f.fork");
     FOUND = "INSERT INTO sim_chains (network, genesis, mood, behind, lie_block) VALUES (?1, ?2, ?3, 0, 0) ON CONFLICT (network) DO NOTHING";
-    SET_MOOD = "UPDATE sim_chains SET mood = ?2, behind = ?3, lie_block = ?4 WHERE network = ?1";
+    SET_MODE = "UPDATE sim_chains SET mood = ?2, behind = ?3, lie_block = ?4 WHERE network = ?1";
     ADD_FORK = "INSERT INTO sim_forks (network, fork, from_block) VALUES (?1, ?2, ?3) ON CONFLICT (network, fork) DO NOTHING";
     HAS_FORK = "SELECT 1 FROM sim_forks WHERE network = ?1 AND fork = ?2 AND from_block = ?3";
     DROP_COVERED = "DELETE FROM sim_forks WHERE network = ?1 AND fork < ?2 AND from_block >= ?3";
@@ -28,18 +28,18 @@ queries! {
 
 pub struct Chain {
     pub genesis: Time,
-    pub mood: Mood,
+    pub mode: Mode,
     /// Oldest first; each begins above the one before it.
     pub forks: Vec<Fork>,
 }
 
-pub struct Mood {
+pub struct Mode {
     pub word: String,
     pub behind: i64,
     pub lie_block: i64,
 }
 
-columns! { Mood in "c" { word = "c.mood", behind, lie_block } }
+columns! { Mode in "c" { word = "c.mood", behind, lie_block } }
 
 /// The chain was replaced from this block on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,20 +72,20 @@ values! {
 
 pub fn chain(tx: &mut Tx, network: Network) -> Result<Option<Chain>> {
     let mut found: Option<Chain> = None;
-    for (genesis, mood, fork) in tx.all::<(Time, Mood, Option<Fork>)>(CHAIN, params![network])? {
-        found.get_or_insert_with(|| Chain { genesis, mood, forks: Vec::new() }).forks.extend(fork);
+    for (genesis, mode, fork) in tx.all::<(Time, Mode, Option<Fork>)>(CHAIN, params![network])? {
+        found.get_or_insert_with(|| Chain { genesis, mode, forks: Vec::new() }).forks.extend(fork);
     }
     Ok(found)
 }
 
 /// Founds a chain: the first caller decides when it began.
-pub fn found(tx: &mut Tx, network: Network, genesis: Time, mood: &str) -> Result<()> {
-    tx.execute(FOUND, params![network, genesis, mood]).map(drop)
+pub fn found(tx: &mut Tx, network: Network, genesis: Time, mode: &str) -> Result<()> {
+    tx.execute(FOUND, params![network, genesis, mode]).map(drop)
 }
 
-pub fn set_mood(tx: &mut Tx, network: Network, mood: &Mood) -> Result<()> {
-    let values = params![network, &mood.word, mood.behind, mood.lie_block];
-    tx.execute(SET_MOOD, values).map(drop)
+pub fn set_mode(tx: &mut Tx, network: Network, mode: &Mode) -> Result<()> {
+    let values = params![network, &mode.word, mode.behind, mode.lie_block];
+    tx.execute(SET_MODE, values).map(drop)
 }
 
 /// Replaces the blocks from `fork.from_block` on. Their transfers up to `head` are mined again `later` blocks further

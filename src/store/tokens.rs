@@ -3,7 +3,7 @@
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::email::Email;
-use crate::domain::ids::{AccountId, AccountNo, TokenId};
+use crate::domain::ids::{AccountNo, TokenId};
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::domain::token::TokenKind;
@@ -47,10 +47,8 @@ pub struct LiveToken {
     pub account: AccountNo,
     pub kind: TokenKind,
     pub has_daily_limit: bool,
-    pub agent_name: String,
     pub last_used_at: Option<Time>,
     pub expires_at: Option<Time>,
-    pub user: AccountId,
     pub email: Email,
     pub price_list: String,
 }
@@ -58,7 +56,7 @@ pub struct LiveToken {
 columns! {
     LiveToken in "k" {
         id, account, kind, has_daily_limit = "CAST(CASE WHEN k.daily_limit IS NULL THEN 0 ELSE 1 END AS BIGINT)",
-        agent_name, last_used_at, expires_at, user = "a.id", email = "a.email", price_list = "a.price_list",
+        last_used_at, expires_at, email = "a.email", price_list = "a.price_list",
     }
 }
 

@@ -7,6 +7,7 @@ use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::domain::transfer::TransferId;
+use crate::domain::words::words;
 use crate::error::{Error, Result};
 
 queries! {
@@ -44,20 +45,12 @@ pub struct Wallet {
 
 columns! { Wallet { balance, placed, failed, suspended } }
 
-/// Why an account may not buy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suspension {
-    Operator,
-    /// It owes us for a payment that vanished from its chain.
-    Receivable,
-}
-
-impl Suspension {
-    fn as_str(self) -> &'static str {
-        match self {
-            Suspension::Operator => "OPERATOR",
-            Suspension::Receivable => "RECEIVABLE",
-        }
+words! {
+    /// Why an account may not buy.
+    pub enum Suspension {
+        Operator = "OPERATOR",
+        /// It owes us for a payment that vanished from its chain.
+        Receivable = "RECEIVABLE",
     }
 }
 

@@ -157,7 +157,7 @@ fn address(value: &[u8; 20]) -> Word {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     fn usdc_on_base() -> Domain {

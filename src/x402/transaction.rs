@@ -96,18 +96,8 @@ fn header(out: &mut Vec<u8>, kind: u8, length: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::x402::authorization::tests::TRANSFER_CALL_OF_VIEM;
     use alloy_primitives::hex;
-
-    const CALL: &str = "e3ee160e\
-        00000000000000000000000070997970c51812dc3a010c7d01b50e0d17dc79c8\
-        0000000000000000000000003c44cdddb6a900fa2b585dd299e03d12fa4293bc\
-        00000000000000000000000000000000000000000000000000000000000bebb2\
-        0000000000000000000000000000000000000000000000000000000000000000\
-        000000000000000000000000000000000000000000000000000000006af97520\
-        d0f1afd21be88f9b62eeae25ec458b445f3714184298ac2bd191dc05cea631c2\
-        000000000000000000000000000000000000000000000000000000000000001b\
-        67184fec3e5edc32e6fca8c3a1a3d2e5e5d09cb2b5800230e75878e49e4cb28b\
-        2a91bfff51d4a1ad755abb88c39978fe4a6c89559f5698c8c9fb8864f63cc5eb";
 
     /// What viem makes of the same key and fields.
     #[test]
@@ -123,7 +113,7 @@ mod tests {
             to: hex!("833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
             data,
         };
-        let long = transaction(0, hex::decode(CALL).unwrap()).sign(&key).unwrap();
+        let long = transaction(0, hex::decode(TRANSFER_CALL_OF_VIEM).unwrap()).sign(&key).unwrap();
         assert_eq!(
             hex::encode(long.hash),
             "ed0d198c89a810bf5a843193fb594313c9ce9361fe70c24958c2a88d9112ad5e"

@@ -15,8 +15,8 @@ const WEI_PER_GWEI: u128 = 1_000_000_000;
 
 /// What a contract answers to a simulated call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Called {
-    Returned(Vec<u8>),
+pub enum Called<T = Vec<u8>> {
+    Returned(T),
     /// The call would fail, for the reason that the contract gives.
     Reverted(String),
 }
@@ -97,13 +97,13 @@ impl Evm {
         }
     }
 
-    /// How much gas a call of a token takes; the inner `Err` says why the call would fail.
+    /// How much gas a call of a token takes.
     pub async fn gas_for(
         &self,
         currency: Currency,
         data: &[u8],
         from: &[u8; 20],
-    ) -> Result<Result<u64, String>, Trouble> {
+    ) -> Result<Called<u64>, Trouble> {
         let contract = self.contracts.contract(currency).map(hex::encode_prefixed);
         let call = json!({
             "from": hex::encode_prefixed(from), "to": contract, "data": hex::encode_prefixed(data)
@@ -111,11 +111,16 @@ impl Evm {
         let call: Call = ("eth_estimateGas", json!([call]));
         // Nodes differ a little in their estimates, but not in whether the call would fail.
         let said = self.all(|node| estimated(node, &call)).await?;
-        let (takes, fails): (Vec<_>, Vec<_>) = said.into_iter().map(|(_, gas)| gas).partition(Result::is_ok);
-        let takes: Vec<u64> = takes.into_iter().flatten().collect();
-        match fails.into_iter().find_map(Result::err) {
-            Some(why) if takes.len() < self.quorum() => Ok(Err(why)),
-            _ => middle(takes).map(Ok).ok_or_else(|| self.trouble("nobody answered")),
+        let (mut takes, mut fails) = (Vec::new(), None);
+        for (_, gas) in said {
+            match gas {
+                Called::Returned(units) => takes.push(units),
+                Called::Reverted(why) => fails = fails.or(Some(why)),
+            }
+        }
+        match fails {
+            Some(why) if takes.len() < self.quorum() => Ok(Called::Reverted(why)),
+            _ => middle(takes).map(Called::Returned).ok_or_else(|| self.trouble("nobody answered")),
         }
     }
 
@@ -163,22 +168,26 @@ fn middle(mut said: Vec<u64>) -> Option<u64> {
 }
 
 async fn called(node: &Provider, call: &Call) -> Result<Called, RpcError> {
-    match ask_one(node, call).await {
-        Ok(raw) => {
-            let bytes = text(&raw).and_then(|text| hex::decode(text).ok());
-            bytes.map(Called::Returned).ok_or_else(|| RpcError::Unreadable("a result that is not hex".into()))
-        }
-        Err(error) => reverted(error).map(Called::Reverted),
-    }
+    pretended(node, call, |text| hex::decode(text).ok(), "a result that is not hex").await
 }
 
-async fn estimated(node: &Provider, call: &Call) -> Result<Result<u64, String>, RpcError> {
+async fn estimated(node: &Provider, call: &Call) -> Result<Called<u64>, RpcError> {
+    let gas = |text: &str| number(text).and_then(|gas| u64::try_from(gas).ok());
+    pretended(node, call, gas, "gas that is not a number").await
+}
+
+async fn pretended<T>(
+    node: &Provider,
+    call: &Call,
+    read: impl Fn(&str) -> Option<T>,
+    unreadable: &str,
+) -> Result<Called<T>, RpcError> {
     match ask_one(node, call).await {
         Ok(raw) => {
-            let gas = text(&raw).and_then(number).and_then(|gas| u64::try_from(gas).ok());
-            gas.map(Ok).ok_or_else(|| RpcError::Unreadable("gas that is not a number".into()))
+            let read = text(&raw).and_then(read);
+            read.map(Called::Returned).ok_or_else(|| RpcError::Unreadable(unreadable.into()))
         }
-        Err(error) => reverted(error).map(Err),
+        Err(error) => reverted(error).map(Called::Reverted),
     }
 }
 

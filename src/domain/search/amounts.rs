@@ -1,22 +1,13 @@
 //! Sizes, times and prices in typed text: `10GB`, `two weeks`, `under $20`. Recognised words are marked as used, so
 //! that they are not taken for a country: the `gb` of `10 gb` is not Great Britain.
 
+use super::Asked;
 use super::text::{MILLION, Token};
 use crate::domain::money::Usd;
 
 const MB_PER_GB: i64 = 1024;
 /// More than anybody sells; asking for it finds the largest first.
 pub const UNLIMITED_MB: i64 = 1024 * MB_PER_GB;
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Amounts {
-    pub data_mb: Option<i64>,
-    pub days: Option<i64>,
-    /// The highest acceptable price.
-    pub most: Option<Usd>,
-    /// No price is named, but a low one is wanted.
-    pub cheapest: bool,
-}
 
 /// What a word after a number counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,13 +67,13 @@ enum Bound {
 struct Reader<'a> {
     tokens: &'a [Token],
     used: &'a mut [bool],
-    found: Amounts,
+    found: Asked,
     daily_mb: Option<i64>,
 }
 
-/// Reads every amount and marks its tokens as used.
-pub fn read(tokens: &[Token], used: &mut [bool]) -> Amounts {
-    let mut reader = Reader { tokens, used, found: Amounts::default(), daily_mb: None };
+/// Reads every amount, and no place, and marks its tokens as used.
+pub fn read(tokens: &[Token], used: &mut [bool]) -> Asked {
+    let mut reader = Reader { tokens, used, found: Asked::default(), daily_mb: None };
     let mut at = 0;
     while at < tokens.len() {
         at += reader.amount(at).max(1);

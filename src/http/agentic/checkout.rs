@@ -2,9 +2,7 @@
 //! call one operation, render. An invoice id opens the order without a login, so it stands in bodies only: never in
 //! a header and never in a log line.
 
-use axum::extract::State as FromState;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -16,15 +14,13 @@ use crate::domain::network::Network;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
 use crate::http::kit::State;
-use crate::http::kit::answers::{Answer, REPLAYED, RETRY_SECONDS, json, uncached};
+use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::{Bearer, Client};
 use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, REFERENCE_CHARS, printable};
 use crate::http::kit::payment::{Asked, PaymentDueView, RequirementsView, ResourceView, payment_due};
 use crate::http::kit::problem::Problem;
 use crate::http::kit::wire::{CurrencyWord, NetworkWord, StageWord};
 use crate::ops::buying::{self, Due, Means, Outcome, Wish};
-use crate::ops::checkout::progress::Progress;
-use crate::ops::orders::Receipt;
 use crate::ops::{checkout, deposits};
 use crate::x402::wire::{PaymentRequired, SIGNATURE};
 
@@ -35,12 +31,7 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct CheckoutRequest {
     /// From a search.
-    #[schema(
-        min_length = 1,
-        max_length = 64,
-        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$",
-        example = "JP-1GB-7D"
-    )]
+    #[schema(max_length = 64, pattern = "printable", example = "JP-1GB-7D")]
     package_code: String,
     /// POLYGON, ARBITRUM or TRON, in any case.
     #[schema(
@@ -52,12 +43,7 @@ pub struct CheckoutRequest {
     #[schema(format = "email", max_length = 254, example = "ann@example.com")]
     customer_email: Option<String>,
     /// A coupon, in any case.
-    #[schema(
-        min_length = 1,
-        max_length = 64,
-        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$",
-        example = "SUMMER"
-    )]
+    #[schema(max_length = 64, pattern = "printable", example = "SUMMER")]
     discount_code: Option<String>,
     /// `wallet` buys from the wallet at once; without it a payment on a chain is asked for.
     #[schema(pattern = "^wallet$")]
@@ -120,7 +106,7 @@ pub struct ChallengeView {
 fn challenge(app: &App, due: &Due) -> Answer {
     let asked = Asked { checkout: &due.checkout, rounds: due.rounds };
     let view = challenge_view(app, asked, due.offer.as_ref())?;
-    let mut response = uncached(json(StatusCode::PAYMENT_REQUIRED, &view)?)?;
+    let mut response = uncached(json(StatusCode::PAYMENT_REQUIRED, &view))?;
     x402::add_offer(&mut response, due.offer.as_ref())?;
     x402::add_receipt(&mut response, due.settled.as_ref())?;
     Ok(response)
@@ -169,7 +155,7 @@ fn checkout_fields(body: &JsonBody, reference: Option<String>) -> Result<(Wish, 
     let discount_code = fields.text("discountCode", CODE_CHARS);
     let from_wallet = fields.word("payWith", "wallet", |text| (text == "wallet").then_some(())).is_some();
     fields.finish()?;
-    let wish = Wish { package_code, fills: None, reference, customer_email, discount_code, max_price: None };
+    let wish = Wish { package_code, reference, customer_email, discount_code, ..Wish::default() };
     Ok((wish, (!from_wallet).then_some(network)))
 }
 
@@ -204,7 +190,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
             (ChallengeView = "application/json"), (Problem = "application/problem+json")))))]
 pub async fn open(
     bearer: Bearer,
-    FromState(state): FromState<State>,
+    state: State,
     Client(client): Client,
     headers: HeaderMap,
     body: JsonBody,
@@ -216,10 +202,13 @@ pub async fn open(
         None => Means::Wallet,
     };
     match buying::buy(&state.app, bearer.buyer(), wish, means).await? {
-        Outcome::Bought { receipt, .. } => bought(&state.app, &receipt),
+        Outcome::Bought { receipt, .. } => {
+            let view = of_order(&state.app, &receipt.order, Some(receipt.balance))?;
+            Ok(marked(record(&view)?, receipt.replayed))
+        }
         Outcome::Due(due) => Ok(marked(challenge(&state.app, &due)?, due.replayed)),
         Outcome::Underway { progress, settled, replayed } => {
-            let mut response = uncached(record(&state.app, &progress)?)?;
+            let mut response = record(&of_checkout(&state.app, &progress)?)?;
             x402::add_receipt(&mut response, settled.as_ref())?;
             Ok(marked(response, replayed))
         }
@@ -228,39 +217,11 @@ pub async fn open(
     }
 }
 
-/// Adds the header that marks a repeated answer.
-fn marked(mut response: Response, replayed: bool) -> Response {
-    if replayed {
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-    }
-    response
-}
-
-/// A checkout that was paid, or that it is too late to pay, as it stands: the answer asks for no payment.
-fn record(app: &App, progress: &Progress) -> Answer {
-    let status = status_of(progress.stage);
-    let mut response = json(status, &of_checkout(app, progress)?)?;
-    if status == StatusCode::ACCEPTED {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
-    }
-    Ok(response)
-}
-
-fn status_of(stage: Stage) -> StatusCode {
-    match stage {
-        Stage::PendingPayment | Stage::ConfirmedAwaitingFulfillment | Stage::Processing => {
-            StatusCode::ACCEPTED
-        }
-        Stage::Completed | Stage::Failed | Stage::Expired => StatusCode::OK,
-    }
-}
-
-/// A purchase from the wallet.
-fn bought(app: &App, receipt: &Receipt) -> Answer {
-    let status = status_of(Stage::of_order(receipt.order.status));
-    let mut response = uncached(json(status, &of_order(app, &receipt.order, Some(receipt.balance))?)?)?;
-    if status == StatusCode::ACCEPTED {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
-    }
-    Ok(marked(response, receipt.replayed))
+/// A purchase as it stands. A buyer who has paid, or is too late to pay, is not asked to pay again.
+fn record(view: &OrderRecordView) -> Answer {
+    let open = match view.status.0 {
+        Stage::PendingPayment | Stage::ConfirmedAwaitingFulfillment | Stage::Processing => true,
+        Stage::Completed | Stage::Failed | Stage::Expired => false,
+    };
+    uncached(done_or_open(open, view))
 }

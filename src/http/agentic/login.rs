@@ -1,32 +1,19 @@
 //! Logging in by a mailed code, and tokens.
 
-use axum::extract::State as FromState;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::ids::TokenId;
 use crate::domain::login::{AGENT_NAME_CHARS, CODE_MS, Door, MAILS, agent_name};
 use crate::domain::refusal::Refusal;
 use crate::domain::token::TokenKind;
 use crate::http::kit::State;
-use crate::http::kit::answers::{Answer, json};
+use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::{Anyone, Bearer, Client};
-use crate::http::kit::fields::{Fields, JsonBody, Segment};
+use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, Segment, token_id};
 use crate::http::kit::wire::{Money, iso};
 use crate::ops::login::{self, Ask, Asked};
 use crate::ops::tokens;
-
-/// Longer than any of our codes, with its spaces.
-const CODE_CHARS: usize = 64;
-
-/// No cache on the way may keep it.
-fn private(mut answer: Answer) -> Answer {
-    if let Ok(response) = &mut answer {
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    answer
-}
 
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
@@ -61,17 +48,12 @@ pub struct OtpSentView {
 #[utoipa::path(post, path = "/api/agentic/auth/request-otp", operation_id = "requestOtp", tag = "login",
     request_body = OtpRequest, security(()),
     responses((status = 200, description = "A code is on its way", body = OtpSentView)))]
-pub async fn request_otp(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Client(client): Client,
-    body: JsonBody,
-) -> Answer {
+pub async fn request_otp(_: Anyone, state: State, Client(client): Client, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let email = fields.required_email("email");
     let email = fields.finish_with(email)?;
     match login::ask(&state.app, Ask { door: Door::Rest, email, client }).await? {
-        Asked::Sent { .. } => private(json(
+        Asked::Sent { .. } => uncached(json(
             StatusCode::OK,
             &OtpSentView {
                 success: true,
@@ -125,12 +107,7 @@ pub struct TokenIssuedView {
 #[utoipa::path(post, path = "/api/agentic/auth/verify-otp", operation_id = "verifyOtp", tag = "login",
     request_body = OtpVerification, security(()),
     responses((status = 200, description = "A new token", body = TokenIssuedView)))]
-pub async fn verify_otp(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Client(client): Client,
-    body: JsonBody,
-) -> Answer {
+pub async fn verify_otp(_: Anyone, state: State, Client(client): Client, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let email = fields.required_email("email");
     let code = fields.required_text("otp", CODE_CHARS);
@@ -145,7 +122,7 @@ pub async fn verify_otp(
         kind: TokenKind::Personal,
     };
     let made = login::verify(&state.app, answer).await?;
-    private(json(
+    uncached(json(
         StatusCode::OK,
         &TokenIssuedView {
             success: true,
@@ -192,7 +169,7 @@ pub struct TokensView {
 /// The personal access tokens of this account that are not revoked, newest first.
 #[utoipa::path(get, path = "/api/agentic/auth/tokens", operation_id = "listTokens", tag = "login",
     responses((status = 200, description = "The tokens", body = TokensView)))]
-pub async fn list_tokens(bearer: Bearer, FromState(state): FromState<State>) -> Answer {
+pub async fn list_tokens(bearer: Bearer, state: State) -> Answer {
     bearer.require_personal()?;
     let view = |token: tokens::Token| TokenView {
         id: token.id.to_string(),
@@ -203,7 +180,7 @@ pub async fn list_tokens(bearer: Bearer, FromState(state): FromState<State>) -> 
         daily_limit_usd: token.daily_limit.map(Money),
     };
     let found = tokens::list(&state.app, bearer.account).await?;
-    private(json(
+    uncached(json(
         StatusCode::OK,
         &TokensView { success: true, tokens: found.into_iter().map(view).collect() },
     ))
@@ -224,16 +201,8 @@ pub struct TokenRevokedView {
 #[utoipa::path(delete, path = "/api/agentic/auth/tokens/{id}", operation_id = "revokeToken", tag = "login",
     params(("id" = String, Path, description = "The token's id, from the list")),
     responses((status = 200, description = "It is revoked", body = TokenRevokedView)))]
-pub async fn revoke_token(
-    bearer: Bearer,
-    FromState(state): FromState<State>,
-    Segment(id): Segment,
-) -> Answer {
+pub async fn revoke_token(bearer: Bearer, state: State, Segment(id): Segment) -> Answer {
     bearer.require_personal()?;
-    let plain = id.len() <= CODE_CHARS && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if !plain || !id.starts_with(TokenId::PREFIX) {
-        return Err(Refusal::TokenNotFound.into());
-    }
-    tokens::revoke(&state.app, bearer.account, &TokenId::from_text(&id)).await?;
-    private(json(StatusCode::OK, &TokenRevokedView { success: true, id }))
+    tokens::revoke(&state.app, bearer.account, &token_id(&id)?).await?;
+    uncached(json(StatusCode::OK, &TokenRevokedView { success: true, id }))
 }

@@ -1,7 +1,6 @@
 //! A purchase as an agent sees it: the order record, whether it was paid on a chain or from the wallet, and the list
 //! of orders. The invoice id is the key to a checkout's record; a token that is sent with it must own it.
 
-use axum::extract::{RawQuery, State as FromState};
 use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -17,7 +16,7 @@ use crate::error::Result;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::{Bearer, MaybeBearer};
-use crate::http::kit::fields::{Segment, invoice_id, order_id};
+use crate::http::kit::fields::{Query, Segment, invoice_id, order_id};
 use crate::http::kit::orders::{OrdersQuery, OrdersView, orders_page};
 use crate::http::kit::payment::{Asked, PaymentDueView, after_payment, instructions, payment_due};
 use crate::http::kit::wire::{Money, OrderStatusWord, StageWord, gigabytes, iso};
@@ -285,15 +284,11 @@ fn esim(app: &App, order: &Order) -> Result<Option<EsimView>> {
     params(("invoiceId" = String, Path, description = "The checkout's invoice id, or an order id", example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     security((), ("token" = [])),
     responses((status = 200, description = "The purchase as it stands", body = OrderRecordView)))]
-pub async fn get(
-    MaybeBearer(holder): MaybeBearer,
-    FromState(state): FromState<State>,
-    Segment(id): Segment,
-) -> Answer {
+pub async fn get(MaybeBearer(holder): MaybeBearer, state: State, Segment(id): Segment) -> Answer {
     let owner = holder.map(|holder| holder.account);
     if id.starts_with(InvoiceId::PREFIX) {
         let progress = progress::show(&state.app, &invoice_id(id)?, owner).await?;
-        return uncached(json(StatusCode::OK, &of_checkout(&state.app, &progress)?)?);
+        return uncached(json(StatusCode::OK, &of_checkout(&state.app, &progress)?));
     }
     let not_found = Refusal::InvoiceNotFound;
     let id = order_id(id).map_err(|_| not_found.clone())?;
@@ -301,7 +296,7 @@ pub async fn get(
     if order.id.is_topup() {
         return Err(not_found.into());
     }
-    uncached(json(StatusCode::OK, &of_order(&state.app, &order, None)?)?)
+    uncached(json(StatusCode::OK, &of_order(&state.app, &order, None)?))
 }
 
 /// Orders
@@ -310,7 +305,7 @@ pub async fn get(
 #[utoipa::path(get, path = "/api/agentic/orders", operation_id = "listPurchases", tag = "wallet", params(OrdersQuery),
     responses((status = 200, description = "One page of orders", body = OrdersView,
         headers(("Link" = String, description = "Next page (RFC 8288)")))))]
-pub async fn list(bearer: Bearer, FromState(state): FromState<State>, RawQuery(query): RawQuery) -> Answer {
+pub async fn list(bearer: Bearer, state: State, query: Query) -> Answer {
     let base = format!("{}/api/agentic/orders", state.app.settings.agent_url);
-    uncached(orders_page(&state.app, bearer.account, query.as_deref(), &base).await?)
+    uncached(orders_page(&state.app, bearer.account, query, &base).await)
 }

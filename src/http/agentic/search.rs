@@ -1,11 +1,11 @@
 //! Search for agents: no login, retail prices. Answers come from `kit/catalog/products.rs`.
 
-use axum::extract::{RawQuery, State as FromState};
+use axum::extract::RawQuery;
 use axum::http::HeaderMap;
 use utoipa::IntoParams;
 
 use crate::http::kit::State;
-use crate::http::kit::answers::Answer as Reply;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::catalog::packed::{Encoding, accepted_encoding};
 use crate::http::kit::catalog::products::ProductsView;
@@ -31,12 +31,7 @@ pub struct SearchQuery {
     responses(
         (status = 200, description = "Plans on sale", body = ProductsView, headers(("ETag" = String, description = "Hash of the list"))),
         (status = 304, description = "The list is the one whose ETag was sent")))]
-pub async fn search(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Reply {
+pub async fn search(_: Anyone, state: State, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
     let query = query.as_deref().unwrap_or_default();
     let products = state.catalog.products.load();
     let found = products.search(query)?;

@@ -1,6 +1,5 @@
 //! A user's wallet.
 
-use axum::extract::State as FromState;
 use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -36,7 +35,7 @@ pub struct WalletView {
 /// What the wallet holds. Refunds, second payments and top-ups by link come here.
 #[utoipa::path(get, path = "/api/agentic/wallet", operation_id = "getWallet", tag = "wallet",
     responses((status = 200, description = "The wallet", body = WalletView)))]
-pub async fn wallet(bearer: Bearer, FromState(state): FromState<State>) -> Answer {
+pub async fn wallet(bearer: Bearer, state: State) -> Answer {
     let balance = accounts::balance(&state.app, bearer.account).await?;
     let view = WalletView {
         success: true,
@@ -46,5 +45,5 @@ pub async fn wallet(bearer: Bearer, FromState(state): FromState<State>) -> Answe
         held_usd: Money(balance.held),
         status: if balance.suspended { "SUSPENDED" } else { "ACTIVE" },
     };
-    uncached(json(StatusCode::OK, &view)?)
+    uncached(json(StatusCode::OK, &view))
 }

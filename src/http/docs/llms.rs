@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::body::Bytes;
-use axum::extract::State as FromState;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
@@ -19,7 +18,7 @@ struct Text<'a> {
     tools: Vec<(&'static str, &'static str)>,
 }
 
-pub async fn text(_: Anyone, FromState(state): FromState<State>) -> Response {
+pub async fn text(_: Anyone, state: State) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], state.texts.llms_text.clone()).into_response()
 }
 

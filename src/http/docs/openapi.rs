@@ -6,7 +6,6 @@ mod agentic;
 use std::collections::BTreeMap;
 
 use axum::body::Bytes;
-use axum::extract::State as FromState;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use utoipa::openapi::path::{Operation, Parameter};
@@ -146,12 +145,16 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     api
 }
 
-/// What handlers write in patterns for printable text; `spell_out` replaces it with the full class, which is long.
-const NO_CONTROLS: &str = r"[^\x00-\x1F\x7F-\x9F]";
+/// The pattern that handlers write where a text of printable characters is taken, from 1 to its `max_length`. `spell_out`
+/// replaces it with the full class, which is long.
+const PRINTABLE: &str = "printable";
 
 fn spell_out(schema: &mut RefOr<Schema>, printable: &str) {
     let RefOr::T(Schema::Object(object)) = schema else { return };
-    object.pattern = object.pattern.take().map(|pattern| pattern.replace(NO_CONTROLS, printable));
+    if let (Some(PRINTABLE), Some(most)) = (object.pattern.as_deref(), object.max_length) {
+        object.pattern = Some(format!("^{printable}{{1,{most}}}$"));
+        object.min_length = Some(1);
+    }
     object.properties.values_mut().for_each(|property| spell_out(property, printable));
 }
 
@@ -207,11 +210,11 @@ fn add_errors(surface: &Surface, operation: &mut Operation) {
     }
 }
 
-pub async fn partner_file(_: Anyone, FromState(state): FromState<State>) -> Response {
+pub async fn partner_file(_: Anyone, state: State) -> Response {
     file(&state.texts.partner_description)
 }
 
-pub async fn agentic_file(_: Anyone, FromState(state): FromState<State>) -> Response {
+pub async fn agentic_file(_: Anyone, state: State) -> Response {
     file(&state.texts.agentic_description)
 }
 

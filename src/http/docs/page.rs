@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::body::Bytes;
-use axum::extract::State as FromState;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
@@ -29,7 +28,7 @@ struct Operation {
     summary: String,
     description: String,
     inputs: Vec<Field>,
-    responses: Vec<Answer>,
+    responses: Vec<Reply>,
 }
 
 struct Field {
@@ -40,7 +39,7 @@ struct Field {
     about: String,
 }
 
-struct Answer {
+struct Reply {
     status: String,
     about: String,
     schema: Option<String>,
@@ -53,7 +52,7 @@ struct Schema {
     fields: Vec<Field>,
 }
 
-pub async fn show(_: Anyone, FromState(state): FromState<State>) -> Response {
+pub async fn show(_: Anyone, state: State) -> Response {
     let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
     let mut response = (headers, state.texts.docs_page.clone()).into_response();
     guard(response.headers_mut());
@@ -109,7 +108,7 @@ fn operations(api: &Value) -> Vec<Operation> {
             if let Some(name) = schema_name(body) {
                 inputs.extend(fields_of(&api["components"]["schemas"][&name], "body"));
             }
-            let responses = members(&operation["responses"]).map(|(status, response)| Answer {
+            let responses = members(&operation["responses"]).map(|(status, response)| Reply {
                 status: status.clone(),
                 about: prose(&text(&response["description"])),
                 schema: members(&response["content"])

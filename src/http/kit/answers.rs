@@ -1,4 +1,4 @@
-//! Answers in JSON: what a handler returns, and the headers that several doors set.
+//! What a handler returns, answers in JSON, and the headers that several doors set.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::problem::Refused;
 
 /// How long a client should wait before it asks again, so that the supplier has a moment.
-pub const RETRY_SECONDS: &str = "2";
+const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("2");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 pub type Answer = Result<Response, Refused>;
 
@@ -17,10 +18,26 @@ pub fn json(status: StatusCode, body: &impl Serialize) -> Answer {
         .into_response())
 }
 
-pub const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// 200 for what is done, 202 for what is still open: the client asks again a little later.
+pub fn done_or_open(open: bool, body: &impl Serialize) -> Answer {
+    let mut response = json(if open { StatusCode::ACCEPTED } else { StatusCode::OK }, body)?;
+    if open {
+        response.headers_mut().insert(header::RETRY_AFTER, RETRY_SECONDS);
+    }
+    Ok(response)
+}
 
-/// Forbids caches to keep an answer that holds a key to an order, and changes by the second.
-pub fn uncached(mut response: Response) -> Answer {
+/// Says whether this was answered before.
+pub fn marked(mut response: Response, replayed: bool) -> Response {
+    if replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+/// Forbids caches to keep an answer that holds a key or a token, or changes by the second.
+pub fn uncached(answer: Answer) -> Answer {
+    let mut response = answer?;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }

@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderName, Method};
 use metrics::counter;
 
 use super::accept::server::Peer;
-use super::limits::Allowance;
+use super::limits::{Allowance, Checked};
 use super::problem::Refused;
 use super::{State, forwarded};
 use crate::config::Settings;
@@ -214,10 +214,7 @@ fn turned_away(state: &State, from: Whereabouts, shown: &Shown, error: Error) ->
 }
 
 fn counted(state: &State, from: Whereabouts, shown: &Shown) -> Result<Option<Allowance>, Refused> {
-    state.limits.by_address(from.counted()).map_err(|(refusal, allowance)| {
-        show(Some(allowance), shown);
-        refusal.into()
-    })
+    within(state.limits.by_address(from.counted()), shown)
 }
 
 fn noted(from: Whereabouts, error: Error) -> Refused {
@@ -234,17 +231,16 @@ fn show(allowance: Option<Allowance>, shown: &Shown) {
     }
 }
 
-fn allow(checked: Result<Option<Allowance>, (Refusal, Allowance)>, shown: &Shown) -> Result<(), Refused> {
-    match checked {
-        Ok(allowance) => {
-            show(allowance, shown);
-            Ok(())
-        }
-        Err((refusal, allowance)) => {
-            show(Some(allowance), shown);
-            Err(refusal.into())
-        }
-    }
+fn allow(checked: Checked, shown: &Shown) -> Result<(), Refused> {
+    within(checked, shown).map(|allowance| show(allowance, shown))
+}
+
+/// Whoever is over the limit is shown it at once; what others have left is for the caller to show.
+fn within(checked: Checked, shown: &Shown) -> Result<Option<Allowance>, Refused> {
+    checked.map_err(|(refusal, allowance)| {
+        show(Some(allowance), shown);
+        refusal.into()
+    })
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

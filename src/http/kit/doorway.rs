@@ -145,7 +145,8 @@ fn new_id() -> String {
     format!("{:032x}", START.wrapping_add(u128::from(NUMBER.fetch_add(1, Ordering::Relaxed))))
 }
 
-fn mentions(headers: &HeaderMap, kind: &str) -> bool {
+/// Whether a client names this kind of content as one that it takes.
+pub fn mentions(headers: &HeaderMap, kind: &str) -> bool {
     headers
         .get_all(header::ACCEPT)
         .iter()

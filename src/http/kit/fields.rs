@@ -16,7 +16,7 @@ use super::accept::PATIENCE;
 use super::problem::Refused;
 use crate::domain::email::Email;
 use crate::domain::esim::is_iccid;
-use crate::domain::ids::{InvoiceId, OrderId};
+use crate::domain::ids::{InvoiceId, OrderId, TokenId};
 use crate::domain::money::Usd;
 use crate::domain::refusal::{FieldError, Refusal};
 use crate::domain::text::is_hidden;
@@ -24,11 +24,13 @@ use crate::domain::time::Time;
 use crate::error::Result;
 
 const MAX_BODY: usize = 64 * 1024;
-const EMAIL_CHARS: usize = 254;
+pub const EMAIL_CHARS: usize = 254;
 /// How many characters a caller's own reference may have.
 pub const REFERENCE_CHARS: usize = 128;
-/// How many characters the code of a plan or a coupon may have.
+/// The longest code: of a plan, of a coupon, or from a mail, however it is spaced.
 pub const CODE_CHARS: usize = 64;
+/// The longest id of ours.
+pub const ID_CHARS: usize = 64;
 
 /// The raw bytes of a JSON request.
 pub struct JsonBody(Bytes);
@@ -103,7 +105,7 @@ pub fn iccid(text: String) -> Result<String, Refusal> {
 
 /// Whether a text has the shape of our ids.
 fn is_plain(text: &str) -> bool {
-    text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    text.len() <= ID_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// Ids of a wrong shape are simply not found.
@@ -114,11 +116,14 @@ pub fn order_id(text: String) -> Result<OrderId, Refusal> {
 
 /// Ids of a wrong shape are simply not found.
 pub fn invoice_id(text: String) -> Result<InvoiceId, Refusal> {
-    if is_plain(&text) && text.starts_with(InvoiceId::PREFIX) {
-        Ok(InvoiceId::from_text(text))
-    } else {
-        Err(Refusal::InvoiceNotFound)
-    }
+    let is_ours = is_plain(&text) && text.starts_with(InvoiceId::PREFIX);
+    if is_ours { Ok(InvoiceId::from_text(text)) } else { Err(Refusal::InvoiceNotFound) }
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn token_id(text: &str) -> Result<TokenId, Refusal> {
+    let is_ours = is_plain(text) && text.starts_with(TokenId::PREFIX);
+    if is_ours { Ok(TokenId::from_text(text)) } else { Err(Refusal::TokenNotFound) }
 }
 
 fn unless_wrong<T>(errors: Vec<FieldError>, required: Option<T>) -> Result<T, Refusal> {
@@ -174,6 +179,12 @@ impl<'a> Fields<'a> {
         self.values.get(field).map(|value| value.get()).filter(|text| *text != "null")
     }
 
+    fn require(&mut self, field: &str) {
+        if self.raw(field).is_none() {
+            self.wrong(field, "is required");
+        }
+    }
+
     pub fn text(&mut self, field: &str, most: usize) -> Option<String> {
         let raw = self.raw(field)?;
         match serde_json::from_str::<String>(raw) {
@@ -227,16 +238,12 @@ impl<'a> Fields<'a> {
     }
 
     pub fn required_email(&mut self, field: &str) -> Option<Email> {
-        if self.raw(field).is_none() {
-            self.wrong(field, "is required");
-        }
+        self.require(field);
         self.email(field)
     }
 
     pub fn required_text(&mut self, field: &str, most: usize) -> String {
-        if self.raw(field).is_none() {
-            self.wrong(field, "is required");
-        }
+        self.require(field);
         self.text(field, most).unwrap_or_default()
     }
 
@@ -256,9 +263,7 @@ impl<'a> Fields<'a> {
         allowed: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
-        if self.raw(field).is_none() {
-            self.wrong(field, "is required");
-        }
+        self.require(field);
         self.word(field, allowed, parse)
     }
 
@@ -284,9 +289,7 @@ impl<'a> Fields<'a> {
 
     /// An amount from `least` to `most`.
     pub fn required_usd(&mut self, field: &str, least: Usd, most: Usd) -> Option<Usd> {
-        if self.raw(field).is_none() {
-            self.wrong(field, "is required");
-        }
+        self.require(field);
         let amount = self.usd(field)?;
         if amount < least {
             self.wrong(field, format!("must be at least {least}"));
@@ -351,6 +354,14 @@ impl<'a> Fields<'a> {
 pub struct Query {
     values: HashMap<String, String>,
     errors: Vec<FieldError>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query, Infallible> {
+        Ok(Query::parse(parts.uri.query()))
+    }
 }
 
 impl Query {

@@ -2,9 +2,10 @@
 
 use askama::Template;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 
-use super::problem::{Problem, Refused};
+use super::answers::Answer;
+use super::problem::Problem;
 use crate::error::Error;
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
@@ -23,7 +24,7 @@ pub fn guard(headers: &mut HeaderMap) {
     headers.insert("x-robots-tag", HeaderValue::from_static("noindex, nofollow"));
 }
 
-pub fn page(status: StatusCode, template: &impl Template) -> Result<Response, Refused> {
+pub fn page(status: StatusCode, template: &impl Template) -> Answer {
     let html = template.render().map_err(Error::fault)?;
     let mut response = (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();
     guard(response.headers_mut());

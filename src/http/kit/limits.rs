@@ -47,6 +47,9 @@ pub struct Allowance {
     left: u32,
 }
 
+/// What is left to whoever is within a limit, and the refusal of whoever is not. `None`: there is no limit.
+pub type Checked = Result<Option<Allowance>, (Refusal, Allowance)>;
+
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 
@@ -88,17 +91,17 @@ impl Limits {
         }
     }
 
-    pub fn by_key(&self, key: &String) -> Result<Option<Allowance>, (Refusal, Allowance)> {
+    pub fn by_key(&self, key: &String) -> Checked {
         self.check(self.keys.as_ref(), key)
     }
 
-    pub fn by_token(&self, token: &str) -> Result<Option<Allowance>, (Refusal, Allowance)> {
+    pub fn by_token(&self, token: &str) -> Checked {
         self.check(self.tokens.as_ref(), &token.to_string())
     }
 
     /// Counts in every network that the address is in, the narrowest first: a refused request does not count against
     /// the client's neighbours. The allowance is that of the network that has the least left.
-    pub fn by_address(&self, address: IpAddr) -> Result<Option<Allowance>, (Refusal, Allowance)> {
+    pub fn by_address(&self, address: IpAddr) -> Checked {
         let mut tightest: Option<Allowance> = None;
         for (width, network) in client::networks(address).into_iter().rev() {
             let limit = match width {
@@ -130,11 +133,7 @@ impl Limits {
         }
     }
 
-    fn check<K: Hash + Eq + Clone>(
-        &self,
-        limit: Option<&Limit<K>>,
-        key: &K,
-    ) -> Result<Option<Allowance>, (Refusal, Allowance)> {
+    fn check<K: Hash + Eq + Clone>(&self, limit: Option<&Limit<K>>, key: &K) -> Checked {
         let Some(limit) = limit else { return Ok(None) };
         match limit.limiter.check_key(key) {
             Ok(state) => {

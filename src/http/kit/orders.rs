@@ -15,7 +15,6 @@ use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::order::{self, Order, OrderStatus};
 use crate::domain::plan::{Plan, PlanType};
-use crate::domain::time::Time;
 use crate::error::Result;
 use crate::ops::install;
 use crate::ops::orders::{self, ListQuery, Listed};
@@ -41,12 +40,7 @@ pub struct OrdersQuery {
     #[param(pattern = "^[0-9]{19,20}$")]
     iccid: Option<String>,
     /// Every order that used this reference, in any state.
-    #[param(
-        rename = "partnerRefId",
-        min_length = 1,
-        max_length = 128,
-        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$"
-    )]
+    #[param(rename = "partnerRefId", max_length = 128, pattern = "printable")]
     partner_ref_id: Option<String>,
     #[param(inline, value_type = Option<OrderStatusWord>)]
     status: Option<String>,
@@ -62,8 +56,7 @@ pub struct OrdersQuery {
 }
 
 /// A page of an account's orders, for partners and users alike; `base` is the URL of the list.
-pub async fn orders_page(app: &App, account: AccountNo, query: Option<&str>, base: &str) -> Answer {
-    let mut query = Query::parse(query);
+pub async fn orders_page(app: &App, account: AccountNo, mut query: Query, base: &str) -> Answer {
     let wanted = ListQuery {
         page: query.whole("page", 1, 1_000_000_000).unwrap_or(1),
         limit: query.whole("limit", 1, 100).unwrap_or(20),
@@ -95,13 +88,12 @@ pub async fn orders_page(app: &App, account: AccountNo, query: Option<&str>, bas
 fn next_link(base: &str, wanted: &ListQuery) -> String {
     let mut link = form_urlencoded::Serializer::new(format!("{base}?"));
     link.append_pair("limit", &wanted.limit.to_string());
-    let time = |time: Time| iso_exact(time);
     for (name, value) in [
         ("iccid", wanted.iccid.clone()),
         ("partnerRefId", wanted.reference.clone()),
         ("status", wanted.status.map(|status| status.as_str().to_string())),
-        ("from", wanted.from.map(time)),
-        ("to", wanted.to.map(time)),
+        ("from", wanted.from.map(iso_exact)),
+        ("to", wanted.to.map(iso_exact)),
     ] {
         if let Some(value) = value {
             link.append_pair(name, &value);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::wire::{CancelReasonWord, CurrencyWord, Money, NetworkWord};
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{FieldError, Refusal};
 use crate::error::Error;
 
 /// What a handler returns instead of an answer.
@@ -41,7 +41,7 @@ impl IntoResponse for Refused {
 }
 
 /// An error, as every HTTP door of the service answers it (RFC 9457 with members of our own).
-#[derive(Serialize, ToSchema)]
+#[derive(Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(title = "Problem")]
 pub struct Problem {
@@ -108,6 +108,12 @@ pub struct FieldProblem {
     pub message: String,
 }
 
+impl From<&FieldError> for FieldProblem {
+    fn from(wrong: &FieldError) -> FieldProblem {
+        FieldProblem { field: wrong.field.clone(), message: wrong.message.clone() }
+    }
+}
+
 /// The header that this error adds to its answer.
 pub fn extra_header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
     match error.refusal()? {
@@ -117,18 +123,12 @@ pub fn extra_header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
         Refusal::TokenRequired | Refusal::OtpInvalid => {
             Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"simgate\"")))
         }
-        Refusal::RateLimited { retry_after_secs }
-        | Refusal::TooManyInvoices { retry_after_secs }
-        | Refusal::TooManyCheckouts { retry_after_secs }
-        | Refusal::TooManyCodes { retry_after_secs } => {
-            Some((header::RETRY_AFTER, HeaderValue::from(*retry_after_secs)))
-        }
         Refusal::NoRoom => Some((header::RETRY_AFTER, HeaderValue::from_static("5"))),
         Refusal::Overloaded
         | Refusal::SupplierUnavailable { .. }
         | Refusal::CarrierUnavailable
         | Refusal::ChainUnavailable => Some((header::RETRY_AFTER, HeaderValue::from_static("1"))),
-        _ => None,
+        other => other.retry_after_secs().map(|secs| (header::RETRY_AFTER, HeaderValue::from(secs))),
     }
 }
 
@@ -150,19 +150,11 @@ pub fn body(refusal: Option<&Refusal>, request_id: &str) -> Problem {
         success: false,
         code,
         request_id: request_id.into(),
-        errors: Vec::new(),
-        balance_usd: None,
-        required_usd: None,
-        shortfall_usd: None,
-        price_usd: None,
-        reason: None,
-        pairs: Vec::new(),
+        ..Problem::default()
     };
     match refusal {
         Some(Refusal::Invalid(fields)) => {
-            let shown =
-                fields.iter().map(|f| FieldProblem { field: f.field.clone(), message: f.message.clone() });
-            body.errors = shown.collect();
+            body.errors = fields.iter().map(FieldProblem::from).collect();
         }
         Some(Refusal::InsufficientBalance { balance, required }) => {
             body.balance_usd = Some(Money(*balance));

@@ -1,10 +1,13 @@
 //! What every handler has at hand, made once and shared by all requests.
 
+use std::convert::Infallible;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::body::Bytes;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 
 use super::catalog::Catalog;
 use super::limits::Limits;
@@ -33,6 +36,15 @@ impl Deref for State {
 
     fn deref(&self) -> &Shared {
         &self.0
+    }
+}
+
+/// A handler takes it by its type.
+impl FromRequestParts<State> for State {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(_: &mut Parts, state: &State) -> Result<State, Infallible> {
+        Ok(state.clone())
     }
 }
 

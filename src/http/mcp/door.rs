@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::search_cache::Asked;
 use crate::config::{Settings, origin};
 use crate::domain::refusal::Refusal;
+use crate::http::kit::doorway::mentions;
 use crate::http::kit::fields;
 
 const INVALID_REQUEST: i32 = -32600;
@@ -194,8 +195,7 @@ async fn keep(asked: Asked, response: Response) -> Response {
 
 /// Whether a GET asks for the stream of older protocol revisions, rather than for the descriptor.
 pub fn wants_stream(headers: &HeaderMap) -> bool {
-    let accepts = headers.get_all(header::ACCEPT).iter();
-    accepts.filter_map(|value| value.to_str().ok()).any(|text| text.contains(EVENT_STREAM))
+    mentions(headers, EVENT_STREAM)
 }
 
 fn preflight() -> Response {
@@ -280,8 +280,8 @@ pub fn refused(why: &Refusal) -> Response {
     let problem = why.problem();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
     let mut response = refusal(status, REFUSED, &problem.detail);
-    if let Refusal::RateLimited { retry_after_secs } = why {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
+    if let Some(seconds) = why.retry_after_secs() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
 }

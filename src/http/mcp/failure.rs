@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::call::Output;
 use crate::domain::order::CancelReason;
-use crate::domain::refusal::{FieldError, Refusal};
+use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::http::kit::problem::FieldProblem;
 use crate::http::kit::wire::{CancelReasonWord, Money};
@@ -17,7 +17,7 @@ pub struct FailureView {
     pub error: WhyView,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WhyView {
     /// What happened, in a word: UNAUTHENTICATED, INVALID_REQUEST, PLAN_NOT_FOUND, NOT_CANCELLABLE, RATE_LIMITED, …
@@ -80,19 +80,13 @@ fn internal(request_id: &str) -> WhyView {
         http_status: 500,
         message: "Something went wrong on our side. Try again; with an idempotencyKey that is safe.".into(),
         retryable: true,
-        next: None,
-        retry_after_seconds: None,
-        errors: Vec::new(),
-        reason: None,
-        price_usd: None,
         request_id: Some(request_id.into()),
+        ..WhyView::default()
     }
 }
 
 fn of_refusal(tool: &str, refusal: &Refusal) -> WhyView {
     let problem = refusal.problem();
-    let field =
-        |wrong: &FieldError| FieldProblem { field: wrong.field.clone(), message: wrong.message.clone() };
     WhyView {
         code: problem.code,
         http_status: problem.status,
@@ -100,15 +94,9 @@ fn of_refusal(tool: &str, refusal: &Refusal) -> WhyView {
         retryable: matches!(problem.status, 401 | 408 | 429 | 500 | 503)
             || *refusal == Refusal::NotCancellable(CancelReason::Provisioning),
         next: next(tool, refusal),
-        retry_after_seconds: match refusal {
-            Refusal::RateLimited { retry_after_secs }
-            | Refusal::TooManyInvoices { retry_after_secs }
-            | Refusal::TooManyCheckouts { retry_after_secs }
-            | Refusal::TooManyCodes { retry_after_secs } => Some(*retry_after_secs),
-            _ => None,
-        },
+        retry_after_seconds: refusal.retry_after_secs(),
         errors: match refusal {
-            Refusal::Invalid(fields) => fields.iter().map(field).collect(),
+            Refusal::Invalid(fields) => fields.iter().map(FieldProblem::from).collect(),
             _ => Vec::new(),
         },
         reason: match refusal {

@@ -107,7 +107,7 @@ pub fn input(fields: impl IntoIterator<Item = (&'static str, Value)>, required: 
 }
 
 /// The input of a tool that buys or cancels: these fields, `idempotencyKey` and `dryRun`, and no others.
-pub fn deed(fields: impl IntoIterator<Item = (&'static str, Value)>, required: &[&str]) -> Input {
+pub fn strict_input(fields: impl IntoIterator<Item = (&'static str, Value)>, required: &[&str]) -> Input {
     let mut input = input(fields.into_iter().chain([idempotency_key(), dry_run()]), required);
     input.nothing_else = true;
     input.schema["additionalProperties"] = false.into();

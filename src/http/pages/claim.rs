@@ -2,9 +2,7 @@
 //! of that address. Anyone who knows the invoice's id, which is in the URL, can claim.
 
 use askama::Template;
-use axum::extract::State as FromState;
 use axum::http::StatusCode;
-use axum::response::Response;
 
 use super::told;
 use crate::app::App;
@@ -15,6 +13,7 @@ use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::domain::token::TokenKind;
 use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
 use crate::http::kit::fields::{Form, Segment, invoice_id};
 use crate::http::kit::html::page;
@@ -45,11 +44,11 @@ struct ClaimedPage<'a> {
 /// Mails a code to the address that wants to claim.
 pub async fn code(
     _: Anyone,
-    FromState(state): FromState<State>,
+    state: State,
     Client(client): Client,
     Segment(id): Segment,
     Form(mut fields): Form,
-) -> Result<Response, Refused> {
+) -> Answer {
     let (app, invoice) = (&state.app, invoice_id(id)?);
     let email = fields.required_email("email");
     let email = fields.finish_with(email)?;
@@ -67,11 +66,11 @@ pub async fn code(
 
 pub async fn claim(
     _: Anyone,
-    FromState(state): FromState<State>,
+    state: State,
     Client(client): Client,
     Segment(id): Segment,
     Form(mut fields): Form,
-) -> Result<Response, Refused> {
+) -> Answer {
     let (app, invoice) = (&state.app, invoice_id(id)?);
     let email = fields.required_email("email");
     let code = fields.text("code", CODE_CHARS);

@@ -5,9 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{RawQuery, State as FromState};
 use axum::http::StatusCode;
-use axum::response::Response;
 
 use super::{onward, told};
 use crate::app::App;
@@ -19,6 +17,7 @@ use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
 use crate::http::kit::fields::{CODE_CHARS, Form, Query};
 use crate::http::kit::html::page;
@@ -65,13 +64,8 @@ impl Typed {
 }
 
 /// `?plan=CODE&discount=CODE`.
-pub async fn form(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Client(client): Client,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Refused> {
-    let (app, query) = (&state.app, Query::parse(query.as_deref()).filled());
+pub async fn form(_: Anyone, state: State, Client(client): Client, query: Query) -> Answer {
+    let (app, query) = (&state.app, query.filled());
     let plan = plan(app, &query)?;
     let typed = Typed { once: vault::hex(&vault::random().to_be_bytes()), ..Typed::of(&query) };
     // A link with an old code is still a way to the plan.
@@ -79,12 +73,7 @@ pub async fn form(
     shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
 }
 
-pub async fn open(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Client(client): Client,
-    Form(fields): Form,
-) -> Result<Response, Refused> {
+pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields): Form) -> Answer {
     let app = &state.app;
     let (plan, typed) = (plan(app, &fields)?, Typed::of(&fields));
     let opened = match wish(fields, &plan) {
@@ -148,12 +137,11 @@ fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, Network), Refusal> {
     let email = fields.finish_with(email)?;
     let wish = Wish {
         package_code: plan.code.clone(),
-        fills: None,
         customer_email: Some(email),
         discount_code,
         // A visitor who goes back and changes something means another checkout.
         reference: once.map(|_| format!("form {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))),
-        max_price: None,
+        ..Wish::default()
     };
     Ok((wish, network.unwrap_or(NETWORKS[0])))
 }
@@ -177,7 +165,7 @@ struct Shown<'a> {
     problem: Option<String>,
 }
 
-fn shown(app: &App, status: StatusCode, shown: Shown) -> Result<Response, Refused> {
+fn shown(app: &App, status: StatusCode, shown: Shown) -> Answer {
     let Shown { plan, typed, quote, problem } = shown;
     let template = CheckoutPage {
         sandbox: app.settings.mode == Mode::Sandbox,

@@ -1,17 +1,15 @@
 //! `/help`: the knowledge base as pages. The articles are Markdown; HTML in them is shown as text.
 
 use askama::Template;
-use axum::extract::State as FromState;
 use axum::http::StatusCode;
-use axum::response::Response;
 use pulldown_cmark::{Event, Parser, html};
 
 use crate::domain::refusal::Refusal;
 use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::Segment;
 use crate::http::kit::html::page;
-use crate::http::kit::problem::Refused;
 use crate::knowledge::Article;
 
 #[derive(Template)]
@@ -28,15 +26,11 @@ struct ArticlePage<'a> {
     others: Vec<&'a Article>,
 }
 
-pub async fn index(_: Anyone, FromState(state): FromState<State>) -> Result<Response, Refused> {
+pub async fn index(_: Anyone, state: State) -> Answer {
     page(StatusCode::OK, &HelpPage { articles: state.app.knowledge.articles() })
 }
 
-pub async fn article(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(id): Segment,
-) -> Result<Response, Refused> {
+pub async fn article(_: Anyone, state: State, Segment(id): Segment) -> Answer {
     let knowledge = &state.app.knowledge;
     let article = knowledge.article(&id).ok_or(Refusal::NotFound)?;
     let others = knowledge.articles().iter().filter(|other| other.id != article.id).collect();

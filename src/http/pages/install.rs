@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::body::Body;
-use axum::extract::State as FromState;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
@@ -10,10 +9,10 @@ use crate::app::App;
 use crate::domain::esim::Activation;
 use crate::domain::ids::OrderId;
 use crate::domain::refusal::Refusal;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::Segment;
 use crate::http::kit::html::{self, guard};
-use crate::http::kit::problem::Refused;
 use crate::http::kit::{State, qr};
 use crate::ops::install::{self, Install};
 
@@ -62,11 +61,7 @@ struct PreparingPage<'a> {
     order_no: &'a str,
 }
 
-pub async fn page(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(token): Segment,
-) -> Result<Response, Refused> {
+pub async fn page(_: Anyone, state: State, Segment(token): Segment) -> Answer {
     match install::open(&state.app, &token).await? {
         Install::BeingPrepared(order) => {
             let order_no = state.app.numbers.of_order(&order).unwrap_or_default();
@@ -89,11 +84,7 @@ pub async fn page(
 }
 
 /// `/qr/{token}.svg` or `.png`.
-pub async fn qr_image(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(file): Segment,
-) -> Result<Response, Refused> {
+pub async fn qr_image(_: Anyone, state: State, Segment(file): Segment) -> Answer {
     let (token, kind) = file.rsplit_once('.').ok_or(Refusal::NotFound)?;
     if kind != "svg" && kind != "png" {
         return Err(Refusal::NotFound.into());

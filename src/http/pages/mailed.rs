@@ -2,15 +2,13 @@
 //! programs and scanners open every link. A button does.
 
 use askama::Template;
-use axum::extract::State as FromState;
 use axum::http::StatusCode;
-use axum::response::Response;
 
 use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::Segment;
 use crate::http::kit::html::page;
-use crate::http::kit::problem::Refused;
 use crate::ops::{login, tokens};
 
 #[derive(Template)]
@@ -30,52 +28,32 @@ struct RevokePage<'a> {
     token: Option<tokens::Token>,
 }
 
-pub async fn not_me(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(link): Segment,
-) -> Result<Response, Refused> {
+pub async fn not_me(_: Anyone, state: State, Segment(link): Segment) -> Answer {
     not_me_page(&state, &link, false).await
 }
 
-async fn not_me_page(state: &State, link: &str, undone: bool) -> Result<Response, Refused> {
+async fn not_me_page(state: &State, link: &str, undone: bool) -> Answer {
     let about = login::not_me(&state.app, link).await?;
     page(StatusCode::OK, &NotMePage { email: about.email.masked(), link, silent: about.silent, undone })
 }
 
-pub async fn silence(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(link): Segment,
-) -> Result<Response, Refused> {
+pub async fn silence(_: Anyone, state: State, Segment(link): Segment) -> Answer {
     login::silence(&state.app, &link, true).await?;
     not_me_page(&state, &link, false).await
 }
 
 /// A slip of the finger should not cost 30 days.
-pub async fn unsilence(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(link): Segment,
-) -> Result<Response, Refused> {
+pub async fn unsilence(_: Anyone, state: State, Segment(link): Segment) -> Answer {
     login::silence(&state.app, &link, false).await?;
     not_me_page(&state, &link, true).await
 }
 
-pub async fn revocation(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(link): Segment,
-) -> Result<Response, Refused> {
+pub async fn revocation(_: Anyone, state: State, Segment(link): Segment) -> Answer {
     let token = tokens::of_link(&state.app, &link).await?;
     page(StatusCode::OK, &RevokePage { link: &link, token })
 }
 
-pub async fn revoke(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(link): Segment,
-) -> Result<Response, Refused> {
+pub async fn revoke(_: Anyone, state: State, Segment(link): Segment) -> Answer {
     tokens::revoke_by_link(&state.app, &link).await?;
     page(StatusCode::OK, &RevokePage { link: &link, token: None })
 }

@@ -11,11 +11,11 @@ pub mod topup;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 
 use crate::domain::ids::InvoiceId;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::html::{page, said};
 use crate::http::kit::problem::Refused;
 
@@ -27,7 +27,7 @@ struct OnwardPage {
 }
 
 /// Leads on to the page of an invoice. Its id is a key, so the link is in the body and not in a header.
-pub fn onward(invoice: &InvoiceId, hint: &'static str) -> Result<Response, Refused> {
+pub fn onward(invoice: &InvoiceId, hint: &'static str) -> Answer {
     page(StatusCode::OK, &OnwardPage { path: format!("/pay/{invoice}"), hint })
 }
 

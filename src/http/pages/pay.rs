@@ -2,9 +2,7 @@
 //! script. The invoice's id opens it, so the page is guarded like the install page and loads nothing from elsewhere.
 
 use askama::Template;
-use axum::extract::State as FromState;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
 
 use super::install::EsimShown;
 use crate::app::App;
@@ -17,6 +15,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::transfer::PaymentStatus;
 use crate::error::Error;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::{Segment, invoice_id};
 use crate::http::kit::payment::{Asked, payment_due, payment_uri};
@@ -91,11 +90,7 @@ struct Row {
     status: String,
 }
 
-pub async fn page(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(id): Segment,
-) -> Result<Response, Refused> {
+pub async fn page(_: Anyone, state: State, Segment(id): Segment) -> Answer {
     let (app, id) = (&state.app, invoice_id(id)?);
     let page = match deposits::show(app, &id).await {
         Err(Error::Refused(Refusal::InvoiceNotFound)) => {

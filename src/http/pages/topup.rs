@@ -2,9 +2,7 @@
 //! this form; the form opens a deposit like any other, which has its own page.
 
 use askama::Template;
-use axum::extract::State as FromState;
 use axum::http::StatusCode;
-use axum::response::Response;
 
 use super::{onward, told};
 use crate::app::App;
@@ -15,10 +13,11 @@ use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::{Form, Query, Segment};
 use crate::http::kit::html::page;
-use crate::http::kit::problem::{self, Refused};
+use crate::http::kit::problem;
 use crate::http::kit::wire::readable;
 use crate::ops::deposits;
 use crate::ops::magic_link::{self, LinkTerms, Means};
@@ -56,22 +55,13 @@ struct Typed {
     means: String,
 }
 
-pub async fn form(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(token): Segment,
-) -> Result<Response, Refused> {
+pub async fn form(_: Anyone, state: State, Segment(token): Segment) -> Answer {
     let offer = magic_link::open(&state.app, &token).await?;
     let typed = Typed { amount: offer.minimum.to_string(), means: String::new() };
     shown(&state.app, StatusCode::OK, &token, offer, typed, None)
 }
 
-pub async fn pay_in(
-    _: Anyone,
-    FromState(state): FromState<State>,
-    Segment(token): Segment,
-    Form(fields): Form,
-) -> Result<Response, Refused> {
+pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, Form(fields): Form) -> Answer {
     let app = &state.app;
     let typed = Typed { amount: fields.typed("amountUsd"), means: fields.typed("means") };
     let wish = means(fields);
@@ -117,7 +107,7 @@ fn shown(
     offer: LinkTerms,
     typed: Typed,
     trouble: Option<Trouble>,
-) -> Result<Response, Refused> {
+) -> Answer {
     let (problem, open) = trouble.map(|Trouble { problem, open }| (problem, open)).unzip();
     // USDC comes first, because people choose the first most: its issuer stands behind it on nearly every network.
     let mut pairs = deposits::pairs(app);

@@ -2,8 +2,7 @@
 //! operations are in `ops::deposits`. An invoice id opens the pay page, so it stands in bodies only: never in a
 //! header and never in a log line.
 
-use axum::extract::State as FromState;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
@@ -14,7 +13,7 @@ use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::transfer::PaymentStatus;
 use crate::http::kit::State;
-use crate::http::kit::answers::{Answer, json};
+use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::Partner;
 use crate::http::kit::fields::{Fields, JsonBody, Segment, invoice_id};
 use crate::http::kit::wire::{
@@ -34,13 +33,6 @@ pub fn network_or_base() -> RefOr<Schema> {
 
 const MIN_AMOUNT: Usd = Usd::dollars(10);
 const TEXT_CHARS: usize = 128;
-
-/// Forbids caches to keep an answer that holds a key to the pay page, and changes by the second.
-fn uncached(view: &impl Serialize) -> Answer {
-    let mut response = json(StatusCode::OK, view)?;
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
-}
 
 /// A deposit invoice and everything that came to it.
 #[derive(Serialize, ToSchema)]
@@ -194,7 +186,7 @@ pub struct DepositRequest {
 #[utoipa::path(post, path = "/api/b2b/v1/balance/deposit", operation_id = "openDeposit", tag = "deposits",
     request_body = DepositRequest,
     responses((status = 200, description = "The invoice, waiting for its payment", body = DepositView)))]
-pub async fn open(partner: Partner, FromState(state): FromState<State>, body: JsonBody) -> Answer {
+pub async fn open(partner: Partner, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let amount = fields.required_usd("amountUsd", MIN_AMOUNT, MAX_AMOUNT);
     let currency = fields.required_word("currency", "USDT, USDC", Currency::parse);
@@ -203,19 +195,14 @@ pub async fn open(partner: Partner, FromState(state): FromState<State>, body: Js
     let network = network.unwrap_or(Network::Base);
     let new = NewDeposit { account: partner.account, amount, currency, network };
     let deposit = deposits::open(&state.app, new).await?;
-    uncached(&deposit_view(&state.app, &deposit))
+    uncached(json(StatusCode::OK, &deposit_view(&state.app, &deposit)))
 }
 
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct VerifyRequest {
-    #[schema(
-        min_length = 1,
-        max_length = 128,
-        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$",
-        example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U"
-    )]
+    #[schema(max_length = 128, pattern = "printable", example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
     invoice_id: String,
     /// The transaction to look at, with `0x` unless the invoice's network is TRON. Without it, every payment to the
     /// invoice's address is looked for.
@@ -233,7 +220,7 @@ pub struct VerifyRequest {
 #[utoipa::path(post, path = "/api/b2b/v1/balance/verify-deposit", operation_id = "verifyDeposit", tag = "deposits",
     request_body = VerifyRequest,
     responses((status = 200, description = "Credited, or what is awaited", body = VerifiedView)))]
-pub async fn verify(partner: Partner, FromState(state): FromState<State>, body: JsonBody) -> Answer {
+pub async fn verify(partner: Partner, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let id = fields.required_text("invoiceId", TEXT_CHARS);
     let tx_hash = fields.text("txHash", TEXT_CHARS);
@@ -251,7 +238,7 @@ pub async fn verify(partner: Partner, FromState(state): FromState<State>, body: 
         network: NetworkWord(deposit.invoice.network),
         credited_to: credited_to.map(|id| id.to_string()),
     };
-    uncached(&view)
+    uncached(json(StatusCode::OK, &view))
 }
 
 /// One deposit
@@ -260,7 +247,7 @@ pub async fn verify(partner: Partner, FromState(state): FromState<State>, body: 
 #[utoipa::path(get, path = "/api/b2b/v1/balance/deposit/{invoiceId}", operation_id = "getDeposit", tag = "deposits",
     params(("invoiceId" = String, Path, description = "The invoice's id", example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses((status = 200, description = "The invoice", body = DepositView)))]
-pub async fn get(partner: Partner, FromState(state): FromState<State>, Segment(id): Segment) -> Answer {
+pub async fn get(partner: Partner, state: State, Segment(id): Segment) -> Answer {
     let deposit = deposits::find(&state.app, partner.account, &invoice_id(id)?).await?;
-    uncached(&deposit_view(&state.app, &deposit))
+    uncached(json(StatusCode::OK, &deposit_view(&state.app, &deposit)))
 }

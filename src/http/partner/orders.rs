@@ -1,7 +1,6 @@
 //! Orders of a partner: place, list, look at, cancel.
 
-use axum::extract::{RawQuery, State as FromState};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -9,37 +8,30 @@ use crate::domain::ids::OrderId;
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
 use crate::http::kit::State;
-use crate::http::kit::answers::{Answer, RETRY_SECONDS, json};
+use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::Partner;
-use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, REFERENCE_CHARS, Segment, order_id};
+use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, Query, REFERENCE_CHARS, Segment, order_id};
 use crate::http::kit::orders::{
     OrderView, OrdersQuery, OrdersView, TopUpOrderView, order_view, orders_page, topup_view,
 };
 use crate::http::kit::wire::Money;
 use crate::ops::buying::{self, Fills, Means, Wish};
-use crate::ops::orders::{self, Listed, Receipt};
+use crate::ops::orders::{self, Receipt};
 use crate::ops::{cancel, owned};
 
 /// 200 for a purchase that is done, 202 with directions for one that is still with the supplier.
 pub fn purchase_answer(receipt: &Receipt, body: &impl Serialize) -> Answer {
     let open = receipt.order.status == OrderStatus::Provisioning;
-    let mut response = json(if open { StatusCode::ACCEPTED } else { StatusCode::OK }, body)?;
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if open {
-        come_back(headers, &receipt.order.id);
-    }
-    if receipt.replayed {
-        headers.insert(HeaderName::from_static("idempotent-replayed"), HeaderValue::from_static("true"));
-    }
-    Ok(response)
+    Ok(marked(uncached(located(open, &receipt.order.id, body))?, receipt.replayed))
 }
 
-fn come_back(headers: &mut HeaderMap, id: &OrderId) {
-    if let Ok(place) = HeaderValue::try_from(format!("/api/b2b/v1/orders/{id}")) {
-        headers.insert(header::LOCATION, place);
+/// What is still with the supplier also says where to look.
+fn located(open: bool, id: &OrderId, body: &impl Serialize) -> Answer {
+    let mut response = done_or_open(open, body)?;
+    if open && let Ok(place) = HeaderValue::try_from(format!("/api/b2b/v1/orders/{id}")) {
+        response.headers_mut().insert(header::LOCATION, place);
     }
-    headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
+    Ok(response)
 }
 
 #[derive(ToSchema)]
@@ -47,20 +39,10 @@ fn come_back(headers: &mut HeaderMap, id: &OrderId) {
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct OrderRequest {
     /// From the list of plans.
-    #[schema(
-        min_length = 1,
-        max_length = 64,
-        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,64}$",
-        example = "JP-1GB-7D"
-    )]
+    #[schema(max_length = 64, pattern = "printable", example = "JP-1GB-7D")]
     package_code: String,
     /// Your own reference. The same reference with the same package is the same order, for ever: send one, and retry safely.
-    #[schema(
-        min_length = 1,
-        max_length = 128,
-        pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]{1,128}$",
-        example = "booking-1001"
-    )]
+    #[schema(max_length = 128, pattern = "printable", example = "booking-1001")]
     partner_ref_id: Option<String>,
     /// Refuse with PRICE_CHANGED when the plan costs more than this.
     #[schema(exclusive_minimum = 0, exclusive_maximum = 1000000000, multiple_of = 0.000001, example = 25)]
@@ -75,8 +57,7 @@ pub fn wish(body: &JsonBody, fills: Option<Fills>) -> Result<Wish, Refusal> {
         fills,
         reference: fields.text("partnerRefId", REFERENCE_CHARS),
         max_price: fields.positive_usd("maxPriceUsd"),
-        customer_email: None,
-        discount_code: None,
+        ..Wish::default()
     };
     fields.finish()?;
     Ok(wish)
@@ -90,15 +71,10 @@ pub fn wish(body: &JsonBody, fills: Option<Fills>) -> Result<Wish, Refusal> {
     responses(
         (status = 200, description = "Delivered, or the same order again (header Idempotent-Replayed)", body = PlacedView),
         (status = 202, description = "Accepted; the supplier has not answered yet", body = PlacedView)))]
-pub async fn place_order(partner: Partner, FromState(state): FromState<State>, body: JsonBody) -> Answer {
+pub async fn place_order(partner: Partner, state: State, body: JsonBody) -> Answer {
     let outcome = buying::buy(&state.app, partner.buyer(), wish(&body, None)?, Means::Wallet).await?;
-    let mut receipt = outcome.receipt()?;
-    let listed = if receipt.replayed {
-        orders::with_topups(&state.app, receipt.order.clone()).await?
-    } else {
-        Listed { order: receipt.order.clone(), topups: Vec::new() }
-    };
-    receipt.order = listed.order.clone();
+    let receipt = outcome.receipt()?;
+    let listed = orders::of_receipt(&state.app, &receipt).await?;
     let view = PlacedView {
         success: true,
         balance_remaining_usd: Money(receipt.balance),
@@ -113,13 +89,9 @@ pub async fn place_order(partner: Partner, FromState(state): FromState<State>, b
 #[utoipa::path(get, path = "/api/b2b/v1/orders", operation_id = "listOrders", tag = "orders", params(OrdersQuery),
     responses((status = 200, description = "One page of orders", body = OrdersView,
         headers(("Link" = String, description = "Next page (RFC 8288)")))))]
-pub async fn list_orders(
-    partner: Partner,
-    FromState(state): FromState<State>,
-    RawQuery(query): RawQuery,
-) -> Answer {
+pub async fn list_orders(partner: Partner, state: State, query: Query) -> Answer {
     let base = format!("{}/api/b2b/v1/orders", state.app.settings.base_url);
-    orders_page(&state.app, partner.account, query.as_deref(), &base).await
+    orders_page(&state.app, partner.account, query, &base).await
 }
 
 /// One order
@@ -129,7 +101,7 @@ pub async fn list_orders(
     params(("id" = String, Path, description = "The order's or top-up's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses(
         (status = 200, description = "The order or top-up", body = FoundView)))]
-pub async fn get_order(partner: Partner, FromState(state): FromState<State>, Segment(id): Segment) -> Answer {
+pub async fn get_order(partner: Partner, state: State, Segment(id): Segment) -> Answer {
     let order = owned::order(&state.app, partner.account, &order_id(id)?).await?;
     let view = if order.id.is_topup() {
         FoundView { success: true, order: None, top_up_order: Some(topup_view(&order)) }
@@ -149,11 +121,7 @@ pub async fn get_order(partner: Partner, FromState(state): FromState<State>, Seg
     responses(
         (status = 200, description = "Cancelled and refunded", body = CancelledView),
         (status = 202, description = "The supplier has not answered yet", body = CancelledView)))]
-pub async fn cancel_order(
-    partner: Partner,
-    FromState(state): FromState<State>,
-    Segment(id): Segment,
-) -> Answer {
+pub async fn cancel_order(partner: Partner, state: State, Segment(id): Segment) -> Answer {
     let outcome = cancel::cancel(&state.app, partner.account, &order_id(id)?).await?;
     let open = outcome.order.status == OrderStatus::Cancelling;
     let listed = orders::with_topups(&state.app, outcome.order).await?;
@@ -163,11 +131,7 @@ pub async fn cancel_order(
         balance_remaining_usd: Money(outcome.balance),
         order: order_view(&state.app, &listed)?,
     };
-    let mut response = json(if open { StatusCode::ACCEPTED } else { StatusCode::OK }, &view)?;
-    if open {
-        come_back(response.headers_mut(), &listed.order.id);
-    }
-    Ok(response)
+    located(open, &listed.order.id, &view)
 }
 
 #[derive(Serialize, ToSchema)]

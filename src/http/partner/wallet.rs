@@ -1,6 +1,5 @@
 //! The partner's wallet: balance and statement.
 
-use axum::extract::{RawQuery, State as FromState};
 use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -18,7 +17,7 @@ use crate::ops::accounts;
 /// The prepaid wallet: what can be spent, what is held for orders in progress.
 #[utoipa::path(get, path = "/api/b2b/v1/balance", operation_id = "getBalance", tag = "wallet",
     responses((status = 200, description = "The wallet", body = BalanceView)))]
-pub async fn balance(partner: Partner, FromState(state): FromState<State>) -> Answer {
+pub async fn balance(partner: Partner, state: State) -> Answer {
     let balance = accounts::balance(&state.app, partner.account).await?;
     let view = BalanceView {
         success: true,
@@ -56,12 +55,7 @@ pub struct TransactionsQuery {
 #[utoipa::path(get, path = "/api/b2b/v1/balance/transactions", operation_id = "listTransactions", tag = "wallet",
     params(TransactionsQuery),
     responses((status = 200, description = "Lines of the statement", body = TransactionsView)))]
-pub async fn transactions(
-    partner: Partner,
-    FromState(state): FromState<State>,
-    RawQuery(query): RawQuery,
-) -> Answer {
-    let mut query = Query::parse(query.as_deref());
+pub async fn transactions(partner: Partner, state: State, mut query: Query) -> Answer {
     let (from, to) = (query.time("from"), query.time("to"));
     let after = query.take("after", "must be a nextAfter of an earlier page", parse_cursor);
     let limit = query.whole("limit", 1, 1000).unwrap_or(100);

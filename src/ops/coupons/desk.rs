@@ -3,7 +3,6 @@
 
 use crate::app::App;
 use crate::domain::coupon::{self, Coupon};
-use crate::domain::plan::PlanType;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::ops::LANE;
@@ -21,10 +20,7 @@ pub struct Tallied {
 
 pub async fn create(app: &App, actor: &str, coupon: Coupon) -> Result<Coupon> {
     if let Some(package_code) = &coupon.package_code {
-        let plan = catalog::find(app, package_code).ok_or(Refusal::PlanNotFound)?;
-        if plan.plan_type != PlanType::Base {
-            return Err(Refusal::WrongPlanType.into());
-        }
+        catalog::require_base(app, package_code)?;
     }
     let coupon = Coupon { description: coupon.in_words(), ..coupon };
     let line = audit_line(app, actor, "coupon create", format!("{}: {}", coupon.code, coupon.discount));

@@ -1,5 +1,6 @@
 //! Lists of an account's orders.
 
+use super::Receipt;
 use crate::app::App;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::order::{Order, OrderStatus};
@@ -23,6 +24,12 @@ pub async fn with_topups(app: &App, order: Order) -> Result<Listed> {
     let id = order.id.clone();
     let topups = app.store.read(move |tx| orders::topups_of(tx, &[&id])).await?;
     Ok(Listed { order, topups })
+}
+
+/// The order of a receipt. A new one has no top-ups yet.
+pub async fn of_receipt(app: &App, receipt: &Receipt) -> Result<Listed> {
+    let order = receipt.order.clone();
+    if receipt.replayed { with_topups(app, order).await } else { Ok(Listed { order, topups: Vec::new() }) }
 }
 
 /// Which orders to list. References and ICCIDs lead to few orders; other queries walk along the account's numbers.

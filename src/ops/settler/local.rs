@@ -10,7 +10,7 @@ use metrics::counter;
 
 use super::{REST_MS, Round, arrived, permission, reason_of};
 use crate::chain::Trouble;
-use crate::chain::evm::{Broadcast, Paid};
+use crate::chain::evm::{Broadcast, Called, Paid};
 use crate::domain::authorization::{
     Authorization, AuthorizationEvent, AuthorizationId, AuthorizationState, Reason,
 };
@@ -156,8 +156,8 @@ impl Round<'_> {
         let (permission, seal) = permission(authorization)?;
         let call = permission.transfer_call(&seal);
         let units = match chain.gas_for(CURRENCY, &call, &gas.key.bytes).await? {
-            Ok(units) => units.saturating_add(units / 4),
-            Err(why) => return self.would_fail(authorization, &why).await,
+            Called::Returned(units) => units.saturating_add(units / 4),
+            Called::Reverted(why) => return self.would_fail(authorization, &why).await,
         };
         let Some(price) = Price::fresh(chain.fees().await?, gas.cap) else {
             return Ok(self.rest(authorization, REST_MS).await?);

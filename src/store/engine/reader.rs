@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::postgres::Session;
 use super::sqlite::{with_patient_reader, with_reader};
 use super::still;
-use super::tx::{Db, Tx, sqlite_error};
+use super::tx::{Body, Db, Tx, sqlite_error};
 use super::writer::survive;
 use crate::error::{Error, Result};
 
@@ -59,11 +59,7 @@ impl Reader {
     }
 
     /// A short read: a look-up by key or one page.
-    pub async fn read<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn read<T: Send + 'static>(&self, body: impl Body<T>) -> Result<T> {
         match self {
             Reader::Sqlite { path } => {
                 in_place(path, move |connection| body(&mut Tx::new(Db::Sqlite(connection), false))).await
@@ -73,11 +69,7 @@ impl Reader {
     }
 
     /// A few short reads that must fit together: all see the database as of one moment.
-    pub async fn read_consistent<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn read_consistent<T: Send + 'static>(&self, body: impl Body<T>) -> Result<T> {
         match self {
             Reader::Sqlite { path } => {
                 in_place(path, move |connection| as_of_one_moment(connection, &body)).await
@@ -88,11 +80,7 @@ impl Reader {
 
     /// A read that goes through much of what was ever written, over one consistent state: verification, reports. On
     /// SQLite it has a copy of its own, or the log would grow all the while.
-    pub async fn study<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn study<T: Send + 'static>(&self, body: impl Body<T>) -> Result<T> {
         match self {
             Reader::Sqlite { path } => {
                 let path = path.clone();
@@ -104,11 +92,7 @@ impl Reader {
     }
 
     /// A longer read over one consistent state, once through a table at most: lists, the catalog.
-    pub async fn snapshot<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-    {
+    pub async fn snapshot<T: Send + 'static>(&self, body: impl Body<T>) -> Result<T> {
         match self {
             Reader::Sqlite { path } => {
                 let path = path.clone();
@@ -148,11 +132,7 @@ fn as_of_one_moment<T>(connection: &Connection, body: impl Fn(&mut Tx) -> Result
     body(&mut Tx::new(Db::Sqlite(&transaction), false))
 }
 
-async fn on_thread<T, F>(tasks: &Sender<Task>, view: View, body: F) -> Result<T>
-where
-    T: Send + 'static,
-    F: Fn(&mut Tx) -> Result<T> + Send + 'static,
-{
+async fn on_thread<T: Send + 'static>(tasks: &Sender<Task>, view: View, body: impl Body<T>) -> Result<T> {
     let (reply, answer) = oneshot::channel();
     let task: Task = Box::new(move |session, url| {
         let mut outcome = attempt(session, url, view, &body);

@@ -61,6 +61,11 @@ pub struct Tx<'c> {
     rerun: bool,
 }
 
+/// What is done with a transaction. It may run more than once, and on another thread.
+pub trait Body<T>: Fn(&mut Tx) -> Result<T> + Send + 'static {}
+
+impl<T, F: Fn(&mut Tx) -> Result<T> + Send + 'static> Body<T> for F {}
+
 impl<'c> Tx<'c> {
     pub(super) fn new(db: Db<'c>, rerun: bool) -> Tx<'c> {
         Tx { db, wrote: false, rerun }

@@ -11,7 +11,7 @@ use simgate::ops::operator;
 use crate::support::buying::{self, *};
 use crate::support::coupons::plan;
 use crate::support::harness::{both_databases, reply};
-use crate::support::logins::{elsewhere, mails, sign_in, with_token};
+use crate::support::logins::{self, elsewhere, mails, sign_in, with_token};
 use crate::support::qr_codes;
 use crate::support::shapes::money;
 
@@ -239,7 +239,7 @@ both_databases! {
     async fn a_suspended_user_reads_but_does_not_buy(gateway) {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let made = ask_with_key(gateway, &token, "before", &json!({ "packageCode": PLAN })).await.expect(402);
-        let user = operator::user(&gateway.app, &simgate::domain::email::Email::parse("ann@example.com").unwrap()).await.unwrap();
+        let user = logins::user(&gateway.app, &simgate::domain::email::Email::parse("ann@example.com").unwrap()).await.unwrap();
         operator::set_suspended(&gateway.app, "test", user.id.as_str(), true).await.unwrap();
         for body in [json!({ "packageCode": PLAN }), json!({ "packageCode": PLAN, "payWith": "wallet" })] {
             assert_eq!(ask(gateway, &token, &body).await.problem(403), "ACCOUNT_SUSPENDED");

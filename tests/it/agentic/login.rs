@@ -8,13 +8,13 @@ use simgate::domain::refusal::Refusal;
 use simgate::domain::token::TokenKind;
 use simgate::error::Error;
 use simgate::ops::login::{self, Ask, Asked};
-use simgate::ops::{operator, retention};
+use simgate::ops::retention;
 use simgate::start::{self, Role};
 
 use crate::support::database;
 use crate::support::harness::{Gateway, both_databases, reply};
 use crate::support::logins::{
-    ask, code, digit_runs, elsewhere, link, mails, post_from, sameness, sign_in, verify,
+    ask, code, digit_runs, elsewhere, link, mails, post_from, sameness, sign_in, user, verify,
 };
 
 const MINUTE: i64 = 60_000;
@@ -26,7 +26,7 @@ fn email(text: &str) -> Email {
 }
 
 async fn is_user(gateway: &Gateway, address: &str) -> bool {
-    match operator::user(&gateway.app, &email(address)).await {
+    match user(&gateway.app, &email(address)).await {
         Ok(_) => true,
         Err(Error::Refused(Refusal::AccountNotFound)) => false,
         Err(error) => panic!("{error}"),
@@ -68,7 +68,7 @@ both_databases! {
         assert!(made["token"].as_str().unwrap().starts_with("sgp_"));
         assert_eq!((&made["tokenType"], &made["email"], &made["agentName"]), (&json!("Bearer"), &json!("ann@example.com"), &json!("Trip planner")));
         assert!(made["success"] == true && made["createdAt"].is_string());
-        let account = operator::user(&gateway.app, &email("ann@example.com")).await.unwrap();
+        let account = user(&gateway.app, &email("ann@example.com")).await.unwrap();
         assert!(account.id.as_str().starts_with("usr_"));
         assert_eq!(account.price_list, "retail");
         assert_eq!(verify(gateway, "ann@example.com", otp).await.problem(401), "OTP_INVALID");
@@ -78,7 +78,7 @@ both_databases! {
         // The next login is to the same account.
         gateway.pass_time(MINUTE);
         sign_in(gateway, "ann@example.com", "").await;
-        assert_eq!(operator::user(&gateway.app, &email("ann@example.com")).await.unwrap().id, account.id);
+        assert_eq!(user(&gateway.app, &email("ann@example.com")).await.unwrap().id, account.id);
     }
 
     async fn a_wrong_code_tells_nothing(gateway) with [("trusted_proxies", "127.0.0.1")] {

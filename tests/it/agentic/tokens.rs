@@ -20,7 +20,9 @@ use tokio_util::sync::CancellationToken;
 use crate::support::coupons::plan;
 use crate::support::database;
 use crate::support::harness::{Gateway, Reply, both_databases, reply};
-use crate::support::logins::{AUTH, ask, code, elsewhere, link, post_from, sameness, sign_in, with_token};
+use crate::support::logins::{
+    self, AUTH, ask, code, elsewhere, link, post_from, sameness, sign_in, with_token,
+};
 
 async fn list(gateway: &Gateway, token: &str) -> Vec<Value> {
     let listed = with_token(gateway, token, "GET", &format!("{AUTH}/tokens")).await.expect(200);
@@ -32,7 +34,7 @@ async fn revoke(gateway: &Gateway, token: &str, id: &str) -> Reply {
 }
 
 async fn fund(gateway: &Gateway, email: &str, amount: Usd) {
-    let account = operator::user(&gateway.app, &Email::parse(email).unwrap()).await.unwrap().no;
+    let account = logins::user(&gateway.app, &Email::parse(email).unwrap()).await.unwrap().no;
     let credit = Adjustment { account, amount, kind: CreditKind::Promo, reason: "test".into() };
     operator::credit_wallet(&gateway.app, "test", credit).await.unwrap();
 }

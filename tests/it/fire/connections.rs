@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use h2::client::Builder;
-use simgate::ops::{operator, sandbox};
+use simgate::ops::sandbox;
 use simgate::supplier::sim::SupplierMode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::support::connections::{
     BALANCE, LONG, PLANS, answer, ask, dial, dial_narrow, get, head, http2, order, read, until_closed,
 };
-use crate::support::harness::{Db, run, until};
+use crate::support::harness::{Db, open_orders, run, until};
 use crate::support::http2_frames::{
     DATA, Frame, Frames, GOAWAY, HEADERS, REFUSED, RST_STREAM, asking, opening,
 };
@@ -116,7 +116,7 @@ fn old_http2_is_asked_to_end_and_answered_first() {
         };
         assert!(refused.is_go_away(), "{refused:?}");
         assert_eq!(refused.reason(), Some(h2::Reason::NO_ERROR));
-        assert_eq!(operator::open_orders(&gateway.app).await.unwrap(), 1);
+        assert_eq!(open_orders(&gateway.app).await, 1);
         let response = timeout(LONG, response).await.expect("an answer in time").unwrap();
         assert_eq!(response.status(), 200);
         let body = read(response.into_body(), Duration::ZERO).await;

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use h2::client::Builder;
-use simgate::ops::{operator, sandbox};
+use simgate::ops::sandbox;
 use simgate::supplier::sim::SupplierMode;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::support::connections::{BALANCE, answer, ask, dial, get, http2, order, until_closed};
-use crate::support::harness::{Db, Gateway, run, until};
+use crate::support::harness::{Db, Gateway, open_orders, run, until};
 use crate::support::process::on_site;
 
 /// Longer than all that a test does meanwhile.
@@ -35,7 +35,7 @@ async fn busy(gateway: &Gateway, from: &[u8]) -> Vec<TcpStream> {
         streams.push(stream);
     }
     until("the orders are with the supplier", async || {
-        let open = operator::open_orders(&gateway.app).await.unwrap();
+        let open = open_orders(&gateway.app).await;
         (open == from.len() as i64).then_some(())
     })
     .await;

@@ -3,12 +3,11 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
-use simgate::ops::operator;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::support::buying::{PLAN, fund, usd};
-use crate::support::harness::{Gateway, both_databases};
+use crate::support::harness::{Gateway, both_databases, open_orders};
 use crate::support::tool_caller::{MCP, buy, call, failure, fine, log_in, rpc, tool_call};
 
 const ANN: &str = "ann@example.com";
@@ -40,7 +39,7 @@ async fn send(gateway: &Gateway, message: &Value) -> TcpStream {
 async fn until_begun(gateway: &Gateway, done: &str) {
     gateway
         .until("it has begun", async || {
-            let open = operator::open_orders(&gateway.app).await.unwrap();
+            let open = open_orders(&gateway.app).await;
             (open == 1 || !gateway.journalled(done).is_empty()).then_some(())
         })
         .await;

@@ -12,6 +12,7 @@ use simgate::ops::operator::{self, Adjustment};
 use simgate::ops::{guests, mail};
 
 use super::play::{Play, Told, told};
+use crate::support::logins::user;
 
 /// What who claims has besides.
 const OWN: Usd = Usd::dollars(300);
@@ -47,7 +48,7 @@ pub async fn collect(play: &mut Play<'_>, at: usize) -> Told {
         Ok(amount) => return Err(format!("{amount} of checkout {at} was claimed, and {claimable} is owed")),
         Err(error) => return Err(format!("a claim of {claimable} failed: {error:?}")),
     }
-    let account = operator::user(&app, &email).await.map_err(told)?.no;
+    let account = user(&app, &email).await.map_err(told)?.no;
     let credit = Adjustment { account, amount: OWN, kind: CreditKind::Promo, reason: "story".into() };
     operator::credit_wallet(&app, "test", credit).await.map_err(told)?;
     play.accounts.push(account);

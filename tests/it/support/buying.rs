@@ -15,7 +15,7 @@ use simgate::store::tx::Tx;
 
 use crate::support::database;
 use crate::support::harness::{Gateway, Reply, reply};
-use crate::support::logins::with_token;
+use crate::support::logins::{self, with_token};
 
 pub const CHECKOUT: &str = "/api/agentic/checkout";
 pub const PLAN: &str = "JP-1GB-7D";
@@ -148,7 +148,7 @@ pub async fn balance(gateway: &Gateway, token: &str) -> Usd {
 }
 
 pub async fn account(gateway: &Gateway, email: &str) -> AccountNo {
-    operator::user(&gateway.app, &Email::parse(email).unwrap()).await.unwrap().no
+    logins::user(&gateway.app, &Email::parse(email).unwrap()).await.unwrap().no
 }
 
 pub async fn fund(gateway: &Gateway, email: &str, amount: Usd) {

@@ -3,6 +3,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
+use simgate::app::App;
+use simgate::domain::email::Email;
+use simgate::domain::refusal::Refusal;
+use simgate::error::Error;
+use simgate::store::accounts::Account;
+use simgate::store::users;
 
 use crate::support::harness::{Gateway, Reply, reply};
 
@@ -13,6 +19,13 @@ pub fn elsewhere() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     format!("10.{}.{}.{}", n >> 16 & 255, n >> 8 & 255, n & 255)
+}
+
+/// The user with this email.
+pub async fn user(app: &App, email: &Email) -> Result<Account, Error> {
+    let email = email.clone();
+    let found = app.store.read(move |tx| users::find(tx, &email)).await?;
+    Ok(found.ok_or(Refusal::AccountNotFound)?)
 }
 
 /// A call without a login, from an address.

@@ -11,25 +11,25 @@ use sha2::{Digest, Sha256};
 use crate::vault::hex;
 
 /// A finished body with its hash and, once asked for, its compressed forms.
-pub struct Answer {
+pub struct Packed {
     json: Bytes,
     etag: HeaderValue,
     gzip: OnceLock<Bytes>,
     brotli: OnceLock<Bytes>,
 }
 
-impl Answer {
-    pub fn new(json: impl Into<Bytes>) -> Answer {
+impl Packed {
+    pub fn new(json: impl Into<Bytes>) -> Packed {
         let json = json.into();
         let hash = Sha256::digest(&json);
-        Answer::with_hash(json, &hash)
+        Packed::with_hash(json, &hash)
     }
 
     /// For a caller that has a cheaper hash that changes with the body.
-    pub fn with_hash(json: impl Into<Bytes>, hash: &[u8]) -> Answer {
+    pub fn with_hash(json: impl Into<Bytes>, hash: &[u8]) -> Packed {
         // Weak, because the same catalog goes out plain and compressed.
         let etag = HeaderValue::try_from(format!("W/\"{}\"", hex(&hash[..16])));
-        Answer {
+        Packed {
             json: json.into(),
             etag: etag.unwrap_or(HeaderValue::from_static("W/\"\"")),
             gzip: OnceLock::new(),

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::memory::{Kept, Memory};
-use super::packed::Answer;
+use super::packed::Packed;
 use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
 use crate::domain::{country, search};
@@ -39,7 +39,7 @@ pub struct Products {
     /// Which plans match, by the query string: reading a text and ranking plans takes longer than writing them out.
     found: Memory<Found>,
     /// Answers that were compressed, which takes far longer than both.
-    packed: Memory<Answer>,
+    packed: Memory<Packed>,
     /// Results of the tool that searches.
     pub listed: Memory<str>,
 }
@@ -58,7 +58,7 @@ impl Kept for Found {
     }
 }
 
-impl Kept for Answer {
+impl Kept for Packed {
     fn bytes(&self) -> usize {
         self.len()
     }
@@ -98,7 +98,7 @@ impl Products {
         Ok(found)
     }
 
-    pub fn packed(&self, query: &str, found: &Found) -> Arc<Answer> {
+    pub fn packed(&self, query: &str, found: &Found) -> Arc<Packed> {
         if let Some(answer) = self.packed.get(query) {
             return answer;
         }
@@ -107,11 +107,11 @@ impl Products {
         answer
     }
 
-    pub fn answer(&self, found: &Found) -> Answer {
+    pub fn answer(&self, found: &Found) -> Packed {
         let hashes = found.first.iter().map(|number| u128::from(self.fragments[*number as usize].hash));
         let hash = hashes.fold(found.total as u128, |all, hash| (all ^ hash).wrapping_mul(SPREAD));
         let json = self.write("{\"success\":true,\"currency\":\"USD\",\"totalCount\":", found);
-        Answer::with_hash(json, &hash.to_be_bytes())
+        Packed::with_hash(json, &hash.to_be_bytes())
     }
 
     /// The same plans as a tool shows them: as many as fit into `most_bytes`, and at least one.

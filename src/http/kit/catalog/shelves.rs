@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::packed::Answer;
+use super::packed::Packed;
 use crate::domain::plan::{Plan, PlanType};
 use crate::error::{Error, Result};
 use crate::http::kit::orders::PlanView;
@@ -44,7 +44,7 @@ type Bits = Arc<[u64]>;
 #[derive(Default)]
 pub struct Shelf {
     fragments: Vec<Box<str>>,
-    everything: OnceLock<Arc<Answer>>,
+    everything: OnceLock<Arc<Packed>>,
     countries: HashMap<String, CountryShelf>,
     /// Every word that occurs in a plan's name, code, operator or countries, and the plans it occurs in.
     words: Vec<(Box<str>, Box<[u32]>)>,
@@ -54,7 +54,7 @@ pub struct Shelf {
 #[derive(Default)]
 struct CountryShelf {
     plans: Vec<u32>,
-    answer: OnceLock<Arc<Answer>>,
+    answer: OnceLock<Arc<Packed>>,
 }
 
 /// What a caller asked for.
@@ -90,7 +90,7 @@ impl Shelf {
         Ok(shelf)
     }
 
-    pub fn answer(&self, wanted: &Wanted) -> Arc<Answer> {
+    pub fn answer(&self, wanted: &Wanted) -> Arc<Packed> {
         match (&wanted.country, &wanted.query, wanted.page) {
             (None, None, None) => self
                 .everything
@@ -145,7 +145,7 @@ impl Shelf {
         bits
     }
 
-    fn write(&self, plans: &[u32], page: Option<(i64, i64)>) -> Arc<Answer> {
+    fn write(&self, plans: &[u32], page: Option<(i64, i64)>) -> Arc<Packed> {
         let shown = match page {
             Some((page, limit)) => {
                 let skipped = usize::try_from((page - 1).saturating_mul(limit)).unwrap_or(usize::MAX);
@@ -166,7 +166,7 @@ impl Shelf {
             json.push_str(&self.fragments[*number as usize]);
         }
         json.push_str("]}");
-        Arc::new(Answer::new(json))
+        Arc::new(Packed::new(json))
     }
 }
 

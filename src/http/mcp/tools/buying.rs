@@ -3,6 +3,7 @@
 //! another.
 
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::domain::money::Usd;
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::http::kit::payment::{RequirementsView, ResourceView, instructions};
 use crate::http::kit::wire::{Money, StageWord, iso};
 use crate::http::mcp::call::{Call, Output};
-use crate::http::mcp::failure;
+use crate::http::mcp::{failure, schema};
 use crate::ops::buying::{self, Means, Outcome, Short, Signing, Wish};
 use crate::ops::orders::Receipt;
 use crate::ops::preview::{self, Preview};
@@ -27,7 +28,7 @@ const FIELD: &str = "_meta[\"x402/payment\"]";
 /// The wallet does not hold enough. Nothing was bought or charged.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ShortView {
+struct ShortView {
     /// Always false.
     #[schema(example = false)]
     purchased: bool,
@@ -46,7 +47,7 @@ pub struct ShortView {
 /// What a purchase would cost, after `dryRun`.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct PreviewView {
+struct PreviewView {
     /// Always false: nothing was bought.
     #[schema(example = false)]
     purchased: bool,
@@ -67,7 +68,7 @@ pub struct PreviewView {
 /// A demand for payment (x402 version 2), with the link that fills the wallet beside it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DueView {
+struct DueView {
     #[serde(flatten)]
     short: ShortView,
     #[serde(rename = "x402Version")]
@@ -85,7 +86,7 @@ pub struct DueView {
 /// A signature was accepted, and what it buys is not delivered yet.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct UnderwayView {
+struct UnderwayView {
     /// Always false: the order is not delivered yet.
     #[schema(example = false)]
     purchased: bool,
@@ -96,13 +97,33 @@ pub struct UnderwayView {
     message: String,
 }
 
+/// The results of a purchase: the tool's own for what was bought, and what is shown instead of it.
+pub fn results(bought: Value) -> Value {
+    schema::results([
+        bought,
+        schema::of::<ShortView>(),
+        schema::of::<PreviewView>(),
+        schema::of::<DueView>(),
+        schema::of::<UnderwayView>(),
+    ])
+}
+
 /// What came of a purchase. A receipt is shown by the tool that sold it.
 pub enum Sold {
     Order(Box<Receipt>, Option<SettlementResponse>),
     Shown(Output),
 }
 
-pub async fn sell(call: &Call, holder: &Holder, tool: &'static str, wish: Wish) -> Result<Sold> {
+pub async fn sell(
+    call: &Call,
+    holder: &Holder,
+    tool: &'static str,
+    wish: Wish,
+    dry_run: bool,
+) -> Result<Sold> {
+    if dry_run {
+        return previewed(call, holder, &wish).await.map(Sold::Shown);
+    }
     let signing = Signing {
         payment: call.payment.as_ref().map(String::as_bytes),
         field: FIELD,
@@ -164,7 +185,7 @@ fn due(short: ShortView, offer: PaymentRequired, receipt: Option<SettlementRespo
 }
 
 /// What a purchase would do.
-pub async fn previewed(call: &Call, holder: &Holder, wish: &Wish) -> Result<Output> {
+async fn previewed(call: &Call, holder: &Holder, wish: &Wish) -> Result<Output> {
     let preview: Preview = preview::purchase(call.app(), holder, wish).await?;
     let shortfall = preview.price.minus(preview.balance).max(Usd::ZERO);
     Output::of(&PreviewView {

@@ -6,13 +6,11 @@ use utoipa::ToSchema;
 use super::{Hints, Tool};
 use crate::domain::order::OrderStatus;
 use crate::error::Result;
-use crate::http::kit::fields::{self, REFERENCE_CHARS};
+use crate::http::kit::fields::{self, ID_CHARS, REFERENCE_CHARS};
 use crate::http::kit::wire::{CancelReasonWord, Money, OrderStatusWord, iso};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, order_id, token};
 use crate::ops::{cancel, preview};
-
-const ID_CHARS: usize = 64;
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -61,7 +59,7 @@ pub fn tool() -> Tool {
             dryRun first to see whether it is eligible. Needs a login. It does not end a subscription or pay out money; for \
             what is left on the wallet use get_wallet_balance.",
         hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: false },
-        input: schema::deed([order_id(), token()], &["orderId"]),
+        input: schema::strict_input([order_id(), token()], &["orderId"]),
         output: schema::results([schema::of::<CancelledView>(), schema::of::<CancelPreviewView>()]),
         run: |call| Box::pin(run(call)),
     }

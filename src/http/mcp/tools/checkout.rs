@@ -4,8 +4,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{READS, Tool};
-use crate::domain::plan::PlanType;
-use crate::domain::refusal::Refusal;
 use crate::error::Result;
 use crate::http::kit::fields::CODE_CHARS;
 use crate::http::mcp::call::{Call, Output};
@@ -41,10 +39,7 @@ async fn run(call: Call) -> Result<Output> {
     let code = fields.required_text("packageCode", CODE_CHARS);
     let discount = fields.filled("discountCode", CODE_CHARS);
     fields.finish()?;
-    let plan = catalog::find(call.app(), &code).ok_or(Refusal::PlanNotFound)?;
-    if plan.plan_type != PlanType::Base {
-        return Err(Refusal::WrongPlanType.into());
-    }
+    catalog::require_base(call.app(), &code)?;
     let path = guests::page_path(&code, discount.as_deref());
     let checkout_url = format!("{}{path}", call.app().settings.checkout_url);
     Output::of(&LinkView { checkout_url })

@@ -7,12 +7,12 @@ use super::{MOST_BYTES, READS, Tool};
 use crate::domain::coupon::{Applicability, Discount};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::http::kit::fields::CODE_CHARS;
 use crate::http::kit::wire::{Money, iso};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, package_code, token};
 use crate::ops::{catalog, coupons};
 
-const CODE_CHARS: usize = 64;
 /// The most coupons to read: no more would fit, however short they are.
 const MOST_COUPONS: i64 = 300;
 

@@ -10,14 +10,11 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::TokenKind;
 use crate::error::{Error, Result};
+use crate::http::kit::fields::{CODE_CHARS, EMAIL_CHARS};
 use crate::http::kit::wire::iso;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, text};
 use crate::ops::login::{self, Ask, Asked, CodeAnswer};
-
-/// Longer than any of our codes, with its spaces.
-const CODE_CHARS: usize = 64;
-const EMAIL_CHARS: usize = 254;
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -13,7 +13,7 @@ use crate::http::kit::wire::Money;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, discount_code, package_code, token};
 use crate::ops::buying::Wish;
-use crate::ops::orders::{self, Listed, Receipt};
+use crate::ops::orders::{self, Receipt};
 
 const NAME: &str = "purchase_esim_with_wallet";
 
@@ -45,14 +45,8 @@ pub fn tool() -> Tool {
             afterwards. For more data on an existing eSIM use purchase_topup; for a customer who wants to pay without \
             logging in use get_checkout_url.",
         hints: BUYS,
-        input: schema::deed([package_code(), token(), discount_code()], &["packageCode"]),
-        output: schema::results([
-            schema::of::<BoughtView>(),
-            schema::of::<buying::ShortView>(),
-            schema::of::<buying::PreviewView>(),
-            schema::of::<buying::DueView>(),
-            schema::of::<buying::UnderwayView>(),
-        ]),
+        input: schema::strict_input([package_code(), token(), discount_code()], &["packageCode"]),
+        output: buying::results(schema::of::<BoughtView>()),
         run: |call| Box::pin(run(call)),
     }
 }
@@ -65,18 +59,8 @@ async fn run(call: Call) -> Result<Output> {
     let key = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;
-    let wish = Wish {
-        package_code,
-        fills: None,
-        reference: key,
-        discount_code: discount,
-        customer_email: None,
-        max_price: None,
-    };
-    if dry_run {
-        return buying::previewed(&call, &holder, &wish).await;
-    }
-    match buying::sell(&call, &holder, NAME, wish).await? {
+    let wish = Wish { package_code, reference: key, discount_code: discount, ..Wish::default() };
+    match buying::sell(&call, &holder, NAME, wish, dry_run).await? {
         Sold::Order(receipt, settled) => bought(&call, *receipt).await?.with_receipt(settled.as_ref()),
         Sold::Shown(output) => Ok(output),
     }
@@ -84,8 +68,7 @@ async fn run(call: Call) -> Result<Output> {
 
 /// An order that exists, with its activation code once it is delivered.
 async fn bought(call: &Call, receipt: Receipt) -> Result<Output> {
-    let Receipt { order, balance, replayed } = receipt;
-    let message = match order.status {
+    let message = match receipt.order.status {
         OrderStatus::Provisioning => {
             "It is paid for and being delivered. Look at get_user_orders in a minute; until it is delivered, ask there \
              for status PROVISIONING."
@@ -97,16 +80,13 @@ async fn bought(call: &Call, receipt: Receipt) -> Result<Output> {
             "This order was given back, or is about to be. Use a new idempotencyKey to buy again."
         }
     };
-    let listed = match replayed {
-        true => orders::with_topups(call.app(), order).await?,
-        false => Listed { order, topups: Vec::new() },
-    };
+    let listed = orders::of_receipt(call.app(), &receipt).await?;
     Output::of(&BoughtView {
         purchased: true,
         order_id: listed.order.id.to_string(),
         order: order_view(call.app(), &listed)?,
-        balance_usd: Money(balance),
-        replayed,
+        balance_usd: Money(receipt.balance),
+        replayed: receipt.replayed,
         message,
     })
 }

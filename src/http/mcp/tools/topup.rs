@@ -7,7 +7,7 @@ use super::buying::{self, Sold};
 use super::{BUYS, READS, Tool};
 use crate::domain::order::OrderStatus;
 use crate::error::Result;
-use crate::http::kit::fields::{self, CODE_CHARS, REFERENCE_CHARS};
+use crate::http::kit::fields::{self, CODE_CHARS, ID_CHARS, REFERENCE_CHARS};
 use crate::http::kit::orders::{PlanView, TopUpOrderView, topup_view};
 use crate::http::kit::wire::Money;
 use crate::http::mcp::call::{Call, Output};
@@ -16,7 +16,6 @@ use crate::ops::buying::{Fills, Wish};
 use crate::ops::orders::Receipt;
 use crate::ops::{owned, topups};
 
-const ID_CHARS: usize = 64;
 const PURCHASE: &str = "purchase_topup";
 
 #[derive(Serialize, ToSchema)]
@@ -83,14 +82,11 @@ pub fn purchase() -> Tool {
             the connection breaks. When the wallet holds too little nothing is charged: purchased is false and magicLink is \
             a page where the customer can pay in. For a first or another eSIM use purchase_esim_with_wallet.",
         hints: BUYS,
-        input: schema::deed([order_id(), ("packageCode", code), token()], &["orderId", "packageCode"]),
-        output: schema::results([
-            schema::of::<ToppedUpView>(),
-            schema::of::<buying::ShortView>(),
-            schema::of::<buying::PreviewView>(),
-            schema::of::<buying::DueView>(),
-            schema::of::<buying::UnderwayView>(),
-        ]),
+        input: schema::strict_input(
+            [order_id(), ("packageCode", code), token()],
+            &["orderId", "packageCode"],
+        ),
+        output: buying::results(schema::of::<ToppedUpView>()),
         run: |call| Box::pin(run(call)),
     }
 }
@@ -103,19 +99,9 @@ async fn run(call: Call) -> Result<Output> {
     let key = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;
-    let id = fields::order_id(id)?;
-    let wish = Wish {
-        package_code,
-        fills: Some(Fills::Order(id)),
-        reference: key,
-        discount_code: None,
-        customer_email: None,
-        max_price: None,
-    };
-    if dry_run {
-        return buying::previewed(&call, &holder, &wish).await;
-    }
-    match buying::sell(&call, &holder, PURCHASE, wish).await? {
+    let fills = Some(Fills::Order(fields::order_id(id)?));
+    let wish = Wish { package_code, fills, reference: key, ..Wish::default() };
+    match buying::sell(&call, &holder, PURCHASE, wish, dry_run).await? {
         Sold::Order(receipt, settled) => topped_up(&receipt)?.with_receipt(settled.as_ref()),
         Sold::Shown(output) => Ok(output),
     }

@@ -2,13 +2,11 @@
 
 use super::{ASKS_OUTSIDE, Tool};
 use crate::error::Result;
-use crate::http::kit::fields;
+use crate::http::kit::fields::{self, ID_CHARS};
 use crate::http::kit::orders::{UsageView, usage_view};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, order_id, token};
 use crate::ops::{owned, usage};
-
-const ID_CHARS: usize = 64;
 
 pub fn tool() -> Tool {
     Tool {

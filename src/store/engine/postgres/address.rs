@@ -11,6 +11,7 @@ use tokio_postgres::config::{ChannelBinding, Host};
 
 use super::tls;
 use super::url::{decoded, split_query};
+use crate::domain::words::words;
 
 /// How long one host may take to let us in, unless the URL says otherwise.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -37,28 +38,14 @@ const OURS: [&str; 6] =
 /// Where Debian, Alpine and others keep the machine's trusted roots: `pg_dump` before 16 needs the path.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// `sslmode`, as libpq names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SslMode {
-    Disable,
-    Prefer,
-    Require,
-    VerifyCa,
-    VerifyFull,
-}
-
-impl SslMode {
-    const ALL: [SslMode; 5] =
-        [SslMode::Disable, SslMode::Prefer, SslMode::Require, SslMode::VerifyCa, SslMode::VerifyFull];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SslMode::Disable => "disable",
-            SslMode::Prefer => "prefer",
-            SslMode::Require => "require",
-            SslMode::VerifyCa => "verify-ca",
-            SslMode::VerifyFull => "verify-full",
-        }
+words! {
+    /// `sslmode`, as libpq names it.
+    pub enum SslMode: ALL, parse {
+        Disable = "disable",
+        Prefer = "prefer",
+        Require = "require",
+        VerifyCa = "verify-ca",
+        VerifyFull = "verify-full",
     }
 }
 
@@ -133,9 +120,11 @@ impl Address {
             let (name, value) = decoded(piece);
             match name.as_str() {
                 "sslmode" => {
-                    let mode = SslMode::ALL.into_iter().find(|mode| mode.as_str() == value);
                     let allowed = SslMode::ALL.map(SslMode::as_str).join(", ");
-                    written = Some(mode.ok_or(format!("sslmode is {value:?}: it must be one of {allowed}"))?);
+                    written = Some(
+                        SslMode::parse(&value)
+                            .ok_or(format!("sslmode is {value:?}: it must be one of {allowed}"))?,
+                    );
                 }
                 "sslrootcert" if value == "system" => roots = Some(Roots::System),
                 "sslrootcert" => roots = Some(Roots::File(value.into())),
