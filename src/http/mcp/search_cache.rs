@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::http::kit::State;
+use crate::http::kit::catalog::OnDemand;
 use crate::http::kit::catalog::products::Products;
 
 /// The tool that searches.
@@ -50,7 +51,7 @@ struct Written<'a> {
 
 /// A search that may have been answered before.
 pub struct Asked {
-    products: Arc<Products>,
+    products: Arc<OnDemand<Products>>,
     id: String,
     key: String,
 }
