@@ -91,9 +91,11 @@ fn note_one(
     let (event, facts) = if shows(seen, &known) {
         (TransferEvent::Sighted, Transfer { block: Some(seen.block.clone()), ..known.clone() })
     } else {
-        match owner_of_altered(tx, seen, &known, terms)? {
-            Ok(owner) => (TransferEvent::Altered, Transfer { round: known.round, ..first(seen, owner) }),
-            Err(noted) => return Ok(noted),
+        match look_at_altered(tx, seen, &known, terms)? {
+            Altered::Is(owner) => {
+                (TransferEvent::Altered, Transfer { round: known.round, ..first(seen, owner) })
+            }
+            Altered::Stays(noted) => return Ok(noted),
         }
     };
     touched.extend(facts.invoice.clone());
@@ -102,25 +104,26 @@ fn note_one(
     Ok(Noted::Moved)
 }
 
-/// Whose a transfer is now that the chain shows another movement in its place. If that may not be written down, the error
-/// is the answer to the sighting.
-fn owner_of_altered(
-    tx: &mut Tx,
-    seen: &Sighting,
-    known: &Transfer,
-    terms: &Terms,
-) -> Result<Result<Owner, Noted>> {
+/// A transfer in whose place the chain shows another movement.
+enum Altered {
+    /// It is that movement now, and its owner's.
+    Is(Owner),
+    /// It stays what it was.
+    Stays(Noted),
+}
+
+fn look_at_altered(tx: &mut Tx, seen: &Sighting, known: &Transfer, terms: &Terms) -> Result<Altered> {
     Ok(match known.state.after(TransferEvent::Altered) {
         // It was posted with the facts on record: `vanish` has to take that back first.
-        None => Err(Noted::Known),
+        None => Altered::Stays(Noted::Known),
         // Its earlier entries name its owner, network and token, so only its amount may change in the books.
         Some(TransferState::Reversed)
             if (seen.currency, &seen.recipient) != (known.currency, &known.address) =>
         {
-            Err(Noted::Contradicts)
+            Altered::Stays(Noted::Contradicts)
         }
-        Some(TransferState::Reversed) => Ok(Owner::of(known)),
-        Some(_) => owners::find(tx, seen, terms)?.ok_or(Noted::Foreign),
+        Some(TransferState::Reversed) => Altered::Is(Owner::of(known)),
+        Some(_) => owners::find(tx, seen, terms)?.map_or(Altered::Stays(Noted::Foreign), Altered::Is),
     })
 }
 

@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Location;
 use super::postgres::{Address, Session};
-use super::sqlite::{open_reader, open_writer, with_ending};
+use super::sqlite::{READ_WAIT, open_reader, open_writer, with_ending};
 use super::still;
 use super::tx::sqlite_error;
 use crate::error::{Error, Result};
@@ -121,7 +121,7 @@ fn unpack_sqlite(from: &Path, target: &Path) -> Result<PathBuf> {
     // Left over from an unfinished restore.
     remove_side_files(&beside)?;
     remove(&beside)?;
-    let source = open_reader(from)?;
+    let source = open_reader(from, READ_WAIT)?;
     let ours = source.query_row("SELECT value FROM meta WHERE name = 'mode'", [], |_| Ok(())).is_ok();
     if !ours {
         return Err(Error::fault(format!("{} is not a simgate database", from.display())));

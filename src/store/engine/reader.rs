@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::postgres::Session;
-use super::sqlite::{with_patient_reader, with_reader};
+use super::sqlite::{NO_WAIT, READ_WAIT, with_reader};
 use super::still;
 use super::tx::{Body, Db, Tx, sqlite_error};
 use super::writer::survive;
@@ -97,7 +97,7 @@ impl Reader {
             Reader::Sqlite { path } => {
                 let path = path.clone();
                 let work = move || {
-                    with_patient_reader(&path, |connection| {
+                    with_reader(&path, READ_WAIT, |connection| {
                         let found = as_of_one_moment(connection, &body);
                         // Who reads much reads seldom: the pages would only fill memory.
                         connection.execute_batch("PRAGMA shrink_memory").map_err(sqlite_error)?;
@@ -117,10 +117,10 @@ where
     T: Send + 'static,
     F: Fn(&Connection) -> Result<T> + Send + 'static,
 {
-    match with_reader(path, &read) {
+    match with_reader(path, NO_WAIT, &read) {
         Err(error) if error.is_conflict() => {
             let path = path.to_path_buf();
-            let work = move || with_patient_reader(&path, read);
+            let work = move || with_reader(&path, READ_WAIT, read);
             tokio::task::spawn_blocking(work).await.map_err(Error::fault)?
         }
         done => done,
@@ -191,8 +191,9 @@ mod tests {
             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE kept (n INTEGER)";
         owner.execute_batch(take).unwrap();
         let reader = Reader::sqlite(path.clone());
-        let refused =
-            with_reader(&path, |connection| Tx::new(Db::Sqlite(connection), false).one::<i64>(COUNT, &[]));
+        let refused = with_reader(&path, NO_WAIT, |connection| {
+            Tx::new(Db::Sqlite(connection), false).one::<i64>(COUNT, &[])
+        });
         assert!(refused.is_err_and(|error| error.is_conflict()));
         let (plain, consistent, _) = tokio::join!(
             reader.read(|tx| tx.one::<i64>(COUNT, &[])),

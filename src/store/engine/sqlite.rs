@@ -15,8 +15,9 @@ use super::writer::survive;
 use crate::error::{Error, Result};
 
 const BUSY_TRIES: i32 = 30_000;
-/// How long a reader that may wait does so while another connection has the database to itself.
-const READ_WAIT: Duration = Duration::from_secs(30);
+/// How long a reader waits while another connection has the database to itself.
+pub const READ_WAIT: Duration = Duration::from_secs(30);
+pub const NO_WAIT: Duration = Duration::ZERO;
 
 /// Tries every millisecond for 30 s. SQLite's own back-off grows so long that a busy server starves the command line.
 fn wait_a_little(tries: i32) -> bool {
@@ -54,10 +55,10 @@ pub fn writer_connection(path: &Path) -> Result<Connection> {
     open_writer(path)
 }
 
-pub fn open_reader(path: &Path) -> Result<Connection> {
+pub fn open_reader(path: &Path, wait: Duration) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
-    connection.busy_timeout(READ_WAIT).map_err(sqlite_error)?;
+    connection.busy_timeout(wait).map_err(sqlite_error)?;
     connection
         .execute_batch("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;")
         .map_err(sqlite_error)?;
@@ -116,32 +117,23 @@ thread_local! {
     static READERS: RefCell<HashMap<PathBuf, Rc<Connection>>> = RefCell::default();
 }
 
-/// Reads with this thread's own connection, in a few microseconds. It never waits, so async threads may call it. While
-/// another connection has the database to itself (it opens or closes the log), the answer is a conflict.
-pub fn with_reader<T>(path: &Path, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+/// Reads with this thread's own connection, in a few microseconds. While another connection has the database to itself
+/// (it opens or closes the log), this one waits for up to `wait`; then the answer is a conflict. On async threads it
+/// must be `NO_WAIT`.
+pub fn with_reader<T>(path: &Path, wait: Duration, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     let known = READERS.with_borrow(|readers| readers.get(path).cloned());
     let connection = match known {
         Some(connection) => connection,
         None => {
-            let connection = Rc::new(open_reader(path)?);
-            connection.busy_timeout(Duration::ZERO).map_err(sqlite_error)?;
+            let connection = Rc::new(open_reader(path, wait)?);
             READERS.with_borrow_mut(|readers| readers.insert(path.to_path_buf(), connection.clone()));
             connection
         }
     };
+    connection.busy_timeout(wait).map_err(sqlite_error)?;
     // What a panic left of a connection is not trusted.
     survive("reader", || read(&connection)).unwrap_or_else(|| {
         READERS.with_borrow_mut(|readers| readers.remove(path));
         Err(Error::fault("a read panicked; the panic message is in the log above"))
-    })
-}
-
-/// The same on a thread that may wait.
-pub fn with_patient_reader<T>(path: &Path, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-    with_reader(path, |connection| {
-        connection.busy_timeout(READ_WAIT).map_err(sqlite_error)?;
-        let found = read(connection);
-        connection.busy_timeout(Duration::ZERO).map_err(sqlite_error)?;
-        found
     })
 }

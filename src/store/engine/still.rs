@@ -6,14 +6,14 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::sqlite::{open_reader, tune};
+use super::sqlite::{READ_WAIT, open_reader, tune};
 use super::tx::sqlite_error;
 use crate::error::{Error, Result};
 
 /// The whole database at one moment, in a file without a name: it vanishes with the connection, however that ends, and
 /// nobody else can open it.
 pub fn picture(database: &Path) -> Result<Connection> {
-    let source = open_reader(database)?;
+    let source = open_reader(database, READ_WAIT)?;
     let copy = copied(&source).map_err(|error| {
         Error::fault(format!(
             "the database could not be copied to be read: is there room for it in the folder for temporary files, \
