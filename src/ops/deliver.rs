@@ -124,7 +124,7 @@ pub enum Turn {
 
 /// One question to the supplier, and the write that follows from its answer.
 pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> {
-    // Before the first question the wallet has paid, or a transfer was final.
+    // Before the first question the wallet has paid, or a transfer counted.
     if turn == Turn::Again && !is_paid_for(app, order).await? {
         return Ok(Standing::Open);
     }

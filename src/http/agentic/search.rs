@@ -33,7 +33,7 @@ pub struct SearchQuery {
         (status = 304, description = "The list is the one whose ETag was sent")))]
 pub async fn search(_: Anyone, state: State, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
     let query = query.as_deref().unwrap_or_default();
-    let products = state.catalog.products.load();
+    let products = state.catalog.products().await?;
     let found = products.search(query)?;
     Ok(match accepted_encoding(&headers) {
         Encoding::Plain => products.answer(&found).respond(&headers),

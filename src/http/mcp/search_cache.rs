@@ -11,7 +11,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::http::kit::State;
-use crate::http::kit::catalog::OnDemand;
 use crate::http::kit::catalog::products::Products;
 
 /// The tool that searches.
@@ -51,7 +50,7 @@ struct Written<'a> {
 
 /// A search that may have been answered before.
 pub struct Asked {
-    products: Arc<OnDemand<Products>>,
+    products: Arc<Products>,
     id: String,
     key: String,
 }
@@ -75,7 +74,7 @@ impl Asked {
             return None;
         }
         let key = format!("{version} {arguments}");
-        Some(Asked { products: state.catalog.products.load_full(), id: id.into(), key })
+        Some(Asked { products: state.catalog.prepared_products()?, id: id.into(), key })
     }
 
     /// The answer to this message, if it is known.

@@ -50,7 +50,7 @@ pub async fn plans(partner: Partner, state: State, mut query: Query, headers: He
     let (page, limit) = (query.whole("page", 1, 1_000_000), query.whole("limit", 1, 1000));
     query.finish()?;
     let page = (page.is_some() || limit.is_some()).then(|| (page.unwrap_or(1), limit.unwrap_or(1000)));
-    let shelves = state.catalog.shelves.load();
+    let shelves = state.catalog.shelves().await?;
     let shelf = shelves.get(&partner.price_list, plan_type).unwrap_or(&state.catalog.empty_shelf);
     Ok(shelf.answer(&Wanted { country, query: words, page }).respond(&headers))
 }

@@ -90,7 +90,9 @@ pub fn sign(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
     if !is_payable(tx, checkout, now)? {
         return Ok(false);
     }
-    move_use(tx, checkout, UseEvent::Signed, None, now)?;
+    if stood(tx, checkout)? == UseState::Returned {
+        move_use(tx, checkout, UseEvent::Signed, None, now)?;
+    }
     Ok(true)
 }
 
@@ -112,7 +114,7 @@ fn move_use(
     let stood = stood(tx, checkout)?;
     match coupons::advance(tx, checkout.id.as_str(), stood, event, order, now)? {
         true => Ok(()),
-        false => Err(Error::fault("a coupon's use was spent twice")),
+        false => Err(Error::fault("a coupon's use moved under its lock")),
     }
 }
 

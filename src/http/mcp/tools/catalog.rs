@@ -63,5 +63,6 @@ async fn run(call: Call) -> Result<Output> {
     let limit = fields.whole("limit", 1, MOST_SHOWN).unwrap_or(SHOWN);
     fields.finish()?;
     let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    Output::of_text(call.state.catalog.products.load().list(text, limit as usize, MOST_BYTES))
+    let products = call.state.catalog.products().await?;
+    Output::of_text(products.list(text, limit as usize, MOST_BYTES))
 }
