@@ -36,7 +36,7 @@ macro_rules! select_free {
             $bucket,
             " AND s.bucket <= ",
             $bucket,
-            " + 1) ",
+            " + 1 LIMIT 1 OFFSET 0) ",
             $also,
             " ORDER BY ",
             $order,
@@ -45,16 +45,16 @@ macro_rules! select_free {
     };
 }
 
-/// Whether an unpaid checkout holds one of these buckets. Worded so that checkouts are found by their ids.
+/// Whether an unpaid checkout holds one of these buckets. Worded so that PostgreSQL joins nothing: it looks at the few
+/// slots of one address, and finds their checkouts by their ids.
 macro_rules! unpaid_between {
     ($low:literal, $high:literal) => {
         concat!(
-            "EXISTS (SELECT 1 FROM slots s JOIN checkouts c ON c.id = s.invoice
-                     WHERE s.address = a.address AND s.bucket >= ",
+            "EXISTS (SELECT 1 FROM slots s WHERE s.address = a.address AND s.bucket >= ",
             $low,
             " AND s.bucket <= ",
             $high,
-            " AND c.status || '' IN ('OPEN', 'EXPIRED'))"
+            " AND (SELECT c.status FROM checkouts c WHERE c.id = s.invoice) IN ('OPEN', 'EXPIRED') LIMIT 1 OFFSET 0)"
         )
     };
 }
@@ -169,6 +169,7 @@ pub fn held(tx: &mut Tx, owners: &[Owner]) -> Result<Vec<Vec<Held>>> {
 }
 
 /// A search for a slot.
+#[derive(PartialEq, Eq)]
 pub struct Search<'a> {
     pub kind: AddressKind,
     pub fingerprint: &'a str,
@@ -205,8 +206,23 @@ values! {
     }
 }
 
-/// Addresses with room for each search, the best first.
+/// Addresses with room for each search, the best first. A popular price is looked for once, however many of the group
+/// want it.
 pub fn free(tx: &mut Tx, room: Room, searches: &[Search]) -> Result<Vec<Vec<Found>>> {
+    let mut different: Vec<&Search> = Vec::new();
+    let mut places = Vec::with_capacity(searches.len());
+    for search in searches {
+        let known = different.iter().position(|other| *other == search);
+        places.push(known.unwrap_or_else(|| {
+            different.push(search);
+            different.len() - 1
+        }));
+    }
+    let found = look(tx, room, &different)?;
+    Ok(places.into_iter().map(|place| found[place].clone()).collect())
+}
+
+fn look(tx: &mut Tx, room: Room, searches: &[&Search]) -> Result<Vec<Vec<Found>>> {
     let rows: Vec<_> = searches
         .iter()
         .map(|search| {
