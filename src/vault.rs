@@ -5,10 +5,8 @@
 mod codes;
 mod numbers;
 
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{ChaCha20Poly1305, Nonce};
-use hmac::{Hmac, Mac};
-use sha2::{Digest, Sha256};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use ring::{digest, hmac};
 use subtle::ConstantTimeEq;
 
 pub use self::codes::{Codes, Links};
@@ -31,26 +29,63 @@ pub fn random() -> u128 {
 
 /// High-entropy secrets need no slow hash: nobody can try 2^256 of them.
 pub fn hash_secret(secret: &str) -> [u8; 32] {
-    Sha256::digest(secret.as_bytes()).into()
+    bytes32(digest::digest(&digest::SHA256, secret.as_bytes()).as_ref())
 }
 
 pub fn same(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }
 
-fn keyed(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key).expect("HMAC takes a key of any length");
+fn bytes32(hash: &[u8]) -> [u8; 32] {
+    hash.try_into().expect("SHA-256 has 32 bytes")
+}
+
+fn hashing_key(key: &[u8]) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, key)
+}
+
+fn keyed(key: &hmac::Key, parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = hmac::Context::with_key(key);
     parts.iter().for_each(|part| mac.update(part));
-    mac.finalize().into_bytes().into()
+    bytes32(mac.sign().as_ref())
 }
 
 fn derive(secret: &str, purpose: &str) -> [u8; 32] {
-    keyed(secret.as_bytes(), &[purpose.as_bytes()])
+    keyed(&hashing_key(secret.as_bytes()), &[purpose.as_bytes()])
+}
+
+/// Encrypts texts, each bound to its purpose: without that, it does not open.
+struct Cipher(LessSafeKey);
+
+impl Cipher {
+    fn new(key: &[u8; 32]) -> Cipher {
+        Cipher(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).expect("a key of 32 bytes")))
+    }
+
+    /// The nonce, then the encrypted text. No nonce may serve two texts.
+    fn seal(&self, nonce: [u8; NONCE], purpose: &[u8], text: &[u8]) -> Vec<u8> {
+        let mut secret = text.to_vec();
+        self.0
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(purpose), &mut secret)
+            .expect("a text of less than 256 GB");
+        [&nonce[..], &secret].concat()
+    }
+
+    /// `None` when it was sealed for another purpose, or with another key.
+    fn open(&self, purpose: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, secret) = sealed.split_first_chunk()?;
+        let mut secret = secret.to_vec();
+        let text =
+            self.0.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(purpose), &mut secret);
+        let length = text.ok()?.len();
+        secret.truncate(length);
+        Some(secret)
+    }
 }
 
 pub struct Vault {
-    cipher: ChaCha20Poly1305,
-    install_key: [u8; 32],
+    cipher: Cipher,
+    install_key: hmac::Key,
     fingerprint: String,
     amount_seed: u64,
     /// One-time codes of logins.
@@ -61,11 +96,11 @@ pub struct Vault {
 
 impl Vault {
     pub fn new(secret: &str) -> Vault {
-        let cipher = ChaCha20Poly1305::new(&derive(secret, "simgate activation codes").into());
+        let cipher = Cipher::new(&derive(secret, "simgate activation codes"));
         let fingerprint = hex(&derive(secret, "simgate fingerprint")[..8]);
         Vault {
             cipher,
-            install_key: derive(secret, "simgate install pages"),
+            install_key: hashing_key(&derive(secret, "simgate install pages")),
             fingerprint,
             amount_seed: u64::from_be_bytes(
                 *derive(secret, "simgate amounts").first_chunk().expect("8 of 32 bytes"),
@@ -85,20 +120,15 @@ impl Vault {
         &self.fingerprint
     }
 
-    /// Encrypts data for storage, bound to its purpose.
-    fn encrypt(&self, purpose: &[u8], msg: &[u8]) -> Result<Vec<u8>> {
-        let mut sealed = [0u8; NONCE].to_vec();
-        getrandom::fill(&mut sealed).map_err(Error::fault)?;
-        let payload = Payload { msg, aad: purpose };
-        let secret = self.cipher.encrypt(Nonce::from_slice(&sealed), payload).map_err(Error::fault)?;
-        sealed.extend(secret);
-        Ok(sealed)
+    /// Encrypts data for storage.
+    fn encrypt(&self, purpose: &[u8], text: &[u8]) -> Result<Vec<u8>> {
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce).map_err(Error::fault)?;
+        Ok(self.cipher.seal(nonce, purpose, text))
     }
 
-    /// `None` when it was sealed for another purpose, or with another secret.
     fn decrypt(&self, purpose: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
-        let (nonce, msg) = sealed.split_at_checked(NONCE)?;
-        self.cipher.decrypt(Nonce::from_slice(nonce), Payload { msg, aad: purpose }).ok()
+        self.cipher.open(purpose, sealed)
     }
 
     /// Encrypts an activation code, bound to its order.
@@ -170,5 +200,22 @@ mod tests {
         assert_eq!(vault.order_of_token(&token), Some(order));
         assert_eq!(other.order_of_token(&token), None);
         assert_eq!(vault.order_of_token(&token[1..]), None);
+    }
+
+    /// Databases and links outlive versions of the gateway.
+    #[test]
+    fn what_an_earlier_version_sealed_opens() {
+        let vault = Vault::new("one");
+        let order = OrderId::esim(Time::from_micros(1), 1);
+        let sealed =
+            "1b4552f911fc42d64746e65e1771e67b2bf326f76b53367a8489af6bd47830c054e1a6f64fe8c959ef0d9bc80b6a32";
+        let code = Activation { smdp_address: "smdp.example".into(), matching_id: "K2-ABC".into() };
+        assert_eq!(vault.open(&order, &alloy_primitives::hex::decode(sealed).unwrap()).unwrap(), code);
+        let token = "0000000000000000000000000000018249f1c9697702711a9be4f924e220cf";
+        assert_eq!(vault.install_token(&order), token);
+        assert_eq!(vault.fingerprint(), "8d0a713804bd3da7");
+        assert_eq!(vault.amount_seed(), 2679129015679024108);
+        let hash = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed";
+        assert_eq!(hex(&hash_secret("one")), hash);
     }
 }

@@ -3,12 +3,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, Mac};
+use ring::hmac;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
-use sha2::Sha256;
 
 use crate::from_json;
 use crate::tools::said;
@@ -16,9 +15,8 @@ use crate::tools::said;
 const KEY: &[u8] = b"a key for fixtures";
 
 fn tag(state: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(KEY).expect("any length will do");
-    mac.update(state.as_bytes());
-    URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
+    let key = hmac::Key::new(hmac::HMAC_SHA256, KEY);
+    URL_SAFE_NO_PAD.encode(hmac::sign(&key, state.as_bytes()))
 }
 
 fn sealed(state: &str) -> String {

@@ -6,7 +6,7 @@ use std::fmt;
 
 use alloy_primitives::{Address, keccak256};
 use bip32::{ChildNumber, ExtendedKey, Prefix, XPub};
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 
 use crate::domain::network::AddressKind;
 
@@ -77,8 +77,8 @@ impl fmt::Debug for Xpub {
 
 /// The chain code counts too: with another one the same point leads to other addresses.
 fn fingerprint(account: &XPub) -> String {
-    let hash = Sha256::new().chain_update(account.to_bytes()).chain_update(account.attrs().chain_code);
-    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    let key = [&account.to_bytes()[..], &account.attrs().chain_code].concat();
+    digest(&SHA256, &key).as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads an address; `None` when it is not of this kind or its checksum is wrong.

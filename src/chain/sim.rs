@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 
 use super::{Chain, Mined, Reply, Scanned, Tip, Token, Trouble, Watched, Witness, address};
 use crate::clock::Clock;
@@ -119,7 +119,7 @@ impl World {
         let seed = format!("{}:{number}:{}", self.network.as_str(), fork.map_or(0, |fork| fork.number));
         Block {
             number,
-            hash: spell_hash(self.network.kind(), &Sha256::digest(seed).into()),
+            hash: spell_hash(self.network.kind(), digest(&SHA256, seed.as_bytes()).as_ref()),
             time: Time::from_micros(self.genesis.micros() + number * BLOCK_MICROS),
         }
     }
@@ -403,7 +403,7 @@ impl Chain for SimChain {
 }
 
 /// As `parse_tx_hash` writes them.
-fn spell_hash(kind: AddressKind, bytes: &[u8; 32]) -> String {
+fn spell_hash(kind: AddressKind, bytes: &[u8]) -> String {
     match kind {
         AddressKind::Evm => format!("0x{}", hex(bytes)),
         AddressKind::Tron => hex(bytes),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 
 use super::{
     Answer, Ask, Cancel, Cancelled, DoubtRule, Profile, Provision, Reading, Sold, Supplier, TopUp,
@@ -352,8 +352,9 @@ impl ProfileId {
 }
 
 fn profile_for(ask: &Provision) -> Profile {
-    let hash = Sha256::digest(ask.order.as_str().as_bytes());
-    let number = u64::from_be_bytes(hash[..8].try_into().expect("eight bytes")) % 10_000_000_000_000_000;
+    let hash = digest(&SHA256, ask.order.as_str().as_bytes());
+    let number =
+        u64::from_be_bytes(*hash.as_ref().first_chunk().expect("8 of 32 bytes")) % 10_000_000_000_000_000;
     let digits = format!("89{number:016}");
     let check = luhn_digit(&digits) as char;
     Profile {
@@ -361,7 +362,7 @@ fn profile_for(ask: &Provision) -> Profile {
         iccid: format!("{digits}{check}"),
         activation: Activation {
             smdp_address: "smdp.sim.example".into(),
-            matching_id: format!("SIM-{}", hex(&hash[8..20]).to_uppercase()),
+            matching_id: format!("SIM-{}", hex(&hash.as_ref()[8..20]).to_uppercase()),
         },
         install_by: Some(ask.ordered_at.plus_days(INSTALL_DAYS)),
     }

@@ -3,10 +3,9 @@
 
 use std::net::IpAddr;
 
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{ChaCha20Poly1305, Nonce};
+use ring::hmac;
 
-use super::{NONCE, derive, keyed};
+use super::{Cipher, derive, hashing_key, keyed};
 use crate::domain::client::{Origin, Width};
 use crate::domain::ids::LoginId;
 
@@ -18,12 +17,12 @@ const LETTERS: &[u8; 22] = b"ABCDEFGHJKMNPQRSTVWXYZ";
 /// Makes the code of a login, and the name under which a client's address is counted.
 #[derive(Clone)]
 pub struct Codes {
-    key: [u8; 32],
+    key: hmac::Key,
 }
 
 impl Codes {
     pub(super) fn new(secret: &str) -> Codes {
-        Codes { key: derive(secret, "simgate login codes") }
+        Codes { key: hashing_key(&derive(secret, "simgate login codes")) }
     }
 
     pub fn code(&self, login: &LoginId, long: bool) -> String {
@@ -57,24 +56,23 @@ impl Codes {
 
 /// Seals the content of a mailed link into its URL, in letters only: a mail with a code must hold no other digits.
 pub struct Links {
-    cipher: ChaCha20Poly1305,
-    key: [u8; 32],
+    cipher: Cipher,
+    key: hmac::Key,
 }
 
 impl Links {
     pub(super) fn new(secret: &str) -> Links {
-        let cipher = ChaCha20Poly1305::new(&derive(secret, "simgate mailed links").into());
-        Links { cipher, key: derive(secret, "simgate mailed link nonces") }
+        let cipher = Cipher::new(&derive(secret, "simgate mailed links"));
+        Links { cipher, key: hashing_key(&derive(secret, "simgate mailed link nonces")) }
     }
 
     /// The same content gives the same link. The nonce follows from all that is sealed, so none serves two texts.
     pub fn seal(&self, purpose: &'static str, matter: &str) -> String {
-        let nonce = &keyed(&self.key, &[purpose.as_bytes(), b"\n", matter.as_bytes()])[..NONCE];
-        let payload = Payload { msg: matter.as_bytes(), aad: purpose.as_bytes() };
-        let sealed =
-            self.cipher.encrypt(Nonce::from_slice(nonce), payload).expect("a short text is encrypted");
+        let nonce = keyed(&self.key, &[purpose.as_bytes(), b"\n", matter.as_bytes()]);
+        let nonce = *nonce.first_chunk().expect("12 of 32 bytes");
+        let sealed = self.cipher.seal(nonce, purpose.as_bytes(), matter.as_bytes());
         let letters = |byte: &u8| [byte >> 4, byte & 15].map(|half| char::from(b'a' + half));
-        nonce.iter().chain(&sealed).flat_map(letters).collect()
+        sealed.iter().flat_map(letters).collect()
     }
 
     /// The content of a link; `None` for a link that we did not make for this purpose.
@@ -83,10 +81,7 @@ impl Links {
         let pairs = link.as_bytes().chunks(2);
         let bytes: Option<Vec<u8>> =
             pairs.map(|pair| Some(half(pair[0])? << 4 | half(*pair.get(1)?)?)).collect();
-        let bytes = bytes?;
-        let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
-        let payload = Payload { msg: sealed, aad: purpose.as_bytes() };
-        String::from_utf8(self.cipher.decrypt(Nonce::from_slice(nonce), payload).ok()?).ok()
+        String::from_utf8(self.cipher.open(purpose.as_bytes(), &bytes?)?).ok()
     }
 }
 
@@ -132,5 +127,19 @@ mod tests {
         for bad in ["", "a", "abc", "zz", &link[2..], &format!("{link}aa"), "\u{e4}\u{e4}"] {
             assert_eq!(links.open("not-me", bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn codes_and_links_of_an_earlier_version_hold() {
+        let (codes, links) = (Codes::new("one"), Links::new("one"));
+        let login = LoginId::new(Time::from_micros(1), 1);
+        assert_eq!(
+            (codes.code(&login, false), codes.code(&login, true)),
+            ("666596".into(), "YWEZAQHJVNFKGBWMQBQX".into())
+        );
+        let origin = codes.origin("2001:db8::1".parse().unwrap());
+        assert_eq!(origin.as_str(), "8cb201438d4c75a0/5691fc888377139d/65763a4e2a900d66/");
+        let link = "blieofijhenmpoajefdobmklclahogcfnlbmdghkhddfecghglmohbmpndhhhkheenlhehmpfhdgoedenijcnp";
+        assert_eq!(links.seal("not-me", "ann@example.com"), link);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 
 use crate::vault::hex;
 
@@ -21,8 +21,8 @@ pub struct Packed {
 impl Packed {
     pub fn new(json: impl Into<Bytes>) -> Packed {
         let json = json.into();
-        let hash = Sha256::digest(&json);
-        Packed::with_hash(json, &hash)
+        let hash = digest(&SHA256, &json);
+        Packed::with_hash(json, hash.as_ref())
     }
 
     /// For a caller that has a cheaper hash that changes with the body.

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use ring::digest::{SHA256, digest};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::memory::{Kept, Memory};
@@ -191,7 +191,11 @@ impl Fragment {
             plan_type: PlanTypeWord(plan.plan_type),
         };
         let mut json = serde_json::to_string(&view).map_err(Error::fault)?;
-        let hash = Sha256::digest(&json).iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
+        let hash = digest(&SHA256, json.as_bytes())
+            .as_ref()
+            .iter()
+            .take(8)
+            .fold(0, |hash, byte| hash << 8 | u64::from(*byte));
         // Quotes inside a text are escaped, so this can be nothing but the members themselves.
         let cut =
             json.find(locations).ok_or_else(|| Error::fault("a plan is written without its countries"))?;
