@@ -54,7 +54,7 @@ fn derive(secret: &str, purpose: &str) -> [u8; 32] {
     keyed(&hashing_key(secret.as_bytes()), &[purpose.as_bytes()])
 }
 
-/// Encrypts texts, each bound to its purpose: without that, it does not open.
+/// Encrypts texts. A text opens only with the purpose that it was sealed for.
 struct Cipher(LessSafeKey);
 
 impl Cipher {
@@ -214,6 +214,7 @@ mod tests {
         let token = "0000000000000000000000000000018249f1c9697702711a9be4f924e220cf";
         assert_eq!(vault.install_token(&order), token);
         assert_eq!(vault.fingerprint(), "8d0a713804bd3da7");
+        assert_eq!(Vault::new(&"a".repeat(65)).fingerprint(), "4c93d583bdad1c93");
         assert_eq!(vault.amount_seed(), 2679129015679024108);
         let hash = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed";
         assert_eq!(hex(&hash_secret("one")), hash);

@@ -17,13 +17,14 @@ use crate::domain::time::Time;
 use crate::domain::transfer::Sighting;
 use crate::error::Result;
 
-/// Selects the addresses of a key, by their numbers, on which both buckets are free.
+/// Selects the addresses of a key, by their numbers, on which both buckets are free. `OFFSET 0` keeps PostgreSQL from
+/// turning what follows an `EXISTS` into a join.
 macro_rules! select_free {
     ($kind:literal, $key:literal, $from:literal, $to:literal, $bucket:literal, $above:expr, $also:expr, $order:literal) => {
         concat!(
             "SELECT a.address, a.watch_until, ",
             $above,
-            " AS crowded FROM addresses a
+            " AS crowded, a.serves FROM addresses a
               WHERE a.kind = ",
             $kind,
             " AND a.fingerprint = ",
@@ -45,8 +46,7 @@ macro_rules! select_free {
     };
 }
 
-/// Whether an unpaid checkout holds one of these buckets. Worded so that PostgreSQL joins nothing: it looks at the few
-/// slots of one address, and finds their checkouts by their ids.
+/// Whether an unpaid checkout holds one of these buckets.
 macro_rules! unpaid_between {
     ($low:literal, $high:literal) => {
         concat!(
@@ -89,6 +89,12 @@ macro_rules! select_any {
     };
 }
 
+macro_rules! for_one {
+    ($select:expr) => {
+        text!("SELECT ", Found::COLUMNS, " FROM (", $select, "?8) f ORDER BY f.crowded, f.serves")
+    };
+}
+
 /// Runs one search for each row of the lists.
 macro_rules! for_all {
     ($select:expr) => {
@@ -101,7 +107,7 @@ macro_rules! for_all {
             Wanted::NAMES,
             ", n) CROSS JOIN LATERAL (",
             $select,
-            "x.most) f ORDER BY x.n, f.crowded"
+            "x.most) f ORDER BY x.n, f.crowded, f.serves"
         )
     };
 }
@@ -114,10 +120,10 @@ queries! {
         CROSS JOIN LATERAL (SELECT * FROM checkouts c WHERE c.account = a.account AND c.origin >= a.low AND c.origin < a.high
             AND c.wide = 1 AND c.released = 0 AND c.status <> 'PAID' AND c.status <> 'REFUNDED') h");
     /// Addresses without any checkout that could be confused with the new one.
-    ALONE (Sqlite) = concat!(select_alone!("?1", "?2", "?3", "?4", "?5", "?6", "?7"), "?8");
+    ALONE (Sqlite) = for_one!(select_alone!("?1", "?2", "?3", "?4", "?5", "?6", "?7"));
     ALONE_ALL (Postgres) = for_all!(select_alone!("x.kind", "x.fingerprint", "x.first", "x.last", "x.bucket", "x.low", "x.high"));
     /// Addresses where nobody asks for a little more come first.
-    ANY (Sqlite) = concat!(select_any!("?1", "?2", "?3", "?4", "?5", "?7"), "?8");
+    ANY (Sqlite) = for_one!(select_any!("?1", "?2", "?3", "?4", "?5", "?7"));
     ANY_ALL (Postgres) = for_all!(select_any!("x.kind", "x.fingerprint", "x.first", "x.last", "x.bucket", "x.high"));
     LAST_NUMBER = "SELECT serves FROM addresses WHERE kind = ?1 AND fingerprint = ?2 AND serves IS NOT NULL AND serves >= ?3 AND serves <= ?4
                    ORDER BY serves DESC LIMIT 1";

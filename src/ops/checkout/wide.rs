@@ -162,7 +162,8 @@ impl Choosing<'_> {
                     numbers: numbers.clone(),
                     price: want.price,
                     fee: want.asker.fee,
-                    most: ranges.len() as i64,
+                    // The database does not know yet what the group has chosen.
+                    most: (self.chosen.len() + ranges.len()) as i64,
                 }
             })
             .collect();
