@@ -33,6 +33,7 @@ use crate::supplier::sim::Sim;
 use crate::vault::{self, Numbers, Vault};
 use crate::x402::remote::Facilitator;
 use crate::x402::settler::{CURRENCY, SettledBy, Settler, Terminal};
+use crate::x402::simulated::SimToken;
 
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
@@ -113,7 +114,7 @@ impl App {
                 chains.insert(network, chain);
             }
         }
-        let settler = settler(&settings, &nodes_of)?;
+        let settler = settler(&settings, &nodes_of, &sim_chains)?;
         let knowledge = Library::load(settings.knowledge_dir.as_deref(), settings.support_contact.as_deref())
             .map_err(|why| Error::settings(format!("knowledge_dir: {why}")))?;
         let mailer = settings.logins.smtp.as_ref().map(Mailer::new).transpose().map_err(Error::settings)?;
@@ -179,7 +180,11 @@ impl App {
 }
 
 /// The settler that the settings name, with a terminal for each network it may settle on.
-fn settler(settings: &Settings, chains: &BTreeMap<Network, Arc<Evm>>) -> Result<Option<Settler>> {
+fn settler(
+    settings: &Settings,
+    nodes: &BTreeMap<Network, Arc<Evm>>,
+    sim_chains: &BTreeMap<Network, Arc<SimChain>>,
+) -> Result<Option<Settler>> {
     let x402 = &settings.x402;
     let by = match &x402.settler {
         SettlerSetting::Off => return Ok(None),
@@ -187,13 +192,17 @@ fn settler(settings: &Settings, chains: &BTreeMap<Network, Arc<Evm>>) -> Result<
             SettledBy::Facilitator(Facilitator::new(url, headers).map_err(Error::settings)?)
         }
         SettlerSetting::Local => SettledBy::Ourselves,
+        SettlerSetting::Simulated => SettledBy::Simulated,
     };
     let terminal = |(network, terms): (Network, &crate::config::NetworkSettings)| {
+        if matches!(by, SettledBy::Simulated) {
+            let token = SimToken::new(network, sim_chains.get(&network)?.clone());
+            return Some((network, Terminal::simulated(network, token)));
+        }
         let token = terms.tokens.iter().find(|token| token.currency == CURRENCY)?;
         let contract = address::bytes(AddressKind::Evm, &token.contract)?;
         let gas = x402.gas.get(&network).filter(|_| matches!(by, SettledBy::Ourselves)).cloned();
-        let asset = address::text(AddressKind::Evm, &contract);
-        Some((network, Terminal::new(network, chains.get(&network)?.clone(), contract, asset, gas)))
+        Some((network, Terminal::at_nodes(network, nodes.get(&network)?.clone(), contract, gas)))
     };
     let terminals = x402.networks(&settings.settlement).filter_map(terminal).collect();
     Ok(Some(Settler { by, terminals }))

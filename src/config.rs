@@ -368,7 +368,7 @@ impl Settings {
                 _ => None,
             })?,
             logins: Logins::check(raw, mode)?,
-            x402: X402::check(raw, &settlement)?,
+            x402: X402::check(raw, mode, &settlement)?,
             mcp: Mcp::check(raw)?,
             settlement,
         };

@@ -2,12 +2,16 @@
 //! and the newest fork below it, and only transfers, forks and the mode are rows: every instance and every restart
 //! sees one chain. It can be paid on, reorganised and made to misbehave by `/sandbox/pay` and `/sandbox/chain`.
 //! A block that was shown once never changes without a new hash, not even when the database is slow.
+//! `sim/signed.rs` is what payers sign for.
+
+mod signed;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use ring::digest::{SHA256, digest};
 
+pub use self::signed::Signed;
 use super::{Chain, Mined, Reply, Scanned, Tip, Token, Trouble, Watched, Witness, address};
 use crate::clock::Clock;
 use crate::domain::money::Usd;
@@ -132,7 +136,7 @@ impl World {
             recipient: transfer.recipient,
             amount: transfer.amount,
             block: self.block(transfer.block),
-            payment_nonce: None,
+            payment_nonce: transfer.payment_nonce,
         }
     }
 
@@ -186,10 +190,10 @@ impl SimChain {
     }
 
     async fn mine(&self, payments: &[Payment], succeeded: bool) -> Result<String> {
-        let (network, kind) = (self.network, self.network.kind());
+        let kind = self.network.kind();
         let tx_hash = spell_hash(kind, &random_bytes());
         let sender = address::text(kind, random_bytes().first_chunk().expect("20 of 32 bytes"));
-        let block = self.height_in(NOTICE_MILLIS).await? + 1;
+        let block = self.next_block().await?;
         let mut transfers = Vec::new();
         for (payment, position) in payments.iter().zip(0..) {
             let recipient = address::bytes(kind, &payment.recipient)
@@ -203,17 +207,33 @@ impl SimChain {
                 amount: payment.amount,
                 succeeded,
                 block,
+                payment_nonce: None,
             });
         }
+        self.publish(block, transfers).await?;
+        Ok(tx_hash)
+    }
+
+    /// The block that a payment goes into which is written now.
+    async fn next_block(&self) -> Result<i64> {
+        Ok(self.height_in(NOTICE_MILLIS).await? + 1)
+    }
+
+    async fn publish(&self, block: i64, transfers: Vec<Transfer>) -> Result<()> {
+        let network = self.network;
         let write = move |tx: &mut Tx| {
-            transfers.iter().try_for_each(|transfer| sim_chain::add_transfer(tx, network, transfer))
+            let mut added = tx.is_rerun();
+            for transfer in &transfers {
+                added |= sim_chain::add_transfer(tx, network, transfer)?;
+            }
+            Ok(added)
         };
-        self.store.write(LANE, write).await?;
+        let added = self.store.write(LANE, write).await?;
         // The database took so long that somebody may have read the block without the transfers: it is replaced.
-        if self.height_in(0).await? >= block {
+        if added && self.height_in(0).await? >= block {
             self.fork(|_| block, Keep::Later(0)).await?;
         }
-        Ok(tx_hash)
+        Ok(())
     }
 
     async fn fork(&self, from_block: impl Fn(i64) -> i64, keep: Keep) -> Result<i64> {
@@ -259,6 +279,7 @@ impl SimChain {
             amount: LIE_AMOUNT,
             succeeded: true,
             block: world.lie_block,
+            payment_nonce: None,
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ConfigError, NetworkSettings, Raw, Settlement, Spec, spec, url};
+use super::{ConfigError, Mode, NetworkSettings, Raw, Settlement, Spec, spec, url};
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
 use crate::x402::local::GasKey;
@@ -15,7 +15,7 @@ const fn secret(name: &'static str, help: &'static str) -> Spec {
 macro_rules! networks {
     ($($name:literal $price:literal $day:literal $account:literal;)*) => {
         &[
-            spec("x402_settler", "off", "who settles payments by signature: off, remote (a facilitator) or local (gas keys)"),
+            spec("x402_settler", "", "who settles payments by signature: off, remote (a facilitator), local (gas keys) or simulated (default: simulated on a sandbox's simulated chains, else off)"),
             spec("x402_facilitator_url", "", "URL of the facilitator, to which /supported and /settle are added"),
             secret("x402_facilitator_headers", "sent to the facilitator, like Authorization: Bearer KEY, separated by commas"),
             spec("x402_quick_usd", "25", "up to this amount a payment by signature counts in its first block"),
@@ -40,8 +40,13 @@ pub const SPECS: &[Spec] = networks! {
 #[derive(Clone)]
 pub enum SettlerSetting {
     Off,
-    Remote { url: String, headers: Vec<(String, String)> },
+    Remote {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
     Local,
+    /// On simulated chains only.
+    Simulated,
 }
 
 #[derive(Clone)]
@@ -53,9 +58,11 @@ pub struct X402 {
 }
 
 impl X402 {
-    pub fn check(raw: &Raw, settlement: &Settlement) -> Result<X402, ConfigError> {
+    pub fn check(raw: &Raw, mode: Mode, settlement: &Settlement) -> Result<X402, ConfigError> {
+        let has_simulated = settlement.networks.iter().any(can_simulate);
         let settler = match raw.text("x402_settler") {
-            "off" => SettlerSetting::Off,
+            "" if has_simulated => SettlerSetting::Simulated,
+            "" | "off" => SettlerSetting::Off,
             "remote" => SettlerSetting::Remote {
                 url: raw.require("x402_facilitator_url", "must be an http:// or https:// URL", url)?,
                 headers: raw
@@ -63,10 +70,17 @@ impl X402 {
                     .unwrap_or_default(),
             },
             "local" => SettlerSetting::Local,
+            "simulated" if mode == Mode::Live => {
+                let source = raw.source("x402_settler");
+                return Err(ConfigError(format!(
+                    "x402_settler ({source}) is \"simulated\": live mode takes real payments only, so use off, remote or local"
+                )));
+            }
+            "simulated" => SettlerSetting::Simulated,
             other => {
                 let source = raw.source("x402_settler");
                 return Err(ConfigError(format!(
-                    "x402_settler ({source}) is {other:?}: must be off, remote or local"
+                    "x402_settler ({source}) is {other:?}: must be off, remote, local or simulated"
                 )));
             }
         };
@@ -86,15 +100,14 @@ impl X402 {
         &'a self,
         settlement: &'a Settlement,
     ) -> impl Iterator<Item = (Network, &'a NetworkSettings)> {
-        let real = |(network, terms): &(Network, &NetworkSettings)| {
-            network.kind() == AddressKind::Evm && !terms.is_simulated() && terms.takes(CURRENCY)
-        };
-        let all = settlement.networks.iter().map(|(network, terms)| (*network, terms)).filter(real);
-        all.filter(|(network, _)| match self.settler {
+        let fits = |(network, terms): &(&Network, &NetworkSettings)| match self.settler {
             SettlerSetting::Off => false,
-            SettlerSetting::Remote { .. } => true,
-            SettlerSetting::Local => self.gas.contains_key(network),
-        })
+            SettlerSetting::Remote { .. } => !terms.is_simulated(),
+            SettlerSetting::Local => !terms.is_simulated() && self.gas.contains_key(network),
+            SettlerSetting::Simulated => terms.is_simulated(),
+        };
+        let all = settlement.networks.iter().filter(takes_signatures).filter(fits);
+        all.map(|(network, terms)| (*network, terms))
     }
 
     fn require_networks(&self, settlement: &Settlement) -> Result<(), ConfigError> {
@@ -102,6 +115,7 @@ impl X402 {
             SettlerSetting::Off => return Ok(()),
             SettlerSetting::Remote { .. } => "nodes of BASE, POLYGON or ARBITRUM",
             SettlerSetting::Local => "a gas key for a network that has nodes",
+            SettlerSetting::Simulated => "BASE, POLYGON or ARBITRUM without nodes",
         };
         if self.networks(settlement).next().is_some() {
             return Ok(());
@@ -110,6 +124,15 @@ impl X402 {
             "x402_settler is on, but there is nothing to settle with: it needs {wanted}"
         )))
     }
+}
+
+/// Whether payers can sign for a token of this network.
+fn takes_signatures((network, terms): &(&Network, &NetworkSettings)) -> bool {
+    network.kind() == AddressKind::Evm && terms.takes(CURRENCY)
+}
+
+fn can_simulate(entry: (&Network, &NetworkSettings)) -> bool {
+    takes_signatures(&entry) && entry.1.is_simulated()
 }
 
 fn gas(raw: &Raw, network: Network) -> Result<Option<Gas>, ConfigError> {

@@ -18,7 +18,7 @@ use crate::store::tx::Tx;
 use crate::store::wallet::Drawn;
 use crate::store::{accounts, cursors, meta, reports, wallet};
 use crate::supplier::{Answer, sim};
-use crate::x402::settler::{Settler, Terminal, Unfit};
+use crate::x402::settler::{SettledBy, Settler, Terminal, Unfit};
 
 /// How long a supplier or a chain may take before it counts as unable to serve.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -220,17 +220,18 @@ async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
 async fn settling(settler: &Settler, terminal: &Terminal) -> Check {
     let name = terminal.network.as_str();
     let looked = async {
-        let purse = match &terminal.gas {
-            Some(gas) => {
+        let purse = match &terminal.sender {
+            Some(sender) => {
                 let (purse, least) = terminal.purse().await?;
                 let coins = |gwei: i64| format!("{}.{:09}", gwei / 1_000_000_000, gwei % 1_000_000_000);
                 format!(
                     "; gas key {} holds {}, of at least {}",
-                    gas.key.address,
+                    sender.gas.key.address,
                     coins(purse.gwei),
                     coins(least)
                 )
             }
+            None if matches!(settler.by, SettledBy::Simulated) => "; settling is simulated".to_string(),
             None => "; a facilitator settles".to_string(),
         };
         let domain = settler.by.check(terminal).await?;

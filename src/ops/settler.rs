@@ -2,11 +2,13 @@
 //! a time, under a fence number; what it does is written down before it is done, so another can go on from there.
 //! Money is booked by `booking.rs`, as for every transfer; here an authorization only dies, and only when it is sure
 //! that it will never move anything. `settler/local.rs` sends transactions, whose numbers
-//! `settler/numbers.rs` keeps without a gap; `settler/remote.rs` asks a facilitator.
+//! `settler/numbers.rs` keeps without a gap; `settler/remote.rs` asks a facilitator; `settler/simulated.rs` moves money on
+//! a simulated chain.
 
 mod local;
 mod numbers;
 mod remote;
+mod simulated;
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
@@ -20,8 +22,7 @@ use self::numbers::Gap;
 use super::scan::{Halt, Pace, lane};
 use super::{booking, jobs};
 use crate::app::App;
-use crate::chain::evm::Called;
-use crate::chain::{Chain, Tip, Witness, address};
+use crate::chain::{Tip, Witness, address};
 use crate::domain::authorization::{
     Authorization, AuthorizationEvent, AuthorizationId, AuthorizationState, Reason,
 };
@@ -32,8 +33,8 @@ use crate::error::{Error, Result};
 use crate::store::settlements::{self, Turn};
 use crate::store::tx::Tx;
 use crate::store::{authorizations, claims, cursors, transfers};
-use crate::x402::authorization::{Permission, Seal, state_call};
-use crate::x402::settler::{CURRENCY, SettledBy, Settler, Terminal, Unfit};
+use crate::x402::authorization::{Permission, Seal};
+use crate::x402::settler::{Place, SettledBy, Settler, Terminal, Unfit};
 
 /// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
 const TURN_MS: i64 = 6_000;
@@ -117,9 +118,13 @@ impl Settling {
     pub async fn round(&mut self, app: &App) -> Result<Pace, Halt> {
         let Some((settler, terminal)) = terminal(app, self.network) else { return Ok(Pace::Easy) };
         self.check(app, terminal);
-        let Some(turn) = self.take_turn(app, terminal).await? else { return Ok(Pace::Easy) };
         let (network, now) = (self.network, app.now());
         let due = app.store.read(move |tx| authorizations::due(tx, network, now, AT_ONCE)).await?;
+        // A sandbox that nobody uses writes nothing.
+        if due.is_empty() && matches!(settler.by, SettledBy::Simulated) {
+            return Ok(Pace::Easy);
+        }
+        let Some(turn) = self.take_turn(app, terminal).await? else { return Ok(Pace::Easy) };
         let sender = turn.sender.clone();
         let pending = app.store.read(move |tx| settlements::pending(tx, network, &sender)).await?;
         if due.is_empty() && pending.is_empty() {
@@ -129,14 +134,14 @@ impl Settling {
         if nudge {
             self.nudged_at = now;
         }
-        let tip = terminal.chain.tip().await?;
+        let tip = terminal.chain().tip().await?;
         let round = Round { app, terminal, turn: &turn, tip, now, nudge, in_flight: AtomicUsize::new(0) };
-        let under_way = match terminal.gas.as_ref() {
-            Some(gas) => round.follow(gas, &pending).await?,
+        let under_way = match &terminal.sender {
+            Some(sender) => round.follow(sender, &pending).await?,
             None => HashSet::new(),
         };
-        if let Some(gas) = terminal.gas.as_ref().filter(|_| nudge) {
-            self.close_gap(app, terminal, gas, &turn, &pending).await?;
+        if let Some(sender) = terminal.sender.as_ref().filter(|_| nudge) {
+            self.close_gap(app, sender, &turn, &pending).await?;
         }
         for authorization in &due {
             let looked_at = match authorization.state {
@@ -184,7 +189,7 @@ impl Settling {
             return Ok(self.turn.clone());
         }
         let (network, until) = (self.network, now.plus_millis(TURN_MS));
-        let sender = terminal.sender().to_string();
+        let sender = terminal.sender_name().to_string();
         let holder = self.holder.clone();
         let write = move |tx: &mut Tx| settlements::take(tx, network, &sender, &holder, now, until);
         let turn = app.store.finish(lane(network), write).await?;
@@ -222,19 +227,6 @@ pub(super) fn permission(authorization: &Authorization) -> Result<(Permission, S
     read().ok_or_else(|| Error::fault("a stored authorization cannot be read"))
 }
 
-/// What a token says when it refuses, as payers know it.
-pub(super) fn reason_of(revert: &str) -> Reason {
-    let said = revert.to_lowercase();
-    let words = [
-        ("expired", Reason::ValidBefore),
-        ("not yet valid", Reason::ValidAfter),
-        ("used or canceled", Reason::Used),
-        ("exceeds balance", Reason::Funds),
-        ("invalid signature", Reason::Signature),
-    ];
-    words.into_iter().find(|(word, _)| said.contains(word)).map_or(Reason::Transaction, |(_, reason)| reason)
-}
-
 impl Round<'_> {
     /// Nothing has left us so far: it is sent, or given up while that is harmless.
     async fn send(&self, settler: &Settler, authorization: &Authorization) -> Result<(), Halt> {
@@ -244,6 +236,7 @@ impl Round<'_> {
         match &settler.by {
             SettledBy::Ourselves => self.send_transaction(authorization).await,
             SettledBy::Facilitator(_) => self.ask_facilitator(authorization).await,
+            SettledBy::Simulated => self.simulate(authorization).await,
         }
     }
 
@@ -254,6 +247,9 @@ impl Round<'_> {
         authorization: &Authorization,
         under_way: bool,
     ) -> Result<(), Halt> {
+        if let Place::Simulated(token) = &self.terminal.place {
+            self.look_for(token, authorization).await?;
+        }
         let used = !under_way && self.is_used(authorization, self.tip.head.number).await?;
         if used && self.is_spent(authorization).await? {
             return Ok(self.bury(authorization, AuthorizationEvent::Ended, Reason::Used).await?);
@@ -268,13 +264,16 @@ impl Round<'_> {
         match &settler.by {
             SettledBy::Ourselves if !under_way && in_time => self.send_transaction(authorization).await,
             SettledBy::Facilitator(_) if in_time => self.ask_facilitator(authorization).await,
-            SettledBy::Ourselves | SettledBy::Facilitator(_) => Ok(self.rest(authorization, REST_MS).await?),
+            SettledBy::Simulated if in_time => self.simulate(authorization).await,
+            SettledBy::Ourselves | SettledBy::Facilitator(_) | SettledBy::Simulated => {
+                Ok(self.rest(authorization, REST_MS).await?)
+            }
         }
     }
 
     /// Its time has passed in a block that stays: if it was not used by then, no later block can use it.
     async fn bury_if_over(&self, authorization: &Authorization) -> Result<(), Halt> {
-        let last = self.terminal.chain.block(self.tip.finalized).await?;
+        let last = self.terminal.chain().block(self.tip.finalized).await?;
         let over = last.is_some_and(|block| block.time > authorization.valid_before);
         if over && !self.is_used(authorization, self.tip.head.number).await? {
             return Ok(self.bury(authorization, AuthorizationEvent::Ended, Reason::ValidBefore).await?);
@@ -295,13 +294,25 @@ impl Round<'_> {
     /// Whether the token has seen its nonce by this block, as enough nodes say.
     async fn is_used(&self, authorization: &Authorization, block: i64) -> Result<bool, Halt> {
         let (permission, _) = permission(authorization)?;
-        let call = state_call(&permission.from, &permission.nonce);
-        let chain = &self.terminal.chain;
-        match chain.call(CURRENCY, &call, None, Some(block), Witness::Quorum).await? {
-            Called::Returned(word) => Ok(word.iter().any(|byte| *byte != 0)),
-            Called::Reverted(why) => {
-                Err(Error::fault(format!("a token does not tell its nonces: {why}")).into())
-            }
+        Ok(self.terminal.is_used(&permission, block).await?)
+    }
+
+    /// The token would refuse it now. One that was used meanwhile, by whomever, has moved its money.
+    async fn would_fail(&self, authorization: &Authorization, reason: Reason) -> Result<()> {
+        let found = AuthorizationEvent::FoundUsed;
+        if reason == Reason::Used && authorization.state.after(found).is_some() {
+            let (used, now) = (authorization.clone(), self.now);
+            let write = move |tx: &mut Tx| authorizations::advance(tx, &used, found, None, now);
+            return self.app.store.finish(authorization.account.0, write).await.map(drop);
+        }
+        self.give_up(authorization, reason).await
+    }
+
+    /// It is not sent, unless it may be with others already: then it is looked at again.
+    async fn give_up(&self, authorization: &Authorization, reason: Reason) -> Result<()> {
+        match authorization.state.after(AuthorizationEvent::GivenUp) {
+            Some(_) => self.bury(authorization, AuthorizationEvent::GivenUp, reason).await,
+            None => self.rest(authorization, REST_MS).await,
         }
     }
 
@@ -355,7 +366,7 @@ impl Round<'_> {
 
 /// A transaction is in a block: its transfers are written down, and booked if that is deep enough for them.
 async fn arrived(app: &App, terminal: &Terminal, hash: &str, tip: &Tip) -> Result<(), Halt> {
-    let chain: &dyn Chain = &*terminal.chain;
+    let chain = terminal.chain();
     let Some(mined) = chain.transaction(hash, Witness::Any).await? else { return Ok(()) };
     booking::note(app, &mined.transfers).await?;
     let (network, hash) = (terminal.network, hash.to_string());

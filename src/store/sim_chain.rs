@@ -17,7 +17,11 @@ queries! {
     DROP_COVERED = "DELETE FROM sim_forks WHERE network = ?1 AND fork < ?2 AND from_block >= ?3";
     DROP_TRANSFERS = "UPDATE sim_transfers SET block = NULL WHERE network = ?1 AND block >= ?2 AND block <= ?3";
     MOVE_TRANSFERS = "UPDATE sim_transfers SET block = block + ?4 WHERE network = ?1 AND block >= ?2 AND block <= ?3";
-    ADD_TRANSFER = text!(insert_into!("sim_transfers", New), " ON CONFLICT (network, tx_hash, position) DO NOTHING");
+    /// A transaction that a reorganisation took back can be mined again.
+    ADD_TRANSFER = text!(insert_into!("sim_transfers", New), " ON CONFLICT (network, tx_hash, position) DO UPDATE
+                    SET currency = excluded.currency, recipient = excluded.recipient, amount = excluded.amount,
+                        succeeded = excluded.succeeded, block = excluded.block
+                    WHERE sim_transfers.block IS NULL");
     IN_BLOCKS = text!("SELECT ", Transfer::COLUMNS, " FROM sim_transfers
                  WHERE network = ?1 AND block >= ?2 AND block <= ?3 AND succeeded = 1 ORDER BY block, tx_hash, position");
     OF_TRANSACTION = text!("SELECT ", Transfer::COLUMNS, " FROM sim_transfers
@@ -60,13 +64,16 @@ pub struct Transfer {
     pub amount: Usd,
     pub succeeded: bool,
     pub block: i64,
+    /// The nonce of the signature that moved it.
+    pub payment_nonce: Option<String>,
 }
 
-columns! { Transfer { tx_hash, position, currency, sender, recipient, amount, succeeded, block } }
+columns! { Transfer { tx_hash, position, currency, sender, recipient, amount, succeeded, block, payment_nonce } }
 
 values! {
     New(new: Transfer, network: Network) {
         network = network, tx_hash, position, currency, sender, recipient, amount, succeeded, block,
+        payment_nonce,
     }
 }
 
@@ -106,8 +113,9 @@ pub fn fork(tx: &mut Tx, network: Network, fork: Fork, head: i64, later: Option<
     Ok(true)
 }
 
-pub fn add_transfer(tx: &mut Tx, network: Network, transfer: &Transfer) -> Result<()> {
-    tx.execute(ADD_TRANSFER, &New::params(transfer, network)).map(drop)
+/// False when its transaction is on the chain already.
+pub fn add_transfer(tx: &mut Tx, network: Network, transfer: &Transfer) -> Result<bool> {
+    Ok(tx.execute(ADD_TRANSFER, &New::params(transfer, network))? > 0)
 }
 
 /// The transfers in these blocks, in the order of the chain.

@@ -6,5 +6,6 @@ pub mod authorization;
 pub mod local;
 pub mod remote;
 pub mod settler;
+pub mod simulated;
 pub mod transaction;
 pub mod wire;

@@ -47,6 +47,14 @@ payer=0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1
 gas_key=0x0909090909090909090909090909090909090909090909090909090909090909
 gas_payer=0x58DA990A8F4A3a6ca7cb6315d68a140105917352
 
+# In a plain sandbox: nothing was set up for signatures.
+sandbox_payers() (
+  TOKEN=$(sign_in clients@example.com) || exit
+  export TOKEN PAYER_KEY=$payer_key AGENT_URL=$api_url
+  timeout --foreground 60 node "$bb/pay-sandbox.mjs" &&
+    timeout --foreground 60 "$tools/venv/bin/python" "$bb/pay-sandbox.py"
+)
+
 x402_clients() {
   NODE_URL=$node_url API_URL=$api_url PAYER_KEY=$payer_key timeout --foreground 120 node "$bb/pay.mjs"
 }
@@ -135,6 +143,9 @@ blackbox() {
     check "docs/agents.md: curl" env "AGENT_URL=$api_url" timeout --foreground 120 python3 "$bb/readme.py" docs/agents.md "$gw_dir"
     check "docs/agents.md: TypeScript" agents_typescript ts
     check "docs/agents.md: Python" agents_python python
+    check "docs/agents.md: TypeScript pays" as_payer ts@example.com agents_typescript typescript
+    check "docs/agents.md: Python pays" as_payer py@example.com agents_python py
+    check "@x402/fetch, @x402/axios, mppx and Python x402 pay" sandbox_payers
     check "gateway stops" gateway_stop
   fi
 
@@ -144,8 +155,6 @@ blackbox() {
       "SIMGATE_BASE_RPC=$node_url" SIMGATE_BASE_USDT=off SIMGATE_BASE_POLL_MS=200 \
       SIMGATE_X402_SETTLER=local "SIMGATE_BASE_GAS_KEY=$gas_key" &&
       check "@x402/fetch and mppx pay" x402_clients &&
-      check "docs/agents.md: TypeScript pays" as_payer ts@example.com agents_typescript typescript &&
-      check "docs/agents.md: Python pays" as_payer py@example.com agents_python py &&
       check "ledger verify after payments" verify_ledger
     check "gateway with a settler stops" gateway_stop
     chain_stop

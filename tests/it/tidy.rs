@@ -95,7 +95,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("store/", &["domain", "error", "store", "telemetry"]),
     ("supplier/sim.rs", &["domain", "error", "store", "supplier", "vault"]),
     ("supplier/", &["domain", "error", "supplier"]),
-    ("chain/sim.rs", &["chain", "clock", "domain", "error", "store", "vault"]),
+    ("chain/sim", &["chain", "clock", "domain", "error", "store", "vault"]),
     ("chain/", &["chain", "clock", "domain"]),
     ("mail/", &["domain"]),
     ("x402/", &["chain", "domain", "x402"]),

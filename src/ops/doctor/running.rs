@@ -11,6 +11,7 @@ use crate::domain::time::Time;
 use crate::error::Result;
 use crate::store::cursors::{self, Held};
 use crate::store::settlements;
+use crate::x402::settler::Place;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -53,7 +54,8 @@ fn reachable(listen: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, listen.port())
 }
 
-/// Which instances scan each network and settle on it, and for how long: what the other instances wait for.
+/// Which instances scan each network and settle on it, and for how long: what the other instances wait for. On a
+/// simulated chain a turn to settle is taken only when there is something to settle.
 pub async fn turns(app: &App) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     let now = app.now();
@@ -61,8 +63,9 @@ pub async fn turns(app: &App) -> Result<Vec<Check>> {
         let held = app.store.read(move |tx| cursors::turn(tx, network)).await?;
         checks.push(turn(network, "scanned", held, now));
     }
-    for terminal in app.settler.iter().flat_map(|settler| settler.terminals.values()) {
-        let (network, sender) = (terminal.network, terminal.sender().to_string());
+    let terminals = app.settler.iter().flat_map(|settler| settler.terminals.values());
+    for terminal in terminals.filter(|terminal| matches!(terminal.place, Place::Nodes(_))) {
+        let (network, sender) = (terminal.network, terminal.sender_name().to_string());
         let held = app.store.read(move |tx| settlements::turn(tx, network, &sender)).await?;
         checks.push(turn(network, "settled", held, now));
     }

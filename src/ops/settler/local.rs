@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use alloy_primitives::hex;
 use metrics::counter;
 
-use super::{REST_MS, Round, arrived, permission, reason_of};
+use super::{REST_MS, Round, arrived, permission};
 use crate::chain::Trouble;
 use crate::chain::evm::{Broadcast, Called, Paid};
 use crate::domain::authorization::{
@@ -24,7 +24,7 @@ use crate::store::settlements::{self, Settlement};
 use crate::store::tx::Tx;
 use crate::telemetry::EveryMinute;
 use crate::x402::local::Price;
-use crate::x402::settler::{CURRENCY, Gas};
+use crate::x402::settler::{CURRENCY, Gas, Sender, reason_of};
 use crate::x402::transaction::Transaction;
 
 /// A transaction that is in no block after this long is sent again, for more.
@@ -39,7 +39,7 @@ impl Round<'_> {
     /// has a transaction on its way.
     pub(super) async fn follow(
         &self,
-        gas: &Gas,
+        sender: &Sender,
         pending: &[Settlement],
     ) -> Result<HashSet<AuthorizationId>, Halt> {
         let mut by_number: BTreeMap<i64, Vec<&Settlement>> = BTreeMap::new();
@@ -49,7 +49,7 @@ impl Round<'_> {
         for (number, sent) in by_number {
             let mut in_block = None;
             for settlement in sent.iter().rev() {
-                if let Some(paid) = self.terminal.chain.paid(&settlement.tx_hash).await? {
+                if let Some(paid) = sender.nodes.paid(&settlement.tx_hash).await? {
                     in_block = Some((*settlement, paid));
                     break;
                 }
@@ -58,7 +58,7 @@ impl Round<'_> {
                 (Some((settlement, paid)), _) => self.landed(settlement, paid).await?,
                 (None, Some(newest)) => {
                     self.in_flight.fetch_add(1, Ordering::Relaxed);
-                    self.hurry(gas, number, newest).await?;
+                    self.hurry(sender, number, newest).await?;
                 }
                 (None, None) => {}
             }
@@ -68,7 +68,7 @@ impl Round<'_> {
 
     /// A transaction is in a block: it moved the money, or failed. When that stays so its number is done with.
     async fn landed(&self, settlement: &Settlement, paid: Paid) -> Result<(), Halt> {
-        let confirmations = booking::terms(self.app, &*self.terminal.chain)?.confirmations;
+        let confirmations = booking::terms(self.app, self.terminal.chain())?.confirmations;
         let deep = self.tip.head.number - paid.block + 1 >= confirmations;
         let id = settlement.authorization.clone();
         let found = self.app.store.read(move |tx| authorizations::by_id(tx, &id)).await?;
@@ -89,20 +89,20 @@ impl Round<'_> {
     }
 
     /// None of the transactions with this number is in a block.
-    async fn hurry(&self, gas: &Gas, number: i64, newest: &Settlement) -> Result<(), Halt> {
+    async fn hurry(&self, sender: &Sender, number: i64, newest: &Settlement) -> Result<(), Halt> {
         let old = |millis: i64| newest.sent_at.plus_millis(millis) < self.now;
-        if old(FOREIGN_MS) && self.terminal.chain.purse(&gas.key.bytes).await?.nonce > number {
+        if old(FOREIGN_MS) && sender.nodes.purse(&sender.gas.key.bytes).await?.nonce > number {
             tracing::error!(
                 network = self.turn.network.as_str(),
-                sender = gas.key.address,
+                sender = sender.gas.key.address,
                 number,
                 "the gas key is used by somebody else; its payments are sent again"
             );
             self.done(number, None).await?;
         } else if old(STALL_MS) {
-            self.offer_more(gas, newest).await?;
+            self.offer_more(sender, newest).await?;
         } else if self.nudge {
-            self.broadcast(newest).await?;
+            self.broadcast(sender, newest).await?;
         }
         Ok(())
     }
@@ -117,17 +117,18 @@ impl Round<'_> {
     }
 
     /// A transaction in the place of one that waits for too long; the same again when it offers all that we allow.
-    async fn offer_more(&self, gas: &Gas, newest: &Settlement) -> Result<(), Halt> {
+    async fn offer_more(&self, sender: &Sender, newest: &Settlement) -> Result<(), Halt> {
         let price = Price { tip: newest.tip.unsigned_abs(), max_fee: newest.max_fee.unsigned_abs() };
-        let raised = price.raised(self.terminal.chain.fees().await?, gas.cap);
+        let raised = price.raised(sender.nodes.fees().await?, sender.gas.cap);
         let found = {
             let id = newest.authorization.clone();
             self.app.store.read(move |tx| authorizations::by_id(tx, &id)).await?
         };
         let (Some(price), Some(authorization)) = (raised, found) else {
-            return if self.nudge { self.broadcast(newest).await } else { Ok(()) };
+            return if self.nudge { self.broadcast(sender, newest).await } else { Ok(()) };
         };
-        let new = self.sign(gas, &authorization, newest.tx_nonce, newest.gas.unsigned_abs(), price)?;
+        let new =
+            self.sign(&sender.gas, &authorization, newest.tx_nonce, newest.gas.unsigned_abs(), price)?;
         let (turn, stored) = (self.turn.clone(), new.clone());
         let ours = self
             .app
@@ -140,32 +141,33 @@ impl Round<'_> {
                 tx = new.tx_hash,
                 "a settlement offers more for gas"
             );
-            self.broadcast(&new).await?;
+            self.broadcast(sender, &new).await?;
         }
         Ok(())
     }
 
     /// Takes the key's next number for an authorization, and sends it.
     pub(super) async fn send_transaction(&self, authorization: &Authorization) -> Result<(), Halt> {
-        let gas = self.terminal.gas.as_ref().ok_or_else(|| Error::fault("a settler without a gas key"))?;
-        let chain = &self.terminal.chain;
+        let sender = self.terminal.sender.as_ref();
+        let sender = sender.ok_or_else(|| Error::fault("a settler without a gas key"))?;
+        let Sender { gas, nodes } = sender;
         let network = self.turn.network;
         if self.in_flight.load(Ordering::Relaxed) >= IN_FLIGHT {
             return Ok(());
         }
         let (permission, seal) = permission(authorization)?;
         let call = permission.transfer_call(&seal);
-        let units = match chain.gas_for(CURRENCY, &call, &gas.key.bytes).await? {
+        let units = match nodes.gas_for(CURRENCY, &call, &gas.key.bytes).await? {
             Called::Returned(units) => units.saturating_add(units / 4),
-            Called::Reverted(why) => return self.would_fail(authorization, &why).await,
+            Called::Reverted(why) => return Ok(self.would_fail(authorization, reason_of(&why)).await?),
         };
-        let Some(price) = Price::fresh(chain.fees().await?, gas.cap) else {
+        let Some(price) = Price::fresh(nodes.fees().await?, gas.cap) else {
             return Ok(self.rest(authorization, REST_MS).await?);
         };
         if self.is_over_budget(gas, authorization.account, price.gwei_for(units)).await? {
             return Ok(self.give_up(authorization, Reason::Unexpected).await?);
         }
-        let Some(number) = self.next_number(gas).await? else { return Ok(()) };
+        let Some(number) = self.next_number(sender).await? else { return Ok(()) };
         let new = self.sign(gas, authorization, number, units, price)?;
         let (turn, stored) = (self.turn.clone(), new.clone());
         let begun =
@@ -174,29 +176,9 @@ impl Round<'_> {
             self.in_flight.fetch_add(1, Ordering::Relaxed);
             counter!("simgate_authorizations_total", "network" => network.as_str(), "outcome" => "sent")
                 .increment(1);
-            self.broadcast(&new).await?;
+            self.broadcast(sender, &new).await?;
         }
         Ok(())
-    }
-
-    /// The token would refuse it now. One that was used meanwhile, by whomever, has moved its money.
-    async fn would_fail(&self, authorization: &Authorization, why: &str) -> Result<(), Halt> {
-        let (reason, found) = (reason_of(why), AuthorizationEvent::FoundUsed);
-        if reason == Reason::Used && authorization.state.after(found).is_some() {
-            let (used, now) = (authorization.clone(), self.now);
-            let write = move |tx: &mut Tx| authorizations::advance(tx, &used, found, None, now);
-            self.app.store.finish(authorization.account.0, write).await?;
-            return Ok(());
-        }
-        Ok(self.give_up(authorization, reason).await?)
-    }
-
-    /// It is not sent, unless it may be with others already: then it is looked at again.
-    async fn give_up(&self, authorization: &Authorization, reason: Reason) -> Result<()> {
-        match authorization.state.after(AuthorizationEvent::GivenUp) {
-            Some(_) => self.bury(authorization, AuthorizationEvent::GivenUp, reason).await,
-            None => self.rest(authorization, REST_MS).await,
-        }
     }
 
     async fn is_over_budget(&self, gas: &Gas, account: AccountNo, cost: i64) -> Result<bool> {
@@ -222,8 +204,8 @@ impl Round<'_> {
     }
 
     /// `None` when the turn is over.
-    async fn next_number(&self, gas: &Gas) -> Result<Option<i64>, Halt> {
-        let on_chain = self.terminal.chain.purse(&gas.key.bytes).await?.nonce;
+    async fn next_number(&self, sender: &Sender) -> Result<Option<i64>, Halt> {
+        let on_chain = sender.nodes.purse(&sender.gas.key.bytes).await?.nonce;
         let (turn, read) = (self.turn.clone(), self.turn.clone());
         let next = self.app.store.read(move |tx| settlements::next_nonce(tx, &read)).await?;
         if next.is_some_and(|next| next < on_chain) {
@@ -273,9 +255,9 @@ impl Round<'_> {
     }
 
     /// Whether any node took it does not matter here: it is followed, and sent again, until it is in a block.
-    async fn broadcast(&self, settlement: &Settlement) -> Result<(), Halt> {
+    async fn broadcast(&self, sender: &Sender, settlement: &Settlement) -> Result<(), Halt> {
         let raw = hex::decode(&settlement.raw).map_err(|_| Error::fault("a stored transaction is no hex"))?;
-        let told = self.terminal.chain.broadcast(&raw).await;
+        let told = sender.nodes.broadcast(&raw).await;
         static LINES: EveryMinute = EveryMinute::new();
         let (network, tx) = (self.turn.network.as_str(), &settlement.tx_hash);
         match told {

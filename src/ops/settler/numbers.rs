@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ops::scan::Halt;
 use crate::store::settlements::{self, Settlement, Turn};
 use crate::store::tx::Tx;
-use crate::x402::settler::{Gas, Terminal};
+use crate::x402::settler::Sender;
 
 /// Nodes that lag show a gap where there is none; one that lasts this long is real.
 const GAP_MS: i64 = 30_000;
@@ -26,13 +26,12 @@ impl Settling {
     pub(super) async fn close_gap(
         &mut self,
         app: &App,
-        terminal: &Terminal,
-        gas: &Gas,
+        sender: &Sender,
         turn: &Turn,
         pending: &[Settlement],
     ) -> Result<(), Halt> {
         let now = app.now();
-        let number = terminal.chain.purse(&gas.key.bytes).await?.nonce;
+        let number = sender.nodes.purse(&sender.gas.key.bytes).await?.nonce;
         let read = turn.clone();
         let next = app.store.read(move |tx| settlements::next_nonce(tx, &read)).await?;
         if next.is_none_or(|next| next <= number) || pending.iter().any(|sent| sent.tx_nonce == number) {
@@ -53,7 +52,7 @@ impl Settling {
         if app.store.finish(lane(turn.network), close).await? {
             tracing::error!(
                 network = turn.network.as_str(),
-                sender = gas.key.address,
+                sender = sender.gas.key.address,
                 number,
                 "the gas key's numbers had a gap; what waited behind it is sent again"
             );

@@ -42,7 +42,7 @@ impl Round<'_> {
             match facilitator.settle(&authorization, &requirements).await {
                 Said::Settled(hash) => {
                     let look = async {
-                        let tip = crate::chain::Chain::tip(&*terminal.chain).await?;
+                        let tip = terminal.chain().tip().await?;
                         arrived(&app, terminal, &hash, &tip).await
                     };
                     if look.await.is_err() {

@@ -9,8 +9,6 @@ use metrics::counter;
 use super::reference::{name, require_free};
 use super::{bill, checked, nonce_of, payer_of};
 use crate::app::App;
-use crate::chain::evm::Called;
-use crate::chain::{Trouble, Witness};
 use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
 use crate::domain::checkout::{Checkout, CheckoutEvent, CheckoutStatus};
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
@@ -23,10 +21,8 @@ use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::coupons::redeem;
 use crate::ops::deposits;
 use crate::ops::patience::Patience;
-use crate::ops::settler::reason_of;
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, transfers, wallet};
-use crate::x402::settler::{CURRENCY, Terminal};
 use crate::x402::wire::{self, Flaw, Payment, SettlementResponse};
 
 /// Who pays, and for what.
@@ -119,7 +115,8 @@ pub async fn pay(app: &App, tender: Tender<'_>) -> Result<Tendered> {
         Ok(authorization) => authorization,
         Err(reason) => return Ok(refused(reason, Some(checkout))),
     };
-    let state = match tried(terminal, &payment).await.map_err(|_| Refusal::ChainUnavailable)? {
+    let tried = terminal.refusal(&payment.permission, &payment.seal).await;
+    let state = match tried.map_err(|_| Refusal::ChainUnavailable)? {
         None => AuthorizationState::Claimed,
         // Somebody else brought it onto the chain: it counts as sent, and the scanner will see it.
         Some(Reason::Used) => AuthorizationState::Sent,
@@ -148,16 +145,6 @@ fn on_chain_for(tx: &mut Tx, network: Network, payer: &str, nonce: &str) -> Resu
 fn require_same(checkout: &Checkout, tender: &Tender) -> Result<()> {
     let same = checkout.is_for(tender.package_code, tender.esim_order);
     if same { Ok(()) } else { Err(Refusal::PaidForAnother.into()) }
-}
-
-/// Simulates the transfer at the token. `None` when it would succeed.
-async fn tried(terminal: &Terminal, payment: &Payment) -> Result<Option<Reason>, Trouble> {
-    let call = payment.permission.transfer_call(&payment.seal);
-    let sender = terminal.gas.as_ref().map_or(payment.permission.to, |gas| gas.key.bytes);
-    Ok(match terminal.chain.call(CURRENCY, &call, Some(&sender), None, Witness::Any).await? {
-        Called::Returned(_) => None,
-        Called::Reverted(why) => Some(reason_of(&why)),
-    })
 }
 
 /// Stores a payment for its checkout before it is used; or finds that it was stored before, or has moved its money

@@ -23,7 +23,7 @@ fn fields(value: &Value) -> Vec<&str> {
 }
 
 both_databases! {
-    async fn the_challenge_says_what_to_pay_and_where(gateway) {
+    async fn the_challenge_says_what_to_pay_and_where(gateway) with [("x402_settler", "off")] {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let reply = ask(gateway, &token, &json!({ "packageCode": PLAN })).await;
         money(&reply.text);

@@ -5,5 +5,6 @@ mod coupons;
 mod login;
 mod openapi;
 mod search;
+mod signed;
 mod token_limits;
 mod tokens;
