@@ -69,6 +69,7 @@ pub fn router(app: App) -> Router {
         .merge(agentic_api)
         .route("/api/b2b/v1/openapi.json", get(openapi::partner_file))
         .route("/api/agentic/openapi.json", get(openapi::agentic_file))
+        .route("/api/b2b/v1/postman.json", get(docs::postman::collection))
         .route("/docs", get(docs::page::show))
         .route("/llms.txt", get(llms::text))
         .route(security::PATH, get(security::text))
@@ -104,6 +105,7 @@ pub fn router(app: App) -> Router {
     let router = router.merge(private.layer(middleware::from_fn_with_state(hosts, hosts::guard)));
     let texts = Texts {
         docs_page: docs::page::render(&partner_description),
+        postman: docs::postman::render(&partner_description),
         llms_text: llms::render(&app.settings, mcp::in_brief()),
         partner_description: partner_description.to_json().unwrap_or_default().into(),
         agentic_description: agentic_description.to_json().unwrap_or_default().into(),

@@ -23,6 +23,21 @@ python_client() {
       timeout --foreground 60 "$tools/venv/bin/python" "$bb/order.py" "$tmp/openapi.json"
 }
 
+# The package needs nothing but Go's own library, so no module is fetched.
+go_client() {
+  local jar place=$tmp/go
+  jar=$("$tools/venv/bin/python" -c 'import openapi_generator_cli as o; print(o.__path__[0])')/openapi-generator.jar &&
+    mkdir "$place" && cp "$bb/order.go" "$place/main.go" && printf 'module order\n\ngo 1.19\n' >"$place/go.mod" &&
+    java -jar "$jar" generate -g go -i "$tmp/openapi.json" -o "$place/simgate" --package-name simgate \
+      --additional-properties=withGoMod=false >"$place/log" || { cat "$place/log"; return 1; }
+  (cd "$place" && GOFLAGS=-mod=mod GOPROXY=off GOCACHE=$tools/go go build -o order . &&
+    API_URL=$api_url API_KEY=$api_key API_SECRET=$api_secret timeout --foreground 60 ./order)
+}
+
+postman_collection() {
+  API_URL=$api_url API_KEY=$api_key API_SECRET=$api_secret timeout --foreground 60 node "$bb/postman.mjs"
+}
+
 # fuzz SECONDS: requests made from our own description, good and bad; every answer must fit it.
 fuzz() {
   local type
@@ -134,6 +149,8 @@ blackbox() {
       check "spectral lint" spectral_lint "$tmp/openapi.json"
       check "TypeScript client orders" typescript_client
       check "Python client orders" python_client
+      check "Go client orders" go_client
+      check "Postman collection" postman_collection
     fi
     if check "agentic openapi.json" curl -fsS --max-time 10 -o "$tmp/agentic.json" "$api_url/api/agentic/openapi.json"; then
       check "redocly lint, agentic" redocly_lint "$tmp/agentic.json"

@@ -18,7 +18,11 @@ install_packages() {
   command -v faketime || missing+=(faketime)
   # Debian splits pip for new environments off from Python itself.
   python3 -c 'import ensurepip, venv' || missing+=(python3-venv)
-  if wants blackbox; then command -v chromium || missing+=(chromium); fi
+  if wants blackbox; then
+    command -v chromium || missing+=(chromium)
+    command -v java || missing+=(default-jre-headless)
+    command -v go || missing+=(golang-go)
+  fi
   [ ${#missing[@]} != 0 ] || return 0
   [ "$(id -u)" = 0 ] || as_root=(sudo -n)
   "${as_root[@]}" apt-get update -q &&

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::{Operation, Parameter};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -131,6 +132,7 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     }
     let printable = format!("[^{}]", unprintable());
     components.schemas.values_mut().for_each(|schema| spell_out(schema, &printable));
+    components.schemas.iter_mut().for_each(|(name, schema)| name_words(name, schema));
     api.security = Some(vec![together]);
     for item in api.paths.paths.values_mut() {
         for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
@@ -143,6 +145,26 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
         }
     }
     api
+}
+
+/// Names the words of an enum after it: generators for Go make each a constant of the whole package, where two enums
+/// may have the same word.
+fn name_words(name: &str, schema: &mut RefOr<Schema>) {
+    let RefOr::T(Schema::Object(object)) = schema else { return };
+    let words = object.enum_values.iter().flatten().filter_map(|word| word.as_str());
+    let names: Vec<String> = words.map(|word| format!("{name}{}", in_camel_case(word))).collect();
+    if !names.is_empty() {
+        object.extensions = Some(ExtensionsBuilder::new().add("x-enum-varnames", names).build());
+    }
+}
+
+/// `PENDING_PAYMENT` as `PendingPayment`.
+fn in_camel_case(word: &str) -> String {
+    let part = |part: &str| {
+        let (first, rest) = part.split_at(part.len().min(1));
+        first.to_uppercase() + &rest.to_lowercase()
+    };
+    word.split('_').map(part).collect()
 }
 
 /// The pattern that handlers write where a text of printable characters is taken, from 1 to its `max_length`. `spell_out`
@@ -218,6 +240,6 @@ pub async fn agentic_file(_: Anyone, state: State) -> Response {
     file(&state.texts.agentic_description)
 }
 
-fn file(json: &Bytes) -> Response {
+pub fn file(json: &Bytes) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json.clone()).into_response()
 }

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::{KnownFormat, SchemaFormat};
 use utoipa::{Number, PartialSchema, ToSchema};
 
 use crate::domain::checkout::Stage;
@@ -34,6 +35,8 @@ impl PartialSchema for Money {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::Number)
+            // Without it, some generators choose a type that is too short for micro-dollars.
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
             .description(Some("US dollars, exact to the micro-dollar"))
             .multiple_of(Some(Number::Float(0.000001)))
             .examples([serde_json::json!(4.49)])

@@ -1,0 +1,162 @@
+//! The partner API as a Postman collection: ready to send once key and secret are filled in. Each request keeps what the
+//! next ones need, such as the id of the order, in a variable.
+
+use axum::body::Bytes;
+use axum::response::Response;
+use serde_json::{Value, json};
+use utoipa::openapi::OpenApi;
+
+use super::examples;
+use super::openapi::file;
+use crate::http::kit::State;
+use crate::http::kit::auth::Anyone;
+
+const SCHEMA: &str = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json";
+const ABOUT: &str = "Fill in the variables apiKey and apiSecret, then send the requests from top to bottom. \
+    An order keeps its id and ICCID for the requests after it. Every order and top-up that is sent buys something: its \
+    partnerRefId is a new one each time.";
+
+/// The operations in the order of a story; each with what it keeps for later ones, as a variable and a path into the answer.
+const STORY: &[(&str, &[(&str, &str)])] = &[
+    ("getBalance", &[]),
+    ("openDeposit", &[("invoiceId", "invoiceId")]),
+    ("getDeposit", &[]),
+    ("verifyDeposit", &[]),
+    ("listPlans", &[]),
+    ("placeOrder", &[("orderId", "order.id"), ("iccid", "order.iccid")]),
+    ("getOrder", &[]),
+    ("listOrders", &[]),
+    ("getUsage", &[]),
+    ("listTopUpPlans", &[("topUpCode", "plans[0].packageCode")]),
+    ("topUp", &[]),
+    ("cancelOrder", &[]),
+    ("listTransactions", &[]),
+];
+/// The one filter that is on: a list of all plans is long.
+const USED_QUERY: &str = "country";
+
+pub async fn collection(_: Anyone, state: State) -> Response {
+    file(&state.texts.postman)
+}
+
+/// Written once, at start.
+pub fn render(api: &OpenApi) -> Bytes {
+    let api = serde_json::to_value(api).unwrap_or_default();
+    let variable = |name: &str, value: &str| json!({ "key": name, "value": value });
+    let server = api["servers"][0]["url"].as_str().unwrap_or_default();
+    let mut variables = vec![variable("baseUrl", server), variable("apiKey", ""), variable("apiSecret", "")];
+    let kept = STORY.iter().flat_map(|(_, kept)| kept.iter());
+    variables.extend(kept.map(|(name, _)| variable(name, "")));
+    let collection = json!({
+        "info": { "name": api["info"]["title"], "description": ABOUT, "schema": SCHEMA },
+        "variable": variables,
+        "item": STORY.iter().filter_map(|(id, kept)| item(&api, id, kept)).collect::<Vec<_>>(),
+    });
+    collection.to_string().into()
+}
+
+fn item(api: &Value, id: &str, kept: &[(&str, &str)]) -> Option<Value> {
+    let paths = api["paths"].as_object()?.iter();
+    let mut all = paths.flat_map(|(path, item)| {
+        item.as_object().into_iter().flatten().map(move |(method, operation)| (path, method, operation))
+    });
+    let (path, method, operation) = all.find(|(_, _, operation)| operation["operationId"] == id)?;
+    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+    let mut request = json!({
+        "method": method.to_uppercase(),
+        "description": operation["description"],
+        "header": headers(!body.is_null()),
+        "url": url(path, operation),
+    });
+    if !body.is_null() {
+        request["body"] = json!({ "mode": "raw", "raw": example(api, id, body) });
+    }
+    Some(json!({
+        "name": operation["summary"],
+        "request": request,
+        "event": [{ "listen": "test", "script": { "type": "text/javascript", "exec": script(operation, kept) } }],
+    }))
+}
+
+/// Postman has room for one key in its own way of authentication; ours has two headers.
+fn headers(with_body: bool) -> Value {
+    let mut all = vec![("X-B2B-Key", "{{apiKey}}"), ("X-B2B-Secret", "{{apiSecret}}")];
+    if with_body {
+        all.push(("Content-Type", "application/json"));
+    }
+    all.into_iter().map(|(key, value)| json!({ "key": key, "value": value })).collect()
+}
+
+fn url(path: &str, operation: &Value) -> Value {
+    let of_variable = |part: &str| match part {
+        "{id}" => "{{orderId}}".to_string(),
+        "{iccid}" => "{{iccid}}".to_string(),
+        "{invoiceId}" => "{{invoiceId}}".to_string(),
+        fixed => fixed.to_string(),
+    };
+    let parts: Vec<String> = path.trim_start_matches('/').split('/').map(of_variable).collect();
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let query: Vec<Value> = parameters
+        .filter(|parameter| parameter["in"] == "query")
+        .map(|parameter| {
+            let given = parameter.get("example").or(parameter["schema"].get("example"));
+            json!({
+                "key": parameter["name"],
+                "value": given.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_string)),
+                "description": parameter["description"],
+                "disabled": parameter["name"] != USED_QUERY,
+            })
+        })
+        .collect();
+    let used: Vec<String> = query
+        .iter()
+        .filter(|one| one["disabled"] == false)
+        .map(|one| {
+            format!(
+                "{}={}",
+                one["key"].as_str().unwrap_or_default(),
+                one["value"].as_str().unwrap_or_default()
+            )
+        })
+        .collect();
+    let raw = format!("{{{{baseUrl}}}}/{}", parts.join("/"));
+    let raw = if used.is_empty() { raw } else { format!("{raw}?{}", used.join("&")) };
+    json!({ "raw": raw, "host": ["{{baseUrl}}"], "path": parts, "query": query })
+}
+
+/// The members that are required, and a reference of its own for everything that is bought.
+fn example(api: &Value, id: &str, body: &Value) -> String {
+    let name = body["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    let schema = &api["components"]["schemas"][name];
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut made = examples::members(api, schema, |name| required.contains(&name) || name == "partnerRefId");
+    let variables = [
+        ("partnerRefId", "postman-{{$guid}}"),
+        ("invoiceId", "{{invoiceId}}"),
+        ("currency", "USDC"),
+        ("packageCode", if id == "topUp" { "{{topUpCode}}" } else { "" }),
+    ];
+    for (member, variable) in variables.into_iter().filter(|(_, variable)| !variable.is_empty()) {
+        if let Some(value) = made.get_mut(member) {
+            *value = json!(variable);
+        }
+    }
+    serde_json::to_string_pretty(&made).unwrap_or_default()
+}
+
+/// What Postman runs after the answer: it must be one that is described as good.
+fn script(operation: &Value, kept: &[(&str, &str)]) -> Vec<String> {
+    let good = operation["responses"].as_object().into_iter().flatten().map(|(status, _)| status.as_str());
+    let good: Vec<&str> = good.filter(|status| status.starts_with('2')).collect();
+    let mut lines = vec![format!(
+        "pm.test(\"succeeds\", () => pm.expect(pm.response.code).to.be.oneOf([{}]));",
+        good.join(", ")
+    )];
+    for (name, path) in kept {
+        lines.push(format!(
+            "if (pm.response.code < 300) pm.collectionVariables.set(\"{name}\", pm.response.json().{path});"
+        ));
+    }
+    lines
+}
