@@ -24,7 +24,7 @@ use crate::store::{Location, hide_password};
 pub use self::connections::Connections;
 pub use self::host::Host;
 pub use self::mail::Logins;
-pub use self::mcp::{Mcp, origin};
+pub use self::mcp::{Mcp, X402Offers, origin};
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
 pub use self::x402::{SettlerSetting, X402};
 

@@ -129,7 +129,10 @@ impl Refusal {
             NotFound => (404, "NOT_FOUND", "Not found", "There is nothing at this address.".into()),
             Gone => (410, "NOT_FOUND", "Gone", "This eSIM is no longer available: its order was cancelled or failed.".into()),
             CodeForgotten => (410, "NOT_FOUND", "Gone", "The code of this eSIM is not kept any more: it was installed, or the time to install it was over, more than 30 days ago.".into()),
-            MethodNotAllowed => (405, "METHOD_NOT_ALLOWED", "Method not allowed", "This address does not take this method; see the Allow header.".into()),
+            MethodNotAllowed { allowed } => (405, "METHOD_NOT_ALLOWED", "Method not allowed", match allowed {
+                Some(allowed) => format!("This address does not take this method. It takes {allowed}."),
+                None => "This address does not take this method; see the Allow header.".into(),
+            }),
             NotAcceptable => (406, "NOT_ACCEPTABLE", "Not acceptable", "This address answers application/json.".into()),
             RequestTimeout => (408, "REQUEST_TIMEOUT", "Request timed out", "The request did not arrive in time.".into()),
             PayloadTooLarge => (413, "PAYLOAD_TOO_LARGE", "Payload too large", "A request body may have at most 64 KiB.".into()),

@@ -9,7 +9,7 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::{digest, hmac};
 use subtle::ConstantTimeEq;
 
-pub use self::codes::{Codes, Links};
+pub use self::codes::{Codes, Links, SHORT_DIGITS};
 pub use self::numbers::Numbers;
 use crate::domain::esim::Activation;
 use crate::domain::ids::OrderId;

@@ -1,19 +1,33 @@
-//! Settings of the tool gateway: which pages of other sites may call it, and by which names it is reached.
+//! Settings of the tool gateway: which pages of other sites may call it, by which names it is reached, and who is asked to
+//! pay by signature.
 
 use super::{ConfigError, Raw, Spec, spec};
+use crate::domain::words::words;
 
 #[rustfmt::skip]
 pub const SPECS: &[Spec] = &[
     spec("mcp_origins", "", "origins of web pages that may call the tools besides our own, separated by commas"),
     spec("mcp_hosts", "", "host names by which the tools may be called, separated by commas (default: on loopback our own, else any)"),
+    spec("mcp_x402", "announced", "which callers of a purchase that is short of money are asked to pay by signature: announced (clients that say they can) or always"),
 ];
 
-#[derive(Clone, Debug, Default)]
+words! {
+    /// Who is asked to pay by signature.
+    pub enum X402Offers: parse {
+        /// Clients that say they can.
+        Announced = "announced",
+        /// Everybody: some clients find out by trying.
+        Always = "always",
+    }
+}
+
+#[derive(Clone, Debug)]
 pub struct Mcp {
     /// As browsers send them: `https://agents.example`.
     pub origins: Vec<String>,
     /// Without ports, in lower case.
     pub hosts: Vec<String>,
+    pub x402: X402Offers,
 }
 
 impl Mcp {
@@ -26,6 +40,7 @@ impl Mcp {
                 .parse("mcp_origins", must_be_origins, |text| items(text, origin))?
                 .unwrap_or_default(),
             hosts: raw.parse("mcp_hosts", must_be_hosts, hosts)?.unwrap_or_default(),
+            x402: raw.require("mcp_x402", "must be announced or always", X402Offers::parse)?,
         })
     }
 }

@@ -45,7 +45,10 @@ pub enum Refusal {
     NotFound,
     Gone,
     CodeForgotten,
-    MethodNotAllowed,
+    /// With the methods that are allowed, once they are known.
+    MethodNotAllowed {
+        allowed: Option<String>,
+    },
     NotAcceptable,
     RequestTimeout,
     PayloadTooLarge,

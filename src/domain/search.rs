@@ -1,15 +1,17 @@
 //! Reads a search as people and models write it: `cheap esim for Spain, 10GB, 30 days, under $20`. Words that are not a
 //! place, size, time or price are ignored. `text`, `amounts` and `places` read the text with the vocabulary of `groups`
-//! and `names`; `rank` says which plans answer, and in which order.
+//! and `names`; `rank` says which plans answer, and in which order; `near` proposes places where none was read.
 
 mod amounts;
 mod groups;
 mod names;
+mod near;
 mod places;
 mod rank;
 mod text;
 
 pub use self::amounts::UNLIMITED_MB;
+pub use self::near::near;
 pub use self::places::Place;
 pub use self::rank::{Coverage, Fit, Wanted, cheapness, nearness};
 

@@ -112,7 +112,7 @@ pub fn router(app: App) -> Router {
     };
     let state = State::new(app, texts);
     let tools = Router::new()
-        .route(mcp::PATH, get(mcp::describe).post(mcp::serve).delete(mcp::serve).options(mcp::serve))
+        .route(mcp::PATH, get(mcp::describe).post(mcp::serve).options(mcp::serve).fallback(mcp::serve))
         .route("/api/mcp/server-card", get(discovery::card))
         .route("/.well-known/mcp/server-card.json", get(discovery::plain_card))
         .route("/.well-known/ai-catalog.json", get(discovery::ai_catalog))
@@ -158,5 +158,5 @@ async fn nowhere() -> Refused {
 }
 
 async fn wrong_method() -> Refused {
-    Refusal::MethodNotAllowed.into()
+    Refusal::MethodNotAllowed { allowed: None }.into()
 }

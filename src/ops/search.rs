@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::domain::money::Usd;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType};
-use crate::domain::search::{self, Asked, Coverage, Fit, Wanted};
+use crate::domain::search::{self, Asked, Coverage, Fit, Place, Wanted};
 use crate::ops::catalog::Snapshot;
 
 /// The sizes shown for every popular destination: megabytes and days.
@@ -21,6 +21,21 @@ pub type Number = u32;
 pub struct Found {
     pub total: usize,
     pub first: Vec<Number>,
+    /// Why there are none.
+    pub nothing: Option<Nothing>,
+}
+
+/// Why a search found nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Nothing {
+    /// No place was read in the text; these names are near.
+    NoPlace { near: Vec<&'static str> },
+    /// Nothing is sold for these places.
+    NotSold { places: Vec<&'static str> },
+    /// Everything that fits costs more than was asked for, from this price on.
+    TooDear { from: Usd },
+    /// The catalog is empty.
+    NothingOnSale,
 }
 
 #[derive(Default)]
@@ -111,11 +126,37 @@ impl Index {
     }
 
     pub fn featured(&self, limit: usize) -> Found {
-        Found { total: self.featured.len(), first: self.featured.iter().copied().take(limit).collect() }
+        let first = self.featured.iter().copied().take(limit).collect();
+        let nothing = self.featured.is_empty().then_some(Nothing::NothingOnSale);
+        Found { total: self.featured.len(), first, nothing }
+    }
+
+    /// The best `limit` plans for a text, or why there are none.
+    pub fn search(&self, text: &str, limit: usize) -> Found {
+        let asked = search::read(text);
+        let found = self.find(&asked, limit);
+        if found.total > 0 { found } else { Found { nothing: Some(self.missing(text, &asked)), ..found } }
+    }
+
+    /// Why nothing answers this text. It may take its time: few texts find nothing.
+    fn missing(&self, text: &str, asked: &Asked) -> Nothing {
+        if asked.places.is_empty() {
+            return Nothing::NoPlace { near: search::near(text) };
+        }
+        let at_any_price = Asked { most: None, ..asked.clone() };
+        let fitting = self.by_fit(&at_any_price);
+        let prices = fitting.values().flat_map(|coverages| affordable(&at_any_price, coverages));
+        match prices.map(|offer| offer.retail).min() {
+            Some(from) => Nothing::TooDear { from },
+            None => {
+                let named = asked.places.iter().filter(|place| **place != Place::Unsold);
+                Nothing::NotSold { places: named.map(Place::name).collect() }
+            }
+        }
     }
 
     /// The best `limit` plans for the request.
-    pub fn find(&self, asked: &Asked, limit: usize) -> Found {
+    fn find(&self, asked: &Asked, limit: usize) -> Found {
         let mut found = Found::default();
         if asked.places.is_empty() {
             return found;
@@ -280,9 +321,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_found_has_a_reason() {
+        let index = index();
+        for (text, nothing) in [
+            ("Jappaan", Nothing::NoPlace { near: vec!["Japan"] }),
+            ("nowhere at all", Nothing::NoPlace { near: vec![] }),
+            ("peru", Nothing::NotSold { places: vec!["Peru"] }),
+            ("north korea", Nothing::NotSold { places: vec![] }),
+            ("peru under $5", Nothing::NotSold { places: vec!["Peru"] }),
+            ("japan under $1", Nothing::TooDear { from: Usd::dollars(2) }),
+            ("japan and korea under $1", Nothing::TooDear { from: Usd::dollars(2) }),
+        ] {
+            let found = index.search(text, 10);
+            assert_eq!((found.total, found.first.len(), found.nothing), (0, 0, Some(nothing)), "{text}");
+        }
+        assert_eq!(index.search("japan", 10).nothing, None);
+        assert_eq!(index.featured(10).nothing, None);
+    }
+
+    #[test]
     fn an_empty_catalog_has_nothing() {
         let index = Index::prepare(Arc::new(Snapshot::default()));
         assert_eq!(index.find(&search::read("japan"), 50).total, 0);
+        assert_eq!(index.featured(50).nothing, Some(Nothing::NothingOnSale));
         assert_eq!((index.featured(50).total, index.plans().count(), index.coverages().count()), (0, 0, 0));
     }
 

@@ -9,7 +9,8 @@ use super::{Cipher, derive, hashing_key, keyed};
 use crate::domain::client::{Origin, Width};
 use crate::domain::ids::LoginId;
 
-const SHORT_DIGITS: usize = 6;
+/// How many digits a code usually has.
+pub const SHORT_DIGITS: usize = 6;
 const LONG_CHARS: u32 = 20;
 /// Letters that are not mistaken for each other or for digits; 20 of them hold 89 bits.
 const LETTERS: &[u8; 22] = b"ABCDEFGHJKMNPQRSTVWXYZ";

@@ -64,6 +64,20 @@ inspector() {
     --tool-name get_esim_catalog --tool-arg countryCode=JP
 }
 
+# The examples of docs/tools.md, as they stand there, with a customer's token.
+tools_python() (
+  TOKEN=$(sign_in tools-python@example.com) && export TOKEN &&
+    python3 "$bb/blocks.py" python docs/tools.md >"$tmp/tools.py" &&
+    AGENT_URL=$api_url timeout --foreground 60 "$tools/mcp2/bin/python" "$tmp/tools.py" | tee /dev/stderr | grep -q '^wallet: 0 USD$'
+)
+
+tools_typescript() (
+  local code
+  TOKEN=$(sign_in tools-typescript@example.com) && export TOKEN AGENT_URL=$api_url &&
+    code=$(python3 "$bb/blocks.py" ts docs/tools.md) &&
+    in_node node --experimental-strip-types --input-type=module-typescript --eval "$code" | tee /dev/stderr | grep -q '^wallet: 0 USD$'
+)
+
 tool_gateway() {
   stage "Tool gateway"
   if check "fixtures start" fixtures_start; then
@@ -79,6 +93,8 @@ tool_gateway() {
   check "inspector --strict" inspector
   check "tdqs lint" "$tools/mcp2/bin/tdqs" lint --url "$api_url/api/mcp" --fail-on warning
   check "docs/tools.md: curl" env "AGENT_URL=$api_url" timeout --foreground 60 python3 "$bb/readme.py" docs/tools.md "$gw_dir"
+  check "docs/tools.md: Python" tools_python
+  check "docs/tools.md: TypeScript" tools_typescript
   check "TypeScript SDK 1.x buys" in_node node client-v1.mjs "$api_url"
   check "TypeScript SDK 2.x buys" in_node node client-v2.mjs "$api_url"
   check "Python SDK 1.x buys" timeout --foreground 120 "$tools/mcp1/bin/python" "$mcp/client.py" "$api_url"

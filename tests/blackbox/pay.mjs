@@ -33,7 +33,7 @@ const otp = /\b\d{6}\b/.exec(emails[0].text)?.[0];
 const { token } = await json("/api/agentic/auth/verify-otp", { email, otp, agentName: "blackbox" });
 assert(token, "no token");
 
-const { plans } = await json("/api/products/search?country=France");
+const { plans } = await json("/api/products/search?country=France&limit=200");
 const byPrice = [...plans].sort((a, b) => a.retailPrice - b.retailPrice);
 const [cheap, dear] = [byPrice[0], byPrice.find((plan) => plan.retailPrice > 1)];
 assert(cheap && dear, "no plans");

@@ -40,21 +40,21 @@ impl Place {
 }
 
 /// A name as it is compared with misspelt ones.
-struct Name {
+pub(super) struct Name {
     words: Vec<String>,
-    joined: String,
-    length: usize,
-    letters: u32,
+    pub joined: String,
+    pub length: usize,
+    pub letters: u32,
     /// Whether this is the usual name; it ranks before other names.
-    is_usual: bool,
-    place: Place,
+    pub is_usual: bool,
+    pub place: Place,
 }
 
-struct Gazetteer {
+pub(super) struct Gazetteer {
     /// Names as words with spaces between them, and without spaces.
     exact: HashMap<String, Place>,
     /// Every name, shortest first.
-    names: Vec<Name>,
+    pub names: Vec<Name>,
     /// By number of words: the indexes in `names`, in the same order.
     by_words: [Vec<usize>; LONGEST_NAME + 1],
     /// Every word of a name, and every name as one word. No other word of a text is part of a name.
@@ -68,16 +68,16 @@ struct Gazetteer {
     codes: HashMap<String, Place>,
     prose_codes: HashSet<&'static str>,
     abbreviations: HashSet<&'static str>,
-    ordinary: HashSet<&'static str>,
+    pub ordinary: HashSet<&'static str>,
     ordinary_places: HashSet<&'static str>,
 }
 
-static GAZETTEER: LazyLock<Gazetteer> = LazyLock::new(Gazetteer::collect);
+pub(super) static GAZETTEER: LazyLock<Gazetteer> = LazyLock::new(Gazetteer::collect);
 /// No name has more words than this.
-const LONGEST_NAME: usize = 6;
+pub(super) const LONGEST_NAME: usize = 6;
 
 /// Which letters occur. An edit changes at most two of them, so this rules out most names at once.
-fn letters(word: &str) -> u32 {
+pub(super) fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |seen, b| seen | 1 << (if b.is_ascii_lowercase() { b - b'a' } else { 26 }))
 }
 
@@ -392,7 +392,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A unit without its number, as in "how many gigs", is not a misspelt place.
-fn unit_like(word: &str) -> bool {
+pub(super) fn unit_like(word: &str) -> bool {
     matches!(
         word,
         "gigs" | "giga" | "megs" | "days" | "week" | "weeks" | "month" | "months" | "year" | "dollars"

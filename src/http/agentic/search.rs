@@ -18,14 +18,14 @@ pub struct SearchQuery {
     /// Without it, featured plans.
     #[param(max_length = 200, example = "Spain 10GB 30 days under $20")]
     country: Option<String>,
-    #[param(minimum = 1, maximum = 200, default = 50)]
+    #[param(minimum = 1, maximum = 200, default = 10)]
     limit: Option<i64>,
 }
 
 /// Search
 ///
 /// Plans for a destination as people write it, at retail prices, best first. No login. Typing errors and extra words
-/// do no harm; a text without a known place finds nothing.
+/// do no harm. A text without a known place finds nothing; `message` says so, and `didYouMean` names places that are near.
 #[utoipa::path(get, path = "/api/products/search", operation_id = "searchProducts", tag = "products",
     params(SearchQuery), security(()),
     responses(

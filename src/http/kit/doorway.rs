@@ -10,11 +10,12 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use metrics::{Counter, Histogram, counter, histogram};
 
+use super::accept::server::Finish;
 use super::auth::Shown;
 use super::html;
 use super::problem::{self, Pending, Refused};
@@ -47,7 +48,14 @@ pub async fn pass(mut request: Request, next: Next) -> Response {
         unharmed(next.run(request)).await
     };
     let mut response = match response.extensions().get::<Pending>().cloned() {
-        Some(Pending(error)) => render(&error, response, &request_id, as_page),
+        Some(Pending(error)) => {
+            let mut told = render(&error, response, &request_id, as_page);
+            if told.status() == StatusCode::METHOD_NOT_ALLOWED {
+                told.extensions_mut().insert(Unnamed { request_id: request_id.clone(), as_page });
+                told.extensions_mut().insert(Finish(name_methods));
+            }
+            told
+        }
         None => response,
     };
     let status = response.status().as_u16();
@@ -63,6 +71,23 @@ pub async fn pass(mut request: Request, next: Next) -> Response {
     tracing::debug!(%method, route, status, request_id, ms = started.elapsed().as_millis() as u64, "request");
     measure(route, status, started);
     response
+}
+
+/// A refused method. Which ones are taken is not known here: the router writes them on the finished response.
+#[derive(Clone)]
+struct Unnamed {
+    request_id: String,
+    as_page: bool,
+}
+
+/// Says in the body which methods an address takes, after the router has written them on the response.
+fn name_methods(mut response: Response) -> Response {
+    let Some(Unnamed { request_id, as_page }) = response.extensions_mut().remove() else { return response };
+    let allowed = response.headers().get(header::ALLOW).and_then(|value| value.to_str().ok());
+    let allowed = allowed.map(|methods| methods.split(',').map(str::trim).collect::<Vec<_>>().join(", "));
+    // It was measured before.
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    render(&Refusal::MethodNotAllowed { allowed }.into(), response, &request_id, as_page)
 }
 
 /// Writes the body of a pending error. A fault is logged here, once; the caller learns only the request id.

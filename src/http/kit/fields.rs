@@ -185,9 +185,24 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A number or a truth as it was written. Models and people also write it as a string; an empty one is absent.
+    fn unquoted(&self, field: &str) -> Option<&'a str> {
+        let raw = self.raw(field)?;
+        let inner = raw.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        match inner.filter(|_| self.for_models) {
+            Some(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+            None => Some(raw),
+        }
+    }
+
     pub fn text(&mut self, field: &str, most: usize) -> Option<String> {
         let raw = self.raw(field)?;
-        match serde_json::from_str::<String>(raw) {
+        let read = match self.for_models && raw.bytes().all(|b| b.is_ascii_digit()) {
+            // Some clients make a number of whatever looks like one.
+            true => Ok(raw.to_string()),
+            false => serde_json::from_str::<String>(raw),
+        };
+        match read {
             Ok(text) if printable(&text, most) && !(self.for_models && text.chars().any(is_hidden)) => {
                 Some(text)
             }
@@ -300,7 +315,7 @@ impl<'a> Fields<'a> {
     }
 
     pub fn whole(&mut self, field: &str, least: i64, most: i64) -> Option<i64> {
-        let raw = self.raw(field)?;
+        let raw = self.unquoted(field)?;
         // A whole number may be written 5, 5.0 or 5e0; all are the same JSON number.
         match serde_json::from_str::<f64>(raw) {
             Ok(number) if number.fract() == 0.0 && number >= least as f64 && number <= most as f64 => {
@@ -315,7 +330,7 @@ impl<'a> Fields<'a> {
 
     /// Whether it says `true`; absent means no.
     pub fn truth(&mut self, field: &str) -> bool {
-        let Some(raw) = self.raw(field) else { return false };
+        let Some(raw) = self.unquoted(field) else { return false };
         let said = serde_json::from_str::<bool>(raw);
         if said.is_err() {
             self.wrong(field, "must be true or false");

@@ -14,7 +14,9 @@ use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::input::{IGNORED, Input};
 use crate::app::App;
+use crate::config::X402Offers;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::http::kit::doorway::RequestId;
@@ -32,11 +34,13 @@ pub struct Call {
     pub client: IpAddr,
     /// What the client calls itself.
     pub client_name: Option<String>,
-    /// The client can pay by signature.
+    /// Whether a demand for payment by signature is shown: to clients that say they can sign, or to all.
     pub takes_x402: bool,
     /// A payment by signature, as its header would bring it.
     pub payment: Option<String>,
     pub request_id: String,
+    /// The inputs that are passed over.
+    pub ignored: Vec<String>,
     /// The names of the tool's inputs, when anything else is refused.
     inputs: Option<Vec<&'static str>>,
     arguments: Vec<u8>,
@@ -46,7 +50,7 @@ pub struct Call {
 impl Call {
     pub fn new(
         state: &State,
-        inputs: Option<Vec<&'static str>>,
+        input: &Input,
         arguments: Option<JsonObject>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Call> {
@@ -58,15 +62,19 @@ impl Call {
         let declared = [capabilities.extensions, capabilities.experimental].into_iter().flatten();
         let about_x402 = |name: &String| name == "x402" || name.starts_with("x402/");
         let payment = context.meta.get(PAYMENT);
+        let mut arguments = arguments.unwrap_or_default();
+        input.rename(&mut arguments);
         Ok(Call {
             client: auth::client_address(parts, &state.app.settings),
             client_name: context.meta.client_info().map(|info| info.name),
-            takes_x402: declared.flat_map(|named| named.into_keys()).any(|name| about_x402(&name))
+            takes_x402: state.app.settings.mcp.x402 == X402Offers::Always
+                || declared.flat_map(|named| named.into_keys()).any(|name| about_x402(&name))
                 || context.meta.keys().any(about_x402),
             payment: payment.map(|payment| STANDARD.encode(payment.to_string())),
-            inputs,
+            ignored: input.ignored(&arguments),
+            inputs: input.all(),
             request_id: parts.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default(),
-            arguments: serde_json::to_vec(&arguments.unwrap_or_default()).map_err(Error::fault)?,
+            arguments: serde_json::to_vec(&arguments).map_err(Error::fault)?,
             header_token: auth::bearer_token(&parts.headers).map(str::to_string),
             state: state.clone(),
         })
@@ -129,6 +137,18 @@ impl Output {
     /// A result that is an error with this code.
     pub fn failed(view: &impl Serialize, code: &'static str) -> Result<Output> {
         Ok(Output { outcome: code, ..Output::of(view)? })
+    }
+
+    /// With the names of the inputs that were passed over, if there are any.
+    pub fn naming_ignored(mut self, names: Vec<String>) -> Output {
+        if let (false, Some(before), Value::Object(members)) =
+            (names.is_empty(), self.text.strip_suffix('}'), &mut self.value)
+        {
+            let names = Value::from(names);
+            self.text = format!("{before},\"{IGNORED}\":{names}}}");
+            members.insert(IGNORED.into(), names);
+        }
+        self
     }
 
     /// With the receipt of a payment by signature, if there is one.

@@ -32,7 +32,12 @@ const EVENT_STREAM: &str = "text/event-stream";
 /// What the library wants to see on every request. Its answers are JSON, which every client can read.
 const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
+/// What a page may try: a client that ends a session it does not have must be able to read that there is none.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
+const WRONG_METHOD: &str = "Method not allowed. This is MCP over Streamable HTTP: POST every message to this URL. There is \
+    no event stream to GET and no session to DELETE. If your client is set to the old transport \"sse\", set it to \"http\" \
+    (also called \"streamable-http\"). A GET without Accept: text/event-stream describes this server.";
 const SENT_HEADERS: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, accept, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id",
 );
@@ -200,7 +205,7 @@ pub fn wants_stream(headers: &HeaderMap) -> bool {
 
 fn preflight() -> Response {
     let headers = [
-        (header::ALLOW, METHODS),
+        (header::ALLOW, ALLOWED),
         (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
         (header::ACCESS_CONTROL_ALLOW_HEADERS, SENT_HEADERS),
         (header::ACCESS_CONTROL_MAX_AGE, A_DAY),
@@ -266,13 +271,14 @@ async fn spoken(response: Response) -> Response {
     if in_json || !(response.status().is_client_error() || response.status().is_server_error()) {
         return response;
     }
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let mut told = refusal(response.status(), REFUSED, WRONG_METHOD);
+        told.headers_mut().insert(header::ALLOW, ALLOWED);
+        return told;
+    }
     let (parts, body) = response.into_parts();
     let text = body.collect().await.map(|collected| collected.to_bytes()).unwrap_or_default();
-    let mut told = refusal(parts.status, INVALID_REQUEST, &String::from_utf8_lossy(&text));
-    if let Some(allowed) = parts.headers.get(header::ALLOW) {
-        told.headers_mut().insert(header::ALLOW, allowed.clone());
-    }
-    told
+    refusal(parts.status, INVALID_REQUEST, &String::from_utf8_lossy(&text))
 }
 
 /// A refusal of ours, in JSON-RPC.

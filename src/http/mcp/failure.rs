@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::http::kit::problem::FieldProblem;
 use crate::http::kit::wire::{CancelReasonWord, Money};
 
-/// Something went wrong; nothing else is in the result.
+/// Something went wrong.
 #[derive(Serialize, ToSchema)]
 pub struct FailureView {
     pub error: WhyView,

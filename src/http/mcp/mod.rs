@@ -6,6 +6,7 @@ mod call;
 pub mod discovery;
 pub mod door;
 mod failure;
+mod input;
 mod prompts;
 mod resources;
 mod schema;
@@ -143,14 +144,15 @@ impl Gateway {
         self.state.app.tasks.spawn((tool.run)(call)).await.map_err(Error::fault)?
     }
 
-    async fn answer(&self, tool: &Tool, call: Call) -> Result<CallToolResult, ErrorData> {
+    async fn answer(&self, tool: &Tool, mut call: Call) -> Result<CallToolResult, ErrorData> {
         let request_id = call.request_id.clone();
+        let ignored = std::mem::take(&mut call.ignored);
         let output = match self.run(tool, call).await {
             Ok(output) => output,
             Err(error) => failure::of(tool.name, &error, &request_id).map_err(internal)?,
         };
         counter!("simgate_tool_calls_total", "tool" => tool.name, "outcome" => output.outcome).increment(1);
-        Ok(output.into())
+        Ok(output.naming_ignored(ignored).into())
     }
 }
 
@@ -199,7 +201,7 @@ impl ServerHandler for Gateway {
         let Some(tool) = self.toolbox.tools.get(request.name.as_ref()) else {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None));
         };
-        let call = Call::new(&self.state, tool.input.all(), request.arguments, &context).map_err(internal)?;
+        let call = Call::new(&self.state, &tool.input, request.arguments, &context).map_err(internal)?;
         Ok(self.answer(tool, call).await?.into())
     }
 

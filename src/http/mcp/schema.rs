@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::failure::FailureView;
+use super::input::{IGNORED, Input, TOKEN};
 use crate::http::kit::fields::Fields;
 
 /// Keywords that tell a validator nothing, or too much: with floats it cannot decide whether one is a multiple.
@@ -81,19 +82,15 @@ fn or_null(mut fields: Map<String, Value>) -> Value {
     Value::Object(either)
 }
 
-/// What a tool takes.
-pub struct Input {
-    pub names: Vec<&'static str>,
-    /// Whether anything else is refused. Where money is spent, a misspelt input must not be passed over.
-    pub nothing_else: bool,
-    pub schema: Value,
-}
-
-impl Input {
-    /// The names of the tool's inputs, when anything else is refused.
-    pub fn all(&self) -> Option<Vec<&'static str>> {
-        self.nothing_else.then(|| self.names.clone())
+/// The schema of a tool's results, for a tool that says which inputs it passed over. Every kind of result names them:
+/// some clients read only what stands beside a choice, if anything does.
+pub fn naming_ignored(mut results: Value) -> Value {
+    let about = "Inputs that this tool does not know; they changed nothing.";
+    for kind in results["anyOf"].as_array_mut().into_iter().flatten() {
+        kind["properties"][IGNORED] =
+            json!({ "type": "array", "items": { "type": "string" }, "description": about });
     }
+    results
 }
 
 /// Named fields, of which some are required.
@@ -102,15 +99,16 @@ pub fn input(fields: impl IntoIterator<Item = (&'static str, Value)>, required: 
     let names = fields.iter().map(|(name, _)| *name).collect();
     let fields: Map<String, Value> =
         fields.into_iter().map(|(name, schema)| (name.to_string(), schema)).collect();
-    let schema = json!({ "type": "object", "properties": fields, "required": required });
-    Input { names, nothing_else: false, schema }
+    let schema = json!({
+        "type": "object", "properties": fields, "required": required, "additionalProperties": false,
+    });
+    Input { names, other_names: Vec::new(), nothing_else: false, schema }
 }
 
 /// The input of a tool that buys or cancels: these fields, `idempotencyKey` and `dryRun`, and no others.
 pub fn strict_input(fields: impl IntoIterator<Item = (&'static str, Value)>, required: &[&str]) -> Input {
     let mut input = input(fields.into_iter().chain([idempotency_key(), dry_run()]), required);
     input.nothing_else = true;
-    input.schema["additionalProperties"] = false.into();
     input
 }
 
@@ -125,7 +123,7 @@ pub fn number(about: &str, least: i64, most: i64, usual: i64) -> Value {
 pub fn token() -> (&'static str, Value) {
     let about = "The customer's session token (sgs_…) from verify_agent_otp, or a personal access token (sgp_…). Leave \
                  it out when the connection itself sends Authorization: Bearer.";
-    ("token", text(about, 128))
+    (TOKEN, text(about, 128))
 }
 
 pub fn package_code() -> (&'static str, Value) {

@@ -20,7 +20,8 @@ use rmcp::model::{Tool as Listing, ToolAnnotations};
 use serde_json::Value;
 
 use super::call::{Call, Output};
-use super::schema::Input;
+use super::input::Input;
+use super::schema;
 use crate::error::Result;
 
 /// How long a list may be: a model reads all of a result.
@@ -81,7 +82,11 @@ impl Tool {
         let Hints { read_only, destructive, idempotent, open_world } = self.hints;
         let mut listing = Listing::new(self.name, self.description, object(&self.input.schema));
         listing.title = Some(self.title.into());
-        listing.output_schema = Some(object(&self.output).into());
+        let output = match self.input.nothing_else {
+            true => self.output.clone(),
+            false => schema::naming_ignored(self.output.clone()),
+        };
+        listing.output_schema = Some(object(&output).into());
         listing.annotations = Some(
             ToolAnnotations::with_title(self.title)
                 .read_only(read_only)

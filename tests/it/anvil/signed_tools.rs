@@ -104,6 +104,30 @@ at_till! {
         assert_eq!(till.spent().await, price);
     }
 
+    /// Some clients find out by trying: they announce nothing, and sign when they are asked to.
+    async fn everybody_may_be_asked_to_sign(till) with { settings: &[("mcp_x402", "always")] } {
+        let asked = json!({ "packageCode": PLAN, "token": till.token });
+        let due = till.gateway.until("payments by signature are taken", async || {
+            let told = call(&till.gateway, BUY, asked.clone()).await;
+            told["accepts"].is_array().then_some(told)
+        }).await;
+        assert!(due["error"].as_str().unwrap().starts_with("Payment required"), "an error, by which such clients know it: {due}");
+        assert!(due["magicLink"].as_str().unwrap().contains("/topup/"), "who cannot sign has the link: {due}");
+        assert_eq!(buying::balance(&till.gateway, &till.token).await, Usd::ZERO);
+        let payment = decoded(&till.payer.pay(&due["accepts"][0], 1));
+        let paid = while_mining(&till.node, purchase(till, json!({ "x402/payment": payment }))).await;
+        let bought = fine(told(&till.gateway, BUY, &paid).await);
+        assert_eq!((&bought["purchased"], till.spent().await), (&json!(true), price(&due)));
+
+        let package = json!({ "orderId": bought["orderId"], "token": till.token });
+        let package = fine(call(&till.gateway, "get_topup_packages", package).await)["packages"][0]["packageCode"].clone();
+        let wish = json!({ "orderId": bought["orderId"], "packageCode": package, "token": till.token });
+        assert!(call(&till.gateway, TOP_UP, wish).await["accepts"].is_array());
+        // A dry run asks for nothing.
+        let dry = json!({ "packageCode": PLAN, "token": till.token, "dryRun": true });
+        assert_eq!(fine(call(&till.gateway, BUY, dry).await)["sufficient"], false);
+    }
+
     async fn a_topup_is_paid_by_signature(till) {
         let wish = filled(till).await;
         let before = till.spent().await;

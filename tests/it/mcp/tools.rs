@@ -48,7 +48,10 @@ both_databases! {
         assert_eq!(featured, fine(call(gateway, "get_esim_catalog", json!({})).await));
         let none = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "Atlantis" })).await);
         assert_eq!((&none["totalCount"], &none["plans"]), (&json!(0), &json!([])));
-        let wrong = call(gateway, "get_esim_catalog", json!({ "countryCode": 81, "limit": 51 })).await;
+        assert!(none["message"].as_str().unwrap().contains("No destination was recognised") && none["didYouMean"] == json!([]), "{none}");
+        let near = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "Jappaan" })).await);
+        assert_eq!((&near["didYouMean"], &near["plans"]), (&json!(["Japan"]), &json!([])));
+        let wrong = call(gateway, "get_esim_catalog", json!({ "countryCode": 81, "limit": 201 })).await;
         assert_eq!(failure(&wrong), "INVALID_REQUEST");
         let fields: Vec<&str> = wrong["error"]["errors"].as_array().unwrap().iter().map(|e| e["field"].as_str().unwrap()).collect();
         assert_eq!(fields, ["countryCode", "limit"]);
@@ -290,17 +293,77 @@ both_databases! {
             assert!(refused["error"]["message"].as_str().unwrap().contains(said), "{refused}");
         }
         assert_eq!(balance(gateway, &token).await, before);
-        // Who only reads may say more than is asked for.
-        fine(call(gateway, "get_wallet_balance", json!({ "token": token, "random": "" })).await);
+    }
+
+    /// Who only reads may say more than is asked for, and hears what was not understood.
+    async fn what_is_passed_over_is_named(gateway) {
+        let token = ann(gateway, 0).await;
+        let wallet = fine(call(gateway, "get_wallet_balance", json!({ "token": token, "random": "", "currency": 1 })).await);
+        assert_eq!(wallet["ignoredInputs"], json!(["currency", "random"]));
+        for _ in 0..2 {
+            // The second time from memory.
+            let found = fine(call(gateway, "get_esim_catalog", json!({ "destination": "Japan", "hid\u{200b}den": 1 })).await);
+            assert_eq!(found["ignoredInputs"], json!(["destination", "hidden"]));
+        }
+        let failed = call(gateway, "verify_agent_otp", json!({ "email": ANN, "otp": "123456" })).await;
+        assert_eq!((failure(&failed).as_str(), &failed["ignoredInputs"]), ("INVALID_REQUEST", &json!(["otp"])));
+        for (tool, arguments) in [("get_available_coupons", json!({ "token": token })), ("get_wallet_balance", json!({ "token": token }))] {
+            assert!(fine(call(gateway, tool, arguments).await).get("ignoredInputs").is_none(), "{tool} knows a token");
+        }
+        let many: serde_json::Map<String, Value> = (0..1_000).map(|number| (format!("input{number}"), Value::Null)).collect();
+        let found = fine(call(gateway, "get_available_coupons", many.into()).await);
+        assert_eq!(found["ignoredInputs"].as_array().unwrap().len(), 20);
+    }
+
+    /// Inputs as models and people send them.
+    async fn inputs_are_taken_as_they_come(gateway) {
+        fine(call(gateway, "send_agent_otp", json!({ "email": ANN })).await);
+        // A client that makes a number of a code loses its leading zeros.
+        let otp: u64 = code(gateway, ANN).await.parse().unwrap();
+        let session = fine(call(gateway, "verify_agent_otp", json!({ "email": ANN, "code": otp })).await);
+        let token = session["token"].as_str().unwrap();
+        fund(gateway, ANN, Usd::dollars(50)).await;
+
+        let japan = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "Japan", "limit": 2 })).await);
+        let same = fine(call(gateway, "get_esim_catalog", json!({ "country": "Japan", "limit": "2" })).await);
+        assert_eq!(japan, same, "country is another name of countryCode");
+        let both = fine(call(gateway, "get_esim_catalog", json!({ "country": "Peru", "countryCode": "Japan", "limit": " 2 " })).await);
+        assert_eq!((&both["plans"], &both["ignoredInputs"]), (&japan["plans"], &json!(["country"])));
+        for limit in ["", "2.0"] {
+            fine(call(gateway, "get_esim_catalog", json!({ "country": "Japan", "limit": limit })).await);
+        }
+        for limit in ["two", "0", "201", "2.5"] {
+            let wrong = call(gateway, "get_esim_catalog", json!({ "country": "Japan", "limit": limit })).await;
+            assert_eq!((failure(&wrong).as_str(), &wrong["error"]["errors"][0]["field"]), ("INVALID_REQUEST", &json!("limit")));
+        }
+
+        let dry = json!({ "packageCode": PLAN, "token": token, "idempotencyKey": 1, "dryRun": "true" });
+        assert_eq!(fine(call(gateway, "purchase_esim_with_wallet", dry).await)["dryRun"], true);
+        let buy = json!({ "packageCode": PLAN, "token": token, "idempotencyKey": 1, "dryRun": "false" });
+        let bought = fine(call(gateway, "purchase_esim_with_wallet", buy).await);
+        let again = json!({ "packageCode": PLAN, "token": token, "idempotencyKey": "1" });
+        let again = fine(call(gateway, "purchase_esim_with_wallet", again).await);
+        assert_eq!((&again["orderId"], &again["replayed"]), (&bought["orderId"], &json!(true)));
+        let listed = fine(call(gateway, "get_user_orders", json!({ "token": token, "page": "1", "limit": "1" })).await);
+        assert_eq!((&listed["limit"], &listed["total"]), (&json!(1), &json!(1)));
+        // What costs money is never guessed: another name of an input is none there.
+        let other = json!({ "packageCode": PLAN, "token": token, "country": "Japan" });
+        assert_eq!(failure(&call(gateway, "purchase_esim_with_wallet", other).await), "INVALID_REQUEST");
+
+        // A package has the names of orders and those of the catalog.
+        let package = topup_for(gateway, token, &bought["orderId"]).await;
+        assert_eq!((&package["dataAmount"], &package["dataUnit"]), (&package["dataAmountGb"], &json!("GB")));
+        assert_eq!((&package["duration"], &package["retailPrice"]), (&package["durationDays"], &package["priceUsd"]));
+        assert!(package["dataAmount"].is_f64() && package["duration"].is_u64() && package["retailPrice"].is_number(), "{package}");
     }
 
     /// A model reads all of a result: one about all the world ends in time.
     async fn a_result_has_its_length(gateway) with [("sandbox_plans", "5000")] {
         catalog::sync(&gateway.app).await.unwrap();
         catalog::load(&gateway.app).await.unwrap();
-        let found = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "global", "limit": 50 })).await);
+        let found = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "global", "limit": 200 })).await);
         let shown = found["plans"].as_array().unwrap().len() as u64;
-        assert!(0 < shown && shown < found["totalCount"].as_u64().unwrap().min(50), "{shown}");
+        assert!(0 < shown && shown < found["totalCount"].as_u64().unwrap().min(200), "{shown}");
         assert!(found.to_string().len() < 25_000);
     }
 

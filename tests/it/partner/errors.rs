@@ -403,6 +403,11 @@ async fn refuse_all(gateway: &Gateway, cases: Vec<Case>) {
         if status == 405 {
             let allowed = heard.header("allow").unwrap_or_else(|| panic!("{shown}: no Allow"));
             assert!(allowed.contains("GET") || allowed.contains("POST"), "{shown}: {allowed}");
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(
+                detail.ends_with(&format!("It takes {}.", allowed.replace(',', ", "))),
+                "{shown}: {detail}"
+            );
         }
         for leak in ["SELECT ", "sqlite", "postgres", "/src/", "panicked", &gateway.key.secret] {
             assert!(!text.contains(leak), "{shown} leaks {leak}: {text}");

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::extract::Request;
 use axum::http::HeaderValue;
+use axum::response::Response;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
@@ -36,6 +37,10 @@ const SEND_BUFFER: usize = 128 * 1024;
 /// The address at the other end of the socket.
 #[derive(Clone, Copy)]
 pub struct Peer(pub IpAddr);
+
+/// What is left to do to a response when the router has finished it.
+#[derive(Clone, Copy)]
+pub struct Finish(pub fn(Response) -> Response);
 
 /// Serves until `stop`; returns when every open request has been answered.
 pub async fn serve(router: Router, listener: TcpListener, limits: Connections, stop: CancellationToken) {
@@ -146,7 +151,11 @@ impl House {
                 // This tells the client that nothing was done, and that it may ask again elsewhere.
                 let refused = h2::Reason::REFUSED_STREAM;
                 let (under_way, head, answering, keep_alive) = begun.ok_or(refused)?;
-                let Ok(response) = answering.await;
+                let Ok(mut response) = answering.await;
+                let response = match response.extensions_mut().remove() {
+                    Some(Finish(finish)) => finish(response),
+                    None => response,
+                };
                 let stays = !under_way.life().is_leaving();
                 let response = head.say_what_follows(response, stays.then_some(keep_alive));
                 Ok::<_, h2::Error>(response.map(|body| Served::new(body, under_way)))

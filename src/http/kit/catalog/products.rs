@@ -10,22 +10,25 @@ use utoipa::ToSchema;
 
 use super::memory::{Kept, Memory};
 use super::packed::Packed;
+use crate::domain::country;
 use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
-use crate::domain::{country, search};
 use crate::error::{Error, Result};
 use crate::http::kit::fields::Query;
 use crate::http::kit::wire::{Money, PlanTypeWord, gigabytes};
 use crate::ops::catalog::Snapshot;
-use crate::ops::search::{Found, Index};
+use crate::ops::search::{Found, Index, Nothing};
 
 pub const MOST_CHARS: usize = 200;
-const SHOWN: usize = 50;
-const MOST_SHOWN: usize = 200;
+/// How many plans are shown unless more are asked for: models read all of an answer.
+pub const SHOWN: usize = 10;
+pub const MOST_SHOWN: usize = 200;
 /// How many bytes are kept of matches, of compressed answers (by their uncompressed size) and of tools' results.
 const FOUND_BYTES: usize = 2 * 1024 * 1024;
 const PACKED_BYTES: usize = 4 * 1024 * 1024;
 const LISTED_BYTES: usize = 4 * 1024 * 1024;
+/// How an answer begins; its number of plans follows.
+const HEAD: &str = "{\"success\":true,\"currency\":\"USD\",\"totalCount\":";
 /// An odd number without a pattern: multiplying by it lets each plan's hash and place change all higher bits.
 const SPREAD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 
@@ -108,10 +111,12 @@ impl Products {
     }
 
     pub fn answer(&self, found: &Found) -> Packed {
+        if found.nothing.is_some() {
+            return Packed::new(self.write(HEAD, found));
+        }
         let hashes = found.first.iter().map(|number| u128::from(self.fragments[*number as usize].hash));
         let hash = hashes.fold(found.total as u128, |all, hash| (all ^ hash).wrapping_mul(SPREAD));
-        let json = self.write("{\"success\":true,\"currency\":\"USD\",\"totalCount\":", found);
-        Packed::with_hash(json, &hash.to_be_bytes())
+        Packed::with_hash(self.write(HEAD, found), &hash.to_be_bytes())
     }
 
     /// The same plans as a tool shows them: as many as fit into `most_bytes`, and at least one.
@@ -128,7 +133,7 @@ impl Products {
 
     fn find(&self, text: Option<&str>, limit: usize) -> Found {
         match text {
-            Some(text) => self.index.find(&search::read(text), limit),
+            Some(text) => self.index.search(text, limit),
             None => self.index.featured(limit),
         }
     }
@@ -158,8 +163,47 @@ impl Products {
             let (before, behind) = fragment.json.split_at(fragment.cut);
             [before, locations, behind].iter().for_each(|part| json.push_str(part));
         }
-        json.push_str("]}");
+        json.push(']');
+        if let Some(nothing) = &found.nothing {
+            json.push_str(&in_words(nothing));
+        }
+        json.push('}');
         json
+    }
+}
+
+/// The members of an answer that say why it is empty.
+fn in_words(nothing: &Nothing) -> String {
+    let message = match nothing {
+        Nothing::NoPlace { near } if near.is_empty() => {
+            "No destination was recognised. Name a country, a region or a city, for example Japan or Europe."
+                .to_string()
+        }
+        Nothing::NoPlace { near } => {
+            format!("No destination was recognised. Did you mean {}?", listed(near, "or"))
+        }
+        Nothing::NotSold { places } if places.is_empty() => "Nothing is on sale for this destination.".into(),
+        Nothing::NotSold { places } => format!("Nothing is on sale for {}.", listed(places, "and")),
+        Nothing::TooDear { from } => {
+            format!("Nothing is that cheap: the lowest price for this destination is {from} USD.")
+        }
+        Nothing::NothingOnSale => "Nothing is on sale at the moment.".into(),
+    };
+    let mut members = format!(",\"message\":{}", serde_json::Value::from(message));
+    if let Nothing::NoPlace { near } = nothing {
+        members.push_str(&format!(",\"didYouMean\":{}", serde_json::Value::from(near.clone())));
+    }
+    members
+}
+
+/// `A`, `A or B`, `A, B or C`.
+fn listed(names: &[&str], last: &str) -> String {
+    match names {
+        [before @ .., one, other] => {
+            let before: String = before.iter().map(|name| format!("{name}, ")).collect();
+            format!("{before}{one} {last} {other}")
+        }
+        _ => names.concat(),
     }
 }
 
@@ -252,6 +296,14 @@ pub struct ProductsView {
     /// Best first: plans for exactly that destination, then wider ones; among these the size and time that were asked for,
     /// then the cheaper gigabyte, or the lower price when the text asks for something cheap.
     plans: Vec<ProductView<'static>>,
+    /// When nothing was found: why, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "No destination was recognised. Did you mean Japan?")]
+    message: Option<String>,
+    /// When no place was recognised: up to three places with a name that is near, or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, max_items = 3, example = json!(["Japan"]))]
+    did_you_mean: Option<Vec<String>>,
 }
 
 /// The text and how many plans to show.

@@ -15,6 +15,7 @@ use crate::http::kit::wire::iso;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, text};
 use crate::ops::login::{self, Ask, Asked, CodeAnswer};
+use crate::vault::SHORT_DIGITS;
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -118,7 +119,7 @@ pub fn verify_code() -> Tool {
 async fn verify(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let email = fields.required_email("email");
-    let code = fields.required_text("code", CODE_CHARS);
+    let code = padded(fields.required_text("code", CODE_CHARS));
     let email = fields.finish_with(email)?;
     let answer = CodeAnswer {
         door: Door::Tools,
@@ -131,4 +132,28 @@ async fn verify(call: Call) -> Result<Output> {
     let made = login::verify(call.app(), answer).await?;
     let expires_at = made.expires_at.ok_or_else(|| Error::fault("a session without an end"))?;
     Output::of(&SessionView { token: made.token, email: made.email.to_string(), expires_at: iso(expires_at) })
+}
+
+/// Digits that came as a number have lost their leading zeros.
+fn padded(code: String) -> String {
+    let is_number = code.bytes().all(|b| b.is_ascii_digit());
+    if is_number { format!("{code:0>SHORT_DIGITS$}") } else { code }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_zeros_come_back() {
+        for (sent, meant) in [
+            ("892337", "892337"),
+            ("42", "000042"),
+            ("0", "000000"),
+            ("1234567", "1234567"),
+            ("ABCD EFGH", "ABCD EFGH"),
+        ] {
+            assert_eq!(padded(sent.into()), meant);
+        }
+    }
 }

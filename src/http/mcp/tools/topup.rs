@@ -24,7 +24,37 @@ struct PackagesView {
     order_id: String,
     iccid: String,
     /// Cheapest first; priceUsd is what the customer pays.
-    packages: Vec<PlanView>,
+    packages: Vec<PackageView>,
+}
+
+/// A package by both sets of names: those of orders, and those of the catalog.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct PackageView {
+    #[serde(flatten)]
+    plan: PlanView,
+    /// As dataAmountGb.
+    #[schema(minimum = 0)]
+    data_amount: f64,
+    /// Always GB.
+    data_unit: &'static str,
+    /// As durationDays.
+    #[schema(minimum = 1)]
+    duration: i64,
+    /// As priceUsd.
+    retail_price: Money,
+}
+
+impl From<PlanView> for PackageView {
+    fn from(plan: PlanView) -> PackageView {
+        PackageView {
+            data_amount: plan.data_amount_gb,
+            data_unit: "GB",
+            duration: plan.duration_days,
+            retail_price: plan.price_usd,
+            plan,
+        }
+    }
 }
 
 pub fn packages() -> Tool {
@@ -52,7 +82,7 @@ async fn list(call: Call) -> Result<Output> {
     let iccid = owned::iccid(call.app(), holder.account, &id).await?;
     let fills = Fills::Iccid(iccid.clone());
     let plans = topups::plans(call.app(), holder.account, &fills, &holder.price_list).await?;
-    let packages = plans.iter().map(PlanView::from).collect();
+    let packages = plans.iter().map(|plan| PlanView::from(plan).into()).collect();
     Output::of(&PackagesView { order_id: id.to_string(), iccid, packages })
 }
 
