@@ -4,12 +4,12 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -18,6 +18,7 @@ use metrics::{Counter, Histogram, counter, histogram};
 use super::auth::Shown;
 use super::html;
 use super::problem::{self, Pending, Refused};
+use crate::config::Settings;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::vault;
@@ -30,7 +31,17 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone)]
 pub struct RequestId(pub String);
 
-pub async fn pass(mut request: Request, next: Next) -> Response {
+/// Where the codes of problems are explained.
+#[derive(Clone)]
+pub struct Docs(Arc<str>);
+
+impl Docs {
+    pub fn of(settings: &Settings) -> Docs {
+        Docs(format!("{}/docs", settings.base_url).into())
+    }
+}
+
+pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let request_id = kept_or_new(request.headers());
     let method = request.method().clone();
@@ -47,7 +58,7 @@ pub async fn pass(mut request: Request, next: Next) -> Response {
         unharmed(next.run(request)).await
     };
     let mut response = match response.extensions().get::<Pending>().cloned() {
-        Some(Pending(error)) => render(&error, response, &request_id, as_page),
+        Some(Pending(error)) => render(&error, response, &request_id, &docs, as_page),
         None => response,
     };
     let status = response.status().as_u16();
@@ -66,12 +77,12 @@ pub async fn pass(mut request: Request, next: Next) -> Response {
 }
 
 /// Writes the body of a pending error. A fault is logged here, once; the caller learns only the request id.
-fn render(error: &Error, response: Response, request_id: &str, as_page: bool) -> Response {
+fn render(error: &Error, response: Response, request_id: &str, docs: &Docs, as_page: bool) -> Response {
     let refusal = error.refusal();
     if let (None, Error::Fault(fault)) = (refusal, error) {
         tracing::error!(request_id, what = %fault.what, "a request failed");
     }
-    let body = problem::body(refusal, request_id);
+    let body = problem::body(refusal, request_id, &docs.0);
     let (mut parts, _) = response.into_parts();
     let kind = if as_page { "text/html; charset=utf-8" } else { "application/problem+json" };
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

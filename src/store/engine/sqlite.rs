@@ -11,6 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::tx::sqlite_error;
+use super::unusable;
 use super::writer::survive;
 use crate::error::{Error, Result};
 
@@ -26,14 +27,14 @@ fn wait_a_little(tries: i32) -> bool {
 }
 
 pub fn open_writer(path: &Path) -> Result<Connection> {
-    let mut connection = Connection::open(path).map_err(sqlite_error)?;
+    let mut connection = Connection::open(path).map_err(|error| unusable::by_sqlite(path, error))?;
     connection.busy_handler(Some(wait_a_little)).map_err(sqlite_error)?;
     connection
         .execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 64000;
              PRAGMA cache_size = -131072; PRAGMA temp_store = MEMORY;",
         )
-        .map_err(sqlite_error)?;
+        .map_err(|error| unusable::by_sqlite(path, error))?;
     tune(&connection)?;
     Ok(connection)
 }
