@@ -3,9 +3,6 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use rusqlite::ErrorCode;
-
-use super::tx::sqlite_error;
 use crate::error::Error;
 
 const ELSEWHERE: &str = "or name another file with --database-url sqlite:PATH";
@@ -42,20 +39,18 @@ pub fn by_system(path: &Path, error: &io::Error) -> Error {
     })
 }
 
-/// What SQLite says when it opens the file.
-pub fn by_sqlite(path: &Path, error: rusqlite::Error) -> Error {
-    let shown = path.display();
-    Error::settings(match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => format!("{shown} is no SQLite database. Move it away, {ELSEWHERE}"),
-        Some(ErrorCode::CannotOpen) => format!(
-            "the database {shown} cannot be opened. Check that it is a file and that this user may read and write it and \
-             its folder, {ELSEWHERE}"
-        ),
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            return by_system(path, &ErrorKind::PermissionDenied.into());
-        }
-        _ => return sqlite_error(error),
-    })
+/// A file that SQLite does not know.
+pub fn no_database(path: &Path) -> Error {
+    Error::settings(format!("{} is no SQLite database. Move it away, {ELSEWHERE}", path.display()))
+}
+
+/// A file that SQLite cannot open, for a reason that it does not tell.
+pub fn closed(path: &Path) -> Error {
+    Error::settings(format!(
+        "the database {} cannot be opened. Check that it is a file and that this user may read and write it and its folder, \
+         {ELSEWHERE}",
+        path.display()
+    ))
 }
 
 /// A SQLite database with tables that are none of ours.

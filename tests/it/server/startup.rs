@@ -35,11 +35,8 @@ fn a_port_in_use_is_told() {
             told.starts_with("metrics_listen is ") && told.contains("--metrics-listen 127.0.0.1:"),
             "{told}"
         );
-        let told = refused(
-            NEW,
-            &site.place.dir,
-            &["serve", "--listen", "192.0.2.1:8402", "--public-sandbox", "true"],
-        );
+        let told =
+            refused(NEW, &site.place.dir, &["serve", "--listen", "192.0.2.1:8402", "--public-sandbox"]);
         assert!(told.contains("this machine has no such address"), "{told}");
         assert!(!site.place.dir.join("new.db").exists(), "nothing was made");
     });
