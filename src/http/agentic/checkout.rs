@@ -18,8 +18,8 @@ use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::{Bearer, Client};
 use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, REFERENCE_CHARS, printable};
 use crate::http::kit::payment::{
-    Asked, PaymentDueView, RequirementsView, ResourceView, currency_names, named_currency, named_network,
-    network_names, payment_due,
+    Asked, PaymentDueView, RequirementsView, ResourceView, currencies_of, currency_names, named_currency,
+    named_network, network_names, networks_of, payment_due,
 };
 use crate::http::kit::problem::{PairView, Problem};
 use crate::http::kit::wire::{CurrencyWord, NetworkWord, StageWord};
@@ -159,12 +159,9 @@ fn challenge_view(app: &App, asked: Asked, offer: Option<&PaymentRequired>) -> R
 
 fn capabilities(app: &App, x402: bool) -> CapabilitiesView {
     let pairs = checkout::pairs(app);
-    let networks = NETWORKS.into_iter().filter(|network| pairs.iter().any(|(_, on)| on == network));
-    let currencies =
-        Currency::ALL.into_iter().filter(|currency| pairs.iter().any(|(with, _)| with == currency));
     CapabilitiesView {
-        networks: networks.map(NetworkWord).collect(),
-        currencies: currencies.map(CurrencyWord).collect(),
+        networks: networks_of(&pairs).into_iter().map(NetworkWord).collect(),
+        currencies: currencies_of(&pairs).into_iter().map(CurrencyWord).collect(),
         pairs: pairs.into_iter().map(PairView::from).collect(),
         polling: true,
         x402,
@@ -218,7 +215,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 /// Check out a plan
 ///
 /// Answers 402 with the amount of `preferredCurrency` to send on `preferredNetwork`, and where to. A pair that cannot be
-/// had is 422 `UNSUPPORTED_PAIR`, never another one. An unknown member is 400. While `payment.wide` is true a rounded amount will do, from
+/// had is 422 `UNSUPPORTED_PAIR`, never another one. While `payment.wide` is true a rounded amount will do, from
 /// `payment.minAmount` to `payment.maxAmount`; otherwise only the exact amount counts as your payment. Send it within
 /// 30 minutes and poll `pollingUrl`: when the payment is final, the eSIM is delivered. With an `Idempotency-Key` the
 /// same request again is the same checkout, for ever: 402 while it waits for its payment, afterwards the order as it

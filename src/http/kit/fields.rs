@@ -174,7 +174,7 @@ pub fn is_unprintable(c: char) -> bool {
 /// The most unknown names that are told of.
 const MOST_UNKNOWN: usize = 20;
 
-/// A mistake for each name that none of the known ones equals. `known` says what is known, where no name is near.
+/// A mistake for each name that none of the known ones equals. `listed` says what to do, by the name that was meant.
 fn unknown<'a>(
     names: impl Iterator<Item = &'a String>,
     known: &[&str],

@@ -83,6 +83,16 @@ pub fn named_currency(text: &str) -> Option<Currency> {
     Currency::parse(&text.to_ascii_uppercase())
 }
 
+/// The networks of these pairs, the usual one first.
+pub fn networks_of(pairs: &[(Currency, Network)]) -> Vec<Network> {
+    NETWORKS.into_iter().filter(|network| pairs.iter().any(|(_, on)| on == network)).collect()
+}
+
+/// The tokens of these pairs, the usual one first.
+pub fn currencies_of(pairs: &[(Currency, Network)]) -> Vec<Currency> {
+    Currency::ALL.into_iter().filter(|currency| pairs.iter().any(|(with, _)| with == currency)).collect()
+}
+
 /// The names of the networks that checkouts can be paid on.
 pub fn network_names() -> String {
     listed(NETWORKS.map(Network::as_str))

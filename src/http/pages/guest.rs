@@ -21,7 +21,9 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
 use crate::http::kit::fields::{CODE_CHARS, Form, Query};
 use crate::http::kit::html::page;
-use crate::http::kit::payment::{currency_names, named_currency, named_network, network_names};
+use crate::http::kit::payment::{
+    currencies_of, currency_names, named_currency, named_network, network_names, networks_of,
+};
 use crate::http::kit::problem::{self, Refused};
 use crate::http::kit::wire::gigabytes;
 use crate::ops::buying::{self, Means, Wish};
@@ -176,10 +178,7 @@ struct Shown<'a> {
 fn shown(app: &App, status: StatusCode, shown: Shown) -> Answer {
     let Shown { plan, typed, quote, problem } = shown;
     let pairs = checkout::pairs(app);
-    let networks: Vec<Network> =
-        NETWORKS.into_iter().filter(|network| pairs.iter().any(|(_, on)| on == network)).collect();
-    let currencies: Vec<Currency> =
-        Currency::ALL.into_iter().filter(|currency| pairs.iter().any(|(with, _)| with == currency)).collect();
+    let (networks, currencies) = (networks_of(&pairs), currencies_of(&pairs));
     let all = currencies.iter().flat_map(|with| networks.iter().map(move |on| (*with, *on)));
     let missing: Vec<String> = all
         .filter(|pair| !pairs.contains(pair))
