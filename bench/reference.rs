@@ -23,7 +23,7 @@ use simgate::domain::esim::Esim;
 use simgate::domain::ids::{AccountId, AccountNo, InvoiceId, OrderId, TokenId};
 use simgate::domain::ledger::Entry;
 use simgate::domain::money::Usd;
-use simgate::domain::network::Network;
+use simgate::domain::network::{Currency, Network};
 use simgate::domain::order::{Order, OrderStatus};
 use simgate::domain::time::Time;
 use simgate::domain::token::{TokenKind, shown_prefix};
@@ -232,6 +232,7 @@ async fn checkouts(url: &str, count: usize) -> Outcome {
                 coupon: None,
                 amount: price.minus(Usd::from_micros((number % 9_999) as i64 + 1)),
                 network: Network::Polygon,
+                currency: Currency::Usdt,
                 address: format!("0x{:040x}", number / 9_999),
                 customer_email: None,
                 status: CheckoutStatus::Open,

@@ -3,6 +3,7 @@
 
 mod connections;
 mod host;
+mod live;
 mod mail;
 mod mcp;
 mod networks;
@@ -18,11 +19,13 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::email::Email;
 use crate::domain::money::Usd;
+use crate::domain::near;
 use crate::domain::words::words;
 use crate::store::{Location, hide_password};
 
 pub use self::connections::Connections;
 pub use self::host::Host;
+pub use self::live::NO_SUPPLIER;
 pub use self::mail::Logins;
 pub use self::mcp::{Mcp, X402Offers, origin};
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
@@ -159,23 +162,30 @@ impl Raw {
         let mut raw: BTreeMap<&'static str, (String, String)> =
             specs().map(|spec| (spec.name, (spec.default.to_string(), "default".to_string()))).collect();
         if let Some((path, text)) = file {
-            let table: toml::Table = toml::from_str(text)
-                .map_err(|e| ConfigError(format!("{path} is not valid TOML: {}", e.message())))?;
+            let table: toml::Table = toml::from_str(text).map_err(|error| {
+                let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+                ConfigError(format!("{path}, line {line} is not valid TOML: {}", error.message()))
+            })?;
             for (name, value) in table {
-                let spec = known(&name)
-                    .ok_or_else(|| ConfigError(format!("{path} has an unknown setting {name:?}")))?;
+                let place = format!("{path}, line {}", line_of(text, &name));
+                let spec = known(&name).ok_or_else(|| {
+                    ConfigError(format!(
+                        "{place} has an unknown setting {name:?}{}",
+                        hint(&name, str::to_string)
+                    ))
+                })?;
                 let text = match value {
                     toml::Value::String(text) => text,
                     toml::Value::Array(items) => {
                         let texts: Option<Vec<&str>> = items.iter().map(|item| item.as_str()).collect();
                         let texts = texts.ok_or_else(|| {
-                            ConfigError(format!("{name} in {path} must be a list of strings"))
+                            ConfigError(format!("{name} in {place} must be a list of strings"))
                         })?;
                         texts.join(",")
                     }
                     other => other.to_string(),
                 };
-                raw.insert(spec.name, (text, format!("{name} in {path}")));
+                raw.insert(spec.name, (text, format!("{name} in {place}")));
             }
         }
         for (variable, value) in env {
@@ -185,7 +195,8 @@ impl Raw {
                 continue;
             }
             let spec = known(&name.to_lowercase()).ok_or_else(|| {
-                ConfigError(format!("{variable} in the environment is not a setting of simgate"))
+                let hint = hint(name, |setting| format!("SIMGATE_{}", setting.to_uppercase()));
+                ConfigError(format!("{variable} in the environment is not a setting of simgate{hint}"))
             })?;
             raw.insert(spec.name, (value, format!("{variable} in the environment")));
         }
@@ -239,6 +250,21 @@ impl Raw {
         };
         specs().map(show).collect()
     }
+}
+
+/// The line on which the file names a setting, counted from 1.
+fn line_of(text: &str, name: &str) -> usize {
+    let named = |line: &str| {
+        let rest = line.trim_start_matches(['[', '"', '\'', ' ', '\t']).strip_prefix(name);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-'))
+    };
+    text.lines().position(named).map_or(1, |before| before + 1)
+}
+
+/// The setting that was meant by an unknown name, in the spelling of its place.
+fn hint(name: &str, spelled: impl Fn(&str) -> String) -> String {
+    let names: Vec<&str> = specs().map(|spec| spec.name).collect();
+    near::meant(name, &names).map_or(String::new(), |meant| format!("; did you mean {}?", spelled(meant)))
 }
 
 fn known(name: &str) -> Option<&'static Spec> {
@@ -299,6 +325,9 @@ fn flag(text: &str) -> Option<bool> {
 impl Settings {
     pub fn check(raw: &Raw) -> Result<Settings, ConfigError> {
         let mode = raw.require("mode", "must be sandbox or live", Mode::parse)?;
+        if mode == Mode::Live {
+            live::require_all(raw)?;
+        }
         let listen: SocketAddr =
             raw.require("listen", "must be ADDRESS:PORT, for example 127.0.0.1:8402", |t| t.parse().ok())?;
         let must_be_url = "must start with http:// or https:// and have no query";
@@ -367,7 +396,7 @@ impl Settings {
                 "json" => Some(true),
                 _ => None,
             })?,
-            logins: Logins::check(raw, mode)?,
+            logins: Logins::check(raw)?,
             x402: X402::check(raw, mode, &settlement)?,
             mcp: Mcp::check(raw)?,
             settlement,
@@ -433,9 +462,26 @@ mod tests {
                 vec![],
                 vec![("SIMGATE_LISTN", "x")],
                 None,
-                "SIMGATE_LISTN in the environment is not a setting of simgate",
+                "SIMGATE_LISTN in the environment is not a setting of simgate; did you mean SIMGATE_LISTEN?",
             ),
-            (vec![], vec![], Some("lisen = 1"), "simgate.toml has an unknown setting \"lisen\""),
+            (
+                vec![],
+                vec![],
+                Some("# mine\nlisen = 1"),
+                "simgate.toml, line 2 has an unknown setting \"lisen\"; did you mean listen?",
+            ),
+            (
+                vec![],
+                vec![],
+                Some("[shop]\nname = 1"),
+                "simgate.toml, line 1 has an unknown setting \"shop\"",
+            ),
+            (
+                vec![],
+                vec![],
+                Some("\nmode = \"sandbox\"\nrate_burst = 5\nrate_limit = -1\n"),
+                "rate_limit (rate_limit in simgate.toml, line 4) is \"-1\": must be a whole number from 0 to 1000000",
+            ),
             (
                 vec![("rate_limit", "-1")],
                 vec![],
@@ -454,6 +500,35 @@ mod tests {
         }
         let error = load(&[("listen", "0.0.0.0:80")], &[], None).err().expect("a public sandbox is refused");
         assert!(error.0.contains("--public-sandbox"));
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_told_by_its_line() {
+        let error = load(&[], &[], Some("log = \"warn\"\nlisten = 127.0.0.1:1\n")).err().expect("no TOML");
+        assert!(error.0.starts_with("simgate.toml, line 2 is not valid TOML: "), "{}", error.0);
+    }
+
+    #[test]
+    fn live_tells_at_once_all_that_it_lacks() {
+        let lacks = |flags: &[(&str, &str)]| {
+            let flags = [&[("mode", "live")], flags].concat();
+            load(&flags, &[], None).err().expect("live lacks something").0
+        };
+        let all = lacks(&[]);
+        let lines = [
+            "secret = ",
+            "evm_xpub = ",
+            "tron_xpub = ",
+            "smtp_host = ",
+            "mail_from = ",
+            "base_rpc = ",
+            "a real supplier",
+        ];
+        assert!(lines.iter().all(|line| all.contains(line)), "{all}");
+        let fewer =
+            lacks(&[("secret", "x"), ("smtp_host", "mail.example"), ("polygon_rpc", "https://one.example")]);
+        let left: Vec<&str> = lines.into_iter().filter(|line| fewer.contains(line)).collect();
+        assert_eq!(left, ["evm_xpub = ", "tron_xpub = ", "mail_from = ", "a real supplier"], "{fewer}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{Conflict, Difference, FieldError, PlanMistake, Refusal};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -97,6 +97,60 @@ fn given_back(refunded: crate::domain::money::Usd) -> String {
     }
 }
 
+/// Whose a reference is, and what was different then.
+pub fn earlier(conflict: &Conflict) -> String {
+    let holder = conflict.holder.as_deref().unwrap_or("another request");
+    let differs: Vec<&str> = conflict.differs.iter().map(|what| Difference::as_str(*what)).collect();
+    match differs.is_empty() {
+        true => format!("belongs to {holder}"),
+        false => format!("belongs to {holder}, which differs in {}", differs.join(", ")),
+    }
+}
+
+/// Every code that a problem can have, and what to do about it. The docs page explains them by this list.
+#[rustfmt::skip]
+pub const CODES: &[(&str, &str)] = &[
+    ("INVALID_REQUEST", "Something in the request is malformed, missing, misspelt or out of range. `errors` names every field that is wrong; correct them and send it again."),
+    ("UNAUTHENTICATED", "Key, secret or token are missing, wrong or revoked. Send the two headers of an API key, or a token as `Authorization: Bearer`; ask for a new one if it was revoked."),
+    ("OTP_INVALID", "The code is wrong, used or expired. Ask for a new one and type it in within ten minutes."),
+    ("PAYMENT_REQUIRED", "The normal first answer to a checkout: pay what `payment` says, then poll `pollingUrl`."),
+    ("INSUFFICIENT_BALANCE", "The wallet is short by `shortfallUsd`. Fund it, then send the same request again."),
+    ("ACCOUNT_SUSPENDED", "Reading and replays work, new purchases and invoices do not. Ask the operator."),
+    ("LIMIT_EXCEEDED", "The key, token, account or address may not do this, or not so much of it today. `detail` says which limit it was."),
+    ("PLAN_NOT_FOUND", "No plan with this `packageCode` is on sale. Read the plans again and choose one of them."),
+    ("ESIM_NOT_FOUND", "No eSIM of this account has this ICCID. List the orders to find it."),
+    ("ORDER_NOT_FOUND", "No order of this account has this id. List the orders to find it."),
+    ("INVOICE_NOT_FOUND", "No invoice of this account has this id. Take the id from the answer that opened it."),
+    ("NOT_FOUND", "There is nothing at this address, or no longer. Check the path."),
+    ("METHOD_NOT_ALLOWED", "The address does not take this method. The header `Allow` lists those that it takes."),
+    ("NOT_ACCEPTABLE", "The header `Accept` rules out JSON, which is all that is answered here. Send `application/json` or leave it out."),
+    ("REQUEST_TIMEOUT", "The body did not arrive in time, and nothing was done. Send it again."),
+    ("PAYLOAD_TOO_LARGE", "A request body has at most 64 KiB. Send less."),
+    ("UNSUPPORTED_MEDIA_TYPE", "Send the body as JSON, with `Content-Type: application/json`."),
+    ("IDEMPOTENCY_CONFLICT", "The reference belongs to an earlier request, which was another one. `orderId` names what holds it and `differs` what is different. Use a new reference for something new, or the same request for the same thing."),
+    ("PRICE_CHANGED", "The plan costs more than `maxPriceUsd` now: `priceUsd`. Decide again and send a higher limit."),
+    ("NOT_CANCELLABLE", "The order cannot be cancelled any more, or not yet. `reason` says why."),
+    ("ESIM_NOT_ACTIVE", "The eSIM is cancelled, being cancelled, or expired. Buy a new one."),
+    ("TRANSFER_ALREADY_USED", "The transfer or signature was used before and counts once. `detail` says for what."),
+    ("UNSUPPORTED_PAIR", "This currency is not accepted on this network. Choose one of `pairs`."),
+    ("WRONG_PLAN_TYPE", "A new eSIM needs a BASE plan, a top-up one of the eSIM's topup-plans. `detail` says which of the two was wrong."),
+    ("TX_NOT_FOR_INVOICE", "The transaction pays nothing to the invoice's address. Check the hash."),
+    ("TX_FAILED", "The transaction was reverted and moved nothing. Pay again."),
+    ("COUPON_INVALID", "The discount code is unknown, expired, used up or not for this plan. Buy without it, or with another."),
+    ("RATE_LIMITED", "Too much at once. Wait for as many seconds as the header `Retry-After` says."),
+    ("INTERNAL", "Our fault. Send the same request again, with the same reference; quote the `requestId` when you ask for help."),
+    ("SUPPLIER_REJECTED", "The supplier refused, and the money was given back. Try later, or another plan."),
+    ("SUPPLIER_UNAVAILABLE", "The supplier was not reached; nothing was charged, or it was given back. Try again shortly."),
+    ("CHAIN_UNAVAILABLE", "The network's nodes do not answer; nothing is lost. Try again shortly."),
+    ("OVERLOADED", "Too much is waiting; nothing was charged. Try again shortly."),
+    ("ON_HOLD", "Buying is on hold while the operator checks a restored backup; nothing was charged. Try again later."),
+];
+
+/// The name of a code's section on the docs page.
+pub fn anchor(code: &str) -> String {
+    code.to_lowercase().replace('_', "-")
+}
+
 impl Refusal {
     #[rustfmt::skip]
     pub fn problem(&self) -> Problem {
@@ -104,7 +158,7 @@ impl Refusal {
         let (status, code, title, detail): (u16, &'static str, &'static str, String) = match self {
             Malformed(how) => (400, "INVALID_REQUEST", "Invalid request", how.clone()),
             Invalid(fields) => {
-                let all: Vec<String> = fields.iter().map(|f| format!("{} {}", f.field, f.message)).collect();
+                let all: Vec<String> = fields.iter().map(FieldError::to_string).collect();
                 (400, "INVALID_REQUEST", "Invalid request", all.join("; "))
             }
             Unauthenticated => (401, "UNAUTHENTICATED", "Not authenticated", "A valid X-B2B-Key and X-B2B-Secret are required.".into()),
@@ -137,7 +191,8 @@ impl Refusal {
             RequestTimeout => (408, "REQUEST_TIMEOUT", "Request timed out", "The request did not arrive in time.".into()),
             PayloadTooLarge => (413, "PAYLOAD_TOO_LARGE", "Payload too large", "A request body may have at most 64 KiB.".into()),
             UnsupportedMediaType => (415, "UNSUPPORTED_MEDIA_TYPE", "Unsupported media type", "Send the body as Content-Type: application/json.".into()),
-            IdempotencyConflict => (409, "IDEMPOTENCY_CONFLICT", "Reference already used", "This reference (partnerRefId or Idempotency-Key) belongs to another request: another package, coupon, eSIM or operation.".into()),
+            IdempotencyConflict(conflict) => (409, "IDEMPOTENCY_CONFLICT", "Reference already used",
+                format!("This reference (partnerRefId or Idempotency-Key) {}. Use a new reference for something new.", earlier(conflict))),
             PriceChanged { price } => (409, "PRICE_CHANGED", "Price changed", format!("The plan costs {price} USD now, more than maxPriceUsd.")),
             NotCancellable(reason) => (409, "NOT_CANCELLABLE", "Not cancellable", format!("This order cannot be cancelled: {}.", reason.in_words())),
             NotFailable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING can be failed.".into()),
@@ -146,7 +201,12 @@ impl Refusal {
             EsimNotActive => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM is cancelled or expired and takes no top-ups.".into()),
             EsimCancelled => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM was cancelled and cannot be moved.".into()),
             EsimWithheld => (409, "ESIM_NOT_ACTIVE", "eSIM withheld", "This eSIM is being cancelled; its code is withheld until that is decided.".into()),
-            WrongPlanType => (422, "WRONG_PLAN_TYPE", "Wrong plan type", "This plan cannot be used here: orders take BASE plans, top-ups take one of the eSIM's topup-plans.".into()),
+            WrongPlanType(PlanMistake::TopupAlone) => (422, "WRONG_PLAN_TYPE", "Wrong plan type",
+                "This is a TOPUP plan, and a new eSIM needs a BASE plan. Partners add it to an eSIM with POST /api/b2b/v1/orders/{iccid}/topup, users with the tool purchase_topup.".into()),
+            WrongPlanType(PlanMistake::BaseAsTopup) => (422, "WRONG_PLAN_TYPE", "Wrong plan type",
+                "This is a BASE plan, and a top-up needs a TOPUP plan: one of the eSIM's topup-plans. Partners buy a new eSIM with POST /api/b2b/v1/orders.".into()),
+            WrongPlanType(PlanMistake::Unfit) => (422, "WRONG_PLAN_TYPE", "Wrong plan type",
+                "This TOPUP plan does not fit this eSIM. Those that fit are its topup-plans: GET /api/b2b/v1/orders/{iccid}/topup-plans, or the tool get_topup_packages.".into()),
             RateLimited { retry_after_secs } => (429, "RATE_LIMITED", "Too many requests", format!("Too many requests; try again in {retry_after_secs} s.")),
             SupplierRejected { refunded } => (502, "SUPPLIER_REJECTED", "Supplier refused", format!("The supplier refused this order; {}.", given_back(*refunded))),
             NotDelivered { refunded } => (502, "SUPPLIER_REJECTED", "Not delivered", format!("This plan can no longer be delivered; {}.", given_back(*refunded))),
@@ -184,5 +244,35 @@ impl Refusal {
             Overloaded => (503, "OVERLOADED", "Overloaded", "Too much is waiting; nothing was charged. Try again shortly.".into()),
         };
         Problem { status, code, title, detail }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A code stands in the table of refusals as `(STATUS, "CODE", …)`.
+    #[test]
+    fn every_code_of_the_table_is_explained() {
+        let table = include_str!("error.rs");
+        let mut found = 0;
+        for (at, _) in table.match_indices("\", \"") {
+            let code = table[..at].rsplit('"').next().unwrap_or_default();
+            let before = table[..at - code.len() - 1].trim_end().trim_end_matches(',');
+            let is_code = code.len() > 3 && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+            if is_code && before.ends_with(|c: char| c.is_ascii_digit()) {
+                found += 1;
+                assert!(CODES.iter().any(|(known, _)| *known == code), "{code} is not in CODES");
+            }
+        }
+        assert!(found > 50, "{found}");
+    }
+
+    #[test]
+    fn what_to_do_is_said_once_for_each_code() {
+        for (nth, (code, what)) in CODES.iter().enumerate() {
+            assert!(CODES.iter().skip(nth + 1).all(|(other, _)| other != code), "{code} stands twice");
+            assert!(what.ends_with('.') && what.len() > 30, "{code}");
+        }
     }
 }

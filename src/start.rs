@@ -1,6 +1,7 @@
 //! From settings to a running gateway: migrate, stamp, seed, load, listen, and drain at the end.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::config::{Connections, Mode, Settings};
+use crate::config::{Connections, Mode, NO_SUPPLIER, Settings};
 use crate::domain::ids::secret_text;
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
@@ -77,9 +78,7 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
 fn refuse_live(settings: &Settings) -> Result<()> {
     match settings.mode {
         Mode::Sandbox => Ok(()),
-        Mode::Live => Err(Error::settings(
-            "mode is live: it needs a real supplier, and this build has only the simulator",
-        )),
+        Mode::Live => Err(Error::settings(format!("mode is live, and this is missing: {NO_SUPPLIER}"))),
     }
 }
 
@@ -130,7 +129,8 @@ async fn stamp(settings: &Settings, store: &Store, role: Role) -> Result<Vault> 
     match stored_mode.as_deref() {
         Some(stored) if stored != mode => {
             return Err(Error::settings(format!(
-                "mode is {mode}, but this database was made in {stored} mode"
+                "mode is {mode}, but this database was made in {stored} mode: start with --mode {stored}, or name \
+                 another database with --database-url"
             )));
         }
         None if role == Role::Command => {
@@ -256,15 +256,9 @@ fn write_demo_file(app: &App, key: &str, secret: &str) -> Result<()> {
 pub async fn serve(mut settings: Settings) -> Result<()> {
     telemetry::metrics();
     settings.connections.most = http::descriptors::affordable(settings.connections.most);
-    let listener = TcpListener::bind(settings.listen)
-        .await
-        .map_err(|error| Error::settings(format!("listen is {}: {error}", settings.listen)))?;
+    let listener = bind("listen", settings.listen).await?;
     let metrics_listener = match settings.metrics_listen {
-        Some(address) => Some(
-            TcpListener::bind(address)
-                .await
-                .map_err(|error| Error::settings(format!("metrics_listen is {address}: {error}")))?,
-        ),
+        Some(address) => Some(bind("metrics_listen", address).await?),
         None => None,
     };
     refuse_live(&settings)?;
@@ -283,6 +277,31 @@ pub async fn serve(mut settings: Settings) -> Result<()> {
     drop(serving);
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Listens on the address of a setting, or says what to do about it.
+async fn bind(setting: &str, address: SocketAddr) -> Result<TcpListener> {
+    let unfit = |error: io::Error| {
+        let flag = format!("--{}", setting.replace('_', "-"));
+        let other = SocketAddr::new(address.ip(), address.port().checked_add(1).unwrap_or(8402));
+        Error::settings(match error.kind() {
+            ErrorKind::AddrInUse => format!(
+                "{setting} is {address}, and another program listens there already, perhaps another simgate. Stop it, or \
+                 choose another port: {flag} {other}"
+            ),
+            ErrorKind::PermissionDenied => format!(
+                "{setting} is {address}, and this user may not listen there: ports below 1024 need a privilege. Choose \
+                 another port: {flag} {}",
+                SocketAddr::new(address.ip(), 8402)
+            ),
+            ErrorKind::AddrNotAvailable => format!(
+                "{setting} is {address}, and this machine has no such address. Choose one of its own: {flag} 127.0.0.1:{}",
+                address.port()
+            ),
+            _ => format!("{setting} is {address}: {error}. Choose another address with {flag}"),
+        })
+    };
+    TcpListener::bind(address).await.map_err(unfit)
 }
 
 /// Serves until `stop`, then finishes what is running and flushes the writer. Tests call this too.

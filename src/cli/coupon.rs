@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::domain::country;
 use crate::domain::coupon::{self, Applicability, Coupon, Discount};
 use crate::domain::money::Usd;
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{PlanMistake, Refusal};
 use crate::domain::time::Time;
 use crate::ops::coupons::desk::{self, Tallied};
 
@@ -142,7 +142,7 @@ async fn create(app: &App, actor: &str, new: Create) -> Result<Record, Failure> 
     let package = coupon.package_code.clone().unwrap_or_default();
     let made = desk::create(app, actor, coupon).await.map_err(|error| {
         let unfit = format!("{package} is a TOPUP plan; coupons are good for BASE plans only");
-        Failure::worded(error, Refusal::WrongPlanType, unfit)
+        Failure::worded(error, Refusal::WrongPlanType(PlanMistake::TopupAlone), unfit)
     })?;
     Ok(details(&made, app.now()))
 }

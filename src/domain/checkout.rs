@@ -16,10 +16,10 @@ use super::time::Time;
 use super::transfer::Transfer;
 use super::words::words;
 
-/// The one token that checkouts are paid with.
-pub const CURRENCY: Currency = Currency::Usdt;
+/// The token of a checkout that names none.
+pub const USUAL_CURRENCY: Currency = Currency::Usdt;
 /// The networks that checkouts can be paid on; the first is the default.
-pub const NETWORKS: [Network; 3] = [Network::Polygon, Network::Arbitrum, Network::Tron];
+pub const NETWORKS: [Network; 4] = [Network::Polygon, Network::Arbitrum, Network::Tron, Network::Base];
 pub const OPEN_MINUTES: i64 = 30;
 /// Grace for late payments, and the least time before the amount of a closed checkout is reused.
 pub const LATE_HOURS: i64 = 24;
@@ -133,6 +133,7 @@ pub struct Checkout {
     /// The exact amount to pay.
     pub amount: Usd,
     pub network: Network,
+    pub currency: Currency,
     pub address: String,
     /// Whether it has a slot on its address: amounts near its price pay it too.
     pub wide: bool,
@@ -171,7 +172,7 @@ impl Checkout {
                     && self.signed_to().is_none_or(|receiver| receiver == payment.address)
             }
             None => {
-                payment.currency == CURRENCY
+                payment.currency == self.currency
                     && payment.id.network == self.network
                     && payment.address == self.address
                     && self.band().holds(payment.amount)
@@ -339,6 +340,7 @@ mod tests {
                 coupon: None,
                 amount: Usd::from_micros(2_999_999),
                 network: Network::Polygon,
+                currency: USUAL_CURRENCY,
                 address: "0x".into(),
                 wide: false,
                 sign_to: None,

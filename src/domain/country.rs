@@ -39,6 +39,14 @@ pub fn by_code(code: &str) -> Option<&'static Country> {
     ALL.get(at)
 }
 
+/// Codes of places where nobody sells mobile data to travellers.
+const WITHOUT_PLANS: [&str; 9] = ["AQ", "BV", "GS", "HM", "IO", "KP", "PN", "TF", "UM"];
+
+/// Whether an upper-case alpha-2 code is one of ISO 3166-1, or XK.
+pub fn exists(code: &str) -> bool {
+    by_code(code).is_some() || WITHOUT_PLANS.contains(&code)
+}
+
 const fn row(
     code: &'static str,
     name: &'static str,
@@ -346,6 +354,18 @@ mod tests {
         assert_eq!(by_code("XK").map(|country| country.region), Some(Europe));
         for unknown in ["jp", "ZZ", "", "JPN"] {
             assert_eq!(by_code(unknown), None);
+        }
+    }
+
+    #[test]
+    fn every_code_of_the_standard_exists_once() {
+        assert!(WITHOUT_PLANS.iter().all(|code| by_code(code).is_none()));
+        // ISO 3166-1 has 249 codes, and XK is none of them.
+        assert_eq!(ALL.len() + WITHOUT_PLANS.len(), 250);
+        for (code, is) in
+            [("JP", true), ("XK", true), ("KP", true), ("UK", false), ("XX", false), ("EU", false)]
+        {
+            assert_eq!(exists(code), is, "{code}");
         }
     }
 

@@ -14,6 +14,7 @@ pub mod invoice;
 pub mod ledger;
 pub mod login;
 pub mod money;
+pub mod near;
 pub mod network;
 pub mod number;
 pub mod order;

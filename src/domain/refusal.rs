@@ -1,14 +1,97 @@
 //! Everything the service may refuse, by name. The caller can act on each of these; our own failures are a `Fault`
 //! instead. Status, code and sentence stand in one table in `crate::error`.
 
+use std::fmt;
+
+use super::ids::{InvoiceId, OrderId};
 use super::money::Usd;
 use super::network::{Currency, Network};
 use super::order::CancelReason;
+use super::text::is_hidden;
+use super::words::words;
+
+/// A name that somebody else made up is shown up to here.
+const LONGEST_SHOWN: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     pub field: String,
     pub message: String,
+}
+
+const UNKNOWN: &str = "unknown";
+
+impl FieldError {
+    /// For a name that none of the known ones equals.
+    pub fn unknown(field: &str, hint: &str) -> FieldError {
+        let shown: String = field.chars().filter(|c| !is_hidden(*c)).take(LONGEST_SHOWN).collect();
+        FieldError { field: shown, message: format!("{UNKNOWN}{hint}") }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FieldError { field, message } = self;
+        match message.starts_with(UNKNOWN) {
+            true => write!(f, "\"{field}\": {message}"),
+            false => write!(f, "{field} {message}"),
+        }
+    }
+}
+
+words! {
+    /// In what a request differs from an earlier one with the same reference.
+    pub enum Difference: ALL {
+        /// An order, a top-up, a cancel, or a payment in another way.
+        Operation = "operation",
+        Package = "packageCode",
+        Esim = "eSIM",
+        Order = "order",
+        Email = "customerEmail",
+        Coupon = "discountCode",
+        Network = "network",
+        Currency = "currency",
+    }
+}
+
+/// Those that are not the same.
+pub fn different(compared: impl IntoIterator<Item = (Difference, bool)>) -> Vec<Difference> {
+    compared.into_iter().filter(|(_, same)| !same).map(|(what, _)| what).collect()
+}
+
+/// A reference that belongs to an earlier request, which was another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conflict {
+    /// The order that holds it, or the invoice of a checkout.
+    pub holder: Option<String>,
+    pub differs: Vec<Difference>,
+}
+
+impl Conflict {
+    pub fn with_order(order: &OrderId, differs: Vec<Difference>) -> Refusal {
+        Conflict { holder: Some(order.to_string()), differs }.into()
+    }
+
+    pub fn with_checkout(invoice: &InvoiceId, differs: Vec<Difference>) -> Refusal {
+        Conflict { holder: Some(invoice.to_string()), differs }.into()
+    }
+}
+
+impl From<Conflict> for Refusal {
+    fn from(conflict: Conflict) -> Refusal {
+        Refusal::IdempotencyConflict(Box::new(conflict))
+    }
+}
+
+/// How a plan does not suit what it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanMistake {
+    /// A top-up where a new eSIM is bought.
+    TopupAlone,
+    /// A new eSIM where a top-up is bought.
+    BaseAsTopup,
+    /// A top-up that is for other eSIMs.
+    Unfit,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +136,7 @@ pub enum Refusal {
     RequestTimeout,
     PayloadTooLarge,
     UnsupportedMediaType,
-    IdempotencyConflict,
+    IdempotencyConflict(Box<Conflict>),
     PriceChanged {
         price: Usd,
     },
@@ -66,7 +149,7 @@ pub enum Refusal {
     EsimNotActive,
     EsimCancelled,
     EsimWithheld,
-    WrongPlanType,
+    WrongPlanType(PlanMistake),
     RateLimited {
         retry_after_secs: u64,
     },

@@ -15,6 +15,7 @@ pub use self::near::near;
 pub use self::places::Place;
 pub use self::rank::{Coverage, Fit, Wanted, cheapness, nearness};
 
+use super::country::Country;
 use super::money::Usd;
 
 /// What a text asks for.
@@ -45,6 +46,14 @@ pub fn read(text: &str) -> Asked {
     let mut used = vec![false; tokens.len()];
     let amounts = amounts::read(&tokens, &mut used);
     Asked { places: places::read(&tokens, &mut used), ..amounts }
+}
+
+/// The country that a word names, if it names one and no other place.
+pub fn country_named(word: &str) -> Option<&'static Country> {
+    match read(word).places[..] {
+        [Place::Country(country)] => Some(country),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -22,9 +22,10 @@ use utoipa_axum::routes;
 use self::docs::openapi::{self, AGENTIC, PARTNER};
 use self::docs::{llms, security};
 pub use self::kit::accept::{descriptors, server};
+use self::kit::doorway::{self, Docs};
 use self::kit::hosts::{self, Hosts};
 use self::kit::problem::Refused;
-use self::kit::{State, Texts, doorway};
+use self::kit::{State, Texts};
 use self::mcp::discovery;
 use self::pages::{claim, guest, help, install, mailed, pay, topup};
 use self::partner::{deposits, orders, plans, topups, wallet};
@@ -110,6 +111,7 @@ pub fn router(app: App) -> Router {
         partner_description: partner_description.to_json().unwrap_or_default().into(),
         agentic_description: agentic_description.to_json().unwrap_or_default().into(),
     };
+    let docs = Docs::of(&app.settings);
     let state = State::new(app, texts);
     let tools = Router::new()
         .route(mcp::PATH, get(mcp::describe).post(mcp::serve).options(mcp::serve).fallback(mcp::serve))
@@ -122,14 +124,15 @@ pub fn router(app: App) -> Router {
         .merge(tools)
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
-        .layer(middleware::from_fn(doorway::pass))
+        .layer(middleware::from_fn_with_state(docs, doorway::pass))
         .with_state(state)
 }
 
 /// What the second, private listener serves.
 pub fn metrics_router(app: App) -> Router {
+    let docs = Docs::of(&app.settings);
     let router = Router::new().route("/metrics", get(metrics)).fallback(nowhere);
-    router.layer(middleware::from_fn(doorway::pass)).with_state(app)
+    router.layer(middleware::from_fn_with_state(docs, doorway::pass)).with_state(app)
 }
 
 /// The process is alive.

@@ -10,7 +10,7 @@ use crate::domain::refusal::Refusal;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Anyone;
-use crate::http::kit::fields::{EMAIL_CHARS, Fields, JsonBody, Query, iccid, invoice_id};
+use crate::http::kit::fields::{EMAIL_CHARS, Fields, JsonBody, Query, iccid, invoice_id, listed};
 use crate::http::kit::orders::usage_view;
 use crate::http::kit::wire::{CurrencyWord, Money, NetworkWord, iso};
 use crate::ops::jobs::Fate;
@@ -19,7 +19,6 @@ use crate::ops::sandbox::{self, ChainMode, ChainOrder, Keep, Means};
 use crate::ops::usage::Report;
 use crate::supplier::sim::SupplierMode;
 
-const NETWORKS: &str = "BASE, POLYGON, ARBITRUM, TRON";
 const MANY_BLOCKS: i64 = 1_000_000;
 /// Ten seconds of blocks.
 const USUAL_LAG: i64 = 50;
@@ -94,8 +93,8 @@ pub async fn pay(_: Anyone, state: State, body: JsonBody) -> Answer {
     let invoice = fields.required_text("invoiceId", 128);
     let means = Means {
         amount: fields.positive_usd("amountUsd"),
-        network: fields.word("network", NETWORKS, Network::parse),
-        currency: fields.word("currency", "USDT, USDC", Currency::parse),
+        network: fields.word("network", &listed(Network::ALL.map(Network::as_str)), Network::parse),
+        currency: fields.word("currency", &listed(Currency::ALL.map(Currency::as_str)), Currency::parse),
     };
     fields.finish()?;
     let paid = sandbox::pay(&state.app, &invoice_id(invoice)?, means).await?;
@@ -114,7 +113,8 @@ pub async fn pay(_: Anyone, state: State, body: JsonBody) -> Answer {
 /// place (true), or this many blocks later (a number).
 pub async fn chain(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
-    let network = fields.required_word("network", NETWORKS, Network::parse);
+    let networks = listed(Network::ALL.map(Network::as_str));
+    let network = fields.required_word("network", &networks, Network::parse);
     let mode = fields.word("mode", "ok, down, lagging, lying", ChainMode::parse);
     let behind = fields.whole("behind", 0, MANY_BLOCKS).unwrap_or(USUAL_LAG);
     let depth = fields.whole("reorg", 1, MANY_BLOCKS);

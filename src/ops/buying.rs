@@ -14,7 +14,7 @@ use crate::domain::checkout::{Checkout, Stage};
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
-use crate::domain::network::Network;
+use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::x402::wire::{PaymentRequired, SettlementResponse};
@@ -45,7 +45,7 @@ pub enum Means<'a> {
     /// From the wallet, or not at all.
     Wallet,
     /// By a transfer to an address, or by signature.
-    Transfer { network: Network, client: IpAddr, signing: Option<Signing<'a>> },
+    Transfer { pair: (Currency, Network), client: IpAddr, signing: Option<Signing<'a>> },
     /// From the wallet, or by signature. A caller who is short gets a link that fills the wallet, and an offer to sign
     /// if it can. For callers that know no invoices: to them a finished checkout is an order or a refusal.
     WalletOrLink { can_sign: bool, client: IpAddr, signing: Signing<'a> },
@@ -155,8 +155,8 @@ impl Wish {
 pub async fn buy(app: &App, buyer: Buyer, wish: Wish, means: Means<'_>) -> Result<Outcome> {
     match means {
         Means::Wallet => from_wallet(app, buyer, &wish).await.map(bought),
-        Means::Transfer { network, client, signing } => {
-            by_transfer(app, buyer, wish, network, client, signing).await
+        Means::Transfer { pair, client, signing } => {
+            by_transfer(app, buyer, wish, pair, client, signing).await
         }
         Means::WalletOrLink { can_sign, client, signing } => {
             let esim_order = wish.esim_order(app, buyer.account).await?;
@@ -187,7 +187,7 @@ async fn by_transfer(
     app: &App,
     buyer: Buyer,
     wish: Wish,
-    network: Network,
+    (currency, network): (Currency, Network),
     client: IpAddr,
     signing: Option<Signing<'_>>,
 ) -> Result<Outcome> {
@@ -221,6 +221,7 @@ async fn by_transfer(
         package_code: wish.package_code,
         esim_order,
         network,
+        currency,
         customer_email: wish.customer_email,
         discount_code: wish.discount_code,
         reference: wish.reference,
@@ -282,7 +283,7 @@ impl Counter<'_> {
             field: self.signing.field,
         };
         match x402::pay(self.app, tender).await {
-            Err(Error::Refused(Refusal::IdempotencyConflict)) => self.earlier().await,
+            Err(Error::Refused(Refusal::IdempotencyConflict(_))) => self.earlier().await,
             Err(error) => Err(error),
             Ok(Tendered::Taken { progress, receipt }) => self.concluded(*progress, receipt).await,
             Ok(Tendered::Refused { reason, receipt, checkout }) => {
@@ -301,7 +302,7 @@ impl Counter<'_> {
     async fn by_wallet_or_link(self, wish: &Wish, can_sign: bool) -> Result<Outcome> {
         match from_wallet(self.app, self.buyer.clone(), wish).await {
             Ok(receipt) => Ok(bought(receipt)),
-            Err(Error::Refused(Refusal::IdempotencyConflict)) => self.earlier().await,
+            Err(Error::Refused(Refusal::IdempotencyConflict(_))) => self.earlier().await,
             Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
                 let short = self.short(balance, required).await?;
                 let offer = match can_sign && self.app.settler.is_some() {
@@ -358,12 +359,14 @@ impl Counter<'_> {
     }
 
     async fn open(&self) -> Result<Checkout> {
-        let network = checkout::networks(self.app).first().copied().ok_or(Refusal::ChainUnavailable)?;
+        let first = checkout::pairs(self.app).first().copied();
+        let (currency, network) = first.ok_or(Refusal::ChainUnavailable)?;
         let new = NewCheckout {
             buyer: self.buyer.clone(),
             package_code: self.purchase.package_code.clone(),
             esim_order: self.purchase.esim_order.clone(),
             network,
+            currency,
             customer_email: None,
             reference: None,
             client: self.client,

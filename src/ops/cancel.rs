@@ -15,7 +15,7 @@ use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::order::{CancelReason, Order, OrderEvent, OrderStatus};
 use crate::domain::payback::Payback;
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{Conflict, Difference, Refusal};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::claims::{self, Claimant};
@@ -104,7 +104,8 @@ fn is_known(tx: &mut Tx, asked: &Asked) -> Result<bool> {
     let Some(key) = &asked.key else { return Ok(false) };
     match claims::holder(tx, asked.account, key)? {
         Some(Claimant::Cancel(order)) if order == asked.id => Ok(true),
-        Some(_) => Err(Refusal::IdempotencyConflict.into()),
+        Some(Claimant::Cancel(order)) => Err(Conflict::with_order(&order, vec![Difference::Order]).into()),
+        Some(other) => Err(other.in_the_way().into()),
         None => Ok(false),
     }
 }

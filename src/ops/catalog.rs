@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::LANE;
 use crate::app::App;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{PlanMistake, Refusal};
 use crate::domain::text;
 use crate::error::{Error, Result};
 use crate::store::catalog;
@@ -89,7 +89,11 @@ pub fn base_plan(app: &App, code: &str) -> Option<Arc<Plan>> {
 /// The same; a plan that cannot be bought by itself is refused as such.
 pub fn require_base(app: &App, code: &str) -> Result<Arc<Plan>, Refusal> {
     let plan = find(app, code).ok_or(Refusal::PlanNotFound)?;
-    if plan.plan_type == PlanType::Base { Ok(plan) } else { Err(Refusal::WrongPlanType) }
+    if plan.plan_type == PlanType::Base {
+        Ok(plan)
+    } else {
+        Err(Refusal::WrongPlanType(PlanMistake::TopupAlone))
+    }
 }
 
 /// A plan on sale, by its code. Its price is for display, like everything in the snapshot.

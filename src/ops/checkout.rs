@@ -19,16 +19,16 @@ use super::orders::{self, Buyer};
 use crate::app::App;
 use crate::chain::address::Xpub;
 use crate::domain::account::GUESTS;
-use crate::domain::checkout::{CURRENCY, Checkout, CheckoutStatus, LATE_HOURS, NETWORKS, OPEN_MINUTES};
+use crate::domain::checkout::{Checkout, CheckoutStatus, LATE_HOURS, NETWORKS, OPEN_MINUTES};
 use crate::domain::client::{Origin, Shares};
 use crate::domain::coupon::{self, Applied};
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
-use crate::domain::network::{AddressKind, Network};
+use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::number::Series;
 use crate::domain::plan::PlanType;
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{Conflict, Difference, PlanMistake, Refusal, different};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::checkouts::{self, Counted, New, Unpaid};
@@ -54,6 +54,7 @@ pub struct NewCheckout {
     /// A top-up: the order whose eSIM it fills.
     pub esim_order: Option<OrderId>,
     pub network: Network,
+    pub currency: Currency,
     pub customer_email: Option<Email>,
     /// A coupon, in any spelling.
     pub discount_code: Option<String>,
@@ -72,19 +73,18 @@ pub struct Opened {
     pub rounds: bool,
 }
 
-/// The networks that checkouts can be paid on here.
-pub fn networks(app: &App) -> Vec<Network> {
-    let on = |network: &Network| {
-        app.settings.settlement.networks.get(network).is_some_and(|terms| terms.takes(CURRENCY))
-    };
-    NETWORKS.into_iter().filter(on).collect()
+/// The tokens that checkouts can be paid with here, each with its network. The usual ones come first.
+pub fn pairs(app: &App) -> Vec<(Currency, Network)> {
+    let terms = &app.settings.settlement.networks;
+    let takes = |pair: &(Currency, Network)| terms.get(&pair.1).is_some_and(|terms| terms.takes(pair.0));
+    let all = Currency::ALL.into_iter().flat_map(|currency| NETWORKS.map(|network| (currency, network)));
+    all.filter(takes).collect()
 }
 
 /// Opens a checkout, or returns the one that this reference opened before.
 pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
-    let networks = networks(app);
-    if !networks.contains(&new.network) {
-        let pairs = networks.into_iter().map(|network| (CURRENCY, network)).collect();
+    let pairs = pairs(app);
+    if !pairs.contains(&(new.currency, new.network)) {
         return Err(Refusal::UnsupportedPair(pairs).into());
     }
     let draft = CheckoutDraft {
@@ -220,8 +220,8 @@ impl CheckoutDraft {
             Some(Claimant::Checkout(id)) => {
                 return self.replay(tx, id).map(|opened| Outcome::Opened(Box::new(opened)));
             }
-            Some(Claimant::Order(_) | Claimant::Cancel(_)) => {
-                return Err(Refusal::IdempotencyConflict.into());
+            Some(other @ (Claimant::Order(_) | Claimant::Cancel(_))) => {
+                return Err(other.in_the_way().into());
             }
             None => {}
         }
@@ -262,13 +262,17 @@ impl CheckoutDraft {
         let checkout =
             checkouts::by_id(tx, id)?.ok_or_else(|| Error::fault("a claim without its checkout"))?;
         let new = &self.new;
-        let same = checkout.is_for(&new.package_code, new.esim_order.as_ref())
-            && checkout.network == new.network
-            && checkout.customer_email == new.customer_email
-            && checkout.coupon.as_ref().map(|coupon| &coupon.code)
-                == self.guess.as_ref().map(|guess| &guess.code);
-        if !same {
-            return Err(Refusal::IdempotencyConflict.into());
+        let coupon = self.guess.as_ref().map(|guess| &guess.code);
+        let differs = different([
+            (Difference::Package, checkout.package_code == new.package_code),
+            (Difference::Esim, checkout.esim_order == new.esim_order),
+            (Difference::Network, checkout.network == new.network),
+            (Difference::Currency, checkout.currency == new.currency),
+            (Difference::Email, checkout.customer_email == new.customer_email),
+            (Difference::Coupon, checkout.coupon.as_ref().map(|coupon| &coupon.code) == coupon),
+        ]);
+        if !differs.is_empty() {
+            return Err(Conflict::with_checkout(id, differs).into());
         }
         let rounds = self.rounds(tx, &checkout)?;
         Ok(Opened { checkout, replayed: true, rounds })
@@ -285,7 +289,9 @@ impl CheckoutDraft {
         let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
         orders::require_numbers(Series::Checkouts, self.account(), look.opened)?;
         match offer.plan_type {
-            PlanType::Topup if self.new.esim_order.is_none() => Err(Refusal::WrongPlanType),
+            PlanType::Topup if self.new.esim_order.is_none() => {
+                Err(Refusal::WrongPlanType(PlanMistake::TopupAlone))
+            }
             PlanType::Base | PlanType::Topup => Ok(offer),
         }
     }
@@ -349,6 +355,7 @@ impl CheckoutDraft {
             coupon,
             amount: place.amount,
             network: self.new.network,
+            currency: self.new.currency,
             address: place.address,
             wide: place.wide,
             sign_to: place.sign_to,

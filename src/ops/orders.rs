@@ -24,7 +24,7 @@ use crate::domain::money::Usd;
 use crate::domain::number::{Number, Series};
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::plan::{PlanType, RETAIL_PRICE_LIST};
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{Conflict, Difference, PlanMistake, Refusal, different};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::claims::Claimant;
@@ -98,7 +98,7 @@ pub(super) async fn replay(app: &App, buyer: Buyer, purchase: Purchase) -> Resul
     let draft = OrderDraft::new(app, buyer, purchase, app.new_order_id());
     let read = move |tx: &mut Tx| {
         let look = offers::look(tx, &draft.asks())?;
-        let claimed_by = look.claimed_by.ok_or(Refusal::IdempotencyConflict)?;
+        let claimed_by = look.claimed_by.ok_or_else(|| Refusal::from(Conflict::default()))?;
         Ok((draft.earlier(tx, &claimed_by)?, look.balance))
     };
     let (order, balance) = app.store.read(read).await?;
@@ -135,10 +135,11 @@ impl OrderDraft {
     fn earlier(&self, tx: &mut Tx, claimed_by: &Claimant) -> Result<Order> {
         let found = match claimed_by {
             Claimant::Order(id) => orders::by_id(tx, id)?,
-            Claimant::Checkout(_) | Claimant::Cancel(_) => return Err(Refusal::IdempotencyConflict.into()),
+            Claimant::Checkout(_) | Claimant::Cancel(_) => return Err(claimed_by.in_the_way().into()),
         };
         let earlier = found.ok_or_else(|| Error::fault("a claim without its order"))?;
-        if is_same_request(&earlier, self) { Ok(earlier) } else { Err(Refusal::IdempotencyConflict.into()) }
+        let differs = differences(&earlier, self);
+        if differs.is_empty() { Ok(earlier) } else { Err(Conflict::with_order(&earlier.id, differs).into()) }
     }
 
     fn asks(&self) -> Asked<'_> {
@@ -298,21 +299,28 @@ fn replays(tx: &mut Tx, known: Vec<(&OrderDraft, OrderId, Usd)>) -> Result<HashM
         orders::by_ids(tx, &ids)?.into_iter().map(|order| (order.id.clone(), order)).collect();
     let mut found = HashMap::with_capacity(known.len());
     for (draft, claimed_by, balance) in known {
-        if let Some(order) = earlier.remove(&claimed_by).filter(|order| is_same_request(order, draft)) {
+        if let Some(order) = earlier.remove(&claimed_by).filter(|order| differences(order, draft).is_empty())
+        {
             found.insert(draft.id.clone(), Begun::Replay { order: Box::new(order), balance });
         }
     }
     Ok(found)
 }
 
-/// The same operation on the same package and eSIM for the same customer and with the same coupon; price limits are not
+/// In what a request differs from an earlier one: operation, package, eSIM, customer and coupon. Price limits are not
 /// compared.
-fn is_same_request(earlier: &Order, draft: &OrderDraft) -> bool {
+fn differences(earlier: &Order, draft: &OrderDraft) -> Vec<Difference> {
     let purchase = &draft.purchase;
-    earlier.package_code == purchase.package_code
-        && earlier.esim_order == purchase.esim_order
-        && earlier.customer_email == purchase.customer_email
-        && earlier.coupon.as_ref().map(|coupon| &coupon.code) == draft.guess.as_ref().map(|guess| &guess.code)
+    let coupon = draft.guess.as_ref().map(|guess| &guess.code);
+    let same_operation = earlier.esim_order.is_some() == purchase.esim_order.is_some();
+    let compared = [
+        (Difference::Operation, same_operation),
+        (Difference::Package, earlier.package_code == purchase.package_code),
+        (Difference::Esim, !same_operation || earlier.esim_order == purchase.esim_order),
+        (Difference::Email, earlier.customer_email == purchase.customer_email),
+        (Difference::Coupon, earlier.coupon.as_ref().map(|coupon| &coupon.code) == coupon),
+    ];
+    different(compared)
 }
 
 /// The plan, if this account can buy it this way.
@@ -328,7 +336,9 @@ fn offer<'a>(look: &'a Look, draft: &OrderDraft) -> Result<&'a Offer, Refusal> {
         require_numbers(Series::Orders, draft.buyer.account, look.numbers)?;
     }
     match offer.plan_type {
-        PlanType::Topup if draft.purchase.esim_order.is_none() => Err(Refusal::WrongPlanType),
+        PlanType::Topup if draft.purchase.esim_order.is_none() => {
+            Err(Refusal::WrongPlanType(PlanMistake::TopupAlone))
+        }
         PlanType::Base | PlanType::Topup => Ok(offer),
     }
 }
@@ -372,11 +382,11 @@ pub(super) fn filled_esim(
         OrderStatus::Provisioning | OrderStatus::Failed => return Err(Refusal::EsimNotFound.into()),
         OrderStatus::Cancelling | OrderStatus::Cancelled => return Err(Refusal::EsimNotActive.into()),
     }
-    if offer.plan_type != PlanType::Topup
-        || offer.family != filled.family
-        || offer.supplier != filled.supplier
-    {
-        return Err(Refusal::WrongPlanType.into());
+    if offer.plan_type != PlanType::Topup {
+        return Err(Refusal::WrongPlanType(PlanMistake::BaseAsTopup).into());
+    }
+    if offer.family != filled.family || offer.supplier != filled.supplier {
+        return Err(Refusal::WrongPlanType(PlanMistake::Unfit).into());
     }
     Ok(filled.esim)
 }

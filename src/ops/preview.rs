@@ -9,7 +9,8 @@ use crate::domain::esim::EsimStatus;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::order::{self, CancelReason, Order, OrderStatus};
-use crate::domain::refusal::Refusal;
+use crate::domain::plan::PlanType;
+use crate::domain::refusal::{PlanMistake, Refusal};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::offers;
@@ -51,7 +52,8 @@ async fn top_up(app: &App, holder: &Holder, fills: &Fills, package_code: &str) -
     let plans = topups::plans(app, holder.account, fills, &holder.price_list).await?;
     let fitting = plans.into_iter().find(|plan| plan.code == package_code);
     let plan = fitting.ok_or_else(|| match catalog::find(app, package_code) {
-        Some(_) => Refusal::WrongPlanType,
+        Some(plan) if plan.plan_type == PlanType::Base => Refusal::WrongPlanType(PlanMistake::BaseAsTopup),
+        Some(_) => Refusal::WrongPlanType(PlanMistake::Unfit),
         None => Refusal::PlanNotFound,
     })?;
     require_limit(app, holder, plan.wholesale).await?;

@@ -5,7 +5,6 @@ use crate::app::App;
 use crate::chain::Chain;
 use crate::chain::sim::SimChain;
 pub use crate::chain::sim::{ChainMode, Keep};
-use crate::domain::checkout;
 use crate::domain::esim::{EsimStatus, Usage};
 use crate::domain::ids::InvoiceId;
 use crate::domain::invoice::Invoice;
@@ -101,7 +100,7 @@ fn asked_by(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Asked>> {
     }
     Ok(checkouts::by_id(tx, id)?.map(|checkout| Asked {
         network: checkout.network,
-        currency: checkout::CURRENCY,
+        currency: checkout.currency,
         amount: checkout.amount,
         address: checkout.address,
     }))

@@ -14,12 +14,13 @@ use crate::domain::money::Usd;
 use crate::domain::network::Network;
 use crate::domain::number::{Number, Series};
 use crate::domain::time::Time;
+use crate::domain::transfer::Sighting;
 use crate::error::Result;
 
 columns! {
     Checkout {
         id, account, token, seq, keyed, esim_order, package_code, plan_name, family, data_mb, duration_days, supplier,
-        cost, list_price, coupon: Option<Applied> = Applied::COLUMNS, amount, network, address, wide, sign_to,
+        cost, list_price, coupon: Option<Applied> = Applied::COLUMNS, amount, network, currency, address, wide, sign_to,
         customer_email, status, order = "order_id", claimed_by, created_at, expires_at, late_until, updated_at,
     }
 }
@@ -29,7 +30,7 @@ values! {
     Facts(checkout: Checkout, origin: &'a str) {
         id: TEXT, account: BIGINT, token: TEXT, package_code: TEXT, plan_name: TEXT, family: TEXT, data_mb: BIGINT,
         duration_days: BIGINT, supplier: TEXT, cost: BIGINT, list_price: BIGINT, amount: BIGINT, network: TEXT,
-        address: TEXT, customer_email: TEXT, origin: TEXT = origin, created_at: BIGINT, expires_at: BIGINT,
+        currency: TEXT, address: TEXT, customer_email: TEXT, origin: TEXT = origin, created_at: BIGINT, expires_at: BIGINT,
         late_until: BIGINT, coupon: TEXT = checkout.coupon.as_ref().map(|coupon| &coupon.code),
         discount: BIGINT = coupon::discount(checkout.coupon.as_ref()), esim_order: TEXT, wide: BIGINT, sign_to: TEXT,
     }
@@ -119,8 +120,8 @@ queries! {
     BY_ORDER = select_checkout!("WHERE order_id IS NOT NULL AND order_id = ?1");
     BY_NUMBER = select_checkout!("WHERE account = ?1 AND seq = ?2 AND keyed = ?3");
     AT_ADDRESS = select_checkout!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
-    AT = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2 AND network = ?3
-          AND created_at <= ?4 AND late_until > ?5 ORDER BY created_at DESC LIMIT 1";
+    AT = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2 AND network = ?3 AND currency = ?4
+          AND created_at <= ?5 AND late_until > ?6 ORDER BY created_at DESC LIMIT 1";
     TO_BE_SIGNED = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2
           AND created_at <= ?3 AND late_until > ?4 ORDER BY created_at DESC LIMIT 1";
     SIGNED_AT = "SELECT id, account FROM checkouts WHERE sign_to IS NOT NULL AND sign_to = ?1 AND amount = ?2
@@ -237,16 +238,11 @@ pub fn at_address(tx: &mut Tx, address: &str) -> Result<Vec<Checkout>> {
     tx.all(AT_ADDRESS, params![address])
 }
 
-/// Whose payment of this amount at this time is: the checkout that was open then, or in its late hours.
-pub fn at(
-    tx: &mut Tx,
-    network: Network,
-    address: &str,
-    amount: Usd,
-    block_time: Time,
-) -> Result<Option<(InvoiceId, AccountNo)>> {
-    let youngest = checkout::youngest(block_time);
-    tx.opt(AT, params![address, amount, network, youngest, block_time])
+/// Whose payment this is, by its exact amount: the checkout that was open at its time, or in its late hours.
+pub fn at(tx: &mut Tx, seen: &Sighting) -> Result<Option<(InvoiceId, AccountNo)>> {
+    let Sighting { id, currency, recipient, amount, block, .. } = seen;
+    let youngest = checkout::youngest(block.time);
+    tx.opt(AT, params![recipient, *amount, id.network, *currency, youngest, block.time])
 }
 
 /// The checkout that asked for this to be signed, on whichever network it is settled.

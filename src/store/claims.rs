@@ -4,6 +4,7 @@
 
 use super::engine::{Column, Row, Tx, params, queries};
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
+use crate::domain::refusal::{Conflict, Difference, Refusal};
 use crate::error::{Error, Result};
 
 queries! {
@@ -39,6 +40,15 @@ impl Claimant {
             Claimant::Checkout(InvoiceId::from_text(text))
         } else {
             Claimant::Order(OrderId::from_text(text))
+        }
+    }
+
+    /// Why another operation cannot have the reference.
+    pub fn in_the_way(&self) -> Refusal {
+        let differs = vec![Difference::Operation];
+        match self {
+            Claimant::Order(order) | Claimant::Cancel(order) => Conflict::with_order(order, differs),
+            Claimant::Checkout(invoice) => Conflict::with_checkout(invoice, differs),
         }
     }
 }

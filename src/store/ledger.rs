@@ -95,7 +95,7 @@ queries! {
         LEFT JOIN postings p ON p.entry = o.id || '.hold' AND p.account LIKE 'cash:%'
         LEFT JOIN transfers t ON p.transfer = t.network || ':' || t.tx_hash || ':' || CAST(t.position AS TEXT)
         WHERE p.entry IS NOT NULL AND o.price <> c.amount
-          AND (c.wide = 0 OR t.payment_nonce IS NOT NULL OR t.network IS NULL OR t.network <> c.network OR t.currency <> 'USDT'
+          AND (c.wide = 0 OR t.payment_nonce IS NOT NULL OR t.network IS NULL OR t.network <> c.network OR t.currency <> c.currency
                OR o.price < c.list_price - c.discount - 10000 OR o.price > c.list_price - c.discount + 20000) LIMIT 10";
     CHECKOUT_SHORT_OFF = "SELECT c.id, o.spot - (c.list_price - c.discount - o.price) FROM checkouts c JOIN orders o ON o.id = c.order_id
         WHERE o.spot <> c.list_price - c.discount - o.price LIMIT 10";
@@ -151,7 +151,7 @@ queries! {
     HELD_ELSEWHERE = "SELECT c.id, t.amount FROM transfers t JOIN checkouts c ON c.id = t.invoice
         WHERE t.state = 'HELD' AND CASE WHEN t.payment_nonce IS NOT NULL
             THEN t.currency <> 'USDC' OR (t.address <> COALESCE(c.sign_to, c.address) AND (c.sign_to IS NOT NULL OR c.network <> 'TRON'))
-            ELSE t.network <> c.network OR t.address <> c.address OR t.currency <> 'USDT' END LIMIT 10";
+            ELSE t.network <> c.network OR t.address <> c.address OR t.currency <> c.currency END LIMIT 10";
     SIGNED_OFF = "SELECT a.invoice, a.amount FROM authorizations a WHERE a.state = 'SETTLED' AND NOT EXISTS (
             SELECT 1 FROM transfers t WHERE t.payment_nonce IS NOT NULL AND t.payment_nonce = a.nonce AND t.network = a.network
             AND t.sender = a.payer AND t.address = a.pay_to AND t.amount = a.amount AND t.currency = 'USDC'

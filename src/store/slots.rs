@@ -11,7 +11,7 @@ use crate::domain::checkout::{self, LATE_HOURS};
 use crate::domain::client::Origin;
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::money::Usd;
-use crate::domain::network::{AddressKind, Network};
+use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::slot::{self, Band, Unpaid};
 use crate::domain::time::Time;
 use crate::domain::transfer::Sighting;
@@ -339,6 +339,7 @@ struct Holder {
     invoice: InvoiceId,
     account: AccountNo,
     network: Network,
+    currency: Currency,
     price: Usd,
     created_at: Time,
     late_until: Time,
@@ -346,7 +347,7 @@ struct Holder {
 
 columns! {
     Holder in "c" {
-        invoice = "c.id", account, network, price = "c.list_price - c.discount", created_at, late_until,
+        invoice = "c.id", account, network, currency, price = "c.list_price - c.discount", created_at, late_until,
     }
 }
 
@@ -356,6 +357,7 @@ pub fn meant(tx: &mut Tx, seen: &Sighting, fee: Usd) -> Result<Option<(InvoiceId
     let found: Option<Holder> = tx.opt(HOLDER, params![&seen.recipient, slot::bucket_of(paid)])?;
     let Some(Holder { invoice, account, price, .. }) = found.filter(|holder| {
         holder.network == seen.id.network
+            && holder.currency == seen.currency
             && Band::around(holder.price).holds(paid)
             && holder.created_at <= checkout::youngest(at)
             && at < holder.late_until

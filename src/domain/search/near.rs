@@ -4,7 +4,8 @@
 use super::POPULAR;
 use super::names;
 use super::places::{GAZETTEER, LONGEST_NAME, Name, Place, letters, unit_like};
-use super::text::{edits, words_of};
+use super::text::words_of;
+use crate::domain::near::edits;
 
 /// How many names are proposed.
 const MOST: usize = 3;

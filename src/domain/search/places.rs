@@ -7,8 +7,9 @@ use std::sync::LazyLock;
 
 use super::groups::{self, CountrySet, Group};
 use super::names;
-use super::text::{Token, edits, words_of};
+use super::text::{Token, words_of};
 use crate::domain::country::{self, Country};
+use crate::domain::near::{edits, forgiven};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -79,15 +80,6 @@ pub(super) const LONGEST_NAME: usize = 6;
 /// Which letters occur. An edit changes at most two of them, so this rules out most names at once.
 pub(super) fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |seen, b| seen | 1 << (if b.is_ascii_lowercase() { b - b'a' } else { 26 }))
-}
-
-/// How many typing errors are forgiven in a word of this many letters.
-fn forgiven(letters: usize) -> usize {
-    match letters {
-        0..=3 => 0,
-        4..=7 => 1,
-        _ => 2,
-    }
 }
 
 fn misspelt(typed: &str, name: &str) -> Option<usize> {

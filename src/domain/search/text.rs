@@ -147,43 +147,6 @@ fn number(text: &str, found: &mut Vec<Token>) -> usize {
     end
 }
 
-/// The fewest edits from one word to another, if that is at most `most`: letters left out, added, changed, or two
-/// neighbours exchanged.
-pub fn edits(from: &str, to: &str, most: usize) -> Option<usize> {
-    if from.is_ascii() && to.is_ascii() {
-        return letter_edits(from.as_bytes(), to.as_bytes(), most);
-    }
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    letter_edits(&from, &to, most)
-}
-
-/// Longer than any name, or any misspelling of one.
-const LONGEST: usize = 64;
-
-fn letter_edits<T: PartialEq>(from: &[T], to: &[T], most: usize) -> Option<usize> {
-    if from.len().abs_diff(to.len()) > most || to.len() >= LONGEST {
-        return None;
-    }
-    let mut before_last = [0; LONGEST];
-    let mut last: [usize; LONGEST] = std::array::from_fn(|j| j);
-    for i in 1..=from.len() {
-        let mut row = [i; LONGEST];
-        for j in 1..=to.len() {
-            let changed = last[j - 1] + usize::from(from[i - 1] != to[j - 1]);
-            row[j] = changed.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        // Both rows are too far already: the next can only be farther.
-        if row[..=to.len()].iter().chain(&last[..=to.len()]).all(|fewest| *fewest > most) {
-            return None;
-        }
-        (before_last, last) = (last, row);
-    }
-    Some(last[to.len()]).filter(|fewest| *fewest <= most)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,24 +187,5 @@ mod tests {
         ] {
             assert_eq!(shown(text).trim(), pieces, "{text}");
         }
-    }
-
-    #[test]
-    fn edits_are_counted_with_exchanged_neighbours() {
-        for (from, to, fewest) in [
-            ("germny", "germany", Some(1)),
-            ("itlay", "italy", Some(1)),
-            ("spain", "spain", Some(0)),
-            ("carribean", "caribbean", Some(2)),
-            ("japan", "", None),
-            ("north", "south", Some(2)),
-            ("peru", "china", None),
-        ] {
-            assert_eq!(edits(from, to, 2), fewest, "{from} {to}");
-            assert_eq!(edits(to, from, 2), fewest, "{to} {from}");
-        }
-        assert_eq!(edits("north", "south", 1), None);
-        assert_eq!(edits("日本", "日木", 1), Some(1));
-        assert_eq!(edits(&"a".repeat(99), &"a".repeat(99), 2), None);
     }
 }

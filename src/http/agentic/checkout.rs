@@ -9,16 +9,19 @@ use utoipa::ToSchema;
 use super::orders::{CouponView, OrderRecordView, PurchasedPlanView, of_checkout, of_order};
 use super::x402;
 use crate::app::App;
-use crate::domain::checkout::{CURRENCY, NETWORKS, Stage};
-use crate::domain::network::Network;
+use crate::domain::checkout::{NETWORKS, Stage, USUAL_CURRENCY};
+use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::{Bearer, Client};
 use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, REFERENCE_CHARS, printable};
-use crate::http::kit::payment::{Asked, PaymentDueView, RequirementsView, ResourceView, payment_due};
-use crate::http::kit::problem::Problem;
+use crate::http::kit::payment::{
+    Asked, PaymentDueView, RequirementsView, ResourceView, currencies_of, currency_names, named_currency,
+    named_network, network_names, networks_of, payment_due,
+};
+use crate::http::kit::problem::{PairView, Problem};
 use crate::http::kit::wire::{CurrencyWord, NetworkWord, StageWord};
 use crate::ops::buying::{self, Due, Means, Outcome, Wish};
 use crate::ops::{checkout, deposits};
@@ -33,12 +36,23 @@ pub struct CheckoutRequest {
     /// From a search.
     #[schema(max_length = 64, pattern = "printable", example = "JP-1GB-7D")]
     package_code: String,
-    /// POLYGON, ARBITRUM or TRON, in any case.
+    /// POLYGON, ARBITRUM, TRON or BASE, in any case.
     #[schema(
-        pattern = "^([Pp][Oo][Ll][Yy][Gg][Oo][Nn]|[Aa][Rr][Bb][Ii][Tt][Rr][Uu][Mm]|[Tt][Rr][Oo][Nn])$",
+        pattern = "^([Pp][Oo][Ll][Yy][Gg][Oo][Nn]|[Aa][Rr][Bb][Ii][Tt][Rr][Uu][Mm]|[Tt][Rr][Oo][Nn]|[Bb][Aa][Ss][Ee])$",
         default = "POLYGON"
     )]
     preferred_network: Option<String>,
+    /// USDT or USDC, in any case.
+    #[schema(pattern = "^[Uu][Ss][Dd][TtCc]$", default = "USDT")]
+    preferred_currency: Option<String>,
+    /// Another spelling of `preferredNetwork`; when both are sent they must agree.
+    #[schema(
+        pattern = "^([Pp][Oo][Ll][Yy][Gg][Oo][Nn]|[Aa][Rr][Bb][Ii][Tt][Rr][Uu][Mm]|[Tt][Rr][Oo][Nn]|[Bb][Aa][Ss][Ee])$"
+    )]
+    network: Option<String>,
+    /// Another spelling of `preferredCurrency`; when both are sent they must agree.
+    #[schema(pattern = "^[Uu][Ss][Dd][TtCc]$")]
+    currency: Option<String>,
     /// Gets a receipt with the install link when the eSIM is delivered.
     #[schema(format = "email", max_length = 254, example = "ann@example.com")]
     customer_email: Option<String>,
@@ -54,8 +68,12 @@ pub struct CheckoutRequest {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Capabilities)]
 pub struct CapabilitiesView {
+    /// Every network of `pairs`.
     pub networks: Vec<NetworkWord>,
+    /// Every currency of `pairs`.
     pub currencies: Vec<CurrencyWord>,
+    /// What a checkout can be paid with, and where.
+    pub pairs: Vec<PairView>,
     pub polling: bool,
     pub x402: bool,
     pub webhooks: bool,
@@ -131,13 +149,7 @@ fn challenge_view(app: &App, asked: Asked, offer: Option<&PaymentRequired>) -> R
         plan: PurchasedPlanView::asked_by(checkout),
         coupon: checkout.coupon.as_ref().map(CouponView::from),
         payment,
-        capabilities: CapabilitiesView {
-            networks: checkout::networks(app).into_iter().map(NetworkWord).collect(),
-            currencies: vec![CurrencyWord(CURRENCY)],
-            polling: true,
-            x402: offer.is_some(),
-            webhooks: false,
-        },
+        capabilities: capabilities(app, offer.is_some()),
         checkout_url: deposits::checkout_url(app, &checkout.id),
         x402_version: offer.map(|offer| offer.version),
         resource: offer.map(|offer| ResourceView::from(&offer.resource)),
@@ -145,18 +157,50 @@ fn challenge_view(app: &App, asked: Asked, offer: Option<&PaymentRequired>) -> R
     })
 }
 
-/// The purchase that is wanted, and the network it will be paid on; no network when the wallet pays.
-fn checkout_fields(body: &JsonBody, reference: Option<String>) -> Result<(Wish, Option<Network>), Refusal> {
+fn capabilities(app: &App, x402: bool) -> CapabilitiesView {
+    let pairs = checkout::pairs(app);
+    CapabilitiesView {
+        networks: networks_of(&pairs).into_iter().map(NetworkWord).collect(),
+        currencies: currencies_of(&pairs).into_iter().map(CurrencyWord).collect(),
+        pairs: pairs.into_iter().map(PairView::from).collect(),
+        polling: true,
+        x402,
+        webhooks: false,
+    }
+}
+
+/// Everything that a checkout's body may say.
+const MEMBERS: &[&str] = &[
+    "packageCode",
+    "preferredNetwork",
+    "preferredCurrency",
+    "network",
+    "currency",
+    "customerEmail",
+    "discountCode",
+    "payWith",
+];
+
+/// The purchase that is wanted, and the token and network it will be paid by; neither when the wallet pays.
+fn checkout_fields(
+    body: &JsonBody,
+    reference: Option<String>,
+) -> Result<(Wish, Option<(Currency, Network)>), Refusal> {
     let mut fields = Fields::parse(body)?;
-    let named = |text: &str| Network::parse(&text.to_ascii_uppercase()).filter(|n| NETWORKS.contains(n));
+    fields.allow(MEMBERS);
     let package_code = fields.required_text("packageCode", CODE_CHARS);
-    let network = fields.word("preferredNetwork", "POLYGON, ARBITRUM, TRON", named).unwrap_or(NETWORKS[0]);
+    let networks = ["preferredNetwork", "network"]
+        .map(|name| (name, fields.word(name, &network_names(), named_network)));
+    let network = fields.agreed(networks).unwrap_or(NETWORKS[0]);
+    let currencies = ["preferredCurrency", "currency"]
+        .map(|name| (name, fields.word(name, &currency_names(), named_currency)));
+    let currency = fields.agreed(currencies).unwrap_or(USUAL_CURRENCY);
     let customer_email = fields.email("customerEmail");
     let discount_code = fields.text("discountCode", CODE_CHARS);
     let from_wallet = fields.word("payWith", "wallet", |text| (text == "wallet").then_some(())).is_some();
     fields.finish()?;
     let wish = Wish { package_code, reference, customer_email, discount_code, ..Wish::default() };
-    Ok((wish, (!from_wallet).then_some(network)))
+    Ok((wish, (!from_wallet).then_some((currency, network))))
 }
 
 /// The caller's own reference, from the header `Idempotency-Key`.
@@ -170,7 +214,8 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 
 /// Check out a plan
 ///
-/// Answers 402 with the amount of USDT to send, and where. While `payment.wide` is true a rounded amount will do, from
+/// Answers 402 with the amount of `preferredCurrency` to send on `preferredNetwork`, and where to. A pair that cannot be
+/// had is 422 `UNSUPPORTED_PAIR`, never another one. While `payment.wide` is true a rounded amount will do, from
 /// `payment.minAmount` to `payment.maxAmount`; otherwise only the exact amount counts as your payment. Send it within
 /// 30 minutes and poll `pollingUrl`: when the payment is final, the eSIM is delivered. With an `Idempotency-Key` the
 /// same request again is the same checkout, for ever: 402 while it waits for its payment, afterwards the order as it
@@ -195,10 +240,10 @@ pub async fn open(
     headers: HeaderMap,
     body: JsonBody,
 ) -> Answer {
-    let (wish, network) = checkout_fields(&body, idempotency_key(&headers)?)?;
+    let (wish, pair) = checkout_fields(&body, idempotency_key(&headers)?)?;
     let signing = Some(x402::signing(&state.app, headers.get(SIGNATURE)));
-    let means = match network {
-        Some(network) => Means::Transfer { network, client, signing },
+    let means = match pair {
+        Some(pair) => Means::Transfer { pair, client, signing },
         None => Means::Wallet,
     };
     match buying::buy(&state.app, bearer.buyer(), wish, means).await? {

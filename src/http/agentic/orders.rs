@@ -303,8 +303,7 @@ pub async fn get(MaybeBearer(holder): MaybeBearer, state: State, Segment(id): Se
 ///
 /// Delivered and cancelled orders, newest first; with `status` every state.
 #[utoipa::path(get, path = "/api/agentic/orders", operation_id = "listPurchases", tag = "wallet", params(OrdersQuery),
-    responses((status = 200, description = "One page of orders", body = OrdersView,
-        headers(("Link" = String, description = "Next page (RFC 8288)")))))]
+    responses((status = 200, description = "One page of orders", body = OrdersView)))]
 pub async fn list(bearer: Bearer, state: State, query: Query) -> Answer {
     let base = format!("{}/api/agentic/orders", state.app.settings.agent_url);
     uncached(orders_page(&state.app, bearer.account, query, &base).await)

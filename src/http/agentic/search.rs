@@ -29,7 +29,7 @@ pub struct SearchQuery {
 #[utoipa::path(get, path = "/api/products/search", operation_id = "searchProducts", tag = "products",
     params(SearchQuery), security(()),
     responses(
-        (status = 200, description = "Plans on sale", body = ProductsView, headers(("ETag" = String, description = "Hash of the list"))),
+        (status = 200, description = "Plans on sale", body = ProductsView),
         (status = 304, description = "The list is the one whose ETag was sent")))]
 pub async fn search(_: Anyone, state: State, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
     let query = query.as_deref().unwrap_or_default();

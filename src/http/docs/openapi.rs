@@ -2,6 +2,7 @@
 //! added here, once. The texts of the partner API are here too; those of the agentic API are in `agentic.rs`.
 
 mod agentic;
+mod headers;
 
 use std::collections::BTreeMap;
 
@@ -17,11 +18,12 @@ use crate::http::kit::State;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::is_unprintable;
 use crate::http::kit::problem::Problem;
+use utoipa::openapi::schema::AdditionalProperties;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
-    ContactBuilder, Content, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi,
-    OpenApiBuilder, Ref, RefOr, ResponseBuilder, Schema, SecurityRequirement, ServerBuilder, Type,
+    ContactBuilder, Content, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Ref, RefOr,
+    ResponseBuilder, Schema, SecurityRequirement, ServerBuilder,
 };
 
 const INTRODUCTION: &str = "Buy eSIM data plans at wholesale prices from a prepaid wallet, which is funded with stablecoins.\n\n\
@@ -37,6 +39,8 @@ pub struct Surface {
     keys: fn() -> Vec<(&'static str, SecurityScheme)>,
     /// The refusals that all operations share.
     common: &'static [(u16, &'static str)],
+    /// The request bodies that take no member but those described.
+    strict: &'static [&'static str],
     /// The refusals of single operations; these replace a shared one with the same status.
     refusals: &'static [(&'static str, u16, &'static str)],
 }
@@ -61,6 +65,7 @@ pub const PARTNER: Surface = Surface {
         ]
     },
     common: &[
+        (400, "INVALID_REQUEST: every unknown query parameter is named"),
         (401, "UNAUTHENTICATED: key or secret missing, wrong or revoked"),
         (403, "LIMIT_EXCEEDED: this key may not do this, or not from this address"),
         (405, "METHOD_NOT_ALLOWED"),
@@ -69,6 +74,7 @@ pub const PARTNER: Surface = Surface {
         (500, "INTERNAL: our fault; quote the requestId"),
         (503, "OVERLOADED, ON_HOLD or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
     ],
+    strict: &["OrderRequest", "DepositRequest", "VerifyRequest"],
     refusals: REFUSALS,
 };
 
@@ -102,18 +108,21 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("placeOrder", 402, "INSUFFICIENT_BALANCE"),
     ("placeOrder", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
     ("placeOrder", 404, "PLAN_NOT_FOUND"),
-    ("placeOrder", 409, "IDEMPOTENCY_CONFLICT or PRICE_CHANGED"),
+    ("placeOrder", 409, "IDEMPOTENCY_CONFLICT, with the orderId that holds the reference, or PRICE_CHANGED"),
     ("placeOrder", 422, "WRONG_PLAN_TYPE"),
     ("placeOrder", 502, "SUPPLIER_REJECTED: the money is back in the wallet"),
     ("getOrder", 404, "ORDER_NOT_FOUND"),
     ("cancelOrder", 404, "ORDER_NOT_FOUND"),
+    ("cancelOrder", 408, "REQUEST_TIMEOUT: a body was announced and did not arrive in time"),
     ("cancelOrder", 409, "NOT_CANCELLABLE, with a reason"),
+    ("cancelOrder", 413, "PAYLOAD_TOO_LARGE: a body of more than 64 KiB was sent"),
+    ("cancelOrder", 415, "UNSUPPORTED_MEDIA_TYPE: a body was sent that is not JSON"),
     ("listTopUpPlans", 404, "ESIM_NOT_FOUND"),
     ("listTopUpPlans", 409, "ESIM_NOT_ACTIVE"),
     ("topUp", 402, "INSUFFICIENT_BALANCE"),
     ("topUp", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
     ("topUp", 404, "ESIM_NOT_FOUND or PLAN_NOT_FOUND"),
-    ("topUp", 409, "IDEMPOTENCY_CONFLICT, PRICE_CHANGED or ESIM_NOT_ACTIVE"),
+    ("topUp", 409, "IDEMPOTENCY_CONFLICT, with the orderId that holds the reference, PRICE_CHANGED or ESIM_NOT_ACTIVE"),
     ("topUp", 422, "WRONG_PLAN_TYPE"),
     ("topUp", 502, "SUPPLIER_REJECTED: the money is back in the wallet"),
     ("getUsage", 404, "ESIM_NOT_FOUND"),
@@ -133,6 +142,13 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     let printable = format!("[^{}]", unprintable());
     components.schemas.values_mut().for_each(|schema| spell_out(schema, &printable));
     components.schemas.iter_mut().for_each(|(name, schema)| name_words(name, schema));
+    for (name, schema) in &mut components.schemas {
+        if let RefOr::T(Schema::Object(object)) = schema
+            && surface.strict.contains(&name.as_str())
+        {
+            object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+        }
+    }
     api.security = Some(vec![together]);
     for item in api.paths.paths.values_mut() {
         for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
@@ -223,13 +239,7 @@ fn add_errors(surface: &Surface, operation: &mut Operation) {
             )
         });
     }
-    for response in operation.responses.responses.values_mut() {
-        if let RefOr::T(response) = response {
-            let text = ObjectBuilder::new().schema_type(Type::String);
-            let id = HeaderBuilder::new().schema(Some(text)).description(Some("Names this request")).build();
-            response.headers.insert("X-Request-Id".into(), RefOr::T(id));
-        }
-    }
+    headers::add(operation);
 }
 
 pub async fn partner_file(_: Anyone, state: State) -> Response {

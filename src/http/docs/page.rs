@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 
+use crate::error;
 use crate::http::kit::State;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::html::guard;
@@ -19,6 +20,14 @@ struct DocsPage {
     server: String,
     operations: Vec<Operation>,
     schemas: Vec<Schema>,
+    problems: Vec<Explained>,
+}
+
+/// A code that a problem can have.
+struct Explained {
+    anchor: String,
+    code: &'static str,
+    what_to_do: String,
 }
 
 struct Operation {
@@ -68,8 +77,18 @@ pub fn render(api: &OpenApi) -> Bytes {
         server: text(&described["servers"][0]["url"]),
         operations: operations(&described),
         schemas: schemas(&described),
+        problems: problems(),
     };
     page.render().unwrap_or_else(|error| format!("The documentation cannot be shown: {error}")).into()
+}
+
+fn problems() -> Vec<Explained> {
+    let explained = |&(code, what_to_do): &(&'static str, &str)| Explained {
+        anchor: error::anchor(code),
+        code,
+        what_to_do: prose(what_to_do),
+    };
+    error::CODES.iter().map(explained).collect()
 }
 
 fn text(value: &Value) -> String {

@@ -4,12 +4,12 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -19,6 +19,7 @@ use super::accept::server::Finish;
 use super::auth::Shown;
 use super::html;
 use super::problem::{self, Pending, Refused};
+use crate::config::Settings;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::vault;
@@ -31,7 +32,17 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone)]
 pub struct RequestId(pub String);
 
-pub async fn pass(mut request: Request, next: Next) -> Response {
+/// Where the codes of problems are explained.
+#[derive(Clone)]
+pub struct Docs(Arc<str>);
+
+impl Docs {
+    pub fn of(settings: &Settings) -> Docs {
+        Docs(format!("{}/docs", settings.base_url).into())
+    }
+}
+
+pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let request_id = kept_or_new(request.headers());
     let method = request.method().clone();
@@ -49,9 +60,13 @@ pub async fn pass(mut request: Request, next: Next) -> Response {
     };
     let mut response = match response.extensions().get::<Pending>().cloned() {
         Some(Pending(error)) => {
-            let mut told = render(&error, response, &request_id, as_page);
+            let mut told = render(&error, response, &request_id, &docs, as_page);
             if told.status() == StatusCode::METHOD_NOT_ALLOWED {
-                told.extensions_mut().insert(Unnamed { request_id: request_id.clone(), as_page });
+                told.extensions_mut().insert(Unnamed {
+                    request_id: request_id.clone(),
+                    docs: docs.clone(),
+                    as_page,
+                });
                 told.extensions_mut().insert(Finish(name_methods));
             }
             told
@@ -77,26 +92,29 @@ pub async fn pass(mut request: Request, next: Next) -> Response {
 #[derive(Clone)]
 struct Unnamed {
     request_id: String,
+    docs: Docs,
     as_page: bool,
 }
 
 /// Says in the body which methods an address takes, after the router has written them on the response.
 fn name_methods(mut response: Response) -> Response {
-    let Some(Unnamed { request_id, as_page }) = response.extensions_mut().remove() else { return response };
+    let Some(Unnamed { request_id, docs, as_page }) = response.extensions_mut().remove() else {
+        return response;
+    };
     let allowed = response.headers().get(header::ALLOW).and_then(|value| value.to_str().ok());
     let allowed = allowed.map(|methods| methods.split(',').map(str::trim).collect::<Vec<_>>().join(", "));
     // It was measured before.
     response.headers_mut().remove(header::CONTENT_LENGTH);
-    render(&Refusal::MethodNotAllowed { allowed }.into(), response, &request_id, as_page)
+    render(&Refusal::MethodNotAllowed { allowed }.into(), response, &request_id, &docs, as_page)
 }
 
 /// Writes the body of a pending error. A fault is logged here, once; the caller learns only the request id.
-fn render(error: &Error, response: Response, request_id: &str, as_page: bool) -> Response {
+fn render(error: &Error, response: Response, request_id: &str, docs: &Docs, as_page: bool) -> Response {
     let refusal = error.refusal();
     if let (None, Error::Fault(fault)) = (refusal, error) {
         tracing::error!(request_id, what = %fault.what, "a request failed");
     }
-    let body = problem::body(refusal, request_id);
+    let body = problem::body(refusal, request_id, &docs.0);
     let (mut parts, _) = response.into_parts();
     let kind = if as_page { "text/html; charset=utf-8" } else { "application/problem+json" };
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -18,6 +18,7 @@ use crate::domain::email::Email;
 use crate::domain::esim::is_iccid;
 use crate::domain::ids::{InvoiceId, OrderId, TokenId};
 use crate::domain::money::Usd;
+use crate::domain::near;
 use crate::domain::refusal::{FieldError, Refusal};
 use crate::domain::text::is_hidden;
 use crate::domain::time::Time;
@@ -44,6 +45,35 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
         }
         let (parts, body) = request.into_parts();
         Ok(JsonBody(read(&parts.headers, body).await?))
+    }
+}
+
+/// A body that may be left out. One that is sent is a JSON object.
+pub struct OptionalBody(Option<JsonBody>);
+
+impl<S: Send + Sync> FromRequest<S> for OptionalBody {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<OptionalBody, Refused> {
+        let (parts, body) = request.into_parts();
+        let bytes = read(&parts.headers, body).await?;
+        if bytes.is_empty() {
+            return Ok(OptionalBody(None));
+        }
+        if !is_json(&parts.headers) {
+            return Err(Refusal::UnsupportedMediaType.into());
+        }
+        Ok(OptionalBody(Some(JsonBody(bytes))))
+    }
+}
+
+impl OptionalBody {
+    /// Refuses a body that says anything.
+    pub fn require_empty(&self) -> Result<(), Refusal> {
+        let Some(body) = &self.0 else { return Ok(()) };
+        let mut fields = Fields::parse(body)?;
+        fields.allow(&[]);
+        fields.finish()
     }
 }
 
@@ -141,9 +171,29 @@ pub fn is_unprintable(c: char) -> bool {
     c <= '\u{ffff}' && is_hidden(c)
 }
 
-/// A name in lower case and without punctuation, which people write in different ways.
-fn plain(name: &str) -> String {
-    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+/// The most unknown names that are told of.
+const MOST_UNKNOWN: usize = 20;
+
+/// A mistake for each name that none of the known ones equals. `listed` says what to do, by the name that was meant.
+fn unknown<'a>(
+    names: impl Iterator<Item = &'a String>,
+    known: &[&str],
+    listed: impl Fn(Option<&str>) -> String,
+) -> Vec<FieldError> {
+    let mut others: Vec<&String> = names.filter(|name| !known.contains(&name.as_str())).collect();
+    others.sort_unstable();
+    others.truncate(MOST_UNKNOWN);
+    others.into_iter().map(|name| FieldError::unknown(name, &listed(near::meant(name, known)))).collect()
+}
+
+/// Names in a sentence.
+fn in_words(names: &[&str]) -> String {
+    if names.is_empty() { "nothing is known here".into() } else { format!("known are {}", names.join(", ")) }
+}
+
+/// The words of a closed set, as messages list them.
+pub fn listed(words: impl IntoIterator<Item = &'static str>) -> String {
+    words.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// A JSON object being read. Ask for each field, then `finish`.
@@ -219,14 +269,19 @@ impl<'a> Fields<'a> {
 
     /// Reports every field without one of these names as a mistake.
     pub fn allow(&mut self, names: &[&str]) {
-        let mut others: Vec<String> =
-            self.values.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
-        others.sort_unstable();
-        for other in others {
-            let meant = names.iter().find(|name| plain(name) == plain(&other));
-            let hint = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-            self.wrong(&other, format!("is not known here{hint}"));
+        self.errors.extend(unknown(self.values.keys(), names, |meant| match meant {
+            Some(name) => format!("; did you mean {name}?"),
+            None => format!("; {}", in_words(names)),
+        }));
+    }
+
+    /// One value by several names. Two that are given and differ are a mistake.
+    pub fn agreed<T: PartialEq>(&mut self, given: [(&str, Option<T>); 2]) -> Option<T> {
+        let [(name, value), (other, another)] = given;
+        if value.is_some() && another.is_some() && value != another {
+            self.wrong(other, format!("must be the same as {name}, or be left out"));
         }
+        value.or(another)
     }
 
     /// As `text`, but an empty text counts as absent: models send it for nothing.
@@ -369,6 +424,8 @@ impl<'a> Fields<'a> {
 pub struct Query {
     values: HashMap<String, String>,
     errors: Vec<FieldError>,
+    /// The parameters that were asked for, where any other is a mistake.
+    known: Option<Vec<String>>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Query {
@@ -379,10 +436,22 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     }
 }
 
+/// A query without any parameter, where a stray one is a mistake.
+pub struct NoQuery;
+
+impl<S: Send + Sync> FromRequestParts<S> for NoQuery {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<NoQuery, Refused> {
+        Query::parse(parts.uri.query()).strictly().finish()?;
+        Ok(NoQuery)
+    }
+}
+
 impl Query {
     pub fn parse(query: Option<&str>) -> Query {
         let query = query.unwrap_or_default();
-        let mut parsed = Query { values: HashMap::new(), errors: Vec::new() };
+        let mut parsed = Query { values: HashMap::new(), errors: Vec::new(), known: None };
         // Bytes that are no text are decoded to the replacement character, which hardly anyone sends on purpose.
         let meant = || query.to_ascii_lowercase().contains("%ef%bf%bd");
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -402,6 +471,12 @@ impl Query {
         self
     }
 
+    /// From now on a parameter that nobody asks for is a mistake.
+    pub fn strictly(mut self) -> Query {
+        self.known = Some(Vec::new());
+        self
+    }
+
     /// A value as it was typed, to show it again.
     pub fn typed(&self, name: &str) -> String {
         self.values.get(name).cloned().unwrap_or_default()
@@ -418,6 +493,9 @@ impl Query {
         allowed: impl Display,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
+        if let Some(known) = &mut self.known {
+            known.push(name.to_string());
+        }
         let value = self.values.remove(name)?;
         let found = parse(&value);
         if found.is_none() {
@@ -463,7 +541,14 @@ impl Query {
     }
 
     /// Returns the required value, which is present unless something was wrong.
-    pub fn finish_with<T>(self, required: Option<T>) -> Result<T, Refusal> {
+    pub fn finish_with<T>(mut self, required: Option<T>) -> Result<T, Refusal> {
+        if let Some(known) = self.known {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            self.errors.extend(unknown(self.values.keys(), &known, |meant| match meant {
+                Some(name) => format!("; did you mean {name}? {}", in_words(&known)),
+                None => format!("; {}", in_words(&known)),
+            }));
+        }
         unless_wrong(self.errors, required)
     }
 }

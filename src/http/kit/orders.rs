@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answers::{Answer, json};
-use super::fields::{Query, REFERENCE_CHARS};
+use super::fields::{Query, REFERENCE_CHARS, listed};
 use super::wire::{
     CancelReasonWord, EsimStatusWord, Money, OrderStatusWord, PlanTypeWord, gigabytes, iso, iso_exact,
 };
@@ -57,6 +57,7 @@ pub struct OrdersQuery {
 
 /// A page of an account's orders, for partners and users alike; `base` is the URL of the list.
 pub async fn orders_page(app: &App, account: AccountNo, mut query: Query, base: &str) -> Answer {
+    let statuses = listed(OrderStatus::ALL.map(OrderStatus::as_str));
     let wanted = ListQuery {
         page: query.whole("page", 1, 1_000_000_000).unwrap_or(1),
         limit: query.whole("limit", 1, 100).unwrap_or(20),
@@ -64,7 +65,7 @@ pub async fn orders_page(app: &App, account: AccountNo, mut query: Query, base: 
         iccid: query
             .take("iccid", "must have 19 or 20 digits", |text| is_iccid(text).then(|| text.to_string())),
         reference: query.text("partnerRefId", REFERENCE_CHARS),
-        status: query.take("status", "must be an order status", OrderStatus::parse),
+        status: query.take("status", format_args!("must be one of {statuses}"), OrderStatus::parse),
         from: query.time("from"),
         to: query.time("to"),
     };

@@ -5,12 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::fields::listed;
 use super::qr;
 use super::wire::{CurrencyWord, Money, NetworkWord, iso};
 use crate::app::App;
-use crate::domain::checkout::{CURRENCY, Checkout, Stage};
+use crate::domain::checkout::{Checkout, NETWORKS, Stage};
 use crate::domain::money::Usd;
-use crate::domain::network::{AddressKind, Network};
+use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::slot::Band;
 use crate::error::Result;
 use crate::ops::checkout::progress::Progress;
@@ -72,6 +73,36 @@ pub struct PaymentDueView {
     pub typical_confirmation_seconds: u32,
 }
 
+/// A network as buyers name it: in any case.
+pub fn named_network(text: &str) -> Option<Network> {
+    Network::parse(&text.to_ascii_uppercase())
+}
+
+/// A token as buyers name it: in any case.
+pub fn named_currency(text: &str) -> Option<Currency> {
+    Currency::parse(&text.to_ascii_uppercase())
+}
+
+/// The networks of these pairs, the usual one first.
+pub fn networks_of(pairs: &[(Currency, Network)]) -> Vec<Network> {
+    NETWORKS.into_iter().filter(|network| pairs.iter().any(|(_, on)| on == network)).collect()
+}
+
+/// The tokens of these pairs, the usual one first.
+pub fn currencies_of(pairs: &[(Currency, Network)]) -> Vec<Currency> {
+    Currency::ALL.into_iter().filter(|currency| pairs.iter().any(|(with, _)| with == currency)).collect()
+}
+
+/// The names of the networks that checkouts can be paid on.
+pub fn network_names() -> String {
+    listed(NETWORKS.map(Network::as_str))
+}
+
+/// The names of the tokens that checkouts can be paid with.
+pub fn currency_names() -> String {
+    listed(Currency::ALL.map(Currency::as_str))
+}
+
 /// A checkout, and whether a rounded amount pays it too.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
@@ -94,7 +125,8 @@ impl Asked<'_> {
 
     /// What to send, in words.
     pub fn amount(self) -> String {
-        let (amount, token, Band { least, most }) = (self.checkout.amount, CURRENCY.as_str(), self.band());
+        let Band { least, most } = self.band();
+        let (amount, token) = (self.checkout.amount, self.checkout.currency.as_str());
         if self.rounds {
             format!("exactly {amount} {token}, or a rounded amount from {least} to {most} {token},")
         } else {
@@ -107,12 +139,12 @@ pub fn payment_due(app: &App, asked: Asked) -> Result<PaymentDueView> {
     let (checkout, Band { least, most }) = (asked.checkout, asked.band());
     let network = checkout.network;
     let terms = app.settings.settlement.networks.get(&network);
-    let token = terms.and_then(|terms| terms.tokens.iter().find(|token| token.currency == CURRENCY));
+    let token = terms.and_then(|terms| terms.tokens.iter().find(|token| token.currency == checkout.currency));
     let contract_address = token.map(|token| token.contract.clone()).unwrap_or_default();
     let payment_uri = payment_uri(network, &contract_address, &checkout.address, checkout.amount);
     let code = qr::png(&qr::encode(&payment_uri)?, QR_PIXELS)?;
     Ok(PaymentDueView {
-        currency: CurrencyWord(CURRENCY),
+        currency: CurrencyWord(checkout.currency),
         network: NetworkWord(network),
         network_name: network.name(),
         token_standard: network.token_standard(),

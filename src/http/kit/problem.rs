@@ -7,9 +7,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::wire::{CancelReasonWord, CurrencyWord, Money, NetworkWord};
+use super::wire::{CancelReasonWord, CurrencyWord, DifferenceWord, Money, NetworkWord};
+use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::{FieldError, Refusal};
-use crate::error::Error;
+use crate::error::{self, Error};
 
 /// What a handler returns instead of an answer.
 pub struct Refused(pub Error);
@@ -45,8 +46,8 @@ impl IntoResponse for Refused {
 #[serde(rename_all = "camelCase")]
 #[schema(title = "Problem")]
 pub struct Problem {
-    /// Identifies the kind of problem.
-    #[schema(example = "urn:simgate:problem:insufficient-balance")]
+    /// The section of the documentation that explains the code.
+    #[schema(format = "uri", example = "http://127.0.0.1:8402/docs#insufficient-balance")]
     pub r#type: String,
     #[schema(example = "Insufficient balance")]
     pub title: &'static str,
@@ -87,6 +88,14 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reason: Option<CancelReasonWord>,
+    /// With IDEMPOTENCY_CONFLICT: the order that holds the reference, or the invoice of the checkout that does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub order_id: Option<String>,
+    /// With IDEMPOTENCY_CONFLICT: in what the request differs from the one that holds the reference.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub differs: Vec<DifferenceWord>,
     /// With UNSUPPORTED_PAIR: the currencies that are accepted, each with its network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
@@ -98,6 +107,12 @@ pub struct Problem {
 pub struct PairView {
     pub currency: CurrencyWord,
     pub network: NetworkWord,
+}
+
+impl From<(Currency, Network)> for PairView {
+    fn from((currency, network): (Currency, Network)) -> PairView {
+        PairView { currency: CurrencyWord(currency), network: NetworkWord(network) }
+    }
 }
 
 #[derive(Serialize, ToSchema)]
@@ -132,8 +147,8 @@ pub fn extra_header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
     }
 }
 
-/// The body of an error.
-pub fn body(refusal: Option<&Refusal>, request_id: &str) -> Problem {
+/// The body of an error. `docs` is the address of the page that explains the codes.
+pub fn body(refusal: Option<&Refusal>, request_id: &str, docs: &str) -> Problem {
     let (status, code, title, detail) = match refusal {
         Some(refusal) => {
             let problem = refusal.problem();
@@ -142,7 +157,7 @@ pub fn body(refusal: Option<&Refusal>, request_id: &str) -> Problem {
         None => (500, "INTERNAL", "Internal error", "Something went wrong on our side.".to_string()),
     };
     let mut body = Problem {
-        r#type: format!("urn:simgate:problem:{}", code.to_lowercase().replace('_', "-")),
+        r#type: format!("{docs}#{}", error::anchor(code)),
         title,
         status,
         error: detail.clone(),
@@ -163,12 +178,12 @@ pub fn body(refusal: Option<&Refusal>, request_id: &str) -> Problem {
         }
         Some(Refusal::PriceChanged { price }) => body.price_usd = Some(Money(*price)),
         Some(Refusal::NotCancellable(reason)) => body.reason = Some(CancelReasonWord(*reason)),
+        Some(Refusal::IdempotencyConflict(conflict)) => {
+            body.order_id = conflict.holder.clone();
+            body.differs = conflict.differs.iter().map(|what| DifferenceWord(*what)).collect();
+        }
         Some(Refusal::UnsupportedPair(pairs)) => {
-            let pair = |&(currency, network): &(_, _)| PairView {
-                currency: CurrencyWord(currency),
-                network: NetworkWord(network),
-            };
-            body.pairs = pairs.iter().map(pair).collect();
+            body.pairs = pairs.iter().copied().map(PairView::from).collect();
         }
         _ => {}
     }

@@ -17,6 +17,7 @@ use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::order::{CancelReason, OrderStatus};
 use crate::domain::plan::PlanType;
+use crate::domain::refusal::Difference;
 use crate::domain::transfer::PaymentStatus;
 use crate::error::Result;
 pub use crate::ops::dates::{iso, iso_exact, parse as parse_time, readable};
@@ -84,6 +85,7 @@ vocabulary! {
     InvoiceExceptionWord InvoiceException "DepositException";
     PaymentStatusWord PaymentStatus "PaymentStatus";
     StageWord Stage "PurchaseStatus";
+    DifferenceWord Difference "Difference";
 }
 
 /// Gigabytes from megabytes, to three decimals.

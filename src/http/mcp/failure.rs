@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 
 use super::call::Output;
 use crate::domain::order::CancelReason;
-use crate::domain::refusal::Refusal;
-use crate::error::{Error, Result};
+use crate::domain::refusal::{PlanMistake, Refusal};
+use crate::error::{self, Error, Result};
 use crate::http::kit::problem::FieldProblem;
 use crate::http::kit::wire::{CancelReasonWord, Money};
 
@@ -49,6 +49,10 @@ pub struct WhyView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub price_usd: Option<Money>,
+    /// With IDEMPOTENCY_CONFLICT: the order that holds the key, or the invoice of the checkout that does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub order_id: Option<String>,
     /// With INTERNAL: quote this when you ask for help.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -107,6 +111,10 @@ fn of_refusal(tool: &str, refusal: &Refusal) -> WhyView {
             Refusal::PriceChanged { price } => Some(Money(*price)),
             _ => None,
         },
+        order_id: match refusal {
+            Refusal::IdempotencyConflict(conflict) => conflict.holder.clone(),
+            _ => None,
+        },
         request_id: None,
     }
 }
@@ -123,11 +131,10 @@ fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
                                 send_agent_otp for another."
                 .into()
         }
-        Refusal::IdempotencyConflict => {
-            "This idempotencyKey belongs to another request: another package, coupon, eSIM or \
-                                         operation. Nothing was done. Use a new key for something new."
-                .into()
-        }
+        Refusal::IdempotencyConflict(conflict) => format!(
+            "This idempotencyKey {}. Nothing was done. Use a new key for something new.",
+            error::earlier(conflict)
+        ),
         Refusal::EsimNotFound => {
             "This order has no eSIM yet, or its eSIM is no longer the customer's. A top-up (top_…) has none of its own: \
              pass the id of the order that it was bought for (ord_…)."
@@ -143,11 +150,18 @@ fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
             "This token may spend {limit} USD a day (UTC), and with its open checkouts this purchase would exceed it. Nothing \
              was charged."
         ),
-        Refusal::WrongPlanType if tool == "purchase_topup" => {
-            "This plan does not fit this eSIM; choose one from get_topup_packages.".into()
+        Refusal::WrongPlanType(PlanMistake::Unfit) => {
+            "This TOPUP plan does not fit this eSIM; choose one from get_topup_packages.".into()
         }
-        Refusal::WrongPlanType => {
-            "This plan is a top-up for an eSIM that exists; buy it with purchase_topup.".into()
+        Refusal::WrongPlanType(PlanMistake::BaseAsTopup) => {
+            "This is a BASE plan, for a new eSIM: buy it with purchase_esim_with_wallet, or choose a TOPUP plan from \
+             get_topup_packages."
+                .into()
+        }
+        Refusal::WrongPlanType(PlanMistake::TopupAlone) => {
+            "This is a TOPUP plan, for an eSIM that exists: buy it with purchase_topup, or choose a BASE plan from \
+             get_esim_catalog."
+                .into()
         }
         _ => return None,
     })
@@ -158,10 +172,10 @@ fn next(tool: &str, refusal: &Refusal) -> Option<NextView> {
         Refusal::Unauthenticated | Refusal::TokenRequired | Refusal::OtpInvalid => {
             ("send_agent_otp", vec!["email"])
         }
-        Refusal::PlanNotFound | Refusal::WrongPlanType if tool == "purchase_topup" => {
+        Refusal::PlanNotFound | Refusal::WrongPlanType(_) if tool == "purchase_topup" => {
             ("get_topup_packages", vec!["orderId"])
         }
-        Refusal::WrongPlanType => ("purchase_topup", vec!["orderId", "packageCode"]),
+        Refusal::WrongPlanType(_) => ("purchase_topup", vec!["orderId", "packageCode"]),
         Refusal::PlanNotFound => ("get_esim_catalog", vec![]),
         Refusal::OrderNotFound | Refusal::EsimNotFound => ("get_user_orders", vec![]),
         Refusal::CouponInvalid => ("get_available_coupons", vec![]),

@@ -10,9 +10,9 @@ use axum::http::StatusCode;
 use super::{onward, told};
 use crate::app::App;
 use crate::config::Mode;
-use crate::domain::checkout::NETWORKS;
+use crate::domain::checkout::{NETWORKS, USUAL_CURRENCY};
 use crate::domain::country;
-use crate::domain::network::Network;
+use crate::domain::network::{Currency, Network};
 use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
@@ -21,6 +21,9 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
 use crate::http::kit::fields::{CODE_CHARS, Form, Query};
 use crate::http::kit::html::page;
+use crate::http::kit::payment::{
+    currencies_of, currency_names, named_currency, named_network, network_names, networks_of,
+};
 use crate::http::kit::problem::{self, Refused};
 use crate::http::kit::wire::gigabytes;
 use crate::ops::buying::{self, Means, Wish};
@@ -40,6 +43,9 @@ struct CheckoutPage<'a> {
     data_gb: f64,
     countries: String,
     networks: Vec<Network>,
+    currencies: Vec<Currency>,
+    /// The pairs that cannot be had, in words.
+    missing: String,
     /// The price with a discount code.
     quote: Option<Quote>,
     typed: &'a Typed,
@@ -50,6 +56,7 @@ struct CheckoutPage<'a> {
 struct Typed {
     email: String,
     network: String,
+    currency: String,
     discount: String,
     /// Made for each form, so that sending it twice is seen.
     once: String,
@@ -57,9 +64,11 @@ struct Typed {
 
 impl Typed {
     fn of(fields: &Query) -> Typed {
-        let [email, network, discount, once] =
-            ["email", "network", "discount", "once"].map(|name| fields.typed(name));
-        Typed { email, network, discount, once }
+        let [email, network, currency, discount, once] =
+            ["email", "network", "currency", "discount", "once"].map(|name| fields.typed(name));
+        // The form's choices are in capitals; a link may have them in any case.
+        let (network, currency) = (network.to_ascii_uppercase(), currency.to_ascii_uppercase());
+        Typed { email, network, currency, discount, once }
     }
 }
 
@@ -77,8 +86,8 @@ pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields):
     let app = &state.app;
     let (plan, typed) = (plan(app, &fields)?, Typed::of(&fields));
     let opened = match wish(fields, &plan) {
-        Ok((wish, network)) => {
-            let means = Means::Transfer { network, client, signing: None };
+        Ok((wish, pair)) => {
+            let means = Means::Transfer { pair, client, signing: None };
             buying::buy(app, Buyer::guest(), wish, means).await
         }
         Err(refusal) => Err(refusal.into()),
@@ -127,10 +136,11 @@ fn plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
     catalog::base_plan(app, &query.typed("plan")).ok_or(Refusal::PlanNotFound)
 }
 
-fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, Network), Refusal> {
-    let said = ["once", "plan", "network", "email", "discount"].map(|name| fields.typed(name));
-    let named = |text: &str| Network::parse(&text.to_ascii_uppercase()).filter(|n| NETWORKS.contains(n));
-    let network = fields.take("network", "must be one of POLYGON, ARBITRUM, TRON", named);
+fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, (Currency, Network)), Refusal> {
+    let said = ["once", "plan", "network", "currency", "email", "discount"].map(|name| fields.typed(name));
+    let network = fields.take("network", format_args!("must be one of {}", network_names()), named_network);
+    let currency =
+        fields.take("currency", format_args!("must be one of {}", currency_names()), named_currency);
     let email = fields.required_email("email");
     let discount_code = fields.text("discount", CODE_CHARS);
     let once = fields.text("once", CODE_CHARS);
@@ -143,7 +153,7 @@ fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, Network), Refusal> {
         reference: once.map(|_| format!("form {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))),
         ..Wish::default()
     };
-    Ok((wish, network.unwrap_or(NETWORKS[0])))
+    Ok((wish, (currency.unwrap_or(USUAL_CURRENCY), network.unwrap_or(NETWORKS[0]))))
 }
 
 /// The first few by name, and how many more there are.
@@ -167,12 +177,21 @@ struct Shown<'a> {
 
 fn shown(app: &App, status: StatusCode, shown: Shown) -> Answer {
     let Shown { plan, typed, quote, problem } = shown;
+    let pairs = checkout::pairs(app);
+    let (networks, currencies) = (networks_of(&pairs), currencies_of(&pairs));
+    let all = currencies.iter().flat_map(|with| networks.iter().map(move |on| (*with, *on)));
+    let missing: Vec<String> = all
+        .filter(|pair| !pairs.contains(pair))
+        .map(|(currency, network)| format!("{} on {}", currency.as_str(), network.name()))
+        .collect();
     let template = CheckoutPage {
         sandbox: app.settings.mode == Mode::Sandbox,
         plan,
         data_gb: gigabytes(plan.data_mb),
         countries: countries(plan),
-        networks: checkout::networks(app),
+        networks,
+        currencies,
+        missing: missing.join(", "),
         quote,
         typed,
         problem,

@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use super::install::EsimShown;
 use crate::app::App;
 use crate::config::{Mode, NetworkSettings};
-use crate::domain::checkout::{self, Stage};
+use crate::domain::checkout::Stage;
 use crate::domain::invoice::InvoiceStatus;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
@@ -129,7 +129,7 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
 
 fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
     let Progress { checkout, stage, order, .. } = progress;
-    let (token, network) = (checkout::CURRENCY.as_str(), checkout.network.name());
+    let (token, network) = (checkout.currency.as_str(), checkout.network.name());
     let asked = Asked::from(progress);
     let band = asked.band();
     let rounded = asked.rounds.then(|| format!("from {} to {} {token}", band.least, band.most));

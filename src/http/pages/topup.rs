@@ -64,7 +64,7 @@ pub async fn form(_: Anyone, state: State, Segment(token): Segment) -> Answer {
 pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, Form(fields): Form) -> Answer {
     let app = &state.app;
     let typed = Typed { amount: fields.typed("amountUsd"), means: fields.typed("means") };
-    let wish = means(fields);
+    let wish = means(fields, &deposits::pairs(app));
     let opened = match &wish {
         Ok(means) => magic_link::pay_in(app, &token, *means).await,
         Err(refusal) => Err(refusal.clone().into()),
@@ -88,11 +88,13 @@ pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, Form(field
     }
 }
 
-fn means(mut fields: Query) -> Result<Means, Refusal> {
+fn means(mut fields: Query, pairs: &[(Currency, Network)]) -> Result<Means, Refusal> {
     let amount = fields.require("amountUsd", "must be a number like 25 or 25.50", |text| {
         Usd::parse(text.trim()).ok().filter(|amount| amount.is_positive())
     });
-    let pair = fields.require("means", "must be one of the choices", |text| {
+    let choices: Vec<String> =
+        pairs.iter().map(|(with, on)| format!("{} {}", with.as_str(), on.as_str())).collect();
+    let pair = fields.require("means", format_args!("must be one of {}", choices.join(", ")), |text| {
         let (currency, network) = text.split_once(' ')?;
         Some((Currency::parse(currency)?, Network::parse(network)?))
     });

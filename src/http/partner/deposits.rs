@@ -15,7 +15,7 @@ use crate::domain::transfer::PaymentStatus;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::Partner;
-use crate::http::kit::fields::{Fields, JsonBody, Segment, invoice_id};
+use crate::http::kit::fields::{Fields, JsonBody, NoQuery, Segment, invoice_id, listed};
 use crate::http::kit::wire::{
     CurrencyWord, InvoiceExceptionWord, InvoiceStatusWord, Money, NetworkWord, PaymentStatusWord, iso,
 };
@@ -186,11 +186,13 @@ pub struct DepositRequest {
 #[utoipa::path(post, path = "/api/b2b/v1/balance/deposit", operation_id = "openDeposit", tag = "deposits",
     request_body = DepositRequest,
     responses((status = 200, description = "The invoice, waiting for its payment", body = DepositView)))]
-pub async fn open(partner: Partner, state: State, body: JsonBody) -> Answer {
+pub async fn open(partner: Partner, state: State, _: NoQuery, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["amountUsd", "currency", "network"]);
     let amount = fields.required_usd("amountUsd", MIN_AMOUNT, MAX_AMOUNT);
-    let currency = fields.required_word("currency", "USDT, USDC", Currency::parse);
-    let network = fields.word("network", "BASE, POLYGON, ARBITRUM, TRON", Network::parse);
+    let currency =
+        fields.required_word("currency", &listed(Currency::ALL.map(Currency::as_str)), Currency::parse);
+    let network = fields.word("network", &listed(Network::ALL.map(Network::as_str)), Network::parse);
     let (amount, currency) = fields.finish_with(amount.zip(currency))?;
     let network = network.unwrap_or(Network::Base);
     let new = NewDeposit { account: partner.account, amount, currency, network };
@@ -220,8 +222,9 @@ pub struct VerifyRequest {
 #[utoipa::path(post, path = "/api/b2b/v1/balance/verify-deposit", operation_id = "verifyDeposit", tag = "deposits",
     request_body = VerifyRequest,
     responses((status = 200, description = "Credited, or what is awaited", body = VerifiedView)))]
-pub async fn verify(partner: Partner, state: State, body: JsonBody) -> Answer {
+pub async fn verify(partner: Partner, state: State, _: NoQuery, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["invoiceId", "txHash"]);
     let id = fields.required_text("invoiceId", TEXT_CHARS);
     let tx_hash = fields.text("txHash", TEXT_CHARS);
     fields.finish()?;
@@ -247,7 +250,7 @@ pub async fn verify(partner: Partner, state: State, body: JsonBody) -> Answer {
 #[utoipa::path(get, path = "/api/b2b/v1/balance/deposit/{invoiceId}", operation_id = "getDeposit", tag = "deposits",
     params(("invoiceId" = String, Path, description = "The invoice's id", example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses((status = 200, description = "The invoice", body = DepositView)))]
-pub async fn get(partner: Partner, state: State, Segment(id): Segment) -> Answer {
+pub async fn get(partner: Partner, state: State, _: NoQuery, Segment(id): Segment) -> Answer {
     let deposit = deposits::find(&state.app, partner.account, &invoice_id(id)?).await?;
     uncached(json(StatusCode::OK, &deposit_view(&state.app, &deposit)))
 }

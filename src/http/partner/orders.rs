@@ -10,7 +10,9 @@ use crate::domain::refusal::Refusal;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::Partner;
-use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, Query, REFERENCE_CHARS, Segment, order_id};
+use crate::http::kit::fields::{
+    CODE_CHARS, Fields, JsonBody, NoQuery, OptionalBody, Query, REFERENCE_CHARS, Segment, order_id,
+};
 use crate::http::kit::orders::{
     OrderView, OrdersQuery, OrdersView, TopUpOrderView, order_view, orders_page, topup_view,
 };
@@ -52,6 +54,7 @@ pub struct OrderRequest {
 /// What a body asks for.
 pub fn wish(body: &JsonBody, fills: Option<Fills>) -> Result<Wish, Refusal> {
     let mut fields = Fields::parse(body)?;
+    fields.allow(&["packageCode", "partnerRefId", "maxPriceUsd"]);
     let wish = Wish {
         package_code: fields.required_text("packageCode", CODE_CHARS),
         fills,
@@ -71,7 +74,7 @@ pub fn wish(body: &JsonBody, fills: Option<Fills>) -> Result<Wish, Refusal> {
     responses(
         (status = 200, description = "Delivered, or the same order again (header Idempotent-Replayed)", body = PlacedView),
         (status = 202, description = "Accepted; the supplier has not answered yet", body = PlacedView)))]
-pub async fn place_order(partner: Partner, state: State, body: JsonBody) -> Answer {
+pub async fn place_order(partner: Partner, state: State, _: NoQuery, body: JsonBody) -> Answer {
     let outcome = buying::buy(&state.app, partner.buyer(), wish(&body, None)?, Means::Wallet).await?;
     let receipt = outcome.receipt()?;
     let listed = orders::of_receipt(&state.app, &receipt).await?;
@@ -87,11 +90,10 @@ pub async fn place_order(partner: Partner, state: State, body: JsonBody) -> Answ
 ///
 /// Delivered and cancelled orders, newest first; with `partnerRefId` or `status` every state.
 #[utoipa::path(get, path = "/api/b2b/v1/orders", operation_id = "listOrders", tag = "orders", params(OrdersQuery),
-    responses((status = 200, description = "One page of orders", body = OrdersView,
-        headers(("Link" = String, description = "Next page (RFC 8288)")))))]
+    responses((status = 200, description = "One page of orders", body = OrdersView)))]
 pub async fn list_orders(partner: Partner, state: State, query: Query) -> Answer {
     let base = format!("{}/api/b2b/v1/orders", state.app.settings.base_url);
-    orders_page(&state.app, partner.account, query, &base).await
+    orders_page(&state.app, partner.account, query.strictly(), &base).await
 }
 
 /// One order
@@ -101,7 +103,7 @@ pub async fn list_orders(partner: Partner, state: State, query: Query) -> Answer
     params(("id" = String, Path, description = "The order's or top-up's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses(
         (status = 200, description = "The order or top-up", body = FoundView)))]
-pub async fn get_order(partner: Partner, state: State, Segment(id): Segment) -> Answer {
+pub async fn get_order(partner: Partner, state: State, _: NoQuery, Segment(id): Segment) -> Answer {
     let order = owned::order(&state.app, partner.account, &order_id(id)?).await?;
     let view = if order.id.is_topup() {
         FoundView { success: true, order: None, top_up_order: Some(topup_view(&order)) }
@@ -115,13 +117,20 @@ pub async fn get_order(partner: Partner, state: State, Segment(id): Segment) -> 
 /// Cancel an order
 ///
 /// Possible until the eSIM is installed, used or topped up; the supplier decides, and then the full price is back in
-/// the wallet. 202 when the supplier has not answered: the cancel goes on.
+/// the wallet. It needs no body; whatever one says is refused. 202 when the supplier has not answered: the cancel goes on.
 #[utoipa::path(post, path = "/api/b2b/v1/orders/{id}/cancel", operation_id = "cancelOrder", tag = "orders",
     params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses(
         (status = 200, description = "Cancelled and refunded", body = CancelledView),
         (status = 202, description = "The supplier has not answered yet", body = CancelledView)))]
-pub async fn cancel_order(partner: Partner, state: State, Segment(id): Segment) -> Answer {
+pub async fn cancel_order(
+    partner: Partner,
+    state: State,
+    _: NoQuery,
+    Segment(id): Segment,
+    body: OptionalBody,
+) -> Answer {
+    body.require_empty()?;
     let outcome = cancel::cancel(&state.app, partner.account, &order_id(id)?).await?;
     let open = outcome.order.status == OrderStatus::Cancelling;
     let listed = orders::with_topups(&state.app, outcome.order).await?;

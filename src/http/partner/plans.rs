@@ -7,18 +7,19 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::domain::plan::PlanType;
+use crate::domain::{country, search};
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Partner;
 use crate::http::kit::catalog::shelves::Wanted;
-use crate::http::kit::fields::Query;
+use crate::http::kit::fields::{Query, listed};
 use crate::http::kit::orders::PlanView;
 
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
 pub struct PlansQuery {
-    /// Two-letter ISO 3166 code, in any case: only plans that work there.
+    /// Two-letter ISO 3166 code, in any case: only plans that work there. A code of no country is refused.
     #[param(pattern = "^[A-Za-z]{2}$", example = "JP")]
     country: Option<String>,
     #[param(required = false, schema_with = plan_type_or_base)]
@@ -38,14 +39,14 @@ pub struct PlansQuery {
 /// What can be bought, at your wholesale price. Send the `ETag` back as `If-None-Match` to learn cheaply that nothing changed.
 #[utoipa::path(get, path = "/api/b2b/v1/plans", operation_id = "listPlans", tag = "plans", params(PlansQuery),
     responses(
-        (status = 200, description = "Plans on sale", body = PlansView, headers(("ETag" = String, description = "Hash of the list"))),
+        (status = 200, description = "Plans on sale", body = PlansView),
         (status = 304, description = "The list is the one whose ETag was sent")))]
-pub async fn plans(partner: Partner, state: State, mut query: Query, headers: HeaderMap) -> Answer {
-    let country = query.take("country", "must be a two-letter country code", |text| {
-        (text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic())).then(|| text.to_ascii_uppercase())
-    });
-    let plan_type =
-        query.take("type", "must be one of BASE, TOPUP", PlanType::parse).unwrap_or(PlanType::Base);
+pub async fn plans(partner: Partner, state: State, query: Query, headers: HeaderMap) -> Answer {
+    let mut query = query.strictly();
+    let country = country(&mut query);
+    let types = listed(PlanType::ALL.map(PlanType::as_str));
+    let plan_type = query.take("type", format_args!("must be one of {types}"), PlanType::parse);
+    let plan_type = plan_type.unwrap_or(PlanType::Base);
     let words = query.text("query", 128);
     let (page, limit) = (query.whole("page", 1, 1_000_000), query.whole("limit", 1, 1000));
     query.finish()?;
@@ -53,6 +54,26 @@ pub async fn plans(partner: Partner, state: State, mut query: Query, headers: He
     let shelves = state.catalog.shelves().await?;
     let shelf = shelves.get(&partner.price_list, plan_type).unwrap_or(&state.catalog.empty_shelf);
     Ok(shelf.answer(&Wanted { country, query: words, page }).respond(&headers))
+}
+
+/// The code of a country that exists, in capitals.
+fn country(query: &mut Query) -> Option<String> {
+    let letters = query.take("country", "must be a two-letter country code", |text| {
+        (text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic())).then(|| text.to_ascii_uppercase())
+    })?;
+    if country::exists(&letters) {
+        return Some(letters);
+    }
+    query.wrong(
+        "country",
+        match search::country_named(&letters) {
+            Some(meant) => {
+                format!("is {letters}, the code of no country; did you mean {} ({})?", meant.code, meant.name)
+            }
+            None => format!("is {letters}, the code of no country"),
+        },
+    );
+    None
 }
 
 /// The type of plan to list, with its default.

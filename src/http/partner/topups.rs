@@ -9,7 +9,7 @@ use crate::domain::order::OrderStatus;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Partner;
-use crate::http::kit::fields::{JsonBody, Segment, iccid};
+use crate::http::kit::fields::{JsonBody, NoQuery, Segment, iccid};
 use crate::http::kit::orders::{PlanView, TopUpOrderView, UsageView, topup_view, usage_view};
 use crate::http::kit::wire::Money;
 use crate::ops::buying::{self, Fills, Means};
@@ -22,7 +22,7 @@ use crate::ops::{topups, usage};
     params(("iccid" = String, Path, description = "19 or 20 digits", pattern = "^[0-9]{19,20}$", example = "8901234567890123452")),
     responses(
         (status = 200, description = "Bundles for this eSIM", body = TopUpPlansView)))]
-pub async fn topup_plans(partner: Partner, state: State, Segment(number): Segment) -> Answer {
+pub async fn topup_plans(partner: Partner, state: State, _: NoQuery, Segment(number): Segment) -> Answer {
     let iccid = iccid(number)?;
     let fills = Fills::Iccid(iccid.clone());
     let plans = topups::plans(&state.app, partner.account, &fills, &partner.price_list).await?;
@@ -43,7 +43,13 @@ pub async fn topup_plans(partner: Partner, state: State, Segment(number): Segmen
     responses(
         (status = 200, description = "Added, or the same top-up again (header Idempotent-Replayed)", body = TopUpPlacedView),
         (status = 202, description = "Accepted; the supplier has not answered yet", body = TopUpPlacedView)))]
-pub async fn top_up(partner: Partner, state: State, Segment(number): Segment, body: JsonBody) -> Answer {
+pub async fn top_up(
+    partner: Partner,
+    state: State,
+    _: NoQuery,
+    Segment(number): Segment,
+    body: JsonBody,
+) -> Answer {
     let wish = orders::wish(&body, Some(Fills::Iccid(iccid(number)?)))?;
     let receipt = buying::buy(&state.app, partner.buyer(), wish, Means::Wallet).await?.receipt()?;
     let name = &receipt.order.plan_name;
@@ -67,7 +73,7 @@ pub async fn top_up(partner: Partner, state: State, Segment(number): Segment, bo
     params(("iccid" = String, Path, description = "19 or 20 digits", pattern = "^[0-9]{19,20}$", example = "8901234567890123452")),
     responses(
         (status = 200, description = "The reading", body = UsageView)))]
-pub async fn get_usage(partner: Partner, state: State, Segment(number): Segment) -> Answer {
+pub async fn get_usage(partner: Partner, state: State, _: NoQuery, Segment(number): Segment) -> Answer {
     let iccid = iccid(number)?;
     let report = usage::report(&state.app, partner.account, &iccid).await?;
     json(StatusCode::OK, &usage_view(&iccid, &report))

@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Partner;
-use crate::http::kit::fields::Query;
+use crate::http::kit::fields::{NoQuery, Query};
 use crate::http::kit::orders::{cursor, parse_cursor};
 use crate::http::kit::wire::{Money, iso};
 use crate::ops::accounts;
@@ -17,7 +17,7 @@ use crate::ops::accounts;
 /// The prepaid wallet: what can be spent, what is held for orders in progress.
 #[utoipa::path(get, path = "/api/b2b/v1/balance", operation_id = "getBalance", tag = "wallet",
     responses((status = 200, description = "The wallet", body = BalanceView)))]
-pub async fn balance(partner: Partner, state: State) -> Answer {
+pub async fn balance(partner: Partner, state: State, _: NoQuery) -> Answer {
     let balance = accounts::balance(&state.app, partner.account).await?;
     let view = BalanceView {
         success: true,
@@ -55,7 +55,8 @@ pub struct TransactionsQuery {
 #[utoipa::path(get, path = "/api/b2b/v1/balance/transactions", operation_id = "listTransactions", tag = "wallet",
     params(TransactionsQuery),
     responses((status = 200, description = "Lines of the statement", body = TransactionsView)))]
-pub async fn transactions(partner: Partner, state: State, mut query: Query) -> Answer {
+pub async fn transactions(partner: Partner, state: State, query: Query) -> Answer {
+    let mut query = query.strictly();
     let (from, to) = (query.time("from"), query.time("to"));
     let after = query.take("after", "must be a nextAfter of an earlier page", parse_cursor);
     let limit = query.whole("limit", 1, 1000).unwrap_or(100);

@@ -2,7 +2,6 @@
 
 use crate::domain::account::GUESTS;
 use crate::domain::authorization;
-use crate::domain::checkout;
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::transfer::{Sighting, Terms, Transfer};
 use crate::error::Result;
@@ -60,15 +59,12 @@ fn payer_of(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Owner> {
     let Sighting { recipient, amount, block, payment_nonce, .. } = seen;
     let (found, payment_nonce) = if payment_nonce.is_some() && seen.currency == authorization::CURRENCY {
         (checkouts::to_be_signed(tx, recipient, *amount, block.time)?, payment_nonce.clone())
-    } else if seen.currency == checkout::CURRENCY {
-        let exact = checkouts::at(tx, seen.id.network, recipient, *amount, block.time)?;
-        let found = match exact {
+    } else {
+        let found = match checkouts::at(tx, seen)? {
             None if payment_nonce.is_none() => slots::meant(tx, seen, terms.exchange_fee)?,
             exact => exact,
         };
         (found, None)
-    } else {
-        (None, None)
     };
     Ok(found.map_or(Owner::default(), |(invoice, account)| Owner {
         account: Some(account),

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::domain::coupon;
 use crate::domain::ids::{AccountNo, InvoiceId};
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{Conflict, Difference, different};
 use crate::error::Result;
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::orders::{self, Buyer, Purchase, Receipt};
@@ -28,13 +28,17 @@ pub async fn earlier(app: &App, buyer: Buyer, purchase: Purchase) -> Result<Earl
     let progress = progress::show(app, &id, Some(account)).await?;
     let checkout = &progress.checkout;
     let code = purchase.discount_code.as_deref().map(coupon::normal);
-    let same = checkout.is_for(&purchase.package_code, purchase.esim_order.as_ref())
-        && checkout.coupon.as_ref().map(|applied| &applied.code) == code.as_ref();
-    // An unsigned checkout from another API keeps this reference for ever.
-    if same && progress.signed {
+    let differs = different([
+        (Difference::Package, checkout.package_code == purchase.package_code),
+        (Difference::Esim, checkout.esim_order == purchase.esim_order),
+        (Difference::Coupon, checkout.coupon.as_ref().map(|applied| &applied.code) == code.as_ref()),
+        // An unsigned checkout from another API keeps this reference for ever.
+        (Difference::Operation, progress.signed),
+    ]);
+    if differs.is_empty() {
         Ok(Earlier::Underway(Box::new(progress)))
     } else {
-        Err(Refusal::IdempotencyConflict.into())
+        Err(Conflict::with_checkout(&id, differs).into())
     }
 }
 
@@ -43,7 +47,7 @@ pub fn require_free(tx: &mut Tx, account: AccountNo, reference: &str, invoice: &
     match claims::holder(tx, account, reference)? {
         None => Ok(true),
         Some(Claimant::Checkout(holder)) if holder == *invoice => Ok(false),
-        Some(_) => Err(Refusal::IdempotencyConflict.into()),
+        Some(other) => Err(other.in_the_way().into()),
     }
 }
 

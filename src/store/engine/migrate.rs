@@ -5,10 +5,13 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rusqlite::Connection;
+
 use super::Location;
 use super::postgres::Session;
 use super::sqlite::{open_writer, with_ending};
 use super::tx::sqlite_error;
+use super::unusable;
 use crate::error::{Error, Result};
 
 mod lite {
@@ -21,6 +24,7 @@ mod pg {
 /// Where refinery records what it applied; a database without it was never set up.
 const HISTORY: &str = "refinery_schema_history";
 const HAS_HISTORY: &str = "SELECT 1 FROM pg_class WHERE oid = to_regclass('refinery_schema_history')";
+const HAS_TABLES: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table')";
 const LOCK_KEY: i64 = 0x51_4D_47_41_54_45;
 
 /// Held while one process migrates and seeds; released when dropped.
@@ -34,10 +38,11 @@ pub fn run(location: &Location) -> Result<Lock> {
     match location {
         Location::Sqlite(path) => {
             let file = File::create(with_ending(path, ".lock"))
-                .map_err(|e| Error::fault(format!("{}: {e}", path.display())))?;
+                .map_err(|error| unusable::by_system(path, &error))?;
             file.lock().map_err(Error::fault)?;
             create_private(path)?;
             let mut connection = open_writer(path)?;
+            refuse_newer(applied_lite(path, &mut connection)?)?;
             lite::migrations::runner().run(&mut connection).map_err(Error::fault)?;
             Ok(Lock::File { _file: file })
         }
@@ -45,6 +50,7 @@ pub fn run(location: &Location) -> Result<Lock> {
             let mut session = Session::connect(url)?;
             refuse_shared_sessions(&mut session, url)?;
             session.batch(&format!("SET lock_timeout = 0; SELECT pg_advisory_lock({LOCK_KEY})"))?;
+            refuse_newer(applied_pg(&mut session)?)?;
             let done = session.patiently(|session| {
                 session.run(async |client| pg::migrations::runner().run_async(client).await)
             })?;
@@ -81,34 +87,58 @@ fn refuse_shared_sessions(session: &mut Session, url: &str) -> Result<()> {
 /// A sandbox keeps its secret in the database, so only its owner may read the file. SQLite's side files follow it.
 fn create_private(path: &Path) -> Result<()> {
     let opened = File::options().create(true).append(true).mode(0o600).open(path);
-    opened.map(drop).map_err(|error| Error::fault(format!("{}: {error}", path.display())))
+    opened.map(drop).map_err(|error| unusable::by_system(path, &error))
+}
+
+/// The newest migration that this program knows.
+fn ours() -> i32 {
+    lite::migrations::runner().get_migrations().iter().map(|m| m.version()).max().unwrap_or(0)
+}
+
+/// The newest migration that a database has; `None` before the first.
+fn applied_lite(path: &Path, connection: &mut Connection) -> Result<Option<i32>> {
+    if connection.table_exists(None, HISTORY).map_err(sqlite_error)? {
+        let last = lite::migrations::runner().get_last_applied_migration(connection);
+        return Ok(last.map_err(Error::fault)?.map(|m| m.version()));
+    }
+    match connection.query_row(HAS_TABLES, [], |row| row.get(0)).map_err(sqlite_error)? {
+        true => Err(unusable::foreign(path)),
+        false => Ok(None),
+    }
+}
+
+fn applied_pg(session: &mut Session) -> Result<Option<i32>> {
+    if session.query(HAS_HISTORY, &[])?.is_empty() {
+        return Ok(None);
+    }
+    let runner = pg::migrations::runner();
+    let last = session.run(async |client| runner.get_last_applied_migration_async(client).await)?;
+    Ok(last.map_err(|error| told(session, error))?.map(|m| m.version()))
+}
+
+/// A newer program may have changed what this one would misread.
+fn refuse_newer(applied: Option<i32>) -> Result<()> {
+    match applied {
+        Some(version) if version > ours() => Err(Error::settings(newer(version))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn newer(version: i32) -> String {
+    format!(
+        "the database has schema {version}, made by a newer simgate; this one knows {}. Start the newer program, or name \
+         another database with --database-url",
+        ours()
+    )
 }
 
 /// Why a database cannot be used as it is; `None` when it has this program's schema.
 pub fn mismatch(location: &Location) -> Result<Option<String>> {
-    let ours = lite::migrations::runner().get_migrations().iter().map(|m| m.version()).max().unwrap_or(0);
+    let ours = ours();
     let applied = match location {
         Location::Sqlite(path) if !path.exists() => None,
-        Location::Sqlite(path) => {
-            let mut connection = open_writer(path)?;
-            if connection.table_exists(None, HISTORY).map_err(sqlite_error)? {
-                let runner = lite::migrations::runner();
-                runner.get_last_applied_migration(&mut connection).map_err(Error::fault)?.map(|m| m.version())
-            } else {
-                None
-            }
-        }
-        Location::Postgres(url) => {
-            let mut session = Session::connect(url)?;
-            if session.query(HAS_HISTORY, &[])?.is_empty() {
-                None
-            } else {
-                let runner = pg::migrations::runner();
-                let last =
-                    session.run(async |client| runner.get_last_applied_migration_async(client).await)?;
-                last.map_err(|error| told(&session, error))?.map(|m| m.version())
-            }
-        }
+        Location::Sqlite(path) => applied_lite(path, &mut open_writer(path)?)?,
+        Location::Postgres(url) => applied_pg(&mut Session::connect(url)?)?,
     };
     Ok(match applied {
         None => Some(
@@ -117,9 +147,7 @@ pub fn mismatch(location: &Location) -> Result<Option<String>> {
         Some(version) if version < ours => Some(format!(
             "the database has schema {version}, this program needs {ours}: run `simgate migrate`"
         )),
-        Some(version) if version > ours => {
-            Some(format!("the database has schema {version}, made by a newer simgate; this one knows {ours}"))
-        }
+        Some(version) if version > ours => Some(newer(version)),
         Some(_) => None,
     })
 }

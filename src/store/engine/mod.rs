@@ -16,6 +16,7 @@ mod sqlite;
 mod still;
 pub mod text;
 pub mod tx;
+mod unusable;
 pub mod writer;
 
 use std::path::PathBuf;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::Location;
 use super::sqlite::with_ending;
+use super::unusable;
 use crate::error::{Error, Result};
 
 /// How long a new gateway waits: one that was told to stop has stopped by then, so its successor may start meanwhile.
@@ -23,7 +24,7 @@ impl Serving {
     /// Waits for a gateway that is stopping. Blocking: call it from a plain thread.
     pub fn begin(location: &Location) -> Result<Serving> {
         let Location::Sqlite(path) = location else { return Ok(Serving { _file: None }) };
-        let wrong = |error: io::Error| Error::fault(format!("{}: {error}", path.display()));
+        let wrong = |error: io::Error| unusable::by_system(path, &error);
         let database = resolve(path).map_err(wrong)?;
         // The file is never removed: somebody may wait for its lock.
         let file = File::create(with_ending(&database, ".serving")).map_err(wrong)?;

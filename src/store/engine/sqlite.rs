@@ -3,14 +3,16 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::tx::sqlite_error;
+use super::unusable;
 use super::writer::survive;
 use crate::error::{Error, Result};
 
@@ -25,15 +27,27 @@ fn wait_a_little(tries: i32) -> bool {
     tries < BUSY_TRIES
 }
 
+/// Why a database cannot be opened, with what to do about it where that is known.
+fn unopened(path: &Path, error: rusqlite::Error) -> Error {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => unusable::no_database(path),
+        Some(ErrorCode::CannotOpen) => unusable::closed(path),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            unusable::by_system(path, &io::ErrorKind::PermissionDenied.into())
+        }
+        _ => sqlite_error(error),
+    }
+}
+
 pub fn open_writer(path: &Path) -> Result<Connection> {
-    let mut connection = Connection::open(path).map_err(sqlite_error)?;
+    let mut connection = Connection::open(path).map_err(|error| unopened(path, error))?;
     connection.busy_handler(Some(wait_a_little)).map_err(sqlite_error)?;
     connection
         .execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 64000;
              PRAGMA cache_size = -131072; PRAGMA temp_store = MEMORY;",
         )
-        .map_err(sqlite_error)?;
+        .map_err(|error| unopened(path, error))?;
     tune(&connection)?;
     Ok(connection)
 }

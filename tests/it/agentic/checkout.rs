@@ -67,7 +67,8 @@ both_databases! {
         assert!(payment["expiresAtIso"].as_str().unwrap().ends_with('Z'));
         assert_eq!(payment["pollingUrl"], format!("{}/api/agentic/order/{}", gateway.app.settings.agent_url, id(&asked)));
         assert_eq!(asked["capabilities"], json!({
-            "networks": ["POLYGON", "ARBITRUM", "TRON"], "currencies": ["USDT"], "polling": true, "x402": false, "webhooks": false,
+            "networks": ["POLYGON", "ARBITRUM", "TRON", "BASE"], "currencies": ["USDT", "USDC"],
+            "pairs": asked["capabilities"]["pairs"], "polling": true, "x402": false, "webhooks": false,
         }));
     }
 
@@ -77,6 +78,7 @@ both_databases! {
             ("polygon", "Polygon", "PRC-20", 137, 12, 30),
             ("Arbitrum", "Arbitrum", "ERC-20", 42_161, 20, 15),
             ("TRON", "TRON", "TRC-20", 728_126_428, 19, 60),
+            ("Base", "Base", "ERC-20", 8_453, 5, 10),
         ] {
             let made = ask(gateway, &token, &json!({ "packageCode": PLAN, "preferredNetwork": asked_as })).await.expect(402);
             let payment = &made["payment"];
@@ -145,7 +147,6 @@ both_databases! {
             (json!({ "packageCode": 5 }), "packageCode"),
             (json!({ "packageCode": "" }), "packageCode"),
             (json!({ "packageCode": "x".repeat(65) }), "packageCode"),
-            (json!({ "packageCode": PLAN, "preferredNetwork": "BASE" }), "preferredNetwork"),
             (json!({ "packageCode": PLAN, "preferredNetwork": "SOLANA" }), "preferredNetwork"),
             (json!({ "packageCode": PLAN, "preferredNetwork": 137 }), "preferredNetwork"),
             (json!({ "packageCode": PLAN, "customerEmail": "kid" }), "customerEmail"),

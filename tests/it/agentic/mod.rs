@@ -4,6 +4,7 @@ mod checkout;
 mod coupons;
 mod login;
 mod openapi;
+mod pairs;
 mod search;
 mod signed;
 mod token_limits;

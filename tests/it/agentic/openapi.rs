@@ -40,6 +40,7 @@ both_databases! {
         let wanted: BTreeSet<_> = OPERATIONS.iter().map(|(method, path, _)| (method.to_string(), path.to_string())).collect();
         assert_eq!(described, wanted);
         assert_eq!(api["security"], json!([{ "token": [] }]));
+        assert_eq!(api["components"]["schemas"]["CheckoutRequest"]["additionalProperties"], false);
         assert_eq!(api["components"]["securitySchemes"]["token"]["scheme"], "bearer");
         for (method, path, needs_token) in OPERATIONS {
             let operation = &api["paths"][path][method];
@@ -64,7 +65,14 @@ both_databases! {
             assert_eq!(responses.contains_key("404"), path.contains('{') || path.ends_with("/checkout"), "{at}");
             assert_eq!(responses.contains_key("415"), *method == "post", "{at}");
             for (status, response) in responses {
-                assert!(response["headers"]["X-Request-Id"].is_object(), "{at} {status}");
+                let has = |header: &str| response["headers"][header].is_object();
+                assert!(has("X-Request-Id"), "{at} {status}");
+                assert_eq!(has("Retry-After"), ["202", "429", "503"].contains(&status.as_str()), "{at} {status}");
+                assert_eq!(has("WWW-Authenticate"), status == "401", "{at} {status}");
+                let of_checkout = path.ends_with("/checkout") && ["200", "202", "402"].contains(&status.as_str());
+                assert_eq!((has("Idempotent-Replayed"), has("PAYMENT-RESPONSE")), (of_checkout, of_checkout), "{at} {status}");
+                assert_eq!(has("Link"), path.ends_with("/orders") && status == "200", "{at} {status}");
+                assert_eq!(has("ETag"), path.ends_with("/search") && ["200", "304"].contains(&status.as_str()), "{at} {status}");
                 if status.starts_with(['4', '5']) {
                     let schema = &response["content"]["application/problem+json"]["schema"]["$ref"];
                     assert_eq!(schema, "#/components/schemas/Problem", "{at} {status}");

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use simgate::chain::sim::ChainMode;
 use simgate::domain::checkout::{Checkout, OFFSETS};
-use simgate::domain::network::Network;
+use simgate::domain::network::{Currency, Network};
 use simgate::domain::refusal::Refusal;
 use simgate::error::Error;
 use simgate::ops::checkout::{self, NewCheckout};
@@ -39,6 +39,7 @@ async fn open_many(gateway: &Gateway, buyers: &[Buyer], count: usize, network: N
             package_code: PLAN.into(),
             esim_order: None,
             network,
+            currency: Currency::Usdt,
             customer_email: None,
             discount_code: None,
             reference: None,
@@ -151,6 +152,7 @@ both_databases! {
             package_code: PLAN.into(),
             esim_order: None,
             network: Network::Polygon,
+            currency: Currency::Usdt,
             customer_email: None,
             discount_code: None,
             reference: None,

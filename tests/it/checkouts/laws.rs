@@ -77,6 +77,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 struct Case<'a> {
     gateway: &'a Gateway,
     network: Network,
+    currency: Currency,
     buyer: Buyer,
     /// An order that has its eSIM, and the plan that fills it.
     filled: OrderId,
@@ -91,6 +92,7 @@ impl Case<'_> {
             package_code: package_code.into(),
             esim_order: esim_order.cloned(),
             network: self.network,
+            currency: self.currency,
             customer_email: None,
             discount_code: coupon.then(|| COUPON.into()),
             reference: None,
@@ -114,7 +116,7 @@ impl Case<'_> {
             Step::Pay { which, off_by } => {
                 if let Some(asked) = self.opened.get(which % self.opened.len().max(1)) {
                     let amount = asked.amount.plus(Usd::from_micros(*off_by));
-                    chain.pay(&asked.address, Currency::Usdt, amount).await.unwrap();
+                    chain.pay(&asked.address, asked.currency, amount).await.unwrap();
                 }
             }
             Step::Blocks(count) => self.gateway.pass_time(count * BLOCK_MS),
@@ -150,16 +152,16 @@ impl Case<'_> {
         let all: Vec<String> =
             all.into_iter().filter(|one| one.kind == kind).map(|one| one.address).collect();
         let chain = &self.gateway.app.sim_chains[&self.network];
-        let balances = chain.balances(Currency::Usdt, &all, i64::MAX).await.unwrap();
+        let balances = chain.balances(self.currency, &all, i64::MAX).await.unwrap();
         balances.into_iter().fold(Usd::ZERO, Usd::plus)
     }
 
     /// What the books say lies there, and what was seen and is not booked yet.
     async fn booked(&self) -> (Usd, Usd) {
-        let network = self.network;
+        let (network, currency) = (self.network, self.currency);
         let read = move |tx: &mut Tx| {
-            let booked = ledger::cash(tx, network, Currency::Usdt)?;
-            Ok((booked, transfers::pending_sum(tx, network, Currency::Usdt)?))
+            let booked = ledger::cash(tx, network, currency)?;
+            Ok((booked, transfers::pending_sum(tx, network, currency)?))
         };
         self.gateway.app.store.snapshot(read).await.unwrap()
     }
@@ -237,7 +239,8 @@ both_databases! {
                     let filled = OrderId::from_text(bought["orderId"].as_str().unwrap());
                     let family = owned::order(&gateway.app, buyer.account, &filled).await.unwrap().family;
                     let topup = catalog::topups_for(&gateway.app, &buyer.price_list, &family).remove(0).code;
-                    let mut case = Case { gateway, network: NETWORKS[network], buyer, filled, topup, opened: Vec::new() };
+                    let currency = Currency::ALL[number % 2];
+                    let mut case = Case { gateway, network: NETWORKS[network], currency, buyer, filled, topup, opened: Vec::new() };
                     for step in &steps {
                         case.take(step).await;
                     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use simgate::chain::sim::Keep;
 use simgate::domain::ids::{InvoiceId, OrderId};
 use simgate::domain::money::Usd;
-use simgate::domain::network::Network;
+use simgate::domain::network::{Currency, Network};
 use simgate::domain::refusal::Refusal;
 use simgate::error::{Error, Result};
 use simgate::ops::checkout::{self, NewCheckout, paid};
@@ -45,6 +45,7 @@ impl Ann<'_> {
             package_code: package.into(),
             esim_order: Some(OrderId::from_text(&self.order)),
             network: Network::Polygon,
+            currency: Currency::Usdt,
             customer_email: None,
             discount_code: None,
             reference: None,

@@ -116,11 +116,13 @@ both_databases! {
         let other = start::open(gateway.app.settings.clone(), Role::Command).await.unwrap();
         let asked = join_all(tokens.iter().enumerate().map(async |(n, token)| {
             let app = if n % 2 == 0 { &gateway.app } else { &other };
+            let (currency, network) = checkout::pairs(app)[n % 3];
             let new = NewCheckout {
                 buyer: tokens::authenticate(app, token).await.unwrap().buyer(),
                 package_code: DEAR.into(),
                 esim_order: None,
-                network: checkout::networks(app)[n % 3],
+                network,
+                currency,
                 customer_email: None,
                 discount_code: Some(CODE.into()),
                 reference: None,

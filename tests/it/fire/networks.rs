@@ -6,7 +6,7 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use reqwest::RequestBuilder;
 use serde_json::json;
-use simgate::domain::checkout::NETWORKS;
+use simgate::domain::checkout::{NETWORKS, USUAL_CURRENCY};
 use simgate::domain::email::Email;
 use simgate::domain::refusal::Refusal;
 use simgate::domain::token::TokenKind;
@@ -142,7 +142,7 @@ both_databases! {
                 package_code: PLAN.into(), fills: None, reference: None, discount_code: None,
                 customer_email: Email::parse("ann@example.com"), max_price: None,
             };
-            let means = Means::Transfer { network: NETWORKS[0], client: from.parse().unwrap(), signing: None };
+            let means = Means::Transfer { pair: (USUAL_CURRENCY, NETWORKS[0]), client: from.parse().unwrap(), signing: None };
             match buy(&gateway.app, Buyer::guest(), wish, means).await {
                 Ok(_) => true,
                 Err(Error::Refused(Refusal::TooManyCheckouts { .. })) => false,

@@ -1,4 +1,5 @@
 //! The tools at `/api/mcp`.
 
+mod mistakes;
 mod protocol;
 mod tools;

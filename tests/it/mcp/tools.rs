@@ -277,12 +277,12 @@ both_databases! {
         for (tool, given, field, said) in [
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "dry_run": true }), "dry_run", "did you mean dryRun?"),
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotency_key": "k" }), "idempotency_key", "did you mean idempotencyKey?"),
-            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "maxPriceUsd": 1 }), "maxPriceUsd", "is not known here"),
+            ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "maxPriceUsd": 1 }), "maxPriceUsd", "unknown; known are"),
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "" }), "idempotencyKey", "must have 1 to 128"),
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "a\u{200d}b" }), "idempotencyKey", "printable"),
             ("purchase_esim_with_wallet", json!({ "packageCode": PLAN, "idempotencyKey": "a\u{e0041}b" }), "idempotencyKey", "printable"),
             ("cancel_order", json!({ "orderId": order, "idempotencyKey": "\u{2066}a" }), "idempotencyKey", "printable"),
-            ("purchase_topup", json!({ "orderId": order, "packageCode": PLAN, "discountCode": "X" }), "discountCode", "is not known here"),
+            ("purchase_topup", json!({ "orderId": order, "packageCode": PLAN, "discountCode": "X" }), "discountCode", "unknown; known are"),
             ("cancel_order", json!({ "orderId": order, "dryrun": true }), "dryrun", "did you mean dryRun?"),
         ] {
             let mut arguments = given;

@@ -79,7 +79,8 @@ both_databases! {
         for (fields, status, said) in [
             (vec![("plan", PLAN)], 400, "The email address is required."),
             (vec![("plan", PLAN), ("email", "no<b>body")], 400, "The email address must look like name@example.com."),
-            (vec![("plan", PLAN), ("email", "a@example.com"), ("network", "BASE")], 400, "The network must be one of"),
+            (vec![("plan", PLAN), ("email", "a@example.com"), ("network", "SOLANA")], 400, "The network must be one of POLYGON, ARBITRUM, TRON, BASE"),
+            (vec![("plan", PLAN), ("email", "a@example.com"), ("currency", "DAI")], 400, "The currency must be one of USDT, USDC"),
             (vec![("plan", PLAN), ("email", "a@example.com"), ("discount", "NONE")], 422, "This discount code is unknown"),
         ] {
             let page = submit(gateway, "/checkout", &fields).await;
@@ -97,6 +98,22 @@ both_databases! {
         assert_eq!(reply(json).await.problem(415), "UNSUPPORTED_MEDIA_TYPE");
         let long = "x".repeat(70_000);
         assert_eq!(reply(form(gateway, "/checkout", &[("plan", long.as_str())])).await.status, 413);
+    }
+
+    async fn a_guest_chooses_token_and_network(gateway) with [("tron_usdc", "off")] {
+        let page = look(gateway, &format!("/checkout?plan={PLAN}&network=base&currency=usdc")).await;
+        for part in ["<option value=\"BASE\" selected>", "<option value=\"USDC\" selected>", "Not taken: USDC on TRON."] {
+            assert!(page.text.contains(part), "{part}: {}", page.text);
+        }
+        let fields = |network, currency| [("plan", PLAN), ("email", "kid@example.com"), ("network", network), ("currency", currency)];
+        let refused = submit(gateway, "/checkout", &fields("TRON", "USDC")).await;
+        assert_eq!(refused.status, 422);
+        assert!(refused.text.contains("This currency is not accepted on this network") && refused.text.contains("role=\"alert\""), "{}", refused.text);
+        let made = guest_record(gateway, &onward(&submit(gateway, "/checkout", &fields("BASE", "USDC")).await)).await;
+        assert_eq!((&made["payment"]["currency"], &made["payment"]["network"]), (&json!("USDC"), &json!("BASE")));
+        let paying = look(gateway, &format!("/pay/{}", id(&made))).await;
+        assert!(paying.text.contains(" USDC on Base"), "{}", paying.text);
+        settle(gateway, &made, "COMPLETED").await;
     }
 
     async fn a_failed_one_is_owed_and_claimed(gateway) {

@@ -80,6 +80,15 @@ both_databases! {
             for (status, response) in responses {
                 assert!(!response["description"].as_str().unwrap().is_empty(), "{at} {status}");
                 assert!(response["headers"]["X-Request-Id"].is_object(), "{at} {status}");
+                let has = |header: &str| response["headers"][header].is_object();
+                assert_eq!(has("Retry-After"), ["202", "429", "503"].contains(&status.as_str()), "{at} {status}");
+                assert_eq!(has("Location"), status == "202", "{at} {status}");
+                assert_eq!(has("WWW-Authenticate"), status == "401", "{at} {status}");
+                let buys = operation["requestBody"].is_object() && path.contains("/orders");
+                assert_eq!(has("Idempotent-Replayed"), buys && ["200", "202"].contains(&status.as_str()), "{at} {status}");
+                assert_eq!(has("ETag"), path.ends_with("/plans") && ["200", "304"].contains(&status.as_str()), "{at} {status}");
+                assert_eq!(has("Link"), at == format!("get {API}/orders") && status == "200", "{at} {status}");
+                assert!(has("RateLimit") || !["200", "202", "400", "429"].contains(&status.as_str()), "{at} {status}");
                 if status.starts_with(['4', '5']) {
                     let schema = &response["content"]["application/problem+json"]["schema"]["$ref"];
                     assert_eq!(schema, "#/components/schemas/Problem", "{at} {status}");
@@ -131,6 +140,9 @@ both_databases! {
         let reference = reference.as_str().unwrap();
         assert!(reference.starts_with(r"^[^\u0000-\u001F\u007F-\u009F\u00AD") && reference.ends_with("]{1,128}$"), "{reference}");
         assert!(reference.contains(r"\u200B-\u200F") && reference.contains(r"\uFEFF"), "{reference}");
+        for request in ["OrderRequest", "DepositRequest", "VerifyRequest"] {
+            assert_eq!(schemas[request]["additionalProperties"], false, "{request}");
+        }
         let request = &schemas["DepositRequest"];
         assert_eq!(request["required"], json!(["amountUsd", "currency"]));
         let amount = &request["properties"]["amountUsd"];

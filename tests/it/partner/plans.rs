@@ -96,11 +96,11 @@ both_databases! {
         for query in ["?country=jp", "?country=Jp", "?country=jP&type=BASE"] {
             assert_eq!(plans(gateway, query).await, japan, "{query}");
         }
-        for query in ["?country=ZZ", "?country=xq", "?country=ZZ&type=TOPUP", "?country=ZZ&query=japan&page=1"] {
+        for query in ["?country=KP", "?country=bv", "?country=KP&type=TOPUP", "?country=KP&query=japan&page=1"] {
             let empty = plans(gateway, query).await;
             assert_eq!(empty, json!({ "success": true, "currency": "USD", "total": 0, "plans": [] }), "{query}");
         }
-        for query in ["country=JPN", "country=J", "country=", "country=J1", "country=%C3%A9", "country=日本", "country=JP&country=FR",
+        for query in ["country=JPN", "country=J", "country=", "country=J1", "country=ZZ", "country=xq", "country=%C3%A9", "country=日本", "country=JP&country=FR",
                       "type=base", "type=", "type=ALL", "query=", "page=0", "limit=0", "limit=1001", "limit=x", "query=%00",
                       "query=a%0Ab", "page=1.5"] {
             let reply = gateway.get(&format!("{PLANS}?{query}")).await;
@@ -162,7 +162,7 @@ both_databases! {
     }
 
     async fn an_unchanged_list_is_not_sent_again(gateway) {
-        for query in ["", "?country=JP", "?query=japan+5", "?type=TOPUP", "?country=ZZ"] {
+        for query in ["", "?country=JP", "?query=japan+5", "?type=TOPUP", "?country=KP"] {
             let path = format!("{PLANS}{query}");
             let first = gateway.get(&path).await;
             let etag = first.header("etag").to_string();

@@ -224,6 +224,7 @@ impl Play<'_> {
             package_code: plan.into(),
             esim_order: None,
             network: NETWORKS[network],
+            currency: Currency::Usdt,
             customer_email: owner.is_none().then(|| Email::parse("guest@example.com").unwrap()),
             discount_code: coupon,
             reference: None,

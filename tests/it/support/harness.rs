@@ -148,7 +148,14 @@ impl Reply {
         assert_eq!(body["success"], false);
         assert_eq!(body["error"], body["detail"]);
         assert_eq!(body["requestId"], self.header("x-request-id"));
-        body["code"].as_str().unwrap().to_string()
+        let code = body["code"].as_str().unwrap();
+        let section = format!("/docs#{}", simgate::error::anchor(code));
+        assert!(
+            body["type"].as_str().is_some_and(|link| link.starts_with("http") && link.ends_with(&section)),
+            "{body}"
+        );
+        assert!(simgate::error::CODES.iter().any(|(known, _)| *known == code), "{code} is not explained");
+        code.to_string()
     }
 }
 

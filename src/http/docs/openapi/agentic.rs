@@ -7,7 +7,7 @@ use super::Surface;
 const INTRODUCTION: &str = "Buy eSIM data plans as an agent, at retail prices.\n\n\
 An agent proves an email address once, by a code that is mailed to it, and gets a personal access token that never \
 expires. Searching needs no token.\n\n\
-A checkout answers 402 with the exact amount of USDT to send, and where. Anyone who knows its invoice id can follow it, \
+A checkout answers 402 with the exact amount of USDT or USDC to send, and where. Anyone who knows its invoice id can follow it, \
 until the eSIM is delivered.\n\n\
 Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC.";
 
@@ -36,6 +36,7 @@ pub const AGENTIC: Surface = Surface {
         (500, "INTERNAL: our fault; quote the requestId"),
         (503, "OVERLOADED: nothing was done, try again"),
     ],
+    strict: &["CheckoutRequest"],
     refusals: REFUSALS,
 };
 
@@ -46,7 +47,7 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("revokeToken", 404, "NOT_FOUND: no token of this account has this id"),
     ("checkout", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this token's daily limit"),
     ("checkout", 404, "PLAN_NOT_FOUND"),
-    ("checkout", 409, "IDEMPOTENCY_CONFLICT: this Idempotency-Key belongs to another request"),
+    ("checkout", 409, "IDEMPOTENCY_CONFLICT: this Idempotency-Key belongs to another request, which orderId names"),
     ("checkout", 422, "WRONG_PLAN_TYPE, UNSUPPORTED_PAIR (with the pairs that work) or COUPON_INVALID"),
     ("checkout", 429, "RATE_LIMITED: too many requests, 50 open checkouts, or 200 unpaid ones in a day; Retry-After says for how long"),
     ("checkout", 502, "SUPPLIER_REJECTED, when the wallet pays: the money is back in it"),

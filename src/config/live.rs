@@ -1,0 +1,38 @@
+//! What live mode needs and a sandbox does not. It is told all at once, each as the line to add.
+
+use super::{ConfigError, Raw};
+use crate::domain::network::Network;
+
+/// What no setting of this build can give.
+pub const NO_SUPPLIER: &str = "a real supplier: this build has only the simulator, and no setting helps";
+
+/// The settings that must not be empty: the line to add, and what it is.
+#[rustfmt::skip]
+const NEEDED: &[(&str, &str, &str)] = &[
+    ("secret", "secret = \"…\"", "at least 32 random characters, better as SIMGATE_SECRET: openssl rand -hex 32"),
+    ("evm_xpub", "evm_xpub = \"xpub…\"", "the extended public key of m/44'/60'/0'"),
+    ("tron_xpub", "tron_xpub = \"xpub…\"", "the extended public key of m/44'/195'/0'"),
+    ("smtp_host", "smtp_host = \"smtp.example.com\"", "the server that sends your mails"),
+    ("mail_from", "mail_from = \"Shop <shop@example.com>\"", "whom mails are from"),
+];
+const NODES: &str = "base_rpc = [\"https://node.one.example\", \"https://node.two.example\"]   # two or more nodes of a \
+                     network, of different companies; also polygon_rpc, arbitrum_rpc, tron_rpc";
+
+/// Refuses settings in which anything is missing that live mode needs.
+pub fn require_all(raw: &Raw) -> Result<(), ConfigError> {
+    let empty = NEEDED.iter().filter(|(name, ..)| raw.text(name).is_empty());
+    let mut missing: Vec<String> = empty.map(|(_, line, about)| format!("{line}   # {about}")).collect();
+    let has_nodes =
+        |network: &Network| !raw.text(&format!("{}_rpc", network.as_str().to_lowercase())).is_empty();
+    if !Network::ALL.iter().any(has_nodes) {
+        missing.push(NODES.into());
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(ConfigError(format!(
+        "mode ({}) is live, and this is missing. Add these lines to simgate.toml:\n  {}\nand {NO_SUPPLIER}",
+        raw.source("mode"),
+        missing.join("\n  ")
+    )))
+}

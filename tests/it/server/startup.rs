@@ -1,0 +1,138 @@
+//! A gateway that cannot start says why, and what to do: exit 2, on stderr for people and as JSON for programs.
+
+use std::fs;
+use std::net::TcpListener;
+
+use crate::support::command_line::{database_url, run};
+use crate::support::database::execute;
+use crate::support::harness::{Db, both_databases};
+use crate::support::process::on_site;
+
+const NEW: &str = "sqlite:new.db";
+
+/// What the binary says when it is told to serve in a folder of its own.
+fn refused(url: &str, dir: &std::path::Path, args: &[&str]) -> String {
+    run(url, dir, &[], &[args, &["--json"]].concat()).refused(2, "INVALID_SETTINGS")
+}
+
+#[test]
+fn a_port_in_use_is_told() {
+    on_site(Db::Sqlite, vec![], async |site| {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap().to_string();
+        let told = refused(NEW, &site.place.dir, &["serve", "--listen", &address]);
+        assert!(
+            told.starts_with(&format!("listen is {address}, and another program listens there already")),
+            "{told}"
+        );
+        assert!(told.contains("choose another port: --listen 127.0.0.1:"), "{told}");
+        let told = refused(
+            NEW,
+            &site.place.dir,
+            &["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address],
+        );
+        assert!(
+            told.starts_with("metrics_listen is ") && told.contains("--metrics-listen 127.0.0.1:"),
+            "{told}"
+        );
+        let told =
+            refused(NEW, &site.place.dir, &["serve", "--listen", "192.0.2.1:8402", "--public-sandbox"]);
+        assert!(told.contains("this machine has no such address"), "{told}");
+        assert!(!site.place.dir.join("new.db").exists(), "nothing was made");
+    });
+}
+
+#[test]
+fn a_mistake_in_the_file_is_told_by_its_line() {
+    on_site(Db::Sqlite, vec![], async |site| {
+        let dir = &site.place.dir;
+        for (text, told) in [
+            ("log = \"warn\"\n\nlisten = 127.0.0.1:1\n", "simgate.toml, line 3 is not valid TOML"),
+            ("log = \"warn\"\nlisten = \"x", "simgate.toml, line 2 is not valid TOML"),
+            (
+                "# ours\n\nlisten_on = \"127.0.0.1:1\"\n",
+                "simgate.toml, line 3 has an unknown setting \"listen_on\"",
+            ),
+            (
+                "rate_limits = 5\n",
+                "simgate.toml, line 1 has an unknown setting \"rate_limits\"; did you mean rate_limit?",
+            ),
+            ("log = \"warn\"\nrate_limit = \"many\"\n", "rate_limit in simgate.toml, line 2"),
+        ] {
+            fs::write(dir.join("simgate.toml"), text).unwrap();
+            let said = refused(NEW, dir, &["serve"]);
+            assert!(said.contains(told), "{text}: {said}");
+        }
+    });
+}
+
+#[test]
+fn a_file_that_is_no_database_of_ours_is_told() {
+    on_site(Db::Sqlite, vec![], async |site| {
+        let dir = &site.place.dir;
+        fs::write(dir.join("notes.txt"), "Remember the milk. ".repeat(100)).unwrap();
+        fs::create_dir(dir.join("folder")).unwrap();
+        let theirs = rusqlite::Connection::open(dir.join("theirs.db")).unwrap();
+        theirs.execute_batch("CREATE TABLE recipes (name TEXT)").unwrap();
+        drop(theirs);
+        for (url, told) in [
+            ("sqlite:notes.txt", ["notes.txt is no SQLite database", "--database-url"]),
+            ("sqlite:theirs.db", ["theirs.db is the database of another program", "--database-url"]),
+            ("sqlite:folder", ["folder", "--database-url"]),
+            ("sqlite:missing/new.db", ["there is no folder missing", "mkdir -p missing"]),
+            ("sqlite:notes.txt/new.db", ["notes.txt", "--database-url"]),
+        ] {
+            for args in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"]] {
+                let said = refused(url, dir, args);
+                assert!(told.iter().all(|part| said.contains(part)), "{url} {args:?}: {said}");
+            }
+        }
+        for url in ["sqlite:notes.txt", "sqlite:theirs.db"] {
+            refused(url, dir, &["partner", "list"]);
+        }
+        assert!(
+            fs::read_to_string(dir.join("notes.txt")).unwrap().starts_with("Remember the milk."),
+            "it is left alone"
+        );
+        let theirs = rusqlite::Connection::open(dir.join("theirs.db")).unwrap();
+        let tables: i64 =
+            theirs.query_row("SELECT COUNT(*) FROM sqlite_master", [], |row| row.get(0)).unwrap();
+        assert_eq!(tables, 1, "nothing was added");
+    });
+}
+
+#[test]
+fn live_tells_all_that_it_lacks() {
+    on_site(Db::Sqlite, vec![], async |site| {
+        let told = refused(NEW, &site.place.dir, &["serve", "--mode", "live"]);
+        for line in [
+            "secret = ",
+            "evm_xpub = ",
+            "tron_xpub = ",
+            "smtp_host = ",
+            "mail_from = ",
+            "base_rpc = ",
+            "a real supplier",
+        ] {
+            assert!(told.contains(line), "{line}: {told}");
+        }
+        assert!(told.lines().count() > 6, "each on a line of its own: {told}");
+    });
+}
+
+both_databases! {
+    async fn a_database_of_a_newer_program_or_another_mode_is_told(gateway) {
+        let (url, location) = (database_url(gateway), &gateway.app.settings.database);
+        let migrations = |sql: &str| execute(location, sql).unwrap();
+        migrations("INSERT INTO refinery_schema_history (version, name, applied_on, checksum) VALUES (99, 'later', '2026-01-01T00:00:00Z', '1')");
+        for args in [&["migrate"][..], &["partner", "list"]] {
+            let told = refused(&url, &gateway.dir, args);
+            assert!(told.contains("schema 99, made by a newer simgate") && told.contains("Start the newer program"), "{told}");
+        }
+        migrations("DELETE FROM refinery_schema_history WHERE version = 99");
+        migrations("UPDATE meta SET value = 'live' WHERE name = 'mode'");
+        let told = refused(&url, &gateway.dir, &["partner", "list"]);
+        migrations("UPDATE meta SET value = 'sandbox' WHERE name = 'mode'");
+        assert!(told.contains("made in live mode") && told.contains("--mode live") && told.contains("--database-url"), "{told}");
+    }
+}
