@@ -4,6 +4,7 @@
 use super::money::Usd;
 use super::network::{Currency, Network};
 use super::order::CancelReason;
+use super::time::Time;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
@@ -25,6 +26,13 @@ pub enum Refusal {
     InsufficientBalance {
         balance: Usd,
         required: Usd,
+    },
+    /// The same with the page that fills the wallet, until its link ends.
+    WalletShort {
+        balance: Usd,
+        required: Usd,
+        link: String,
+        until: Time,
     },
     AccountSuspended,
     DailyLimit {

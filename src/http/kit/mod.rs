@@ -16,6 +16,7 @@ pub mod payment;
 pub mod problem;
 pub mod qr;
 mod state;
+pub mod statement;
 pub mod wire;
 
 pub use state::{State, Texts};
