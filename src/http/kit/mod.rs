@@ -5,6 +5,7 @@ pub mod accept;
 pub mod answers;
 pub mod auth;
 pub mod catalog;
+mod cors;
 pub mod doorway;
 pub mod fields;
 mod forwarded;
