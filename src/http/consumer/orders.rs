@@ -179,8 +179,12 @@ pub struct PurchaseView {
     /// An image of the activation code, to be scanned.
     #[schema(format = "uri")]
     qr_code: String,
-    /// The same order as the list shows it.
-    order: OrderView,
+    /// A page that helps with the installation.
+    #[schema(format = "uri")]
+    install_url: String,
+    product: ProductView,
+    /// What was charged for it.
+    amount: Money,
     /// What the wallet holds now.
     balance: Money,
 }
@@ -209,14 +213,16 @@ pub async fn place(
     let order = view(order_view(&state.app, &listed)?);
     let view = PurchaseView {
         success: true,
-        order_id: order.id.clone(),
-        status: StatusWord::from(receipt.order.status),
-        iccid: order.iccid.clone(),
-        smdp_address: order.smdp_address.clone(),
-        matching_id: order.matching_id.clone(),
-        lpa_url: order.lpa_url.clone(),
-        qr_code: order.qr_code.clone(),
-        order,
+        order_id: order.id,
+        status: order.status,
+        iccid: order.iccid,
+        smdp_address: order.smdp_address,
+        matching_id: order.matching_id,
+        lpa_url: order.lpa_url,
+        qr_code: order.qr_code,
+        install_url: order.install_url,
+        product: order.product,
+        amount: order.amount,
         balance: Money(receipt.balance),
     };
     purchase_answer(&receipt, &view)
