@@ -162,11 +162,13 @@ impl Refusal {
                 (400, "INVALID_REQUEST", "Invalid request", all.join("; "))
             }
             Unauthenticated => (401, "UNAUTHENTICATED", "Not authenticated", "A valid X-B2B-Key and X-B2B-Secret are required.".into()),
-            TokenRequired => (401, "UNAUTHENTICATED", "Not authenticated", "A valid token is required, as Authorization: Bearer sgp_…".into()),
+            TokenRequired => (401, "UNAUTHENTICATED", "Not authenticated", "A valid token is required, as Authorization: Bearer sgp_… or sgs_…; log in with a mailed code to get one.".into()),
             OtpInvalid => (401, "OTP_INVALID", "Code not valid", "This code is wrong, used or expired; ask for a new one.".into()),
             PersonalTokenOnly => (403, "LIMIT_EXCEEDED", "Limit exceeded", "A session token cannot manage tokens; use a personal access token.".into()),
             InsufficientBalance { balance, required } => (402, "INSUFFICIENT_BALANCE", "Insufficient balance",
                 format!("The wallet holds {balance} USD and this costs {required} USD.")),
+            WalletShort { balance, required, link, .. } => (402, "INSUFFICIENT_BALANCE", "Insufficient balance",
+                format!("Insufficient wallet balance: the wallet holds {balance} USD and this costs {required} USD. Nothing was charged. Pay in at {link} within 30 minutes, then buy again.")),
             AccountSuspended => (403, "ACCOUNT_SUSPENDED", "Account suspended", "This account is suspended: reading still works, buying does not.".into()),
             DailyLimit { limit } => (403, "LIMIT_EXCEEDED", "Limit exceeded", format!("This key may spend {limit} USD a day (UTC), and with its open checkouts this purchase would exceed it.")),
             ReadOnlyKey => (403, "LIMIT_EXCEEDED", "Limit exceeded", "This key is read-only.".into()),
@@ -175,7 +177,7 @@ impl Refusal {
             NoNumbersLeft => (403, "LIMIT_EXCEEDED", "No order numbers left", "This account has used up its order numbers and can begin no more orders; ask the operator for another account. Nothing was charged.".into()),
             NoMoreAccounts => (403, "LIMIT_EXCEEDED", "No more accounts", "This gateway is full and takes no new accounts; those that exist are served.".into()),
             PlanNotFound => (404, "PLAN_NOT_FOUND", "Plan not found", "No plan with this packageCode is on sale.".into()),
-            EsimNotFound => (404, "ESIM_NOT_FOUND", "eSIM not found", "No eSIM of this account has this ICCID.".into()),
+            EsimNotFound => (404, "ESIM_NOT_FOUND", "eSIM not found", "No eSIM of this account has this ICCID or came with this order.".into()),
             OrderNotFound => (404, "ORDER_NOT_FOUND", "Order not found", "No order of this account has this id.".into()),
             AccountNotFound => (404, "NOT_FOUND", "Account not found", "No account has this id or email.".into()),
             KeyNotFound => (404, "NOT_FOUND", "Key not found", "No API key has this id.".into()),

@@ -74,6 +74,12 @@ impl Library {
         &self.articles
     }
 
+    /// All articles, one after the other.
+    pub fn in_one_text(&self) -> String {
+        let texts = self.articles.iter().map(|article| format!("# {}\n\n{}\n", article.title, article.text));
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
     pub fn article(&self, id: &str) -> Option<&Article> {
         self.articles.iter().find(|article| article.id == id)
     }

@@ -8,6 +8,7 @@ use super::money::Usd;
 use super::network::{Currency, Network};
 use super::order::CancelReason;
 use super::text::is_hidden;
+use super::time::Time;
 use super::words::words;
 
 /// A name that somebody else made up is shown up to here.
@@ -108,6 +109,13 @@ pub enum Refusal {
     InsufficientBalance {
         balance: Usd,
         required: Usd,
+    },
+    /// The same with the page that fills the wallet, until its link ends.
+    WalletShort {
+        balance: Usd,
+        required: Usd,
+        link: String,
+        until: Time,
     },
     AccountSuspended,
     DailyLimit {

@@ -1,6 +1,7 @@
 //! The HTTP doors. Every route is on this page; what surrounds every request is in `kit/doorway.rs`.
 
 mod agentic;
+mod consumer;
 mod docs;
 mod kit;
 pub mod mcp;
@@ -19,7 +20,7 @@ use axum::routing::{get, post};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::docs::openapi::{self, AGENTIC, PARTNER};
+use self::docs::openapi::{self, AGENTIC, CONSUMER, PARTNER};
 use self::docs::{llms, security};
 pub use self::kit::accept::{descriptors, server};
 use self::kit::doorway::{self, Docs};
@@ -64,12 +65,31 @@ pub fn router(app: App) -> Router {
             .routes(routes!(agentic::orders::list))
             .routes(routes!(agentic::wallet::wallet))
             .split_for_parts();
+    let (consumer_api, mut consumer_description) =
+        OpenApiRouter::with_openapi(openapi::base(&CONSUMER, &app.settings.agent_url))
+            .routes(routes!(consumer::knowledge::text))
+            .routes(routes!(consumer::login::send))
+            .routes(routes!(consumer::login::verify))
+            .routes(routes!(consumer::coupons::validate))
+            .routes(routes!(consumer::wallet::balance))
+            .routes(routes!(consumer::wallet::transactions))
+            .routes(routes!(consumer::orders::place, consumer::orders::list))
+            .routes(routes!(consumer::orders::cancel))
+            .routes(routes!(consumer::esims::refresh))
+            .routes(routes!(consumer::esims::packages, consumer::esims::top_up))
+            .split_for_parts();
+    // Search belongs to both, and is served once.
+    let search = OpenApiRouter::<State>::default().routes(routes!(agentic::search::search));
+    consumer_description.merge(search.into_openapi());
     let partner_description = openapi::complete(&PARTNER, partner_description);
     let agentic_description = openapi::complete(&AGENTIC, agentic_description);
+    let consumer_description = openapi::complete(&CONSUMER, consumer_description);
     let router = partner_api
         .merge(agentic_api)
+        .merge(consumer_api)
         .route("/api/b2b/v1/openapi.json", get(openapi::partner_file))
         .route("/api/agentic/openapi.json", get(openapi::agentic_file))
+        .route("/api/consumer/openapi.json", get(openapi::consumer_file))
         .route("/api/b2b/v1/postman.json", get(docs::postman::collection))
         .route("/docs", get(docs::page::show))
         .route("/llms.txt", get(llms::text))
@@ -110,6 +130,7 @@ pub fn router(app: App) -> Router {
         llms_text: llms::render(&app.settings, mcp::in_brief()),
         partner_description: partner_description.to_json().unwrap_or_default().into(),
         agentic_description: agentic_description.to_json().unwrap_or_default().into(),
+        consumer_description: consumer_description.to_json().unwrap_or_default().into(),
     };
     let docs = Docs::of(&app.settings);
     let state = State::new(app, texts);

@@ -15,7 +15,7 @@ use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{Conflict, Difference, Refusal};
 use crate::error::{Error, Result};
 use crate::x402::wire::{PaymentRequired, SettlementResponse};
 
@@ -51,7 +51,8 @@ pub enum Means<'a> {
     WalletOrLink { can_sign: bool, client: IpAddr, signing: Signing<'a> },
 }
 
-/// Payment by signature, as a door takes it.
+/// Payment by signature, as a door takes it; the default is for doors that take none.
+#[derive(Default)]
 pub struct Signing<'a> {
     /// What was signed, if anything was.
     pub payment: Option<&'a [u8]>,
@@ -101,7 +102,12 @@ pub struct Short {
 
 impl Short {
     pub fn refusal(&self) -> Refusal {
-        Refusal::InsufficientBalance { balance: self.balance, required: self.required }
+        Refusal::WalletShort {
+            balance: self.balance,
+            required: self.required,
+            link: self.link.url.clone(),
+            until: self.link.expires_at,
+        }
     }
 
     pub fn missing(&self) -> Usd {
@@ -125,7 +131,11 @@ impl Outcome {
             Outcome::Bought { receipt, .. } => Ok(*receipt),
             Outcome::Short(short) => Err(short.refusal().into()),
             Outcome::Undelivered { refusal, .. } => Err(refusal.into()),
-            Outcome::Due(_) | Outcome::Underway { .. } => Err(Error::fault("an invoice where none is shown")),
+            // Its reference belongs to a payment by signature at another door, which is not finished.
+            Outcome::Underway { progress, .. } => {
+                Err(Conflict::with_checkout(&progress.checkout.id, vec![Difference::Operation]).into())
+            }
+            Outcome::Due(_) => Err(Error::fault("an invoice where none is shown")),
         }
     }
 }

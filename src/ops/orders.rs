@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use metrics::counter;
 
-pub use self::list::{List, ListQuery, Listed, list, of_receipt, with_topups};
+pub use self::list::{List, ListQuery, Listed, history, list, of_receipt, with_topups};
 use super::coupons::{guesses::Guess, redeem};
 use super::deliver;
 use super::owned::{self, Owned};

@@ -7,7 +7,7 @@ use metrics::counter;
 use super::owned;
 use crate::app::App;
 use crate::domain::esim::{EsimStatus, Usage};
-use crate::domain::ids::AccountNo;
+use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
@@ -26,6 +26,13 @@ pub struct Report {
 pub async fn report(app: &App, account: AccountNo, iccid: &str) -> Result<Report> {
     let order = owned::esim(app, account, iccid).await?;
     read(app, &order).await
+}
+
+/// The same by the order that the eSIM came with; also the ICCID.
+pub async fn of_order(app: &App, account: AccountNo, id: &OrderId) -> Result<(String, Report)> {
+    let iccid = owned::iccid(app, account, id).await?;
+    let report = report(app, account, &iccid).await?;
+    Ok((iccid, report))
 }
 
 pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {

@@ -169,6 +169,8 @@ queries! {
     OF_ICCID = "SELECT order_id FROM esims WHERE iccid = ?1 ORDER BY order_id DESC LIMIT ?2";
     PAGE = select_order!("WHERE o.account = ?1 AND o.seq IS NOT NULL AND o.seq < ?2
                 AND o.status IN ('FULFILLED', 'CANCELLING', 'CANCELLED') ORDER BY o.seq DESC LIMIT ?3 OFFSET ?4");
+    PAGE_UNDERWAY = select_order!("WHERE o.account = ?1 AND o.seq IS NOT NULL AND o.seq < ?2
+                AND o.status <> 'FAILED' ORDER BY o.seq DESC LIMIT ?3 OFFSET ?4");
     FILTERED = select_order!("WHERE o.account = ?1 AND o.seq IS NOT NULL AND o.seq < ?2
                 AND ((CAST(?5 AS TEXT) IS NULL AND o.status IN ('FULFILLED', 'CANCELLING', 'CANCELLED')) OR o.status = ?5)
                 AND o.created_at >= ?6 AND o.created_at < ?7 ORDER BY o.seq DESC LIMIT ?3 OFFSET ?4");
@@ -435,7 +437,16 @@ pub struct PageQuery {
     pub before_seq: i64,
     pub limit: i64,
     pub offset: i64,
-    pub filter: Option<PageFilter>,
+    pub chosen: Chosen,
+}
+
+/// Which orders a list holds.
+pub enum Chosen {
+    /// What was delivered, whether it was given back or not.
+    Delivered,
+    /// These, and what is still with the supplier.
+    Underway,
+    Filtered(PageFilter),
 }
 
 #[derive(Clone)]
@@ -447,23 +458,30 @@ pub struct PageFilter {
 
 pub fn page(tx: &mut Tx, account: AccountNo, query: &PageQuery) -> Result<Vec<Order>> {
     let (before, limit, offset) = (query.before_seq, query.limit, query.offset);
-    match &query.filter {
-        None => tx.all(PAGE, params![account, before, limit, offset]),
-        Some(filter) => {
+    match &query.chosen {
+        Chosen::Delivered => tx.all(PAGE, params![account, before, limit, offset]),
+        Chosen::Underway => tx.all(PAGE_UNDERWAY, params![account, before, limit, offset]),
+        Chosen::Filtered(filter) => {
             tx.all(FILTERED, params![account, before, limit, offset, filter.status, filter.from, filter.to])
         }
     }
 }
 
 /// How many orders the same query holds in all. Without a filter nothing is counted: the wallet row knows.
-pub fn total(tx: &mut Tx, account: AccountNo, filter: Option<&PageFilter>) -> Result<i64> {
-    match filter {
-        None => {
+pub fn total(tx: &mut Tx, account: AccountNo, chosen: &Chosen) -> Result<i64> {
+    match chosen {
+        Chosen::Underway => {
+            let wallet = wallet::read(tx, account)?;
+            Ok(wallet.placed - wallet.failed)
+        }
+        Chosen::Delivered => {
             let wallet = wallet::read(tx, account)?;
             let waiting: i64 = tx.one(COUNT_PROVISIONING, params![account])?;
             Ok(wallet.placed - wallet.failed - waiting)
         }
-        Some(filter) => tx.one(COUNT_FILTERED, params![account, filter.status, filter.from, filter.to]),
+        Chosen::Filtered(filter) => {
+            tx.one(COUNT_FILTERED, params![account, filter.status, filter.from, filter.to])
+        }
     }
 }
 

@@ -95,6 +95,31 @@ fuzz_agentic() {
   curl -fsS --max-time 10 -o /dev/null -H "Authorization: Bearer $token" "$api_url/api/agentic/auth/tokens"
 }
 
+# fuzz_consumer SECONDS: the same for the consumer API, with a customer's wallet to spend. `fuzz` has found the plans.
+fuzz_consumer() {
+  local token
+  token=$(sign_in customer@example.com) || return
+  gateway_command wallet credit customer@example.com 400 --reason fuzzing || return
+  mkdir "$gw_dir/fuzz-consumer" && cp "$gw_dir/fuzz/codes.dict" "$gw_dir/fuzz-consumer" &&
+    cp "$bb/schemathesis-consumer.toml" "$gw_dir/fuzz-consumer/schemathesis.toml" || return
+  # Ids made up by the fuzzer would lead to no order.
+  for _ in 1 2 3; do
+    curl -fsS --max-time 40 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
+      -d "{\"packageCode\": $(head -n 1 "$gw_dir/fuzz-consumer/codes.dict")}" "$api_url/api/orders" | jq .orderId || return
+  done >"$gw_dir/fuzz-consumer/orders.dict"
+  (cd "$gw_dir/fuzz-consumer" && CUSTOMER_TOKEN=$token timeout --foreground $(($1 + 120)) \
+    "$tools/venv/bin/schemathesis" run "$api_url/api/consumer/openapi.json" --origin "$api_url" --max-time "$1") ||
+    { tail -n 20 "$gw_log"; return 1; }
+  # The run counts only if its token worked to the end and bought something.
+  curl -fsS --max-time 10 -H "Authorization: Bearer $token" "$api_url/api/orders" | jq -e '.total > 3'
+}
+
+# The published client of the consumer API: its calls, and the fields that it reads.
+stdio_client() {
+  gateway_command coupon create --code JOURNEY --percent 10 &&
+    timeout --foreground 120 node "$bb/consumer.mjs" "$api_url" journey
+}
+
 # The examples of docs/agents.md, as they stand there.
 # agents_typescript FENCE, agents_python FENCE: runs the blocks of docs/agents.md with this fence.
 agents_typescript() {
@@ -129,6 +154,7 @@ fuzz_on() {
   check "gateway starts on $on" gateway_start "$on" SIMGATE_RATE_LIMIT=0 SIMGATE_IP_RATE_LIMIT=0 SIMGATE_TOKEN_RATE_LIMIT=0 "$@" || return
   check "schemathesis on $on" fuzz "$seconds"
   check "schemathesis, agentic, on $on" fuzz_agentic $((seconds / 3))
+  check "schemathesis, consumer, on $on" fuzz_consumer $((seconds / 4))
   check "ledger verify on $on" verify_ledger
   check "gateway stops on $on" gateway_stop
 }
@@ -156,8 +182,14 @@ blackbox() {
       check "redocly lint, agentic" redocly_lint "$tmp/agentic.json"
       check "spectral lint, agentic" spectral_lint "$tmp/agentic.json"
     fi
+    if check "consumer openapi.json" curl -fsS --max-time 10 -o "$tmp/consumer.json" "$api_url/api/consumer/openapi.json"; then
+      check "redocly lint, consumer" redocly_lint "$tmp/consumer.json"
+      check "spectral lint, consumer" spectral_lint "$tmp/consumer.json"
+    fi
+    check "the published consumer client buys" stdio_client
     check "README as pasted" timeout --foreground 120 python3 "$bb/readme.py" README.md "$gw_dir"
     check "docs/agents.md: curl" env "AGENT_URL=$api_url" timeout --foreground 120 python3 "$bb/readme.py" docs/agents.md "$gw_dir"
+    check "docs/consumer.md: curl" env "AGENT_URL=$api_url" timeout --foreground 60 python3 "$bb/readme.py" docs/consumer.md "$gw_dir"
     check "docs/agents.md: TypeScript" agents_typescript ts
     check "docs/agents.md: Python" agents_python python
     check "docs/agents.md: TypeScript pays" as_payer ts@example.com agents_typescript typescript

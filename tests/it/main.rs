@@ -5,6 +5,7 @@ mod anvil;
 mod chain;
 mod checkouts;
 mod cli;
+mod consumer;
 mod fire;
 mod mcp;
 mod pages;

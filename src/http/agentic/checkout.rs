@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::{Bearer, Client};
-use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, REFERENCE_CHARS, printable};
+use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, idempotency_key};
 use crate::http::kit::payment::{
     Asked, PaymentDueView, RequirementsView, ResourceView, currencies_of, currency_names, named_currency,
     named_network, network_names, networks_of, payment_due,
@@ -26,8 +26,6 @@ use crate::http::kit::wire::{CurrencyWord, NetworkWord, StageWord};
 use crate::ops::buying::{self, Due, Means, Outcome, Wish};
 use crate::ops::{checkout, deposits};
 use crate::x402::wire::{PaymentRequired, SIGNATURE};
-
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
@@ -201,15 +199,6 @@ fn checkout_fields(
     fields.finish()?;
     let wish = Wish { package_code, reference, customer_email, discount_code, ..Wish::default() };
     Ok((wish, (!from_wallet).then_some((currency, network))))
-}
-
-/// The caller's own reference, from the header `Idempotency-Key`.
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
-    let mut sent = headers.get_all(IDEMPOTENCY_KEY).iter();
-    let Some(value) = sent.next() else { return Ok(None) };
-    let text = value.to_str().ok().filter(|text| sent.next().is_none() && printable(text, REFERENCE_CHARS));
-    let message = format!("must have 1 to {REFERENCE_CHARS} printable ASCII characters, and be sent once");
-    text.map(|text| Some(text.to_string())).ok_or_else(|| Refusal::field("Idempotency-Key", message))
 }
 
 /// Check out a plan

@@ -1,15 +1,12 @@
 //! The headers of payment by signature (x402 version 2) at the checkout's door.
 
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::ops::buying::Signing;
 use crate::x402::wire::{self, PaymentRequired, SettlementResponse};
-
-/// The headers of ours that scripts on pages of other origins may read.
-const EXPOSED: HeaderValue = HeaderValue::from_static("PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After");
 
 /// The signature that came with a request, and the words for a 402.
 pub fn signing<'a>(app: &App, header: Option<&'a HeaderValue>) -> Signing<'a> {
@@ -38,6 +35,5 @@ pub fn add_receipt(response: &mut Response, receipt: Option<&SettlementResponse>
 fn insert(response: &mut Response, name: &'static str, value: &str) -> Result<()> {
     let value = HeaderValue::from_str(value).map_err(Error::fault)?;
     response.headers_mut().insert(HeaderName::from_static(name), value);
-    response.headers_mut().insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! The OpenAPI descriptions, made from the handlers. What every operation has in common (errors, keys, limits) is
-//! added here, once. The texts of the partner API are here too; those of the agentic API are in `agentic.rs`.
+//! added here, once. The texts of the partner API are here too; those of the others are in
+//! `agentic.rs` and `consumer.rs`.
 
 mod agentic;
+mod consumer;
 mod headers;
 
 use std::collections::BTreeMap;
@@ -14,6 +16,7 @@ use utoipa::openapi::path::{Operation, Parameter};
 use utoipa::{PartialSchema, ToSchema};
 
 pub use self::agentic::AGENTIC;
+pub use self::consumer::CONSUMER;
 use crate::http::kit::State;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::is_unprintable;
@@ -186,12 +189,19 @@ fn in_camel_case(word: &str) -> String {
 /// The pattern that handlers write where a text of printable characters is taken, from 1 to its `max_length`. `spell_out`
 /// replaces it with the full class, which is long.
 const PRINTABLE: &str = "printable";
+/// The same where an empty text stands for none.
+const PRINTABLE_OR_EMPTY: &str = "printable or empty";
 
 fn spell_out(schema: &mut RefOr<Schema>, printable: &str) {
     let RefOr::T(Schema::Object(object)) = schema else { return };
-    if let (Some(PRINTABLE), Some(most)) = (object.pattern.as_deref(), object.max_length) {
-        object.pattern = Some(format!("^{printable}{{1,{most}}}$"));
-        object.min_length = Some(1);
+    let least = match object.pattern.as_deref() {
+        Some(PRINTABLE) => Some(1),
+        Some(PRINTABLE_OR_EMPTY) => Some(0),
+        _ => None,
+    };
+    if let (Some(least), Some(most)) = (least, object.max_length) {
+        object.pattern = Some(format!("^{printable}{{{least},{most}}}$"));
+        object.min_length = Some(least);
     }
     object.properties.values_mut().for_each(|property| spell_out(property, printable));
 }
@@ -248,6 +258,10 @@ pub async fn partner_file(_: Anyone, state: State) -> Response {
 
 pub async fn agentic_file(_: Anyone, state: State) -> Response {
     file(&state.texts.agentic_description)
+}
+
+pub async fn consumer_file(_: Anyone, state: State) -> Response {
+    file(&state.texts.consumer_description)
 }
 
 pub fn file(json: &Bytes) -> Response {

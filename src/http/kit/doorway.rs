@@ -10,15 +10,15 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use metrics::{Counter, Histogram, counter, histogram};
 
 use super::accept::server::Finish;
 use super::auth::Shown;
-use super::html;
 use super::problem::{self, Pending, Refused};
+use super::{cors, html};
 use crate::config::Settings;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
@@ -50,10 +50,13 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     let is_api = request.uri().path().starts_with("/api/");
     let answers_json = is_api && request.uri().path() != TOOLS_PATH;
     let as_page = !is_api && mentions(request.headers(), "text/html");
+    let is_open = cors::is_open(request.uri().path());
     let shown = Shown::default();
     request.extensions_mut().insert(shown.clone());
     request.extensions_mut().insert(RequestId(request_id.clone()));
-    let response = if answers_json && !takes_json(request.headers()) {
+    let response = if is_open && method == Method::OPTIONS {
+        cors::preflight()
+    } else if answers_json && !takes_json(request.headers()) {
         Refused::from(Refusal::NotAcceptable).into_response()
     } else {
         unharmed(next.run(request)).await
@@ -77,6 +80,9 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     let headers = response.headers_mut();
     if let Some(allowance) = shown.0.get() {
         allowance.write(headers);
+    }
+    if is_open {
+        cors::open(headers);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Ok(value) = HeaderValue::try_from(request_id.as_str()) {

@@ -25,6 +25,7 @@ use crate::domain::time::Time;
 use crate::error::Result;
 
 const MAX_BODY: usize = 64 * 1024;
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
 pub const EMAIL_CHARS: usize = 254;
 /// How many characters a caller's own reference may have.
 pub const REFERENCE_CHARS: usize = 128;
@@ -75,6 +76,30 @@ impl OptionalBody {
         fields.allow(&[]);
         fields.finish()
     }
+}
+
+/// The same from clients that do not say what they send: they name no type, or `fetch` writes text/plain for them.
+pub struct UntypedJson(pub JsonBody);
+
+impl<S: Send + Sync> FromRequest<S> for UntypedJson {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<UntypedJson, Refused> {
+        let (parts, body) = request.into_parts();
+        if !is_json(&parts.headers) && !matches!(essence(&parts.headers).as_str(), "" | "text/plain") {
+            return Err(Refusal::UnsupportedMediaType.into());
+        }
+        Ok(UntypedJson(JsonBody(read(&parts.headers, body).await?)))
+    }
+}
+
+/// The caller's own reference, from the header `Idempotency-Key`.
+pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let mut sent = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = sent.next() else { return Ok(None) };
+    let text = value.to_str().ok().filter(|text| sent.next().is_none() && printable(text, REFERENCE_CHARS));
+    let message = format!("must have 1 to {REFERENCE_CHARS} printable ASCII characters, and be sent once");
+    text.map(|text| Some(text.to_string())).ok_or_else(|| Refusal::field("Idempotency-Key", message))
 }
 
 /// What a page's form sends. Fields that were left empty are absent.

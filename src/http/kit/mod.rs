@@ -5,6 +5,7 @@ pub mod accept;
 pub mod answers;
 pub mod auth;
 pub mod catalog;
+mod cors;
 pub mod doorway;
 pub mod fields;
 mod forwarded;
@@ -16,6 +17,7 @@ pub mod payment;
 pub mod problem;
 pub mod qr;
 mod state;
+pub mod statement;
 pub mod wire;
 
 pub use state::{State, Texts};

@@ -7,7 +7,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::wire::{CancelReasonWord, CurrencyWord, DifferenceWord, Money, NetworkWord};
+use super::wire::{CancelReasonWord, CurrencyWord, DifferenceWord, Money, NetworkWord, iso};
+use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::{FieldError, Refusal};
 use crate::error::{self, Error};
@@ -80,6 +81,14 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub shortfall_usd: Option<Money>,
+    /// With INSUFFICIENT_BALANCE, at the consumer API: a page that pays money into this wallet, and can do nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = "uri")]
+    pub magic_link: Option<String>,
+    /// The link ends then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    pub magic_link_expires_at: Option<String>,
     /// With PRICE_CHANGED: what the plan costs now.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -171,10 +180,11 @@ pub fn body(refusal: Option<&Refusal>, request_id: &str, docs: &str) -> Problem 
         Some(Refusal::Invalid(fields)) => {
             body.errors = fields.iter().map(FieldProblem::from).collect();
         }
-        Some(Refusal::InsufficientBalance { balance, required }) => {
-            body.balance_usd = Some(Money(*balance));
-            body.required_usd = Some(Money(*required));
-            body.shortfall_usd = Some(Money(required.minus(*balance)));
+        Some(Refusal::InsufficientBalance { balance, required }) => short(&mut body, *balance, *required),
+        Some(Refusal::WalletShort { balance, required, link, until }) => {
+            short(&mut body, *balance, *required);
+            body.magic_link = Some(link.clone());
+            body.magic_link_expires_at = Some(iso(*until));
         }
         Some(Refusal::PriceChanged { price }) => body.price_usd = Some(Money(*price)),
         Some(Refusal::NotCancellable(reason)) => body.reason = Some(CancelReasonWord(*reason)),
@@ -188,4 +198,10 @@ pub fn body(refusal: Option<&Refusal>, request_id: &str, docs: &str) -> Problem 
         _ => {}
     }
     body
+}
+
+fn short(body: &mut Problem, balance: Usd, required: Usd) {
+    body.balance_usd = Some(Money(balance));
+    body.required_usd = Some(Money(required));
+    body.shortfall_usd = Some(Money(required.minus(balance)));
 }

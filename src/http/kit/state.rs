@@ -27,6 +27,7 @@ pub struct Shared {
 pub struct Texts {
     pub partner_description: Bytes,
     pub agentic_description: Bytes,
+    pub consumer_description: Bytes,
     pub docs_page: Bytes,
     pub postman: Bytes,
     pub llms_text: Bytes,

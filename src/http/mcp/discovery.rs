@@ -105,6 +105,11 @@ fn api_catalog_of(settings: &Settings) -> Value {
             "service-doc": [{ "href": format!("{agent_url}/llms.txt"), "type": "text/plain" }],
         },
         {
+            "anchor": format!("{agent_url}/api/consumer"),
+            "service-desc": openapi(format!("{agent_url}/api/consumer/openapi.json")),
+            "service-doc": [{ "href": format!("{agent_url}/llms.txt"), "type": "text/plain" }],
+        },
+        {
             "anchor": format!("{agent_url}{PATH}"),
             "service-desc": [{ "href": format!("{agent_url}{PATH}/server-card"), "type": CARD }],
             "service-doc": [{ "href": format!("{agent_url}/llms.txt"), "type": "text/plain" }],

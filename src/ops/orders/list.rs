@@ -8,7 +8,7 @@ use crate::domain::time::Time;
 use crate::error::Result;
 use crate::ops::owned::Owned;
 use crate::store::claims::{self, Claimant};
-use crate::store::orders::{self, PageFilter, PageQuery};
+use crate::store::orders::{self, Chosen, PageFilter, PageQuery};
 use crate::store::tx::Tx;
 
 /// The most orders under one ICCID: suppliers reuse ICCIDs, but not more often.
@@ -40,9 +40,17 @@ pub struct ListQuery {
     pub after: Option<i64>,
     pub iccid: Option<String>,
     pub reference: Option<String>,
+    /// Without one: what was delivered.
     pub status: Option<OrderStatus>,
     pub from: Option<Time>,
     pub to: Option<Time>,
+}
+
+/// A page of everything but failures: what was delivered, and what is still with the supplier.
+pub async fn history(app: &App, account: AccountNo, page: i64, limit: i64) -> Result<List> {
+    let offset = (page - 1).saturating_mul(limit);
+    let walk = PageQuery { before_seq: i64::MAX, limit: limit + 1, offset, chosen: Chosen::Underway };
+    app.store.read(move |tx| walked(tx, account, &walk)).await
 }
 
 pub struct List {
@@ -57,28 +65,33 @@ pub async fn list(app: &App, account: AccountNo, query: ListQuery) -> Result<Lis
         return app.store.read(move |tx| list_few(tx, account, &query)).await;
     }
     let filtered = query.status.is_some() || query.from.is_some() || query.to.is_some();
-    let filter = filtered.then(|| PageFilter {
-        status: query.status,
-        from: query.from.map_or(i64::MIN, Time::micros),
-        to: query.to.map_or(i64::MAX, Time::micros),
-    });
+    let chosen = match filtered {
+        true => Chosen::Filtered(PageFilter {
+            status: query.status,
+            from: query.from.map_or(i64::MIN, Time::micros),
+            to: query.to.map_or(i64::MAX, Time::micros),
+        }),
+        false => Chosen::Delivered,
+    };
     let walk = PageQuery {
         before_seq: query.after.unwrap_or(i64::MAX),
         // One more than asked for tells whether there is a next page.
         limit: query.limit + 1,
         offset: if query.after.is_some() { 0 } else { (query.page - 1).saturating_mul(query.limit) },
-        filter,
+        chosen,
     };
-    let limit = query.limit as usize;
-    let read = move |tx: &mut Tx| {
-        let total = orders::total(tx, account, walk.filter.as_ref())?;
-        let mut found = orders::page(tx, account, &walk)?;
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let next = if more { found.last().and_then(|order| order.seq) } else { None };
-        Ok(List { orders: attach_topups(tx, found)?, total, next })
-    };
+    let read = move |tx: &mut Tx| walked(tx, account, &walk);
     if filtered { app.store.snapshot(read).await } else { app.store.read(read).await }
+}
+
+/// One page; its query asks for one order more.
+fn walked(tx: &mut Tx, account: AccountNo, walk: &PageQuery) -> Result<List> {
+    let total = orders::total(tx, account, &walk.chosen)?;
+    let mut found = orders::page(tx, account, walk)?;
+    let more = found.len() as i64 == walk.limit;
+    found.truncate((walk.limit - 1) as usize);
+    let next = if more { found.last().and_then(|order| order.seq) } else { None };
+    Ok(List { orders: attach_topups(tx, found)?, total, next })
 }
 
 fn list_few(tx: &mut Tx, account: AccountNo, query: &ListQuery) -> Result<List> {

@@ -1,5 +1,6 @@
-//! The process around the doors: its hosts, jobs, logs and mail.
+//! The process around the doors: its hosts, jobs, logs and mail, and the pages that may call it.
 
+mod cors;
 mod hosts;
 mod jobs;
 mod logs;

@@ -6,6 +6,7 @@ pub mod command_line;
 pub mod connections;
 pub mod coupons;
 pub mod crowd;
+pub mod customers;
 pub mod database;
 pub mod dice;
 pub mod environment;

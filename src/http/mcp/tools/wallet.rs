@@ -4,14 +4,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{READS, Tool};
-use crate::domain::text;
 use crate::error::Result;
+use crate::http::kit::statement::describe;
 use crate::http::kit::wire::{Money, iso};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, limit, page, read_page, token};
 use crate::ops::accounts;
-
-const NOTE_CHARS: usize = 200;
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -121,26 +119,4 @@ async fn list(call: Call) -> Result<Output> {
         created_at: iso(line.at),
     });
     Output::of(&StatementView { page, limit, total, transactions: transactions.collect() })
-}
-
-fn describe(kind: &str, note: Option<&str>) -> String {
-    let what = match kind {
-        "ORDER" => "An eSIM was bought",
-        "TOPUP" => "A top-up was bought",
-        "FAILED" => "Given back: it was not delivered",
-        "CANCELLED" => "Given back: the order was cancelled",
-        "REFUND" => "A refund",
-        "CREDIT" => "Credited by the operator",
-        "DEBIT" => "Debited by the operator",
-        "DEPOSIT" => "Money was paid in",
-        "REVERSAL" => "A payment vanished from its chain",
-        "CLAIMED" => "Money that was owed to you",
-        "ASSIGNED" => "A payment was found to be yours",
-        "PAYOUT" => "Paid out",
-        _ => "A movement",
-    };
-    match note {
-        Some(note) => format!("{what}: {}", text::visible(note, NOTE_CHARS)),
-        None => what.into(),
-    }
 }
