@@ -3,7 +3,7 @@
 
 pub mod accounts;
 pub mod addresses;
-mod audit;
+pub mod audit;
 pub mod backup;
 pub mod balance_audit;
 pub mod booking;
@@ -25,12 +25,14 @@ pub mod keys;
 pub mod ledger;
 pub mod login;
 pub mod magic_link;
+pub mod low_balance;
 pub mod mail;
 pub mod operator;
 pub mod orders;
 pub mod owned;
 mod patience;
 pub mod preview;
+pub mod receipts;
 pub mod recover;
 pub mod refresh;
 pub mod reports;

@@ -4,3 +4,4 @@ mod hosts;
 mod jobs;
 mod logs;
 mod mail_smtp;
+mod sandbox;
