@@ -157,7 +157,12 @@ impl SimChain {
     }
 
     pub async fn mode(&self) -> Result<ChainMode> {
-        self.look(|_, world| Ok(world.mode)).await
+        Ok(self.mood().await?.0)
+    }
+
+    /// The mode, and how many blocks a lagging node lacks.
+    pub async fn mood(&self) -> Result<(ChainMode, i64)> {
+        self.look(|_, world| Ok((world.mode, world.behind))).await
     }
 
     /// Behaves like this until told otherwise; `behind` is how many blocks a lagging node lacks.

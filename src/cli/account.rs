@@ -13,14 +13,15 @@ use crate::ops::operator::{self, Account};
 /// The account with this id or email. An email that two accounts share names neither: money could go astray.
 pub async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {
     let mut found = find::accounts_named(app, id_or_email).await?;
+    let ids: Vec<String> = found.iter().map(|account| account.id.to_string()).collect();
     let message = match (found.len(), found.pop()) {
         (1, Some(account)) => return Ok(account),
         (0, _) => {
-            format!("no account has the id or email {id_or_email:?}; `simgate partner list` shows them all")
+            format!("no account has the id or email {id_or_email:?}; `simgate find` looks further")
         }
         (several, _) => {
-            let email = id_or_email.to_lowercase();
-            format!("{several} accounts have the email {email}: name the one you mean by its id")
+            let (email, ids) = (id_or_email.to_lowercase(), ids.join(", "));
+            format!("{several} accounts have the email {email}: name the one you mean by its id: {ids}")
         }
     };
     Err(Failure::refused(Refusal::AccountNotFound, message))

@@ -1,16 +1,20 @@
 //! `simgate addresses list`: the addresses that money comes to, their owners, and what they hold now.
 
+use std::collections::HashMap;
+
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, table};
+use super::output::{Form, Record, Table, table};
 use super::{Outcome, account, text};
 use crate::app::App;
+use crate::domain::ids::AccountNo;
 use crate::domain::network::Network;
-use crate::ops::addresses::{self, Held};
+use crate::ops::addresses::{self, Address, Held};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Every address with its owner and its balances on the chains, for sweeping
+    #[command(after_help = "Example: simgate addresses list --funded")]
     List(List),
 }
 
@@ -19,6 +23,8 @@ pub struct List {
     /// Only addresses that hold something
     #[arg(long)]
     funded: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 pub async fn run(app: &App, command: Command) -> Outcome {
@@ -28,10 +34,7 @@ pub async fn run(app: &App, command: Command) -> Outcome {
         survey.addresses.retain(Held::is_funded);
     }
     let owners = account::owners(app).await?;
-    let owner = |held: &Held| match held.address.account {
-        Some(account) => owners.get(&account).cloned(),
-        None => Some("house".into()),
-    };
+    let owner = |held: &Held| owner(&held.address, &owners);
     let table = table!(survey.addresses.iter(), |held| {
         "path" => held.address.path(),
         "address" => held.address.address.clone(),
@@ -53,7 +56,25 @@ pub async fn run(app: &App, command: Command) -> Outcome {
         people = people.remark(note(&survey.silent));
     }
     let record = Record::new().with("addresses", table).with("unknownNetworks", silent);
-    Ok(record.prose(text::render(&people)).into())
+    Ok(record.prose(text::render(&people, text::terminal_width())).into())
+}
+
+/// Addresses without a look at what they hold.
+pub fn table(addresses: &[Address], owners: &HashMap<AccountNo, String>) -> Table {
+    table!(addresses.iter(), |address| {
+        "path" => address.path(),
+        "address" => address.address.clone(),
+        "kind" => address.kind.as_str(),
+        "owner" => owner(address, owners),
+        "keyFingerprint" => address.fingerprint.clone(),
+    })
+}
+
+fn owner(address: &Address, owners: &HashMap<AccountNo, String>) -> Option<String> {
+    match address.account {
+        Some(account) => owners.get(&account).cloned(),
+        None => Some("house".into()),
+    }
 }
 
 /// Names the networks that did not answer.

@@ -45,6 +45,53 @@ fn moment(text: &str, days_on: i64) -> Result<Time, String> {
     Ok(if dates::is_date(text) { moment.plus_days(days_on) } else { moment })
 }
 
+/// A span of time in milliseconds: 90d, 24h or 30m.
+pub fn span(text: &str) -> Result<i64, String> {
+    let wrong = || "must be days, hours or minutes, like 90d, 24h or 30m".to_string();
+    let unit = match text.chars().last() {
+        Some('d') => 86_400_000,
+        Some('h') => 3_600_000,
+        Some('m') => 60_000,
+        _ => return Err(wrong()),
+    };
+    let number = &text[..text.len() - 1];
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let count: i64 = number.parse().ok().filter(|_| digits).ok_or_else(wrong)?;
+    match count.checked_mul(unit) {
+        Some(millis) if millis <= LONGEST_SPAN_MS => Ok(millis),
+        _ => Err("must be at most ten years".into()),
+    }
+}
+
+const LONGEST_SPAN_MS: i64 = 3_653 * 86_400_000;
+
+/// When something ends: after a span of time from now, or with a day or at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    After(i64),
+    At(Time),
+}
+
+impl End {
+    pub fn seen_from(self, now: Time) -> Time {
+        match self {
+            End::After(millis) => now.plus_millis(millis),
+            End::At(time) => time,
+        }
+    }
+}
+
+pub fn end(text: &str) -> Result<End, String> {
+    match (span(text), to(text)) {
+        (Ok(0), _) => Err("must be more than 0".into()),
+        (Ok(millis), _) => Ok(End::After(millis)),
+        (_, Ok(time)) => Ok(End::At(time)),
+        (Err(_), Err(_)) => {
+            Err("must be like 90d or 24h, YYYY-MM-DD, or a timestamp like 2026-01-31T12:00:00Z".into())
+        }
+    }
+}
+
 /// Text that a person will read: not blank, not endless.
 pub fn name(text: &str) -> Result<String, String> {
     let text = text.trim();
@@ -120,6 +167,18 @@ mod tests {
         assert_eq!(from("1970-01-01T02:00:00+02:00").unwrap().micros(), 0);
         for wrong in ["yesterday", "2026-02-30", "2026-01-01T10:00:00", "2026-1-1", ""] {
             assert!(from(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ends_are_spans_days_or_moments() {
+        assert_eq!((span("90d"), span("24h"), span("0m")), (Ok(7_776_000_000), Ok(86_400_000), Ok(0)));
+        assert_eq!(end("1970-01-02"), Ok(End::At(Time::from_micros(2 * 86_400_000_000))));
+        assert_eq!(end("2h").unwrap().seen_from(Time::from_micros(5)).micros(), 7_200_000_005);
+        for wrong in
+            ["", "d", "1", "1.5h", "-1d", "0d", "+1d", "4000d", "99999999999999999999d", "soon", "1é"]
+        {
+            assert!(end(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, table};
+use super::output::{Form, Record, table};
 use super::{Outcome, args};
 use crate::app::App;
 use crate::domain::plan::PlanType;
@@ -11,6 +11,7 @@ use crate::ops::catalog::{self, Wanted};
 #[derive(Subcommand)]
 pub enum Command {
     /// Take the supplier's plans into the catalog; plans it no longer has are withdrawn
+    #[command(after_help = "Example: simgate catalog sync")]
     Sync,
     /// Plans on sale, with cost and prices
     #[command(after_help = "Example: simgate catalog list --country JP --type BASE")]
@@ -28,9 +29,11 @@ pub struct List {
     /// Only plans with all these words in name, code, operator or country names
     #[arg(long, value_name = "TEXT")]
     query: Option<String>,
-    /// List at most this many
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    limit: u32,
+    /// List at most this many [default: 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000))]
+    limit: Option<i64>,
+    #[command(flatten)]
+    form: Form,
 }
 
 pub fn country_code(text: &str) -> Result<String, String> {
@@ -42,10 +45,10 @@ pub fn country_code(text: &str) -> Result<String, String> {
     }
 }
 
-pub async fn run(app: &App, command: Command) -> Outcome {
+pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::Sync => {
-            let synced = catalog::sync(app).await?;
+            let synced = catalog::sync_by_hand(app, actor).await?;
             Record::new().with("plans", synced.plans as i64).with("withdrawn", synced.withdrawn as i64)
         }
         Command::List(query) => list(app, &query),
@@ -62,7 +65,7 @@ fn list(app: &App, query: &List) -> Record {
     };
     let mut found = catalog::wanted(app, &wanted);
     let total = found.len();
-    found.truncate(query.limit as usize);
+    found.truncate(query.form.limit(query.limit, 50) as usize);
     let table = table!(found.iter(), |plan| {
         "packageCode" => plan.code.clone(),
         "type" => plan.plan_type.as_str(),

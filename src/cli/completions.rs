@@ -6,9 +6,10 @@ use clap_complete::Shell;
 use super::output::Record;
 
 /// Print a completion script for a shell
-///
-/// For bash: simgate completions bash > ~/.local/share/bash-completion/completions/simgate
 #[derive(Args)]
+#[command(
+    after_help = "Example: simgate completions bash > ~/.local/share/bash-completion/completions/simgate"
+)]
 pub struct Completions {
     shell: Shell,
 }

@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args, Subcommand};
 
-use super::output::{Record, table};
+use super::output::{Form, Record, table};
 use super::{Failure, Outcome, args, catalog};
 use crate::app::App;
 use crate::domain::country;
@@ -23,8 +23,10 @@ unless --below-cost is given."
     )]
     Create(Create),
     /// Every coupon, with how often it was used
-    List,
+    #[command(after_help = "Example: simgate coupon list")]
+    List(Form),
     /// Stop a coupon from being used; open checkouts that use it keep their price
+    #[command(after_help = "Example: simgate coupon disable SUMMER")]
     Disable {
         /// Its code, in any case
         #[arg(value_name = "CODE")]
@@ -101,7 +103,7 @@ fn known_country(text: &str) -> Result<String, String> {
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::Create(new) => create(app, actor, new).await?,
-        Command::List => list(app).await?,
+        Command::List(_) => list(app).await?,
         Command::Disable { code } => {
             let disabled = desk::disable(app, actor, &code).await.map_err(|error| {
                 let unknown = format!("no coupon has the code {code:?}; `simgate coupon list` lists them");

@@ -5,26 +5,33 @@ use std::collections::HashMap;
 use clap::Args;
 
 use super::output::{Record, Table, table};
-use super::{Outcome, account, order, partner, transfers, user};
+use super::{Failure, Outcome, account, addresses, order, partner, transfers, user};
 use crate::app::App;
 use crate::domain::account::AccountKind;
 use crate::domain::checkout::Checkout;
 use crate::domain::ids::AccountNo;
 use crate::domain::invoice::Invoice;
-use crate::ops::find;
+use crate::domain::refusal::Refusal;
+use crate::ops::find::{self, Booked};
 use crate::ops::operator::Account;
 
-/// Find partners, users, orders, invoices, checkouts and transfers by any id, reference or address you have
+/// Find anything by an id, email, hash, reference or address
 #[derive(Args)]
+#[command(after_help = "Example: simgate find ann@example.com")]
 pub struct Find {
-    /// A partner or user id, email, order id, order number (SG…), ICCID, a partner's own reference, an invoice id, a transfer
-    /// id, a transaction hash or an address
+    /// A partner or user id, an email (also one that a guest typed in), an order id or number (SG…), an ICCID, a
+    /// partner's own reference, an invoice id, a transfer id, a transaction hash or an address
     text: String,
 }
 
 impl Find {
     pub async fn run(self, app: &App) -> Outcome {
         let found = find::find(app, &self.text).await?;
+        if found.is_nothing() {
+            let message =
+                format!("nothing here has the id, email, reference, hash or address {:?}", self.text);
+            return Err(Failure::refused(Refusal::NotFound, message));
+        }
         let owners = account::owners(app).await?;
         let (users, partners): (Vec<Account>, Vec<Account>) =
             found.accounts.into_iter().partition(|account| account.kind == AccountKind::User);
@@ -34,9 +41,21 @@ impl Find {
             .with("orders", order::table(app, &found.orders, &owners))
             .with("invoices", invoices(&found.invoices, &owners))
             .with("checkouts", checkouts(app, &found.checkouts, &owners))
-            .with("transfers", transfers::table(&found.transfers, &owners));
+            .with("transfers", transfers::table(&found.transfers, &owners))
+            .with("addresses", addresses::table(&found.addresses, &owners))
+            .with("entries", entries(found.entries));
         Ok(record.into())
     }
+}
+
+fn entries(entries: Vec<Booked>) -> Table {
+    table!(entries.into_iter(), |entry| {
+        "id" => entry.id,
+        "kind" => entry.kind,
+        "at" => entry.at,
+        "actor" => entry.actor,
+        "note" => entry.note,
+    })
 }
 
 fn checkouts(app: &App, checkouts: &[Checkout], owners: &HashMap<AccountNo, String>) -> Table {
@@ -50,6 +69,7 @@ fn checkouts(app: &App, checkouts: &[Checkout], owners: &HashMap<AccountNo, Stri
         "network" => checkout.network.as_str(),
         "address" => checkout.address.clone(),
         "orderId" => checkout.order.as_ref().map(ToString::to_string),
+        "customerEmail" => checkout.customer_email.as_ref().map(ToString::to_string),
         "claimedBy" => checkout.claimed_by.and_then(|owner| owners.get(&owner).cloned()),
         "createdAt" => checkout.created_at,
         "lateUntil" => checkout.late_until,

@@ -11,6 +11,7 @@ use crate::ops::ledger::{self, Comparison};
 #[derive(Subcommand)]
 pub enum Command {
     /// Recompute every balance from its postings and check every law; if one is broken, name the rows and exit 1
+    #[command(after_help = "Example: simgate ledger verify --chain")]
     Verify(Verify),
 }
 

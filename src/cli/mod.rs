@@ -4,6 +4,7 @@
 mod account;
 mod addresses;
 mod args;
+mod audit;
 mod backup;
 mod catalog;
 mod completions;
@@ -11,8 +12,10 @@ mod coupon;
 mod doctor;
 mod failure;
 mod find;
+mod help;
 mod key;
 mod ledger;
+mod mail;
 mod order;
 mod output;
 mod partner;
@@ -23,6 +26,7 @@ mod settings;
 mod sweep;
 mod text;
 mod transfers;
+mod twice;
 mod user;
 mod wallet;
 
@@ -36,7 +40,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::runtime::Builder;
 
 use self::failure::Failure;
-use self::output::{Record, Report};
+use self::output::{Form, Record, Report};
 use crate::app::App;
 use crate::config::{Raw, Settings};
 use crate::error::Error;
@@ -45,21 +49,9 @@ use crate::telemetry;
 
 type Outcome = Result<Report, Failure>;
 
-const AFTER_HELP: &str = "\
-Every setting is an option, an environment variable (SIMGATE_LISTEN) or a line in ./simgate.toml:
-`simgate --help` lists them, `simgate config` shows what is in effect.
-Exit codes: 0 done, 1 refused, 2 wrong usage or settings.";
-
-/// A wholesale eSIM gateway: one binary, prepaid wallets, an honest ledger.
-///
-/// Without a command it serves. Nothing needs to be configured to try it:
-///
-///   simgate                                      start the gateway on 127.0.0.1:8402
-///   simgate partner create --name "Acme Travel" --credit 100
-///   simgate ledger verify                        prove the books
+/// A wholesale eSIM gateway: one binary, prepaid wallets, an honest ledger. Without a command it serves.
 #[derive(Parser)]
-#[command(name = "simgate", version, verbatim_doc_comment)]
-#[command(after_help = AFTER_HELP)]
+#[command(name = "simgate", version)]
 struct Cli {
     /// Print one JSON document instead of text
     #[arg(long, global = true, display_order = 900)]
@@ -74,13 +66,18 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run the gateway (what plain `simgate` does)
+    #[command(after_help = "Example: simgate serve --listen 127.0.0.1:9000
+Every setting is an option, an environment variable (SIMGATE_LISTEN) or a line in ./simgate.toml.")]
     Serve,
     /// Bring the database to this program's schema, and nothing else
+    #[command(after_help = "Example: simgate migrate")]
     Migrate,
     /// Show the effective settings and where each came from
-    Config,
+    #[command(after_help = "Example: simgate config --json")]
+    Config(Form),
     /// Check settings, database, supplier and books, and say what to do
-    Doctor,
+    #[command(after_help = "Example: simgate doctor")]
+    Doctor(Form),
     Restore(restore::Restore),
     #[command(flatten)]
     Operation(Operation),
@@ -100,6 +97,9 @@ enum Operation {
     /// Users: people who signed in with an email
     #[command(subcommand)]
     User(user::Command),
+    /// Mails that went out for orders
+    #[command(subcommand)]
+    Mail(mail::Command),
     /// Credit, debit and read wallets
     #[command(subcommand)]
     Wallet(wallet::Command),
@@ -119,6 +119,9 @@ enum Operation {
     /// The books
     #[command(subcommand)]
     Ledger(ledger::Command),
+    /// What operators did
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Money that came in and belongs to nobody
     #[command(subcommand)]
     Transfers(transfers::Command),
@@ -137,7 +140,7 @@ enum Operation {
 
 /// The whole command line with the settings on it.
 fn command_line() -> clap::Command {
-    settings::on(Cli::command())
+    help::on(settings::on(Cli::command()))
 }
 
 pub fn run(args: Vec<OsString>) -> ExitCode {
@@ -155,7 +158,7 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(report)) => {
             print(&match format {
-                Format::Text => text::render(&report.record),
+                Format::Text => text::render(&report.record, text::terminal_width()),
                 Format::Csv => text::csv(&report.record),
                 Format::Json => document(&report.record),
             });
@@ -177,7 +180,7 @@ enum Format {
     Json,
 }
 
-/// Only reports know `--csv`; it stands on the last command of the line.
+/// Only commands that list something know `--csv`; it stands on the last command of the line.
 fn wants_csv(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, inner)) => wants_csv(inner),
@@ -228,9 +231,9 @@ fn execute(matches: &ArgMatches) -> Result<Option<Report>, Failure> {
     let report = match command {
         Command::Serve => return serve(settings).map(|()| None),
         Command::Completions(completions) => completions.run().into(),
-        Command::Config => settings::show(&raw, &settings).into(),
+        Command::Config(_) => settings::show(&raw, &settings).into(),
         Command::Migrate => run_to_end(migrate(&raw, settings))?,
-        Command::Doctor => run_to_end(doctor::run(&raw, settings))?,
+        Command::Doctor(_) => run_to_end(doctor::run(&raw, settings))?,
         Command::Restore(restore) => run_to_end(restore::run(settings, restore))?,
         Command::Operation(operation) => run_to_end(operate(settings, operation))?,
     };
@@ -262,10 +265,12 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
         Operation::Partner(command) => partner::run(&app, &actor, command).await,
         Operation::User(command) => user::run(&app, &actor, command).await,
         Operation::Key(command) => key::run(&app, &actor, command).await,
+        Operation::Mail(command) => mail::run(&app, &actor, command).await,
+        Operation::Audit(command) => audit::run(&app, command).await,
         Operation::Wallet(command) => wallet::run(&app, &actor, command).await,
         Operation::Order(command) => order::run(&app, &actor, command).await,
         Operation::Find(find) => find.run(&app).await,
-        Operation::Catalog(command) => catalog::run(&app, command).await,
+        Operation::Catalog(command) => catalog::run(&app, &actor, command).await,
         Operation::Coupon(command) => coupon::run(&app, &actor, command).await,
         Operation::Report(command) => report::run(&app, command).await,
         Operation::Ledger(command) => ledger::run(&app, command).await,
@@ -273,7 +278,7 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
         Operation::Payout(command) => payout::run(&app, &actor, command).await,
         Operation::Sweep(command) => sweep::run(&app, &actor, command).await,
         Operation::Addresses(command) => addresses::run(&app, command).await,
-        Operation::Backup(backup) => backup.run(&app).await,
+        Operation::Backup(backup) => backup.run(&app, &actor).await,
     };
     close(&app).await;
     outcome

@@ -5,15 +5,16 @@ use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
 
-use super::output::{Cell, Record, Table, table};
-use super::{Failure, Outcome, account, args};
+use super::output::{Cell, Form, Record, Table, table};
+use super::{Failure, Outcome, account, args, twice};
 use crate::app::App;
 use crate::domain::esim::Esim;
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
-use crate::ops::{find, operator, orders};
+use crate::ops::operator::{self, Told};
+use crate::ops::{find, orders};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -21,10 +22,15 @@ pub enum Command {
     #[command(after_help = "Example: simgate order list --status PROVISIONING --limit 100")]
     List(List),
     /// Everything about one order
+    #[command(after_help = "Example: simgate order show SG0123456789")]
     Show(Named),
-    /// Ask the supplier about an open order now
+    /// Ask the supplier about an open order now, and say what it answered
+    #[command(after_help = "Example: simgate order retry ord_…")]
     Retry(Named),
     /// Give up an order that is PROVISIONING: the money goes back to the wallet
+    #[command(
+        after_help = "Example: simgate order fail ord_… --reason \"the supplier confirmed that it did not sell\""
+    )]
     Fail {
         #[command(flatten)]
         named: Named,
@@ -32,7 +38,17 @@ pub enum Command {
         #[arg(long, value_name = "TEXT", value_parser = args::name)]
         reason: String,
     },
+    /// Give a delivered order back for its owner; the supplier decides, and the money follows its answer
+    #[command(after_help = "Example: simgate order cancel SG0123456789 --reason \"bought by mistake\"")]
+    Cancel {
+        #[command(flatten)]
+        named: Named,
+        /// Why, for the audit log
+        #[arg(long, value_name = "TEXT", value_parser = args::name)]
+        reason: String,
+    },
     /// Pay money back out of goodwill; the sale and the eSIM stay
+    #[command(after_help = "Example: simgate order refund ord_… 0.50 --reason \"bad network\"")]
     Refund {
         #[command(flatten)]
         named: Named,
@@ -42,6 +58,9 @@ pub enum Command {
         /// Why, for the statement and the audit log
         #[arg(long, value_name = "TEXT", value_parser = args::name)]
         reason: String,
+        /// Do it without a question, also when the same was done within a day
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -60,12 +79,14 @@ pub struct List {
     /// Only orders in this state
     #[arg(long, value_parser = args::status(), ignore_case = true, conflicts_with = "stuck")]
     status: Option<OrderStatus>,
-    /// List at most this many
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=100_000))]
-    limit: i64,
+    /// List at most this many [default: 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=10_000_000))]
+    limit: Option<i64>,
     /// Only those that have waited for their supplier for over 30 minutes, the longest waiting first
     #[arg(long)]
     stuck: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
@@ -74,14 +95,23 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Show(named) => show(app, named.order(app).await?).await?,
         Command::Retry(named) => {
             let order = named.order(app).await?;
-            show(app, operator::retry_order(app, actor, order.id.as_str()).await?).await?
+            let (told, order) = operator::retry_order(app, actor, order.id.as_str()).await?;
+            let sentence = sentence(told, &order);
+            show(app, order).await?.with("supplierAnswer", told.as_str()).remark(sentence)
+        }
+        Command::Cancel { named, reason } => {
+            let order = named.order(app).await?;
+            cancel(app, actor, &order, &reason).await?
         }
         Command::Fail { named, reason } => {
             let order = named.order(app).await?;
             show(app, operator::fail_order(app, actor, order.id.as_str(), &reason).await?).await?
         }
-        Command::Refund { named, amount, reason } => {
+        Command::Refund { named, amount, reason, yes } => {
             let order = named.order(app).await?;
+            let owner = operator::account_by_no(app, order.account).await?.id;
+            let begins = format!("{},", operator::refund_gist(&owner, amount, &order.id));
+            twice::ask(app, "order refund", &begins, yes).await?;
             let balance = operator::refund_order(app, actor, order.id.as_str(), amount, &reason).await?;
             Record::new()
                 .with("orderId", order.id.to_string())
@@ -93,15 +123,55 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     Ok(record.into())
 }
 
+/// What the supplier answered, for people.
+fn sentence(told: Told, order: &Order) -> String {
+    let why = order.failure.as_ref().map(|failure| format!(": {}", failure.detail)).unwrap_or_default();
+    match (told, order.status) {
+        (Told::Delivered, _) => "The supplier delivered: the order is FULFILLED.".into(),
+        (Told::TakenBack, _) => {
+            "The supplier took the eSIM back: the order is CANCELLED, the money is back.".into()
+        }
+        (Told::Refused, OrderStatus::Failed) => {
+            format!("The supplier refused{why}. The order is FAILED, the money is back.")
+        }
+        (Told::Refused, _) => {
+            "The supplier does not take the eSIM back: the order is FULFILLED again.".into()
+        }
+        (Told::NoAnswer, status) => format!(
+            "The supplier still gave no clear answer: the order stays {}, and is asked about again.",
+            status.as_str()
+        ),
+    }
+}
+
+async fn cancel(app: &App, actor: &str, order: &Order, reason: &str) -> Result<Record, Failure> {
+    let outcome = operator::cancel_order(app, actor, order.id.as_str(), reason).await.map_err(|error| {
+        let unfit = format!("{} is a top-up, and cannot be given back", order.id);
+        Failure::worded(error, Refusal::OrderNotFound, unfit)
+    })?;
+    let remark = match outcome.order.status {
+        OrderStatus::Cancelled => "The supplier took the eSIM back, and the money is back.",
+        _ => "The supplier has not answered yet: it is asked again until it does.",
+    };
+    Ok(Record::new()
+        .with("orderId", outcome.order.id.to_string())
+        .with("status", outcome.order.status.as_str())
+        .with("refundedUsd", outcome.refunded)
+        .with("reason", reason)
+        .with("balanceUsd", outcome.balance)
+        .remark(remark))
+}
+
 async fn list(app: &App, query: List) -> Result<Record, Failure> {
     let only = match &query.partner {
         Some(text) => Some(account::named(app, text).await?.no),
         None => None,
     };
+    let limit = query.form.limit(query.limit, 20);
     let found = if query.stuck {
-        operator::longest_waiting(app, only, query.limit as usize).await?
+        operator::longest_waiting(app, only, limit as usize).await?
     } else {
-        operator::recent_orders(app, only, query.status, query.limit).await?
+        operator::recent_orders(app, only, query.status, limit).await?
     };
     Ok(Record::new().with("orders", table(app, &found, &account::owners(app).await?)))
 }

@@ -1,6 +1,7 @@
 //! What a command prints. Every command returns a `Record`: people see lines and tables (`text.rs`), programs one
 //! JSON document. Names are the same everywhere. Money is written digit by digit from `Usd`, never as a float.
 
+use clap::Args;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -8,6 +9,21 @@ use serde_json::value::RawValue;
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::ops::dates::iso;
+
+/// How a list is printed. It is read before the command runs, where the answer is written.
+#[derive(Args)]
+pub struct Form {
+    /// Print the list as CSV, all of it unless --limit is given
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+impl Form {
+    /// How many lines are listed: as many as asked for; else all for a file, and the usual number for a reader.
+    pub fn limit(&self, asked: Option<i64>, usual: i64) -> i64 {
+        asked.unwrap_or(if self.csv { i64::MAX - 1 } else { usual })
+    }
+}
 
 pub enum Cell {
     Nothing,

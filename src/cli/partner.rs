@@ -3,11 +3,12 @@
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::account::named;
-use super::output::{Record, Table, table};
+use super::output::{Form, Record, Table, table};
 use super::{Failure, Outcome, args, key};
 use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
+use crate::error::Error;
 use crate::ops::accounts;
 use crate::ops::operator::{self, Account, NewPartner, PartnerChange};
 
@@ -19,14 +20,19 @@ pub enum Command {
     )]
     Create(Create),
     /// All partners with their balances
-    List,
+    #[command(after_help = "Example: simgate partner list --csv > partners.csv")]
+    List(Form),
     /// One partner with its wallet and keys
+    #[command(after_help = "Example: simgate partner show ops@acme.example")]
     Show(Named),
     /// Change a partner's name, email, price list or low-balance threshold
+    #[command(after_help = "Example: simgate partner set ptn_… --low-balance 200")]
     Set(Set),
     /// Stop a partner from buying; reading and replays still work
+    #[command(after_help = "Example: simgate partner suspend ops@acme.example")]
     Suspend(Named),
     /// Let a suspended partner buy again
+    #[command(after_help = "Example: simgate partner resume ops@acme.example")]
     Resume(Named),
 }
 
@@ -47,6 +53,9 @@ pub struct Create {
     /// Opening credit, booked as promo; 0 or absent: none
     #[arg(long, value_name = "USD", value_parser = args::usd, allow_negative_numbers = true)]
     credit: Option<Usd>,
+    /// Make it also when another account has the email
+    #[arg(long)]
+    allow_duplicate: bool,
 }
 
 #[derive(Args)]
@@ -64,12 +73,15 @@ pub struct Set {
     /// Below this balance the partner is told to fund its wallet
     #[arg(long, value_name = "USD", value_parser = args::usd, allow_negative_numbers = true)]
     low_balance: Option<Usd>,
+    /// Take the email also when another account has it
+    #[arg(long)]
+    allow_duplicate: bool,
 }
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::Create(create) => make(app, actor, create).await?,
-        Command::List => {
+        Command::List(_) => {
             let partners = operator::partners(app).await?;
             Record::new().with("partners", table(&partners))
         }
@@ -90,7 +102,11 @@ async fn suspend(app: &App, actor: &str, partner: &str, suspended: bool) -> Resu
 async fn make(app: &App, actor: &str, create: Create) -> Result<Record, Failure> {
     let new =
         NewPartner { name: create.name, email: create.email, credit: create.credit.unwrap_or(Usd::ZERO) };
-    let created = operator::create_partner(app, actor, new).await?;
+    let created = if create.allow_duplicate {
+        operator::create_partner_again(app, actor, new).await?
+    } else {
+        operator::create_partner(app, actor, new).await.map_err(taken)?
+    };
     let record = Record::new().with("partnerId", created.id.to_string());
     Ok(key::issued(record, created.key))
 }
@@ -101,7 +117,7 @@ async fn show(app: &App, account: &Account) -> Result<Record, Failure> {
     let of_account = |_| Some(account.id.to_string());
     let owed = operator::owed_by(app, account.no).await?;
     let details = details(account).with("heldUsd", held).with("owesUsd", owed);
-    Ok(details.with("keys", key::table(&keys, of_account)))
+    Ok(details.with("keys", key::table(&keys, app.now(), of_account)))
 }
 
 async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
@@ -117,8 +133,21 @@ async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
         email: set.email,
         price_list: set.price_list,
         low_balance: set.low_balance,
+        shares_email: set.allow_duplicate,
     };
-    Ok(details(&operator::change_partner(app, actor, account.id.as_str(), change).await?))
+    let changed = operator::change_partner(app, actor, account.id.as_str(), change).await.map_err(taken)?;
+    Ok(details(&changed))
+}
+
+/// Says what to do about an email that another account has.
+fn taken(error: Error) -> Failure {
+    match error {
+        Error::Refused(refusal @ Refusal::Invalid(_)) => {
+            let message = format!("{}; --allow-duplicate takes it all the same", refusal.problem().detail);
+            Failure::refused(refusal, message)
+        }
+        other => other.into(),
+    }
 }
 
 fn details(account: &Account) -> Record {

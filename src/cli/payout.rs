@@ -3,13 +3,14 @@
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::output::Record;
-use super::{Failure, Outcome, account, args, transfers, wallet};
+use super::{Failure, Outcome, account, args, transfers, twice, wallet};
 use crate::app::App;
 use crate::domain::ledger::Purse;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
+use crate::ops::operator::gist;
 use crate::ops::transfers::{Payout, record_payout};
 
 #[derive(Subcommand)]
@@ -45,6 +46,9 @@ pub struct Paid {
     /// Why, for the statement and the audit log
     #[arg(long, value_name = "TEXT", value_parser = args::name)]
     reason: String,
+    /// Record it without a question, also when the same was recorded within a day
+    #[arg(long)]
+    yes: bool,
 }
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
@@ -56,6 +60,10 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         }
         _ => (Purse::Bank, None),
     };
+    if tx_hash.is_none() {
+        let begins = format!("{} from the bank", gist(&account.id, paid.amount));
+        twice::ask(app, "payout record", &begins, paid.yes).await?;
+    }
     let (id_name, id) = (account::id_name(&account), account.id.to_string());
     let payout =
         Payout { account, amount: paid.amount, from, tx_hash: tx_hash.clone(), reason: paid.reason.clone() };

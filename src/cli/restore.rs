@@ -12,12 +12,13 @@ use crate::domain::time::Time;
 use crate::ops::restore::{self, Adopted, Location, Sales, Unpacked};
 use crate::start::{self, Role};
 
-/// Take over a backup: put it in place, skip addresses that may have been given out, and hold buying until confirmed
+/// Take over a backup, and hold buying until you confirm it
 ///
-/// Stop every gateway first. SQLite: the backup becomes the database; with --force, an existing one is moved aside.
+/// Addresses that may have been given out since the backup are skipped. Stop every gateway first. SQLite: the backup becomes the database; with --force, an existing one is moved aside.
 /// PostgreSQL: the database must be new and empty, and pg_restore must be installed; without it, run the command
 /// that is printed and then `simgate restore --adopt`.
 #[derive(Args)]
+#[command(after_help = "Example: simgate restore /var/backups/simgate-2026-03-12.db --force")]
 #[command(group(ArgGroup::new("what").args(["path", "adopt", "confirm"]).required(true)))]
 pub struct Restore {
     /// What `simgate backup` wrote

@@ -12,10 +12,10 @@ use crate::config::{Raw, Settings, Spec, specs};
 
 const DEFAULT_FILE: &str = "simgate.toml";
 
-/// Puts every setting on every command. Only the help of `simgate` and `simgate serve` lists them: elsewhere
-/// they would bury what the command is about.
+/// Puts every setting on every command. Only the help of `simgate serve` lists them: elsewhere they would bury what
+/// the command is about.
 pub fn on(command: Command) -> Command {
-    let listed = matches!(command.get_name(), "simgate" | "serve");
+    let listed = command.get_name() == "serve";
     let options = specs().map(|spec| option(spec).hide(!listed));
     command.args(options).mut_subcommands(on)
 }
@@ -30,7 +30,6 @@ fn option(spec: &'static Spec) -> Arg {
         .help_heading("Settings")
         .value_name("VALUE")
         .allow_negative_numbers(true)
-        .hide_short_help(true)
         .global(true);
     if matches!(spec.default, "true" | "false") {
         // With `=` only: a bare word after the option is the command.

@@ -1,22 +1,40 @@
-//! Records as people read them: aligned lines, then tables; and tables as CSV for spreadsheets.
+//! Records as people read them: aligned lines, then tables; and tables as CSV for spreadsheets. A table fits the
+//! terminal that it is shown on; what goes to a file or a program is never cut or wrapped.
 //! Control characters in stored text never reach a terminal.
+
+use std::io::IsTerminal;
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
 use super::output::{Cell, Record, Table};
 use crate::ops::dates::iso;
 
-/// A long list of words is cut to this many, and the rest counted.
+/// On a terminal a long list of words is cut to this many, and the rest counted.
 const WORDS_SHOWN: usize = 4;
+/// With less room than this for each column, rows are shown as blocks of lines instead.
+const LEAST_WIDTH: usize = 10;
 
-pub fn render(record: &Record) -> String {
+/// The width of the terminal that stdout is; `None` when it is a file or a pipe.
+pub fn terminal_width() -> Option<usize> {
+    let out = std::io::stdout();
+    if !out.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(&out).ok()?;
+    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
+}
+
+/// The record as text, within `width` when there is one.
+pub fn render(record: &Record, width: Option<usize>) -> String {
     if let Some(prose) = &record.prose {
         return prose.clone();
     }
     let mut lines = Vec::new();
-    flatten("", record, &mut lines);
-    let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    flatten("", record, width, &mut lines);
+    let longest = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for (name, value) in &lines {
-        out.push_str(&format!("{name:width$}  {value}\n"));
+        out.push_str(&format!("{name:longest$}  {value}\n"));
     }
     let tables = record.fields.iter().filter_map(|(name, value)| match value {
         Cell::Table(table) => Some((name, table)),
@@ -34,7 +52,7 @@ pub fn render(record: &Record) -> String {
         if record.fields.len() > 1 {
             out.push_str(&format!("{}:\n", words(name)));
         }
-        out.push_str(&grid(table));
+        out.push_str(&grid(table, width));
     }
     if let Some(remark) = &record.remark {
         if !out.is_empty() {
@@ -46,47 +64,87 @@ pub fn render(record: &Record) -> String {
 }
 
 /// Lists every field that is not a table; a field of an inner record as `outer.inner`. Unset fields are left out.
-fn flatten(prefix: &str, record: &Record, into: &mut Vec<(String, String)>) {
+fn flatten(prefix: &str, record: &Record, width: Option<usize>, into: &mut Vec<(String, String)>) {
     for (name, value) in &record.fields {
         match value {
             Cell::Nothing | Cell::Table(_) => {}
-            Cell::Record(inner) => flatten(&format!("{prefix}{name}."), inner, into),
-            other => into.push((format!("{prefix}{name}"), shown(other))),
+            Cell::Record(inner) => flatten(&format!("{prefix}{name}."), inner, width, into),
+            other => into.push((format!("{prefix}{name}"), shown(other, width))),
         }
     }
 }
 
-fn grid(table: &Table) -> String {
-    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(shown).collect()).collect();
-    let mut out = String::new();
-    let columns: Vec<(usize, bool)> = (0..table.columns.len())
-        .map(|at| {
-            let widest = rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-            let number = table.rows.iter().any(|row| matches!(row[at], Cell::Usd(_) | Cell::Count(_)));
-            (widest.max(table.columns[at].len()), number)
-        })
-        .collect();
-    let mut push = |texts: &mut dyn Iterator<Item = &str>| {
-        let aligned = texts.zip(&columns).map(|(text, &(width, number))| {
-            if number { format!("{text:>width$}") } else { format!("{text:width$}") }
-        });
-        let line: Vec<String> = aligned.collect();
-        out.push_str(line.join("  ").trim_end());
-        out.push('\n');
-    };
-    push(&mut table.columns.iter().copied());
-    for row in &rows {
-        push(&mut row.iter().map(String::as_str));
+fn grid(table: &Table, width: Option<usize>) -> String {
+    let shown = |row: &Vec<Cell>| row.iter().map(|cell| shown(cell, width)).collect();
+    let rows: Vec<Vec<String>> = table.rows.iter().map(shown).collect();
+    match width {
+        Some(width) if width / table.columns.len() < LEAST_WIDTH && drawn(table, &rows).wide > width => {
+            blocks(table, &rows)
+        }
+        Some(width) => drawn(table, &rows).within(width),
+        None => drawn(table, &rows).text(),
     }
-    out
 }
 
-fn shown(value: &Cell) -> String {
+/// A table on its way to text.
+struct Drawn {
+    table: comfy_table::Table,
+    first: usize,
+    /// How wide it would like to be.
+    wide: usize,
+}
+
+fn drawn(table: &Table, rows: &[Vec<String>]) -> Drawn {
+    let mut drawn = comfy_table::Table::new();
+    drawn.load_style(comfy_table::presets::NOTHING).set_header(&table.columns).add_rows(rows);
+    let last = table.columns.len() - 1;
+    for (at, column) in drawn.column_iter_mut().enumerate() {
+        column.set_padding((0, if at == last { 0 } else { 2 }));
+        if table.rows.iter().any(|row| matches!(row[at], Cell::Usd(_) | Cell::Count(_))) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let widths: Vec<usize> = drawn.column_max_content_widths().into_iter().map(usize::from).collect();
+    let wide = widths.iter().sum::<usize>() + 2 * last;
+    Drawn { table: drawn, first: widths.first().copied().unwrap_or_default(), wide }
+}
+
+impl Drawn {
+    /// Wraps what is too long. The first column names the row: it stays in one piece where there is room.
+    fn within(mut self, width: usize) -> String {
+        if self.wide > width {
+            self.table.set_content_arrangement(ContentArrangement::Dynamic);
+            self.table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+            if self.first <= width / 3
+                && let Some(column) = self.table.column_mut(0)
+            {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        self.text()
+    }
+
+    fn text(self) -> String {
+        self.table.lines().map(|line| line.trim_end().to_string() + "\n").collect()
+    }
+}
+
+/// Each row as lines of names and values, for a terminal that is too narrow for the table.
+fn blocks(table: &Table, rows: &[Vec<String>]) -> String {
+    let longest = table.columns.iter().map(|name| name.len()).max().unwrap_or(0);
+    let block = |row: &Vec<String>| -> String {
+        let lines = table.columns.iter().zip(row).filter(|(_, value)| *value != "-");
+        lines.map(|(name, value)| format!("{name:longest$}  {value}\n")).collect()
+    };
+    rows.iter().map(block).collect::<Vec<String>>().join("\n")
+}
+
+fn shown(value: &Cell, width: Option<usize>) -> String {
     match value {
         Cell::Flag(true) => "yes".into(),
         Cell::Flag(false) => "no".into(),
         Cell::Nothing => "-".into(),
-        Cell::Words(words) if words.len() > WORDS_SHOWN => {
+        Cell::Words(words) if width.is_some() && words.len() > WORDS_SHOWN => {
             format!("{} +{}", words[..WORDS_SHOWN].join(","), words.len() - WORDS_SHOWN)
         }
         other => plain(other).chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
@@ -95,7 +153,11 @@ fn shown(value: &Cell) -> String {
 
 fn plain(value: &Cell) -> String {
     match value {
-        Cell::Nothing | Cell::Record(_) | Cell::Table(_) => String::new(),
+        Cell::Nothing | Cell::Record(_) => String::new(),
+        Cell::Table(table) => {
+            let line = |row: &Vec<Cell>| row.iter().map(plain).collect::<Vec<String>>().join(" ");
+            table.rows.iter().map(line).collect::<Vec<String>>().join("; ")
+        }
         Cell::Text(text) => text.clone(),
         Cell::Usd(amount) => amount.to_string(),
         Cell::Count(count) => count.to_string(),
@@ -112,12 +174,21 @@ pub fn csv(record: &Record) -> String {
         if let Cell::Table(table) = value {
             out.push_str(&format!("{}\n", table.columns.join(",")));
             for row in &table.rows {
-                let line: Vec<String> = row.iter().map(|value| quoted(&plain(value))).collect();
+                let line: Vec<String> = row.iter().map(|value| quoted(&unarmed(value))).collect();
                 out.push_str(&format!("{}\n", line.join(",")));
             }
         }
     }
     out
+}
+
+/// A spreadsheet takes text that begins like a formula for one, and strangers choose some of our texts: an apostrophe
+/// keeps it text.
+fn unarmed(value: &Cell) -> String {
+    let text = plain(value);
+    let armed =
+        matches!(value, Cell::Text(_) | Cell::Words(_)) && text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if armed { format!("'{text}") } else { text }
 }
 
 fn quoted(text: &str) -> String {
@@ -152,9 +223,39 @@ mod tests {
             .with("total", Usd::dollars(7))
             .with("lines", Table::new(["name", "amountUsd"], rows));
         assert_eq!(
-            render(&record),
+            render(&record, None),
             "total  7\n\nlines:\nname    amountUsd\na b             5\nc, \"d\"      12.34\n"
         );
         assert_eq!(csv(&record), "name,amountUsd\na\u{1b}b,5\n\"c, \"\"d\"\"\",12.34\n");
+    }
+
+    #[test]
+    fn a_table_fits_the_terminal_and_is_whole_in_a_pipe() {
+        let words: Vec<String> = (0..9).map(|n| format!("C{n}")).collect();
+        let row =
+            || [cell("ord_0123456789"), cell("many words that need a lot of room"), cell(words.clone())];
+        let record =
+            Record::new().with("lines", Table::new(["orderId", "note", "countries"], [row(), row()]));
+        for width in [20, 32, 40, 60, 200] {
+            let text = render(&record, Some(width));
+            let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            // In blocks a long value is left to the terminal.
+            assert!(longest <= width || width < 3 * LEAST_WIDTH, "{width}: {text}");
+            assert!(width < 42 || text.contains("ord_0123456789"), "{text}");
+        }
+        let piped = render(&record, None);
+        assert!(
+            piped.contains("many words that need a lot of room  C0,C1,C2,C3,C4,C5,C6,C7,C8\n"),
+            "{piped}"
+        );
+        assert_eq!(piped.lines().count(), 3);
+        assert!(render(&record, Some(200)).contains("C0,C1,C2,C3 +5"));
+    }
+
+    #[test]
+    fn text_that_looks_like_a_formula_stays_text_in_a_spreadsheet() {
+        let rows = [[cell("=HYPERLINK(1)"), cell(Usd::dollars(-5))], [cell("a-b"), cell(Usd::ZERO)]];
+        let record = Record::new().with("lines", Table::new(["note", "amountUsd"], rows));
+        assert_eq!(csv(&record), "note,amountUsd\n'=HYPERLINK(1),-5\na-b,0\n");
     }
 }

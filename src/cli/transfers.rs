@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, table};
+use super::output::{Form, Record, Table, table};
 use super::{Failure, Outcome, account, args};
 use crate::app::App;
 use crate::domain::ids::{AccountNo, InvoiceId};
@@ -18,7 +18,8 @@ use crate::ops::transfers::{self, Unmatched};
 #[derive(Subcommand)]
 pub enum Command {
     /// Money that arrived and belongs to nobody, the longest waiting first
-    Unmatched,
+    #[command(after_help = "Example: simgate transfers unmatched")]
+    Unmatched(Form),
     /// Give an unmatched transfer to a checkout, whose plan is then delivered, or to an account's wallet
     #[command(
         after_help = "Example: simgate transfers assign POLYGON:0x…:3 ops@acme.example --reason \"asked by mail\"\n\
@@ -38,9 +39,8 @@ pub enum Command {
         proof: Option<String>,
     },
     /// Write down that you have sent an unmatched transfer back
-    #[command(
-        after_help = "The gateway holds no spending key: send the money first, then record its transaction here."
-    )]
+    #[command(after_help = "Example: simgate transfers returned POLYGON:0x…:3 --tx 0x…\n\
+                      The gateway holds no spending key: send the money first, then record its transaction here.")]
     Returned {
         #[command(flatten)]
         transfer: Named,
@@ -52,6 +52,9 @@ pub enum Command {
         reason: Option<String>,
     },
     /// Give up the search for an unmatched transfer's owner: it is booked as unclaimed
+    #[command(
+        after_help = "Example: simgate transfers write-off POLYGON:0x…:3 --reason \"nobody asked for a year\""
+    )]
     WriteOff {
         #[command(flatten)]
         transfer: Named,
@@ -81,7 +84,7 @@ impl Named {
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
-        Command::Unmatched => waiting(app).await?,
+        Command::Unmatched(_) => waiting(app).await?,
         Command::Assign { transfer, to, reason, proof } if to.starts_with(InvoiceId::PREFIX) => {
             let (invoice, id) = (InvoiceId::from_text(to), transfer.id()?);
             let reason = transfers::grounds(app, &id, reason, proof).await?;

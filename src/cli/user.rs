@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, Table, table};
+use super::output::{Form, Record, Table, table};
 use super::{Failure, Outcome};
 use crate::app::App;
 use crate::domain::account::AccountKind;
@@ -12,11 +12,23 @@ use crate::ops::{accounts, find, tokens};
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// All users with their balances, the newest first
+    #[command(after_help = "Example: simgate user list --limit 20")]
+    List {
+        /// List at most this many [default: 50]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=10_000_000))]
+        limit: Option<i64>,
+        #[command(flatten)]
+        form: Form,
+    },
     /// One user with wallet and tokens
+    #[command(after_help = "Example: simgate user show ann@example.com")]
     Show(Named),
     /// Stop a user from buying; reading still works
+    #[command(after_help = "Example: simgate user suspend ann@example.com")]
     Suspend(Named),
     /// Let a suspended user buy again
+    #[command(after_help = "Example: simgate user resume ann@example.com")]
     Resume(Named),
 }
 
@@ -29,6 +41,10 @@ pub struct Named {
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
+        Command::List { limit, form } => {
+            let users = operator::users(app, form.limit(limit, 50)).await?;
+            Record::new().with("users", found(users.iter()))
+        }
         Command::Show(Named { user }) => {
             let account = named(app, &user).await?;
             let held = accounts::balance(app, account.no).await?.held;
@@ -67,7 +83,7 @@ fn details(account: &Account) -> Record {
         .with("createdAt", account.created_at)
 }
 
-/// Users as `simgate find` shows them.
+/// Users as lists show them.
 pub fn found<'a>(accounts: impl Iterator<Item = &'a Account>) -> Table {
     table!(accounts, |account| {
         "userId" => account.id.to_string(),

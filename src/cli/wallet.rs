@@ -2,22 +2,22 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Record, table};
-use super::{Failure, Outcome, account, args};
+use super::output::{Form, Record, table};
+use super::{Failure, Outcome, account, args, twice};
 use crate::app::App;
 use crate::domain::ledger::CreditKind;
 use crate::domain::money::Usd;
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{Conflict, Refusal};
 use crate::domain::time::Time;
 use crate::error::Error;
 use crate::ops::accounts;
-use crate::ops::operator::{self, Account, Adjustment};
+use crate::ops::operator::{self, Adjustment, Direction, gist};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Put money into a wallet
     #[command(
-        after_help = "Example: simgate wallet credit ops@acme.example 250 --reason \"wire of 12 March\""
+        after_help = "Example: simgate wallet credit ops@acme.example 250 --reason \"wire of 12 March\" --ref wire-4711"
     )]
     Credit(Movement),
     /// Take money out of a wallet, never below zero
@@ -26,6 +26,7 @@ pub enum Command {
     )]
     Debit(Movement),
     /// The movements of a wallet, newest first
+    #[command(after_help = "Example: simgate wallet statement ops@acme.example --from 2026-01-01 --csv")]
     Statement(Statement),
 }
 
@@ -42,6 +43,12 @@ pub struct Movement {
     /// Where the other half of the entry is booked [default: bank for a credit, correction for a debit]
     #[arg(long, value_parser = args::credit_kind(), ignore_case = true)]
     kind: Option<CreditKind>,
+    /// Your own reference, like a number on a bank statement: the same one is booked once
+    #[arg(long = "ref", value_name = "TEXT", value_parser = args::name)]
+    reference: Option<String>,
+    /// Do it without a question, also when the same was done within a day
+    #[arg(long)]
+    yes: bool,
 }
 
 #[derive(Args)]
@@ -50,9 +57,11 @@ pub struct Statement {
     account: String,
     #[command(flatten)]
     period: Period,
-    /// List at most this many lines
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=100_000))]
-    limit: i64,
+    /// List at most this many lines [default: 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=10_000_000))]
+    limit: Option<i64>,
+    #[command(flatten)]
+    form: Form,
 }
 
 #[derive(Args)]
@@ -69,15 +78,11 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::Credit(movement) => {
             let kind = movement.kind.unwrap_or(CreditKind::Bank);
-            let (account, credit) = adjustment(app, movement, kind).await?;
-            let balance = operator::credit_wallet(app, actor, credit.clone()).await?;
-            moved(&account, &credit, credit.amount, balance)
+            adjust(app, actor, Direction::Credit, movement, kind).await?
         }
         Command::Debit(movement) => {
             let kind = movement.kind.unwrap_or(CreditKind::Correction);
-            let (account, debit) = adjustment(app, movement, kind).await?;
-            let balance = operator::debit_wallet(app, actor, debit.clone()).await.map_err(too_much)?;
-            moved(&account, &debit, debit.amount.negated(), balance)
+            adjust(app, actor, Direction::Debit, movement, kind).await?
         }
         Command::Statement(statement) => lines(app, statement).await?,
     };
@@ -95,29 +100,52 @@ pub fn too_much(error: Error) -> Failure {
     }
 }
 
-async fn adjustment(
+async fn adjust(
     app: &App,
+    actor: &str,
+    direction: Direction,
     movement: Movement,
     kind: CreditKind,
-) -> Result<(Account, Adjustment), Failure> {
-    let account = account::named(app, &movement.account).await?;
-    let what = Adjustment { account: account.no, amount: movement.amount, kind, reason: movement.reason };
-    Ok((account, what))
-}
-
-fn moved(account: &Account, what: &Adjustment, change: Usd, balance: Usd) -> Record {
-    Record::new()
-        .with(account::id_name(account), account.id.to_string())
+) -> Result<Record, Failure> {
+    let Movement { account, amount, reason, reference, yes, .. } = movement;
+    let account = account::named(app, &account).await?;
+    if reference.is_none() {
+        twice::ask(app, direction.as_str(), &format!("{},", gist(&account.id, amount)), yes).await?;
+    }
+    let what = Adjustment { account: account.no, amount, kind, reason: reason.clone() };
+    let done = operator::adjust_wallet(app, actor, direction, what, reference.as_deref()).await;
+    let done = done.map_err(|error| match &reference {
+        Some(reference) if matches!(error.refusal(), Some(Refusal::IdempotencyConflict(_))) => {
+            let message = format!(
+                "the reference {reference:?} was used for another movement: another account, amount, kind or direction"
+            );
+            Failure::refused(Conflict::default().into(), message)
+        }
+        _ => too_much(error),
+    })?;
+    let change = match direction {
+        Direction::Credit => amount,
+        Direction::Debit => amount.negated(),
+    };
+    let record = Record::new()
+        .with(account::id_name(&account), account.id.to_string())
         .with("amountUsd", change)
-        .with("kind", what.kind.as_str())
-        .with("reason", what.reason.clone())
-        .with("balanceUsd", balance)
+        .with("kind", kind.as_str())
+        .with("reason", reason)
+        .with("ref", reference)
+        .with("alreadyDone", done.known)
+        .with("balanceUsd", done.balance);
+    Ok(match done.known {
+        true => record.remark("This reference was booked before: nothing was done now."),
+        false => record,
+    })
 }
 
 async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
     let account = account::named(app, &query.account).await?;
     let Period { from, to } = query.period;
-    let statement = accounts::statement(app, account.no, from, to, None, query.limit).await?;
+    let statement =
+        accounts::statement(app, account.no, from, to, None, query.form.limit(query.limit, 50)).await?;
     let table = table!(statement.lines.into_iter(), |line| {
         "line" => line.line,
         "createdAt" => line.at,

@@ -114,9 +114,9 @@ pub fn router(app: App) -> Router {
         private = private
             .route("/sandbox/outbox", get(sandbox::outbox))
             .route("/sandbox/usage", post(sandbox::usage))
-            .route("/sandbox/supplier", post(sandbox::supplier))
+            .route("/sandbox/supplier", get(sandbox::supplier_mood).post(sandbox::supplier))
             .route("/sandbox/pay", post(sandbox::pay))
-            .route("/sandbox/chain", post(sandbox::chain))
+            .route("/sandbox/chain", get(sandbox::chain_moods).post(sandbox::chain))
             .route("/sandbox/job", post(sandbox::job));
     }
     if app.settings.metrics_on_main() {

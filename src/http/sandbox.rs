@@ -15,7 +15,7 @@ use crate::http::kit::orders::usage_view;
 use crate::http::kit::wire::{CurrencyWord, Money, NetworkWord, iso};
 use crate::ops::jobs::Fate;
 use crate::ops::mail;
-use crate::ops::sandbox::{self, ChainMode, ChainOrder, Keep, Means};
+use crate::ops::sandbox::{self, ChainMode, ChainOrder, ChainState, Keep, Means};
 use crate::ops::usage::Report;
 use crate::supplier::sim::SupplierMode;
 
@@ -46,6 +46,17 @@ pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
     let count = fields.whole("count", 1, 1_000_000);
     let mode = fields.finish_with(mode)?;
     sandbox::set_mode(&state.app, mode, delay_ms, count).await?;
+    supplier_view(mode, delay_ms, count)
+}
+
+/// Shows the supplier's mode, and for how many more calls it holds (null: until it is set again).
+pub async fn supplier_mood(_: Anyone, state: State, query: Query) -> Answer {
+    query.finish()?;
+    let (mode, delay_ms, count) = sandbox::mode(&state.app).await?;
+    supplier_view(mode, delay_ms, count)
+}
+
+fn supplier_view(mode: SupplierMode, delay_ms: i64, count: Option<i64>) -> Answer {
     let view =
         serde_json::json!({ "success": true, "mode": mode.as_str(), "delayMs": delay_ms, "count": count });
     json(StatusCode::OK, &view)
@@ -130,9 +141,25 @@ pub async fn chain(_: Anyone, state: State, body: JsonBody) -> Answer {
         "success": true,
         "network": network.as_str(),
         "mode": now.mode.as_str(),
+        "behind": now.behind,
         "head": now.head,
     });
     json(StatusCode::OK, &view)
+}
+
+/// Shows the mode of every simulated chain.
+pub async fn chain_moods(_: Anyone, state: State, query: Query) -> Answer {
+    query.finish()?;
+    let view = |chain: ChainState| {
+        serde_json::json!({
+            "network": chain.network.as_str(),
+            "mode": chain.mode.as_str(),
+            "behind": chain.behind,
+            "head": chain.head,
+        })
+    };
+    let chains: Vec<serde_json::Value> = sandbox::chains(&state.app).await?.into_iter().map(view).collect();
+    json(StatusCode::OK, &serde_json::json!({ "success": true, "chains": chains }))
 }
 
 /// Makes a job of the gateway itself panic or hang, or work again: `{job, mode}`.

@@ -2,6 +2,7 @@
 //! panics is started again. `ops/jobs.rs` knows how they are doing.
 
 mod balance_audit;
+mod low_balance;
 mod mail;
 mod recover;
 mod retention;
@@ -38,6 +39,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     supervise(app, stop, "recover".into(), Some(patience + supplier), recover::run);
     supervise(app, stop, "mail".into(), None, mail::run);
     supervise(app, stop, "retention".into(), None, retention::run);
+    supervise(app, stop, "low balances".into(), None, low_balance::run);
     for chain in app.chains.values() {
         let network = chain.network().as_str();
         let scanned = chain.clone();

@@ -44,6 +44,12 @@ pub enum Letter {
     Credited {
         amount: String,
     },
+    /// A partner's balance fell below its threshold.
+    LowBalance {
+        company: String,
+        balance: String,
+        threshold: String,
+    },
 }
 
 /// What there is to tell about the payment of a checkout.
@@ -116,6 +122,7 @@ impl Letter {
             Letter::Receipt { .. } => "receipt",
             Letter::Checkout { .. } => "checkout",
             Letter::Credited { .. } => "credited",
+            Letter::LowBalance { .. } => "low_balance",
         }
     }
 }
@@ -151,6 +158,11 @@ pub enum Contents<'a> {
     },
     Credited {
         amount: &'a str,
+    },
+    LowBalance {
+        company: &'a str,
+        balance: &'a str,
+        threshold: &'a str,
     },
 }
 
@@ -210,6 +222,11 @@ forms! {
 
 forms! { CreditedText "mail/credited.txt", CreditedHtml "mail/credited.html" { amount: &'a str } }
 
+forms! {
+    LowBalanceText "mail/low_balance.txt", LowBalanceHtml "mail/low_balance.html"
+    { company: &'a str, balance: &'a str, threshold: &'a str }
+}
+
 /// Who wants a code, in words that its owner understands.
 fn asked_by(door: Option<Door>) -> &'static str {
     match door {
@@ -254,6 +271,11 @@ impl Contents<'_> {
                 text: CreditedText { amount }.render()?,
                 html: CreditedHtml { amount }.render()?,
             },
+            Contents::LowBalance { company, balance, threshold } => Written {
+                subject: "Your balance is low",
+                text: LowBalanceText { company, balance, threshold }.render()?,
+                html: LowBalanceHtml { company, balance, threshold }.render()?,
+            },
         })
     }
 }
@@ -279,6 +301,7 @@ mod tests {
                 amount: "4.5".into(),
                 invoice: None,
             },
+            Letter::LowBalance { company: "Acme".into(), balance: "1".into(), threshold: "50".into() },
         ] {
             let row = serde_json::to_string(&letter).unwrap();
             assert!(row.contains(letter.kind()));

@@ -1,10 +1,39 @@
-//! Lines of the audit log: which operator did what, by which command. A line is written together with what it
-//! describes.
+//! The audit log: which operator did what, by which command, and what was before and after. A line is written together
+//! with what it describes.
 
+use super::LANE;
 use crate::app::App;
-use crate::store::audit::Line;
+use crate::domain::login::DAY_MS;
+use crate::domain::time::Time;
+use crate::error::Result;
+use crate::store::audit::{self, Line};
+pub use crate::store::audit::{Deed, Wanted};
 
 /// A line with its own id, made before the write that stores it.
 pub(super) fn audit_line(app: &App, actor: &str, command: &'static str, detail: String) -> Line {
-    Line { id: app.new_entry_id().to_string(), at: app.now(), actor: actor.into(), command, detail }
+    let id = app.new_entry_id().to_string();
+    Line { id, at: app.now(), actor: actor.into(), command, detail, before: None, after: None }
+}
+
+/// Writes a line by itself, for a deed that is no write of ours.
+pub(super) async fn record(app: &App, line: Line) -> Result<()> {
+    app.store.write(LANE, move |tx| audit::record(tx, &line)).await
+}
+
+/// The log, newest first.
+pub async fn list(app: &App, wanted: Wanted) -> Result<Vec<Deed>> {
+    app.store.snapshot(move |tx| audit::list(tx, &wanted)).await
+}
+
+/// When a deed of the last day that looks the same was done: one by this command, whose line begins like this. It may
+/// have been pasted twice.
+pub async fn lately(app: &App, command: &str, begins: &str) -> Result<Option<Time>> {
+    let wanted = Wanted {
+        from: Some(app.now().plus_millis(-DAY_MS)),
+        command: Some(command.into()),
+        limit: i64::MAX,
+        ..Wanted::default()
+    };
+    let deeds = list(app, wanted).await?;
+    Ok(deeds.into_iter().find(|deed| deed.detail.starts_with(begins)).map(|deed| deed.at))
 }

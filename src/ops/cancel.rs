@@ -18,6 +18,7 @@ use crate::domain::payback::Payback;
 use crate::domain::refusal::{Conflict, Difference, Refusal};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::store::audit::{self, Line};
 use crate::store::claims::{self, Claimant};
 use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
@@ -47,11 +48,20 @@ pub async fn cancel_once(
     key: Option<String>,
 ) -> Result<Outcome> {
     let order = owned::order(app, account, id).await?;
+    cancel_this(app, order, key, None).await
+}
+
+/// The same for an operator, whose line goes into the audit log with the first write.
+pub(super) async fn cancel_by_hand(app: &App, order: &Order, line: Line) -> Result<Outcome> {
+    cancel_this(app, order.clone(), None, Some(line)).await
+}
+
+async fn cancel_this(app: &App, order: Order, key: Option<String>, line: Option<Line>) -> Result<Outcome> {
     if order.id.is_topup() {
         return Err(Refusal::OrderNotFound.into());
     }
-    let (now, id) = (app.now(), order.id.clone());
-    let asked = Asked { account, id, key, now, ask_until: orders::ask_until(app, now) };
+    let (now, id, account) = (app.now(), order.id.clone(), order.account);
+    let asked = Asked { account, id, key, line, now, ask_until: orders::ask_until(app, now) };
     let order = match app.store.write(account.0, move |tx| begin(tx, &asked)).await? {
         Begun::New(order) => order,
         Begun::Replay(order) => return replay(app, order).await,
@@ -90,6 +100,8 @@ struct Asked {
     account: AccountNo,
     id: OrderId,
     key: Option<String>,
+    /// An operator's, who asks for the owner.
+    line: Option<Line>,
     now: Time,
     ask_until: Time,
 }
@@ -141,6 +153,9 @@ fn begin(tx: &mut Tx, asked: &Asked) -> Result<Begun> {
     }
     if let Some(key) = asked.key.as_ref().filter(|_| !known) {
         claims::insert_cancel(tx, account, key, id)?;
+    }
+    if let Some(line) = &asked.line {
+        audit::record(tx, line)?;
     }
     order.updated_at = now;
     order.ask_until = ask_until;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::LANE;
+use super::audit::{self, audit_line};
 use crate::app::App;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::domain::refusal::{PlanMistake, Refusal};
@@ -177,6 +178,16 @@ pub async fn sync(app: &App) -> Result<Synced> {
     }
     app.store.finish(LANE, catalog::publish).await?;
     Ok(Synced { plans: count, withdrawn })
+}
+
+/// The same by an operator, in the audit log.
+pub async fn sync_by_hand(app: &App, actor: &str) -> Result<Synced> {
+    let before = app.catalog.borrow().size();
+    let synced = sync(app).await?;
+    let line = audit_line(app, actor, "catalog sync", format!("{} plans withdrawn", synced.withdrawn));
+    let plans = |count: usize| format!("{count} plans");
+    audit::record(app, line.changing(plans(before), plans(synced.plans))).await?;
+    Ok(synced)
 }
 
 /// Cleans a supplier's texts, because people and language models read them.

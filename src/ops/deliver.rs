@@ -10,8 +10,9 @@ use metrics::{counter, histogram};
 use tokio::time::{Instant, timeout_at};
 
 use super::coupons::redeem;
-use super::mail::{self, Letter, News, Slip};
+use super::mail::{self, News, Slip};
 use super::orders::Receipt;
+use super::receipts;
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::esim::Esim;
@@ -22,6 +23,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::text;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::store::audit::{self, Line};
 use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
 use crate::store::orders::{Change, Step};
@@ -263,13 +265,7 @@ impl Sale {
     /// Queues the receipt, in the write that delivers.
     fn write_receipt(&self, tx: &mut Tx) -> Result<()> {
         let Some((slip, email)) = &self.receipt else { return Ok(()) };
-        let letter = Letter::Receipt {
-            order: self.order.id.to_string(),
-            order_ref: slip.numbers.of_order(&self.order).unwrap_or_default(),
-            plan_name: self.order.plan_name.clone(),
-            amount: self.order.price.to_string(),
-        };
-        mail::queue(tx, slip, email, &letter, None)
+        receipts::queue(tx, slip, &self.order, email)
     }
 
     fn step(&self) -> Step<'_> {
@@ -358,6 +354,27 @@ fn note_late_topup(tx: &mut Tx, waiting: &Order, supplier: &'static str, now: Ti
 /// `PROVISIONING → FAILED`, with the money back in the wallet, or owed to a guest. The order stays open while it is
 /// unknown whether there is money to give back.
 pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Result<Standing> {
+    fail_noting(app, order, code, why, None).await
+}
+
+/// The same for an operator, whose line goes into the audit log with the write.
+pub(super) async fn fail_by_hand(
+    app: &App,
+    order: &Order,
+    code: &str,
+    why: &str,
+    line: Line,
+) -> Result<Standing> {
+    fail_noting(app, order, code, why, Some(line)).await
+}
+
+async fn fail_noting(
+    app: &App,
+    order: &Order,
+    code: &str,
+    why: &str,
+    line: Option<Line>,
+) -> Result<Standing> {
     let failure = Failure { code: code.into(), detail: text::visible(why, WHY_CHARS) };
     let now = app.now();
     let (mut done, waiting, reason) = (order.clone(), order.clone(), failure.clone());
@@ -370,6 +387,7 @@ pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Res
         let back = debts::payback(tx, &waiting, waiting.price)?;
         match orders::fail(tx, &waiting, &reason, &back, now)? {
             Some(balance) => {
+                line.iter().try_for_each(|line| audit::record(tx, line))?;
                 redeem::give_back(tx, &waiting, now)?;
                 // Nobody waits for the answer of a checkout, so its owner gets a mail.
                 if let Some(checkout) = checkouts::by_order(tx, &waiting.id)? {

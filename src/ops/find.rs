@@ -1,5 +1,6 @@
 //! The operator's search by any name of a thing; and the accounts and the order that a command names.
 
+use super::operator;
 use crate::app::App;
 use crate::chain::address;
 use crate::domain::checkout::Checkout;
@@ -12,26 +13,36 @@ use crate::domain::order::Order;
 use crate::domain::transfer::{Transfer, TransferId, parse_tx_hash};
 use crate::error::Result;
 use crate::store::accounts::{self, Account};
+use crate::store::addresses::{self, Address};
 use crate::store::claims::{self, Claimant};
+use crate::store::ledger;
+pub use crate::store::ledger::Booked;
 use crate::store::tx::Tx;
-use crate::store::{addresses, checkouts, invoices, orders, transfers, users};
+use crate::store::{checkouts, invoices, orders, transfers, users};
 
 /// The account with this id, or every one with this email.
 pub async fn accounts_named(app: &App, id_or_email: &str) -> Result<Vec<Account>> {
     let text = id_or_email.to_string();
-    let read = move |tx: &mut Tx| {
-        if !text.contains('@') {
-            return Ok(accounts::find(tx, &text)?.into_iter().collect());
-        }
-        let email = text.to_lowercase();
-        let mut owners = accounts::partners(tx)?;
-        owners.retain(|account| account.email.as_ref() == Some(&email));
-        if let Some(email) = Email::parse(&email) {
-            owners.extend(users::find(tx, &email)?);
-        }
-        Ok(owners)
-    };
-    app.store.snapshot(read).await
+    app.store.snapshot(move |tx| named(tx, &text)).await
+}
+
+fn named(tx: &mut Tx, id_or_email: &str) -> Result<Vec<Account>> {
+    if id_or_email.contains('@') {
+        return with_email(tx, id_or_email);
+    }
+    Ok(accounts::find(tx, id_or_email)?.into_iter().collect())
+}
+
+/// Every partner with this email, and the user who is it.
+pub(super) fn with_email(tx: &mut Tx, email: &str) -> Result<Vec<Account>> {
+    // Emails are kept in lower case.
+    let email = email.trim().to_lowercase();
+    let mut owners = accounts::partners(tx)?;
+    owners.retain(|account| account.email.as_ref() == Some(&email));
+    if let Some(email) = Email::parse(&email) {
+        owners.extend(users::find(tx, &email)?);
+    }
+    Ok(owners)
 }
 
 /// The order with this id, or with the number that people read out.
@@ -63,10 +74,26 @@ pub struct Found {
     pub invoices: Vec<Invoice>,
     pub checkouts: Vec<Checkout>,
     pub transfers: Vec<Transfer>,
+    pub addresses: Vec<Address>,
+    /// What operators booked: sweeps and payouts by their transactions, credits and debits by their references.
+    pub entries: Vec<Booked>,
 }
 
-/// By partner or user id, email, order id, order number, ICCID, a caller's reference, invoice id, transfer id,
-/// transaction or address.
+impl Found {
+    pub fn is_nothing(&self) -> bool {
+        let Found { accounts, orders, invoices, checkouts, transfers, addresses, entries } = self;
+        accounts.is_empty()
+            && orders.is_empty()
+            && invoices.is_empty()
+            && checkouts.is_empty()
+            && transfers.is_empty()
+            && addresses.is_empty()
+            && entries.is_empty()
+    }
+}
+
+/// By partner or user id, email (a guest's too), order id, order number, ICCID, a caller's reference, invoice id,
+/// transfer id, transaction or address.
 pub async fn find(app: &App, text: &str) -> Result<Found> {
     let text = text.trim().to_string();
     let number = app.numbers.parse(&text.to_uppercase());
@@ -93,15 +120,9 @@ fn find_buying(tx: &mut Tx, text: &str, number: Option<Number>, found: &mut Foun
             Claimant::Checkout(id) => found.checkouts.extend(checkouts::by_id(tx, &id)?),
         }
     }
-    let by_id = accounts::find(tx, text)?;
-    // Emails are kept in lower case.
-    let by_email = if by_id.is_none() { accounts::find(tx, &text.to_lowercase())? } else { None };
-    found.accounts = by_id.into_iter().chain(by_email).collect();
-    if let Some(email) = Email::parse(text)
-        && let Some(user) = users::find(tx, &email)?
-        && found.accounts.iter().all(|known| known.no != user.no)
-    {
-        found.accounts.push(user);
+    found.accounts = named(tx, text)?;
+    if let Some(email) = Email::parse(text) {
+        found.checkouts.extend(checkouts::by_email(tx, &email)?);
     }
     for id in &ids {
         found.orders.extend(orders::by_id(tx, id)?);
@@ -122,9 +143,14 @@ fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
     if let Some(id) = TransferId::parse(text) {
         found.transfers.extend(transfers::by_id(tx, &id)?);
     }
+    let booked = operator::named_by(text);
+    found.entries.extend(ledger::named(tx, &booked)?.into_iter().filter(|entry| entry.id == booked));
     for network in Network::ALL {
         if let Some(hash) = parse_tx_hash(network.kind(), text) {
             found.transfers.extend(transfers::of_transaction(tx, network, &hash)?);
+            for deed in ["sweep", "payout"] {
+                found.entries.extend(ledger::named(tx, &format!("{deed}.{}.{hash}", network.as_str()))?);
+            }
         }
     }
     for kind in AddressKind::ALL {
@@ -134,8 +160,11 @@ fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
         found.invoices.extend(invoices::at_address(tx, &spelled)?);
         found.checkouts.extend(checkouts::at_address(tx, &spelled)?);
         found.transfers.extend(transfers::of_address(tx, &spelled)?);
-        if let Some(owner) = addresses::find(tx, &spelled)?.and_then(|address| address.account) {
-            found.accounts.extend(accounts::by_no(tx, owner)?);
+        if let Some(address) = addresses::find(tx, &spelled)? {
+            if let Some(owner) = address.account {
+                found.accounts.extend(accounts::by_no(tx, owner)?);
+            }
+            found.addresses.push(address);
         }
     }
     for id in found.transfers.iter().filter_map(|transfer| transfer.invoice.as_ref()) {

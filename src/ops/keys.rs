@@ -1,5 +1,6 @@
 //! Who is calling. Every instance keeps the live keys in memory. A change by any process is seen within a second; a
-//! caller with a key that is not in memory waits for the next reload, so a new key works at once.
+//! caller with a key that is not in memory waits for the next reload, so a new key works at once. A key that expires is in
+//! memory with its end, and ends at that moment.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::domain::client::Whereabouts;
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::keys;
 use crate::vault;
@@ -29,6 +31,7 @@ pub struct Caller {
     pub low_balance: Usd,
     pub read_only: bool,
     limited: bool,
+    expires_at: Option<Time>,
     networks: Vec<IpNet>,
     secret_hash: Vec<u8>,
 }
@@ -63,6 +66,7 @@ pub async fn load(app: &App) -> Result<()> {
             low_balance: key.low_balance,
             read_only: key.read_only,
             limited: key.has_daily_limit,
+            expires_at: key.expires_at,
             networks,
             secret_hash: key.secret_hash,
         };
@@ -81,7 +85,7 @@ pub fn authenticate(app: &App, key: &str, secret: &str, from: Whereabouts) -> Re
     let expected = found.map_or([0u8; 32].as_slice(), |caller| caller.secret_hash.as_slice());
     let matches = vault::same(&presented, expected);
     match found {
-        Some(caller) if matches => {
+        Some(caller) if matches && !caller.expires_at.is_some_and(|end| end <= app.now()) => {
             let listed = |from| caller.networks.iter().any(|network| network.contains(&from));
             if caller.networks.is_empty() || from.known().is_some_and(listed) {
                 return Ok(caller.clone());

@@ -131,6 +131,9 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
             Contents::Checkout { news: *news, order_ref, plan_name, amount, claim_url }.write()
         }
         Letter::Credited { amount } => Contents::Credited { amount }.write(),
+        Letter::LowBalance { company, balance, threshold } => {
+            Contents::LowBalance { company, balance, threshold }.write()
+        }
     };
     written.map_err(Error::fault)
 }
@@ -216,7 +219,8 @@ async fn is_wanted(app: &App, mail: &Mail) -> Result<bool> {
         Letter::NewToken { .. }
         | Letter::Receipt { .. }
         | Letter::Checkout { .. }
-        | Letter::Credited { .. } => Ok(true),
+        | Letter::Credited { .. }
+        | Letter::LowBalance { .. } => Ok(true),
     }
 }
 

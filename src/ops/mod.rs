@@ -3,7 +3,7 @@
 
 pub mod accounts;
 pub mod addresses;
-mod audit;
+pub mod audit;
 pub mod backup;
 pub mod balance_audit;
 pub mod booking;
@@ -24,6 +24,7 @@ pub mod jobs;
 pub mod keys;
 pub mod ledger;
 pub mod login;
+pub mod low_balance;
 pub mod magic_link;
 pub mod mail;
 pub mod operator;
@@ -31,6 +32,7 @@ pub mod orders;
 pub mod owned;
 mod patience;
 pub mod preview;
+pub mod receipts;
 pub mod recover;
 pub mod refresh;
 pub mod reports;

@@ -1,15 +1,19 @@
-//! What operators do: partners, keys, wallets, and orders that need a hand. Every act that touches money or access is
-//! in the audit log, in the same write.
+//! What operators do: partners, keys, wallets, and orders that need a hand. Every act is in the audit log, in the same
+//! write.
+
+mod keys;
+mod wallets;
 
 use std::time::Duration;
 
 use super::LANE;
-use super::audit::audit_line;
+use super::audit::{audit_line, record};
 use super::cancel;
 use super::deliver::{self, Standing, Turn};
+use super::find;
 use crate::app::App;
 use crate::domain::account::AccountKind;
-use crate::domain::ids::{AccountId, AccountNo, KeyId, OrderId, secret_text};
+use crate::domain::ids::{AccountId, AccountNo, OrderId};
 use crate::domain::ledger::{CreditKind, Entry};
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
@@ -18,18 +22,22 @@ use crate::domain::plan::DEFAULT_PRICE_LIST;
 use crate::domain::refusal::Refusal;
 use crate::domain::text;
 use crate::domain::time::Time;
+use crate::domain::words::words;
 use crate::error::{Error, Result};
 pub use crate::store::accounts::Account;
 use crate::store::accounts::{self, NewAccount};
-use crate::store::audit::{self, Line};
-pub use crate::store::keys::Key;
-use crate::store::keys::{self, NewKey};
+use crate::store::audit;
 use crate::store::ledger::{self, Note};
 use crate::store::meta::{self, Version};
 use crate::store::tx::Tx;
 use crate::store::wallet::{self, Suspension};
-use crate::store::{debts, guests, orders};
+use crate::store::{debts, guests, low_balances, orders};
 use crate::vault;
+
+pub use self::keys::{IssuedKey, Key, KeyTerms, Rotated, create_key, list_keys, revoke_key, rotate_key};
+pub use self::wallets::{
+    Adjusted, Adjustment, Direction, adjust_wallet, credit_wallet, debit_wallet, gist, named_by,
+};
 
 pub struct NewPartner {
     pub name: String,
@@ -37,18 +45,22 @@ pub struct NewPartner {
     pub credit: Usd,
 }
 
-/// A key with its secret, which is shown this once and stored only as a hash.
-pub struct IssuedKey {
-    pub id: KeyId,
-    pub secret: String,
-}
-
 pub struct CreatedPartner {
     pub id: AccountId,
     pub key: IssuedKey,
 }
 
+/// Makes a partner with its first key. An email that an account has is refused: the command was pasted twice.
 pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<CreatedPartner> {
+    make_partner(app, actor, new, false).await
+}
+
+/// The same, also when another account has its email.
+pub async fn create_partner_again(app: &App, actor: &str, new: NewPartner) -> Result<CreatedPartner> {
+    make_partner(app, actor, new, true).await
+}
+
+async fn make_partner(app: &App, actor: &str, new: NewPartner, shares: bool) -> Result<CreatedPartner> {
     let now = app.now();
     let id = AccountId::partner(now, vault::random());
     let account = NewAccount {
@@ -64,8 +76,12 @@ pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<C
     let no = app
         .store
         .write(LANE, move |tx| {
+            if !shares {
+                require_new_email(tx, &account.id, account.email.as_deref())?;
+            }
             let no = accounts::create(tx, &account)?;
-            audit::record(tx, &line)?;
+            let email = account.email.as_deref().unwrap_or("no email");
+            audit::record(tx, &line.changing("no partner", format!("{}, {email}", account.name)))?;
             Ok(no)
         })
         .await?;
@@ -80,6 +96,20 @@ pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<C
     }
     let key = create_key(app, actor, no, KeyTerms::default()).await?;
     Ok(CreatedPartner { id, key })
+}
+
+/// Refuses an email that another account has. Two processes that make the same partner at once pick the same number:
+/// one of them runs again, and finds the other's.
+fn require_new_email(tx: &mut Tx, own: &AccountId, email: Option<&str>) -> Result<()> {
+    let Some(email) = email else { return Ok(()) };
+    let mut owners = find::with_email(tx, email)?;
+    owners.retain(|owner| owner.id != *own);
+    if owners.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<String> = owners.iter().map(|owner| owner.id.to_string()).collect();
+    let message = format!("{email} belongs to {} already", ids.join(", "));
+    Err(Refusal::field("email", message).into())
 }
 
 pub async fn account(app: &App, id_or_email: &str) -> Result<Account> {
@@ -97,6 +127,11 @@ pub async fn partners(app: &App) -> Result<Vec<Account>> {
     app.store.snapshot(accounts::partners).await
 }
 
+/// Users, the newest first.
+pub async fn users(app: &App, limit: i64) -> Result<Vec<Account>> {
+    app.store.snapshot(move |tx| accounts::users(tx, limit)).await
+}
+
 /// Partners and users.
 pub async fn accounts(app: &App) -> Result<Vec<Account>> {
     app.store.snapshot(accounts::list).await
@@ -108,22 +143,61 @@ pub struct PartnerChange {
     pub email: Option<String>,
     pub price_list: Option<String>,
     pub low_balance: Option<Usd>,
+    /// The email may be another account's, too.
+    pub shares_email: bool,
 }
 
 pub async fn change_partner(app: &App, actor: &str, id: &str, change: PartnerChange) -> Result<Account> {
-    let mut account = account(app, id).await?;
-    account.name = change.name.unwrap_or(account.name);
-    account.email = change.email.or(account.email);
-    account.price_list = change.price_list.unwrap_or(account.price_list);
-    account.low_balance = change.low_balance.unwrap_or(account.low_balance);
-    let (saved, line) = (account.clone(), audit_line(app, actor, "partner set", account.id.to_string()));
-    app.store
-        .write(account.no.0, move |tx| {
-            accounts::update(tx, &saved)?;
-            audit::record(tx, &line)
-        })
-        .await?;
-    Ok(account)
+    let no = account(app, id).await?.no;
+    let line = audit_line(app, actor, "partner set", id.into());
+    let write = move |tx: &mut Tx| {
+        wallet::lock(tx, no)?;
+        let before = accounts::by_no(tx, no)?.ok_or(Refusal::AccountNotFound)?;
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
+            return Ok(before);
+        }
+        if !change.shares_email {
+            require_new_email(tx, &before.id, change.email.as_deref())?;
+        }
+        let after = changed(&before, &change);
+        accounts::update(tx, &after)?;
+        if before.low_balance != after.low_balance {
+            low_balances::forget(tx, no)?;
+        }
+        let (was, became) = difference(&before, &after);
+        audit::record(tx, &line.changing(was, became))?;
+        Ok(after)
+    };
+    app.store.write(no.0, write).await
+}
+
+fn changed(account: &Account, change: &PartnerChange) -> Account {
+    let mut after = account.clone();
+    after.name = change.name.clone().unwrap_or(after.name);
+    after.email = change.email.clone().or(after.email);
+    after.price_list = change.price_list.clone().unwrap_or(after.price_list);
+    after.low_balance = change.low_balance.unwrap_or(after.low_balance);
+    after
+}
+
+/// What differs, as it was and as it is.
+fn difference(before: &Account, after: &Account) -> (String, String) {
+    let facts = |account: &Account| {
+        [
+            ("name", account.name.clone()),
+            ("email", account.email.clone().unwrap_or_default()),
+            ("price list", account.price_list.clone()),
+            ("low balance", format!("{} USD", account.low_balance)),
+        ]
+    };
+    let (before, after) = (facts(before), facts(after));
+    let differs = |n: &usize| before[*n] != after[*n];
+    let told = |facts: &[(&str, String); 4]| {
+        let told: Vec<String> =
+            (0..4).filter(differs).map(|n| format!("{} {}", facts[n].0, facts[n].1)).collect();
+        told.join("; ")
+    };
+    (told(&before), told(&after))
 }
 
 pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) -> Result<Account> {
@@ -136,7 +210,9 @@ pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) ->
         (AccountKind::User, false) => "user resume",
         (AccountKind::Guest, _) => return Err(Refusal::AccountNotFound.into()),
     };
+    let word = |suspended| if suspended { "suspended" } else { "may buy" };
     let line = audit_line(app, actor, command, account.id.to_string());
+    let line = line.changing(word(account.suspended), word(suspended));
     app.store
         .write(no.0, move |tx| {
             wallet::suspend(tx, no, suspended.then_some(Suspension::Operator))?;
@@ -151,99 +227,6 @@ pub async fn set_suspended(app: &App, actor: &str, id: &str, suspended: bool) ->
 /// What an account owes us because its payments vanished from their chains.
 pub async fn owed_by(app: &App, account: AccountNo) -> Result<Usd> {
     app.store.read_consistent(move |tx| debts::of_account(tx, account)).await
-}
-
-#[derive(Default)]
-pub struct KeyTerms {
-    pub daily_limit: Option<Usd>,
-    pub ips: String,
-    pub read_only: bool,
-}
-
-pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTerms) -> Result<IssuedKey> {
-    let secret = secret_text("sk_", [vault::random(), vault::random()]);
-    let key = NewKey {
-        id: app.new_key_id(),
-        account,
-        secret_hash: vault::hash_secret(&secret),
-        daily_limit: terms.daily_limit,
-        ips: terms.ips,
-        read_only: terms.read_only,
-        created_at: app.now(),
-    };
-    let id = key.id.clone();
-    let line = audit_line(app, actor, "key create", id.to_string());
-    app.store
-        .write(account.0, move |tx| {
-            keys::create(tx, &key)?;
-            audit::record(tx, &line)
-        })
-        .await?;
-    Ok(IssuedKey { id, secret })
-}
-
-pub async fn list_keys(app: &App, account: Option<AccountNo>) -> Result<Vec<Key>> {
-    app.store.read(move |tx| keys::list(tx, account)).await
-}
-
-pub async fn revoke_key(app: &App, actor: &str, id: &str) -> Result<()> {
-    let (key, now) = (KeyId::from_text(id), app.now());
-    let line = audit_line(app, actor, "key revoke", id.into());
-    let found = app
-        .store
-        .write(LANE, move |tx| {
-            let found = keys::revoke(tx, &key, now)?;
-            if found {
-                audit::record(tx, &line)?;
-            }
-            Ok(found)
-        })
-        .await?;
-    if found { Ok(()) } else { Err(Refusal::KeyNotFound.into()) }
-}
-
-#[derive(Clone)]
-pub struct Adjustment {
-    pub account: AccountNo,
-    pub amount: Usd,
-    pub kind: CreditKind,
-    pub reason: String,
-}
-
-/// Puts money into a wallet. Answers the new balance.
-pub async fn credit_wallet(app: &App, actor: &str, credit: Adjustment) -> Result<Usd> {
-    let entry = Entry::operator_credit(&app.new_entry_id(), credit.kind, credit.account, credit.amount);
-    adjust(app, actor, "wallet credit", credit, entry).await
-}
-
-/// Takes money out of a wallet, never below zero. Answers the new balance.
-pub async fn debit_wallet(app: &App, actor: &str, debit: Adjustment) -> Result<Usd> {
-    let entry = Entry::operator_debit(&app.new_entry_id(), debit.kind, debit.account, debit.amount);
-    adjust(app, actor, "wallet debit", debit, entry).await
-}
-
-async fn adjust(
-    app: &App,
-    actor: &str,
-    command: &'static str,
-    what: Adjustment,
-    entry: Entry,
-) -> Result<Usd> {
-    let (now, actor_name) = (app.now(), actor.to_string());
-    let owner = account_by_no(app, what.account).await?.id;
-    let detail = format!("{owner}: {} USD, {}: {}", what.amount, what.kind.as_str(), what.reason);
-    let line = audit_line(app, actor, command, detail);
-    app.store
-        .write(what.account.0, move |tx| {
-            if tx.is_rerun() && ledger::exists(tx, &entry.id)? {
-                return Ok(wallet::read(tx, what.account)?.balance);
-            }
-            let text = Note { actor: Some(&actor_name), text: Some(&what.reason) };
-            let balance = ledger::post(tx, &entry, now, text)?.unwrap_or_default();
-            audit::record(tx, &line)?;
-            Ok(balance)
-        })
-        .await
 }
 
 /// An order of any account.
@@ -262,8 +245,31 @@ pub async fn recent_orders(
     app.store.snapshot(move |tx| orders::recent(tx, account, status, limit)).await
 }
 
-/// Asks the supplier about an open order now, without waiting for recovery. Answers the order as it is then.
-pub async fn retry_order(app: &App, actor: &str, id: &str) -> Result<Order> {
+words! {
+    /// What came of asking the supplier about an order.
+    pub enum Told {
+        Delivered = "DELIVERED",
+        /// It took the eSIM back, and the money is back too.
+        TakenBack = "TAKEN_BACK",
+        Refused = "REFUSED",
+        /// Nothing, or nothing that can be relied on: the order stays as it is, and is asked about again.
+        NoAnswer = "NO_ANSWER",
+    }
+}
+
+fn told(before: OrderStatus, after: OrderStatus) -> Told {
+    match (before, after) {
+        (OrderStatus::Cancelling, OrderStatus::Fulfilled) => Told::Refused,
+        (_, OrderStatus::Fulfilled) => Told::Delivered,
+        (_, OrderStatus::Cancelled) => Told::TakenBack,
+        (_, OrderStatus::Failed) => Told::Refused,
+        (_, OrderStatus::Provisioning | OrderStatus::Cancelling) => Told::NoAnswer,
+    }
+}
+
+/// Asks the supplier about an open order now, without waiting for recovery. Answers what it said, and the order as it
+/// is then.
+pub async fn retry_order(app: &App, actor: &str, id: &str) -> Result<(Told, Order)> {
     let open = order(app, id).await?;
     record(app, audit_line(app, actor, "order retry", open.id.to_string())).await?;
     let ask = async {
@@ -284,7 +290,25 @@ pub async fn retry_order(app: &App, actor: &str, id: &str) -> Result<Order> {
     if let Ok(asked) = tokio::time::timeout(patience, ask).await {
         asked?;
     }
-    order(app, open.id.as_str()).await
+    let now = order(app, open.id.as_str()).await?;
+    note_change(app, actor, "order retry", &open, &now).await?;
+    Ok((told(open.status, now.status), now))
+}
+
+/// Logs what became of an order that the supplier was asked about. The question is in the log already.
+async fn note_change(
+    app: &App,
+    actor: &str,
+    command: &'static str,
+    before: &Order,
+    after: &Order,
+) -> Result<()> {
+    if before.status == after.status {
+        return Ok(());
+    }
+    let answer = told(before.status, after.status).as_str();
+    let line = audit_line(app, actor, command, format!("{}: {answer}", after.id));
+    record(app, line.changing(before.status.as_str(), after.status.as_str())).await
 }
 
 /// Gives up an order: the money goes back. If its profile turns up later, it is cancelled at the supplier.
@@ -294,11 +318,27 @@ pub async fn fail_order(app: &App, actor: &str, id: &str, reason: &str) -> Resul
         return Err(Refusal::NotFailable.into());
     }
     let reason = text::visible(reason, deliver::WHY_CHARS);
-    record(app, audit_line(app, actor, "order fail", format!("{id}: {reason}"))).await?;
-    match deliver::fail(app, &order, "FAILED_BY_OPERATOR", &reason).await? {
+    let line = audit_line(app, actor, "order fail", format!("{}: {reason}", order.id));
+    let line = line.changing(order.status.as_str(), OrderStatus::Failed.as_str());
+    match deliver::fail_by_hand(app, &order, "FAILED_BY_OPERATOR", &reason, line).await? {
         Standing::Ended { order, .. } if order.status == OrderStatus::Failed => Ok(*order),
         Standing::Ended { .. } | Standing::Open => Err(Refusal::NotFailable.into()),
     }
+}
+
+/// Gives an order back for its owner. The supplier decides, as when the owner asks.
+pub async fn cancel_order(app: &App, actor: &str, id: &str, reason: &str) -> Result<cancel::Outcome> {
+    let order = order(app, id).await?;
+    let line = audit_line(app, actor, "order cancel", format!("{}: {reason}", order.id));
+    let line = line.changing(order.status.as_str(), OrderStatus::Cancelling.as_str());
+    let outcome = cancel::cancel_by_hand(app, &order, line).await;
+    let now = self::order(app, order.id.as_str()).await?;
+    // Untouched when we refused, without asking the supplier.
+    if now.updated_at != order.updated_at {
+        let asked = Order { status: OrderStatus::Cancelling, ..order };
+        note_change(app, actor, "order cancel", &asked, &now).await?;
+    }
+    outcome
 }
 
 /// Pays money back for a delivered order as goodwill, at most its price in all; the sale and the eSIM stay. Answers the
@@ -306,7 +346,7 @@ pub async fn fail_order(app: &App, actor: &str, id: &str, reason: &str) -> Resul
 pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason: &str) -> Result<Usd> {
     let order = order(app, id).await?;
     let owner = account_by_no(app, order.account).await?.id;
-    let detail = format!("{owner}: {amount} USD for {}, goodwill: {reason}", order.id);
+    let detail = format!("{}, goodwill: {reason}", refund_gist(&owner, amount, &order.id));
     let (line, entry_id, now) =
         (audit_line(app, actor, "order refund", detail), app.new_entry_id(), app.now());
     let (actor, reason, lane) = (actor.to_string(), reason.to_string(), order.account.0);
@@ -318,15 +358,27 @@ pub async fn refund_order(app: &App, actor: &str, id: &str, amount: Usd, reason:
             require_refundable(tx, &order.id, amount)?;
             let entry = Entry::goodwill_refund(&entry_id, &order.id, &back);
             let note = Note { actor: Some(&actor), text: Some(&reason) };
+            let before = belongings(tx, &back.to)?;
             debts::pay_back(tx, &entry, &order, now, note)?;
-            audit::record(tx, &line)?;
+            let after = belongings(tx, &back.to)?;
+            audit::record(tx, &line.changing(format!("{before} USD"), format!("{after} USD")))?;
         }
-        match back.to {
-            Payee::Wallet(owner) => Ok(wallet::read(tx, owner)?.balance),
-            Payee::Invoice(invoice) => guests::owed(tx, &invoice),
-        }
+        belongings(tx, &back.to)
     };
     app.store.write(lane, write).await
+}
+
+/// How the line of a refund in the audit log begins.
+pub fn refund_gist(owner: &AccountId, amount: Usd, order: &OrderId) -> String {
+    format!("{} for {order}", gist(owner, amount))
+}
+
+/// What the payee has with us: the wallet's balance, or what is owed for the invoice.
+fn belongings(tx: &mut Tx, payee: &Payee) -> Result<Usd> {
+    match payee {
+        Payee::Wallet(owner) => Ok(wallet::read(tx, *owner)?.balance),
+        Payee::Invoice(invoice) => guests::owed(tx, invoice),
+    }
 }
 
 /// Called under the wallet's lock, so that two concurrent refunds cannot both take the rest.
@@ -341,10 +393,6 @@ fn require_refundable(tx: &mut Tx, id: &OrderId, amount: Usd) -> Result<()> {
         | OrderStatus::Cancelled => Usd::ZERO,
     };
     if amount > left { Err(Refusal::RefundTooLarge { left }.into()) } else { Ok(()) }
-}
-
-async fn record(app: &App, line: Line) -> Result<()> {
-    app.store.write(LANE, move |tx| audit::record(tx, &line)).await
 }
 
 /// How long an order may wait for its supplier before an operator should look.

@@ -29,6 +29,15 @@ pub async fn trial_balance(app: &App) -> Result<Vec<TrialLine>> {
     app.store.study(reports::trial_balance).await
 }
 
+/// Over the entries of a period, or all.
+pub async fn trial_balance_of(app: &App, from: Option<Time>, to: Option<Time>) -> Result<Vec<TrialLine>> {
+    if from.is_none() && to.is_none() {
+        return trial_balance(app).await;
+    }
+    let (from, to) = (from.map_or(i64::MIN, Time::micros), to.map_or(i64::MAX, Time::micros));
+    app.store.study(move |tx| reports::trial_balance_of(tx, from, to)).await
+}
+
 pub async fn wallets(app: &App) -> Result<Vec<Account>> {
     app.store.snapshot(accounts::list).await
 }

@@ -44,8 +44,26 @@ pub struct ChainOrder {
 
 /// The state of a simulated chain.
 pub struct ChainState {
+    pub network: Network,
     pub mode: ChainMode,
+    /// How many blocks its node lacks.
+    pub behind: i64,
     pub head: i64,
+}
+
+async fn state_of(network: Network, chain: &SimChain) -> Result<ChainState> {
+    let (mode, behind) = chain.mood().await?;
+    let behind = if mode == ChainMode::Lagging { behind } else { 0 };
+    Ok(ChainState { network, mode, behind, head: chain.head().await? })
+}
+
+/// How every simulated chain behaves.
+pub async fn chains(app: &App) -> Result<Vec<ChainState>> {
+    let mut states = Vec::new();
+    for (network, chain) in &app.sim_chains {
+        states.push(state_of(*network, chain).await?);
+    }
+    Ok(states)
 }
 
 /// Uses data on a profile, installs it or lets it expire, as a phone would.
@@ -64,6 +82,11 @@ pub async fn move_usage(
 
 pub async fn set_mode(app: &App, mode: SupplierMode, delay_ms: i64, count: Option<i64>) -> Result<()> {
     app.sim.behave(mode, delay_ms, count, app.now()).await
+}
+
+/// How the supplier behaves: the mode, the delay in milliseconds, and for how many more calls.
+pub async fn mode(app: &App) -> Result<(SupplierMode, i64, Option<i64>)> {
+    app.sim.mood().await
 }
 
 /// Sends a transfer to an invoice's address on a simulated chain, as its customer would.
@@ -115,7 +138,7 @@ pub async fn move_chain(app: &App, network: Network, order: ChainOrder) -> Resul
     if let Some((depth, keep)) = order.reorg {
         chain.reorg(depth, keep).await?;
     }
-    Ok(ChainState { mode: chain.mode().await?, head: chain.head().await? })
+    state_of(network, chain).await
 }
 
 fn simulated(app: &App, network: Network) -> Result<&SimChain> {

@@ -5,6 +5,7 @@ use super::LANE;
 use super::audit::audit_line;
 use super::booking::moves::{self, Disposal};
 use super::mail::{self, Letter};
+use super::operator::gist;
 use crate::app::App;
 use crate::domain::checkout::Checkout;
 use crate::domain::ids::EntryId;
@@ -145,7 +146,7 @@ async fn dispose(
         let note = Note { actor: Some(&actor), text: Some(&text) };
         let ended = moves::dispose(tx, &id, &decision, note, now)?;
         let ended = ended.ok_or(Refusal::TransferNotUnmatched)?;
-        audit::record(tx, &line)?;
+        audit::record(tx, &line.changing("UNMATCHED", ended.state.as_str()))?;
         if let Disposal::Assign(owner) = decision
             && let Some(email) = users::email(tx, owner)?
         {
@@ -181,7 +182,7 @@ pub async fn record_payout(app: &App, actor: &str, payout: Payout) -> Result<Usd
     };
     let entry = Entry::payout(&id, account.no, from, amount);
     let line =
-        audit_line(app, actor, "payout record", format!("{}: {amount} USD {way}: {reason}", account.id));
+        audit_line(app, actor, "payout record", format!("{} {way}: {reason}", gist(&account.id, amount)));
     let (no, actor, now) = (account.no, actor.to_string(), app.now());
     let text = format!("{reason} ({way})");
     let pay = move |tx: &mut Tx| {
@@ -196,8 +197,9 @@ pub async fn record_payout(app: &App, actor: &str, payout: Payout) -> Result<Usd
             require_cash(tx, network, currency, amount)?;
         }
         let note = Note { actor: Some(&actor), text: Some(&text) };
+        let before = wallet::read(tx, no)?.balance;
         let balance = ledger::post(tx, &entry, now, note)?.unwrap_or_default();
-        audit::record(tx, &line)?;
+        audit::record(tx, &line.changing(format!("{before} USD"), format!("{balance} USD")))?;
         Ok(balance)
     };
     app.store.write(no.0, pay).await
@@ -232,8 +234,9 @@ pub async fn record_sweep(app: &App, actor: &str, sweep: Sweep) -> Result<Usd> {
         let held = require_cash(tx, network, currency, amount)?;
         let note = Note { actor: Some(&actor), text: Some(&text) };
         ledger::post(tx, &entry, now, note)?;
-        audit::record(tx, &line)?;
-        Ok(held.minus(amount))
+        let left = held.minus(amount);
+        audit::record(tx, &line.changing(format!("{held} USD"), format!("{left} USD")))?;
+        Ok(left)
     };
     app.store.write(LANE, move_out).await
 }

@@ -26,6 +26,7 @@ queries! {
     BY_NO = select_account!("WHERE a.no = ?1");
     PARTNERS = select_account!("WHERE a.kind = 'PARTNER' ORDER BY a.no");
     ALL_ACCOUNTS = select_account!("WHERE a.kind <> 'GUEST' ORDER BY a.no");
+    USERS = select_account!("WHERE a.kind = 'USER' ORDER BY a.no DESC LIMIT ?1");
     UPDATE = "UPDATE accounts SET name = ?2, email = ?3, price_list = ?4, low_balance = ?5 WHERE no = ?1";
 }
 
@@ -118,6 +119,11 @@ pub fn by_no(tx: &mut Tx, no: AccountNo) -> Result<Option<Account>> {
 
 pub fn partners(tx: &mut Tx) -> Result<Vec<Account>> {
     tx.all(PARTNERS, &[])
+}
+
+/// Users, the newest first.
+pub fn users(tx: &mut Tx, limit: i64) -> Result<Vec<Account>> {
+    tx.all(USERS, params![limit])
 }
 
 /// Partners and users.

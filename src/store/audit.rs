@@ -1,12 +1,17 @@
-//! The audit log: what operators did to money and access, and when. Nothing deletes from it.
+//! The audit log: what operators did, when, and what was before and after. Lines are only added; the database refuses
+//! to change or delete them.
 
-use super::engine::{Tx, params, queries};
+use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::domain::time::Time;
 use crate::error::Result;
 
 queries! {
     EXISTS = "SELECT 1 FROM audit WHERE id = ?1";
-    INSERT = "INSERT INTO audit (id, at, actor, command, detail) VALUES (?1, ?2, ?3, ?4, ?5)";
+    INSERT = "INSERT INTO audit (id, at, actor, command, detail, before, after) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    LIST = text!("SELECT ", Deed::COLUMNS, " FROM audit WHERE at >= ?1 AND at < ?2
+             AND (CAST(?3 AS TEXT) IS NULL OR actor = ?3)
+             AND (CAST(?4 AS TEXT) IS NULL OR substr(command, 1, length(?4)) = ?4)
+             ORDER BY at DESC, id DESC LIMIT ?5");
 }
 
 /// An act of an operator. The caller makes the id, so that a re-run writes it once.
@@ -17,6 +22,38 @@ pub struct Line {
     pub actor: String,
     pub command: &'static str,
     pub detail: String,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+impl Line {
+    /// The same line with what the act changed.
+    pub fn changing(&self, before: impl Into<String>, after: impl Into<String>) -> Line {
+        Line { before: Some(before.into()), after: Some(after.into()), ..self.clone() }
+    }
+}
+
+/// A line as it is read.
+pub struct Deed {
+    pub at: Time,
+    pub actor: String,
+    pub command: String,
+    pub detail: String,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+columns! { Deed { at, actor, command, detail, before, after } }
+
+/// Which lines are wanted; what is left out is not asked for.
+#[derive(Clone, Default)]
+pub struct Wanted {
+    pub from: Option<Time>,
+    pub to: Option<Time>,
+    pub actor: Option<String>,
+    /// How the command begins: `wallet`, or `wallet credit`.
+    pub command: Option<String>,
+    pub limit: i64,
 }
 
 /// Whether the line exists: a re-run that finds its own line has nothing left to do.
@@ -28,5 +65,13 @@ pub fn record(tx: &mut Tx, line: &Line) -> Result<()> {
     if tx.is_rerun() && exists(tx, &line.id)? {
         return Ok(());
     }
-    tx.execute(INSERT, params![&line.id, line.at, &line.actor, line.command, &line.detail]).map(drop)
+    let Line { id, at, actor, command, detail, before, after } = line;
+    tx.execute(INSERT, params![id, *at, actor, *command, detail, before, after]).map(drop)
+}
+
+/// Lines of the log, newest first.
+pub fn list(tx: &mut Tx, wanted: &Wanted) -> Result<Vec<Deed>> {
+    let from = wanted.from.map_or(i64::MIN, Time::micros);
+    let to = wanted.to.map_or(i64::MAX, Time::micros);
+    tx.all(LIST, params![from, to, &wanted.actor, &wanted.command, wanted.limit])
 }

@@ -9,6 +9,7 @@ use crate::domain::account::GUESTS;
 use crate::domain::checkout::{self, Checkout, CheckoutEvent, CheckoutStatus};
 use crate::domain::client::{Origin, Shares};
 use crate::domain::coupon::{self, Applied};
+use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
 use crate::domain::money::Usd;
 use crate::domain::network::Network;
@@ -119,6 +120,7 @@ queries! {
     BY_ID and LOCK = select_checkout!("WHERE id = ?1");
     BY_ORDER = select_checkout!("WHERE order_id IS NOT NULL AND order_id = ?1");
     BY_NUMBER = select_checkout!("WHERE account = ?1 AND seq = ?2 AND keyed = ?3");
+    BY_EMAIL = select_checkout!("WHERE customer_email IS NOT NULL AND customer_email = ?1 ORDER BY created_at DESC LIMIT 200");
     AT_ADDRESS = select_checkout!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
     AT = "SELECT id, account FROM checkouts WHERE address = ?1 AND amount = ?2 AND network = ?3 AND currency = ?4
           AND created_at <= ?5 AND late_until > ?6 ORDER BY created_at DESC LIMIT 1";
@@ -231,6 +233,11 @@ pub fn lock(tx: &mut Tx, id: &InvoiceId) -> Result<Option<Checkout>> {
 
 pub fn by_order(tx: &mut Tx, order: &OrderId) -> Result<Option<Checkout>> {
     tx.opt(BY_ORDER, params![order])
+}
+
+/// Those with this typed-in address, newest first.
+pub fn by_email(tx: &mut Tx, email: &Email) -> Result<Vec<Checkout>> {
+    tx.all(BY_EMAIL, params![email])
 }
 
 /// For the operator's search.

@@ -10,6 +10,10 @@ use crate::error::Result;
 queries! {
     INSERT = insert_into!("api_keys", New);
     EXISTS = "SELECT 1 FROM api_keys WHERE id = ?1";
+    FIND and LOCK = text!("SELECT ", Key::COLUMNS, " FROM api_keys WHERE id = ?1 AND kind = 'KEY'");
+    REPLACE = "UPDATE api_keys SET replaced_by = ?2, expires_at = ?3 WHERE id = ?1";
+    CARRY = "UPDATE api_keys SET spent_day = (SELECT o.spent_day FROM api_keys o WHERE o.id = ?1),
+             spent = (SELECT o.spent FROM api_keys o WHERE o.id = ?1) WHERE id = ?2";
     LIST = text!("SELECT ", Key::COLUMNS, " FROM api_keys
             WHERE kind = 'KEY' AND (CAST(?1 AS BIGINT) IS NULL OR account = ?1) ORDER BY created_at, id");
     REVOKE = "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?2) WHERE id = ?1";
@@ -26,12 +30,14 @@ pub struct NewKey {
     /// Networks the key may be used from, separated by commas; empty for anywhere.
     pub ips: String,
     pub read_only: bool,
+    pub name: String,
+    pub expires_at: Option<Time>,
     pub created_at: Time,
 }
 
 values! {
     New(new: NewKey) {
-        id, account, secret_hash, daily_limit, spent_day = 0, spent = 0, ips, read_only, created_at,
+        id, account, secret_hash, daily_limit, spent_day = 0, spent = 0, ips, read_only, name, expires_at, created_at,
     }
 }
 
@@ -41,11 +47,23 @@ pub struct Key {
     pub daily_limit: Option<Usd>,
     pub ips: String,
     pub read_only: bool,
+    pub name: String,
     pub created_at: Time,
+    pub expires_at: Option<Time>,
+    /// The key that took its place.
+    pub replaced_by: Option<String>,
     pub revoked_at: Option<Time>,
 }
 
-columns! { Key { id, account, daily_limit, ips, read_only, created_at, revoked_at } }
+columns! {
+    Key { id, account, daily_limit, ips, read_only, name, created_at, expires_at, replaced_by, revoked_at }
+}
+
+impl Key {
+    pub fn has_ended(&self, now: Time) -> bool {
+        self.revoked_at.is_some() || self.expires_at.is_some_and(|end| end <= now)
+    }
+}
 
 /// What a request needs to know about its key.
 pub struct LiveKey {
@@ -55,6 +73,7 @@ pub struct LiveKey {
     pub ips: String,
     pub read_only: bool,
     pub has_daily_limit: bool,
+    pub expires_at: Option<Time>,
     pub company: String,
     pub price_list: String,
     pub low_balance: Usd,
@@ -64,7 +83,7 @@ columns! {
     LiveKey in "k" {
         id, account, secret_hash, ips, read_only,
         has_daily_limit = "CAST(CASE WHEN k.daily_limit IS NULL THEN 0 ELSE 1 END AS BIGINT)",
-        company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance",
+        expires_at, company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance",
     }
 }
 
@@ -78,6 +97,21 @@ pub fn create(tx: &mut Tx, new: &NewKey) -> Result<()> {
 
 pub fn list(tx: &mut Tx, account: Option<AccountNo>) -> Result<Vec<Key>> {
     tx.all(LIST, params![account])
+}
+
+pub fn find(tx: &mut Tx, id: &KeyId) -> Result<Option<Key>> {
+    tx.opt(FIND, params![id])
+}
+
+pub fn lock(tx: &mut Tx, id: &KeyId) -> Result<Option<Key>> {
+    tx.lock(LOCK, params![id])
+}
+
+/// Puts a new key in the place of an old one, which ends then. What the old one has spent today counts for the new one.
+pub fn replace(tx: &mut Tx, old: &KeyId, new: &KeyId, ends: Time) -> Result<()> {
+    tx.execute(CARRY, params![old, new])?;
+    tx.execute(REPLACE, params![old, new, ends])?;
+    meta::bump(tx, meta::Version::Accounts).map(drop)
 }
 
 /// Revokes a key; false when it does not exist. Revoking twice keeps the first time.

@@ -3,8 +3,8 @@
 
 use super::engine::{Sql, Stored, Tx, columns, params, queries, text};
 use super::wallet::{self, Line};
-use crate::domain::ids::OrderId;
-use crate::domain::ledger::{Account, Entry};
+use crate::domain::ids::{AccountNo, OrderId};
+use crate::domain::ledger::{Account, Entry, Posting};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 
 queries! {
     EXISTS = "SELECT 1 FROM entries WHERE id = ?1";
+    KIND = "SELECT kind FROM entries WHERE id = ?1";
+    LEGS = "SELECT account, amount, wallet FROM postings WHERE entry = ?1 ORDER BY leg";
+    NAMED = text!("SELECT ", Booked::COLUMNS, " FROM entries WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 50");
     ENTRY = "INSERT INTO entries (id, kind, at, actor, note) VALUES (?1, ?2, ?3, ?4, ?5)";
     POSTING = "INSERT INTO postings (entry, leg, account, amount, wallet, line, balance, order_id, transfer, invoice, settles)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
@@ -197,6 +200,39 @@ queries! {
 
 pub fn exists(tx: &mut Tx, entry: &str) -> Result<bool> {
     tx.any(EXISTS, params![entry])
+}
+
+/// Whether the entry that is booked under this id is the same one; `None` when none is.
+pub fn is_same(tx: &mut Tx, entry: &Entry) -> Result<Option<bool>> {
+    let Some(kind) = tx.opt::<String>(KIND, params![&entry.id])? else { return Ok(None) };
+    let booked: Vec<(String, Usd, Option<AccountNo>)> = tx.all(LEGS, params![&entry.id])?;
+    let leg = |posting: &Posting| {
+        let wallet = match posting.account {
+            Account::Wallet(no) => Some(no),
+            _ => None,
+        };
+        (posting.account.name(), posting.amount, wallet)
+    };
+    let legs: Vec<_> = entry.postings.iter().map(leg).collect();
+    Ok(Some(kind == entry.kind.as_str() && booked == legs))
+}
+
+/// An entry that carries a name of ours or an operator's.
+pub struct Booked {
+    pub id: String,
+    pub kind: String,
+    pub at: Time,
+    pub actor: Option<String>,
+    pub note: Option<String>,
+}
+
+columns! { Booked { id, kind, at, actor, note } }
+
+/// The entries with this name, and those whose names go on after it with a dot.
+pub fn named(tx: &mut Tx, name: &str) -> Result<Vec<Booked>> {
+    let mut found: Vec<Booked> = tx.all(NAMED, params![name, &format!("{name}/")])?;
+    found.retain(|entry| entry.id[name.len()..].is_empty() || entry.id[name.len()..].starts_with('.'));
+    Ok(found)
 }
 
 /// What was paid back for an order so far, by failure, cancel or goodwill. Its entries are named after the order, so

@@ -22,6 +22,7 @@ pub mod invoices;
 pub mod keys;
 pub mod ledger;
 pub mod logins;
+pub mod low_balances;
 pub mod magic_links;
 pub mod mails;
 pub mod meta;
@@ -187,6 +188,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("keys", keys::ALL),
         ("ledger", ledger::ALL),
         ("logins", logins::ALL),
+        ("low_balances", low_balances::ALL),
         ("magic_links", magic_links::ALL),
         ("mails", mails::ALL),
         ("meta", meta::ALL),

@@ -2,10 +2,13 @@
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::domain::money::Usd;
+use crate::domain::time::Time;
 use crate::error::Result;
 
 queries! {
     TRIAL_BALANCE = text!("SELECT ", TrialLine::COLUMNS, " FROM postings GROUP BY account ORDER BY account");
+    TRIAL_BALANCE_OF = text!("SELECT ", TrialLine::COLUMNS, " FROM postings p JOIN entries e ON e.id = p.entry
+              WHERE e.at >= ?1 AND e.at < ?2 GROUP BY account ORDER BY account");
     MARGIN = text!("SELECT ", OrderMargin::COLUMNS, "
               FROM orders o JOIN accounts a ON a.no = o.account JOIN postings p ON p.order_id = o.id
               WHERE o.created_at >= ?1 AND o.created_at < ?2
@@ -30,6 +33,11 @@ columns! {
 
 pub fn trial_balance(tx: &mut Tx) -> Result<Vec<TrialLine>> {
     tx.all(TRIAL_BALANCE, &[])
+}
+
+/// Over the entries of a period.
+pub fn trial_balance_of(tx: &mut Tx, from: i64, to: i64) -> Result<Vec<TrialLine>> {
+    tx.all(TRIAL_BALANCE_OF, params![from, to])
 }
 
 /// What an order earned: sales after discounts, less its cost, less goodwill and losses.
@@ -58,11 +66,12 @@ pub struct OrderMargin {
     pub partner: String,
     pub package_code: String,
     pub status: String,
+    pub created_at: Time,
     pub margin: Margin,
 }
 
 columns! {
-    OrderMargin in "o" { order = "o.id", partner = "a.id", package_code, status, margin: Margin = Margin::COLUMNS }
+    OrderMargin in "o" { order = "o.id", partner = "a.id", package_code, status, created_at, margin: Margin = Margin::COLUMNS }
 }
 
 pub fn margin(tx: &mut Tx, from: i64, to: i64, limit: i64) -> Result<Vec<OrderMargin>> {

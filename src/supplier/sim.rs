@@ -96,6 +96,13 @@ impl Sim {
         Ok(())
     }
 
+    /// How it behaves now: the mode, the delay in milliseconds, and for how many more calls.
+    pub async fn mood(&self) -> Result<(SupplierMode, i64, Option<i64>)> {
+        let stored = self.store.read(sim::mode).await?;
+        let mode = SupplierMode::parse(&stored.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
+        Ok((mode, stored.delay_ms, stored.remaining))
+    }
+
     /// Behaves like this for `count` calls, or until told otherwise.
     pub async fn behave(
         &self,

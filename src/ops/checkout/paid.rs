@@ -334,7 +334,7 @@ pub async fn assign(
             ledger::post(tx, &entry, draft.now, note)?;
         }
         mail::tell_owner(tx, &draft.slip, &checkout, News::Assigned, transfer.amount)?;
-        audit::record(tx, &line)?;
+        audit::record(tx, &line.changing("UNMATCHED", ended.state.as_str()))?;
         Ok(Assigned { transfer: ended, order, surplus })
     };
     let mut assigned = app.store.write(lane, write).await?;

@@ -33,7 +33,7 @@ pub async fn create(app: &App, actor: &str, coupon: Coupon) -> Result<Coupon> {
             return Err(Refusal::CouponExists.into());
         }
         coupons::create(tx, &made)?;
-        audit::record(tx, &line)
+        audit::record(tx, &line.changing("no coupon", made.in_words()))
     };
     app.store.write(LANE, write).await?;
     Ok(coupon)
@@ -58,7 +58,7 @@ pub async fn disable(app: &App, actor: &str, code: &str) -> Result<Coupon> {
         coupons::lock(tx, &code)?.ok_or(Refusal::CouponNotFound)?;
         // Disabling twice is not an error, and is logged once.
         if coupons::disable(tx, &code, now)? {
-            audit::record(tx, &line)?;
+            audit::record(tx, &line.changing("in use", "disabled"))?;
         }
         coupons::by_code(tx, &code)?.ok_or_else(|| Error::fault("a coupon vanished"))
     };

@@ -2,6 +2,8 @@
 
 mod commands;
 mod coupons;
+mod first_day;
+mod keys;
 mod ledger_laws;
 mod restore;
 mod settlement;

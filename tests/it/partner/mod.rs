@@ -5,6 +5,7 @@ mod errors;
 mod forwarded;
 mod keys;
 mod lists;
+mod low_balance;
 mod mistakes;
 mod openapi;
 mod order_numbers;

@@ -5,4 +5,5 @@ mod hosts;
 mod jobs;
 mod logs;
 mod mail_smtp;
+mod sandbox;
 mod startup;

@@ -29,11 +29,12 @@ const COARSE: &str = "currency fingerprint kind network realm state status";
 const ON_PURPOSE: &[(&str, &str)] = &[
     (
         "an operator lists, searches or reports",
-        "accounts::ALL_ACCOUNTS accounts::FIND accounts::PARTNERS addresses::LIST claims::FIND coupons::TALLY keys::LIST orders::RECENT reports::MARGIN reports::MARGIN_TOTAL
-         reports::TRIAL_BALANCE wallet::DRAWN",
+        "accounts::ALL_ACCOUNTS accounts::FIND accounts::PARTNERS accounts::USERS addresses::LIST claims::FIND coupons::TALLY keys::LIST orders::RECENT reports::MARGIN reports::MARGIN_TOTAL
+         reports::TRIAL_BALANCE reports::TRIAL_BALANCE_OF wallet::DRAWN",
     ),
     ("an operator moves cash, which is a sum over postings", "ledger::CASH"),
     ("it is kept in memory, and loaded anew when it has changed", "addresses::WATCHED keys::LIVE"),
+    ("every two seconds, of all partners", "low_balances::MOVED"),
     ("the greatest number is at the end of the index", "accounts::LAST_NO"),
     ("once a minute, of mailboxes that wanted no mail or were guessed at", "logins::OLD_MAILBOXES"),
 ];

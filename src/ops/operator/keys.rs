@@ -1,0 +1,164 @@
+//! API keys of partners: made, listed, replaced and ended by operators.
+
+use super::super::LANE;
+use crate::app::App;
+use crate::domain::ids::{AccountNo, KeyId, secret_text};
+use crate::domain::money::Usd;
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::ops::audit::audit_line;
+use crate::ops::dates::iso;
+pub use crate::store::keys::Key;
+use crate::store::keys::{self, NewKey};
+use crate::store::tx::Tx;
+use crate::store::{audit, wallet};
+use crate::vault;
+
+/// A key with its secret, which is shown this once and stored only as a hash.
+pub struct IssuedKey {
+    pub id: KeyId,
+    pub secret: String,
+}
+
+#[derive(Clone, Default)]
+pub struct KeyTerms {
+    pub daily_limit: Option<Usd>,
+    pub ips: String,
+    pub read_only: bool,
+    /// What it is for; empty for none. No two keys in use of one partner share a name.
+    pub name: String,
+    pub expires_at: Option<Time>,
+}
+
+impl KeyTerms {
+    /// For the audit log.
+    fn in_words(&self) -> String {
+        let mut words = Vec::new();
+        words.extend(Some(format!("name {:?}", self.name)).filter(|_| !self.name.is_empty()));
+        words.extend(self.daily_limit.map(|limit| format!("{limit} USD a day")));
+        words.extend(Some(format!("from {}", self.ips)).filter(|_| !self.ips.is_empty()));
+        words.extend(Some("read-only".to_string()).filter(|_| self.read_only));
+        words.extend(self.expires_at.map(|at| format!("until {}", iso(at))));
+        if words.is_empty() { "no limits".into() } else { words.join(", ") }
+    }
+}
+
+fn new_key(app: &App, account: AccountNo, terms: &KeyTerms) -> (NewKey, IssuedKey) {
+    let secret = secret_text("sk_", [vault::random(), vault::random()]);
+    let KeyTerms { daily_limit, ips, read_only, name, expires_at } = terms.clone();
+    let (id, secret_hash, created_at) = (app.new_key_id(), vault::hash_secret(&secret), app.now());
+    let issued = IssuedKey { id: id.clone(), secret };
+    (NewKey { id, account, secret_hash, daily_limit, ips, read_only, name, expires_at, created_at }, issued)
+}
+
+pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTerms) -> Result<IssuedKey> {
+    let (key, issued) = new_key(app, account, &terms);
+    let line = audit_line(app, actor, "key create", key.id.to_string());
+    let write = move |tx: &mut Tx| {
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
+            return Ok(());
+        }
+        wallet::lock(tx, account)?;
+        require_new_name(tx, account, &key)?;
+        keys::create(tx, &key)?;
+        audit::record(tx, &line.changing("no key", terms.in_words()))
+    };
+    app.store.write(account.0, write).await?;
+    Ok(issued)
+}
+
+/// Refuses the name of a key that is in use: the command was pasted twice, and the first secret is on the screen.
+fn require_new_name(tx: &mut Tx, account: AccountNo, new: &NewKey) -> Result<()> {
+    let same =
+        |key: &Key| key.name == new.name && !key.has_ended(new.created_at) && key.replaced_by.is_none();
+    if new.name.is_empty() {
+        return Ok(());
+    }
+    match keys::list(tx, Some(account))?.iter().find(|key| same(key)) {
+        Some(key) => Err(Refusal::field("name", format!("is the name of {} already", key.id)).into()),
+        None => Ok(()),
+    }
+}
+
+pub async fn list_keys(app: &App, account: Option<AccountNo>) -> Result<Vec<Key>> {
+    app.store.read(move |tx| keys::list(tx, account)).await
+}
+
+pub async fn revoke_key(app: &App, actor: &str, id: &str) -> Result<()> {
+    let (key, now) = (KeyId::from_text(id), app.now());
+    let line = audit_line(app, actor, "key revoke", id.into());
+    let found = app
+        .store
+        .write(LANE, move |tx| {
+            let found = keys::revoke(tx, &key, now)?;
+            if found {
+                audit::record(tx, &line.changing("in use", "revoked"))?;
+            }
+            Ok(found)
+        })
+        .await?;
+    if found { Ok(()) } else { Err(Refusal::KeyNotFound.into()) }
+}
+
+/// A new key in the place of an old one.
+pub struct Rotated {
+    pub key: IssuedKey,
+    pub account: AccountNo,
+    pub terms: KeyTerms,
+    /// When the old key ends.
+    pub old_ends_at: Time,
+}
+
+/// Makes a key with another's rights, and ends that one after the overlap. Unless `expires_at` says otherwise, the new
+/// key lives as long as the old one was made to live.
+pub async fn rotate_key(
+    app: &App,
+    actor: &str,
+    id: &str,
+    overlap_ms: i64,
+    expires_at: Option<Time>,
+) -> Result<Rotated> {
+    let (old_id, now) = (KeyId::from_text(id), app.now());
+    let wanted = old_id.clone();
+    let old = app.store.read(move |tx| keys::find(tx, &wanted)).await?.ok_or(Refusal::KeyNotFound)?;
+    let life =
+        old.expires_at.map(|end| Time::from_micros(now.micros() + end.micros() - old.created_at.micros()));
+    let terms = KeyTerms {
+        daily_limit: old.daily_limit,
+        ips: old.ips,
+        read_only: old.read_only,
+        name: old.name,
+        expires_at: expires_at.or(life),
+    };
+    let (new, key) = new_key(app, old.account, &terms);
+    let line = audit_line(app, actor, "key rotate", format!("{old_id} by {}", new.id));
+    let account = old.account;
+    let write = move |tx: &mut Tx| {
+        let old = keys::lock(tx, &old_id)?.ok_or_else(|| Error::fault("a key vanished"))?;
+        let ends = now.plus_millis(overlap_ms);
+        let ends = old.expires_at.map_or(ends, |end| end.min(ends));
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
+            return Ok(ends);
+        }
+        require_in_use(&old, now)?;
+        keys::create(tx, &new)?;
+        keys::replace(tx, &old_id, &new.id, ends)?;
+        let before = old.expires_at.map_or("without an end".into(), |end| format!("until {}", iso(end)));
+        audit::record(tx, &line.changing(before, format!("until {}", iso(ends))))?;
+        Ok(ends)
+    };
+    let old_ends_at = app.store.write(account.0, write).await?;
+    Ok(Rotated { key, account, terms, old_ends_at })
+}
+
+fn require_in_use(key: &Key, now: Time) -> Result<()> {
+    let refuse = |message: String| Err(Refusal::field("key", message).into());
+    if let Some(next) = &key.replaced_by {
+        return refuse(format!("was replaced by {next} already"));
+    }
+    if key.has_ended(now) {
+        return refuse("has ended; `simgate key create` makes a new one".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! Which partners' balances fell below their thresholds. A purchase writes nothing here: a job compares, and remembers
+//! for each partner how it stood (`was_low`) and up to which line of the statement it has looked.
+
+use super::engine::{Stored, Tx, columns, params, queries, text};
+use crate::domain::ids::AccountNo;
+use crate::domain::money::Usd;
+use crate::error::Result;
+
+queries! {
+    /// Those whose state is not what is remembered, and those that are low and have moved since.
+    MOVED = "SELECT a.no FROM accounts a JOIN wallets w ON w.account = a.no WHERE a.kind = 'PARTNER'
+             AND ((w.balance < a.low_balance AND (a.was_low = 0 OR w.lines > a.looked_line))
+               OR (w.balance >= a.low_balance AND a.was_low = 1)) ORDER BY a.no";
+    STANDING = text!("SELECT ", Standing::COLUMNS, " FROM accounts a JOIN wallets w ON w.account = a.no WHERE a.no = ?1");
+    WAS_ABOVE = "SELECT 1 FROM postings WHERE wallet IS NOT NULL AND wallet = ?1 AND line > ?2 AND line <= ?3 AND balance >= ?4 LIMIT 1";
+    REMEMBER = "UPDATE accounts SET was_low = ?4, looked_line = ?5 WHERE no = ?1 AND was_low = ?2 AND looked_line = ?3";
+    /// A threshold that moves is no crossing.
+    FORGET = "UPDATE accounts SET looked_line = (SELECT w.lines FROM wallets w WHERE w.account = accounts.no),
+              was_low = (SELECT CASE WHEN w.balance < accounts.low_balance THEN 1 ELSE 0 END FROM wallets w WHERE w.account = accounts.no)
+              WHERE no = ?1";
+}
+
+/// How a partner's balance stands to its threshold.
+pub struct Standing {
+    pub name: String,
+    pub email: Option<String>,
+    pub threshold: Usd,
+    pub balance: Usd,
+    lines: i64,
+    was_low: bool,
+    looked_line: i64,
+}
+
+columns! {
+    Standing in "a" {
+        name, email, threshold = "a.low_balance", balance = "w.balance", lines = "w.lines", was_low, looked_line,
+    }
+}
+
+pub fn moved(tx: &mut Tx) -> Result<Vec<AccountNo>> {
+    tx.all(MOVED, &[])
+}
+
+/// Looks at a partner and remembers how it stands. Answers when the balance has crossed its threshold downwards since the
+/// last look, to one of several that look at the same time.
+pub fn crossed(tx: &mut Tx, account: AccountNo) -> Result<Option<Standing>> {
+    let Some(now) = tx.opt::<Standing>(STANDING, params![account])? else { return Ok(None) };
+    let is_low = now.balance < now.threshold;
+    let crossed = is_low && (!now.was_low || was_above(tx, account, &now)?);
+    let (line, seen) = (now.lines, params![account, now.was_low, now.looked_line, is_low, now.lines]);
+    if (is_low, line) == (now.was_low, now.looked_line) || tx.execute(REMEMBER, seen)? == 0 {
+        return Ok(None);
+    }
+    Ok(crossed.then_some(now))
+}
+
+/// Whether the balance was up again between two looks that both found it low.
+fn was_above(tx: &mut Tx, account: AccountNo, now: &Standing) -> Result<bool> {
+    tx.any(WAS_ABOVE, params![account, now.looked_line, now.lines, now.threshold])
+}
+
+/// Begins anew with the balance as it is.
+pub fn forget(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    tx.execute(FORGET, params![account]).map(drop)
+}
