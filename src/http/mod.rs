@@ -97,6 +97,8 @@ pub fn router(app: App) -> Router {
         .route("/esim/{token}", get(install::page))
         .route("/qr/{file}", get(install::qr_image))
         .route("/checkout", get(guest::form).post(guest::open))
+        .route("/checkout/code", post(pages::wallet::code))
+        .route("/checkout/wallet", post(pages::wallet::buy))
         .route("/pay/{invoice}", get(pay::page))
         .route("/pay/{invoice}/code", post(claim::code))
         .route("/pay/{invoice}/claim", post(claim::claim))

@@ -1,10 +1,12 @@
 //! Guests: people who buy on the checkout page without an account. Their checkout belongs to nobody: anybody who holds
-//! its id sees it, and somebody who has signed in can claim what we owe for it, once.
+//! its id sees it, and somebody who has signed in can claim what we owe for it, once, and spend it there.
 
 use form_urlencoded::Serializer;
 use metrics::counter;
 
+use super::buying::{self, Means, Outcome, Signing, Wish};
 use super::login::{self, CheckedBefore, CodeAnswer, Proof};
+use super::tokens;
 use crate::app::App;
 use crate::domain::account::GUESTS;
 use crate::domain::checkout::Checkout;
@@ -23,6 +25,15 @@ pub fn page_path(package_code: &str, discount: Option<&str>) -> String {
     query.append_pair("plan", package_code);
     query.extend_pairs(discount.map(|code| ("discount", code)));
     format!("/checkout?{}", query.finish())
+}
+
+/// Buys from the wallet of a person who proves an email by a mailed code; a wallet that is short gets a link to pay in.
+pub async fn buy_from_wallet(app: &App, answer: CodeAnswer, wish: Wish) -> Result<Outcome> {
+    let client = answer.client;
+    let signed_in = login::verify(app, answer).await?;
+    let holder = tokens::authenticate(app, &signed_in.token).await?;
+    let means = Means::WalletOrLink { can_sign: false, client, signing: Signing::default() };
+    buying::buy(app, holder.buyer(), wish, means).await
 }
 
 /// Puts what we owe for a guest's invoice into the wallet of a person who proves an email by a mailed code, and answers

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 
 use super::told;
 use crate::app::App;
+use crate::domain::checkout::Checkout;
 use crate::domain::email::Email;
 use crate::domain::ids::InvoiceId;
 use crate::domain::login::Door;
@@ -18,9 +19,9 @@ use crate::http::kit::auth::{Anyone, Client};
 use crate::http::kit::fields::{Form, Segment, invoice_id};
 use crate::http::kit::html::page;
 use crate::http::kit::problem::Refused;
-use crate::ops::checkout::progress;
-use crate::ops::guests;
+use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::login::{self, Ask, Asked, CodeAnswer};
+use crate::ops::{catalog, guests};
 
 const CODE_CHARS: usize = 40;
 const AGENT_NAME: &str = "claim page";
@@ -39,6 +40,9 @@ struct ClaimPage<'a> {
 struct ClaimedPage<'a> {
     amount: Usd,
     email: &'a Email,
+    /// The plan that could not be delivered, and its checkout page; `None` when it is no longer sold.
+    again: Option<String>,
+    plan_name: &'a str,
 }
 
 /// Mails a code to the address that wants to claim.
@@ -52,7 +56,7 @@ pub async fn code(
     let (app, invoice) = (&state.app, invoice_id(id)?);
     let email = fields.required_email("email");
     let email = fields.finish_with(email)?;
-    let owed = owed_to(app, &invoice).await?;
+    let (owed, _) = owed_to(app, &invoice).await?;
     match login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await? {
         // Less than a minute after the last mail its code is still good, so the page is the same; and somebody who
         // keeps asking in the name of others must not keep them from typing the code that they have.
@@ -75,7 +79,7 @@ pub async fn claim(
     let email = fields.required_email("email");
     let code = fields.text("code", CODE_CHARS);
     let email = fields.finish_with(email)?;
-    let owed = owed_to(app, &invoice).await?;
+    let (owed, checkout) = owed_to(app, &invoice).await?;
     let answer = CodeAnswer {
         door: Door::Pages,
         email: email.clone(),
@@ -85,7 +89,14 @@ pub async fn claim(
         kind: TokenKind::Session,
     };
     match guests::claim(app, &invoice, answer).await {
-        Ok(amount) => page(StatusCode::OK, &ClaimedPage { amount, email: &email }),
+        Ok(amount) => {
+            let plan = catalog::base_plan(app, &checkout.package_code);
+            let again = plan.map(|plan| guests::page_path(&plan.code, None));
+            page(
+                StatusCode::OK,
+                &ClaimedPage { amount, email: &email, again, plan_name: &checkout.plan_name },
+            )
+        }
         Err(error) => {
             let (status, problem) = told(error)?;
             page(status, &ClaimPage { invoice: &invoice, owed, email: &email, problem: Some(problem) })
@@ -93,8 +104,8 @@ pub async fn claim(
     }
 }
 
-/// What is owed to an invoice. No code is mailed when that is nothing.
-async fn owed_to(app: &App, invoice: &InvoiceId) -> Result<Usd, Refused> {
-    let owed = progress::show(app, invoice, None).await?.owed;
-    if owed.is_positive() { Ok(owed) } else { Err(Refusal::NothingOwed.into()) }
+/// What is owed to an invoice, and for which checkout. No code is mailed when that is nothing.
+async fn owed_to(app: &App, invoice: &InvoiceId) -> Result<(Usd, Checkout), Refused> {
+    let Progress { owed, checkout, .. } = progress::show(app, invoice, None).await?;
+    if owed.is_positive() { Ok((owed, checkout)) } else { Err(Refusal::NothingOwed.into()) }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 
-use super::{onward, told};
+use super::{onward, told, wanted_plan};
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::checkout::{NETWORKS, USUAL_CURRENCY};
@@ -27,9 +27,9 @@ use crate::http::kit::payment::{
 use crate::http::kit::problem::{self, Refused};
 use crate::http::kit::wire::gigabytes;
 use crate::ops::buying::{self, Means, Wish};
+use crate::ops::checkout;
 use crate::ops::coupons::{self, Quote};
 use crate::ops::orders::Buyer;
-use crate::ops::{catalog, checkout};
 use crate::vault;
 
 /// How many countries are named; a plan for the world has more than anybody reads.
@@ -75,7 +75,7 @@ impl Typed {
 /// `?plan=CODE&discount=CODE`.
 pub async fn form(_: Anyone, state: State, Client(client): Client, query: Query) -> Answer {
     let (app, query) = (&state.app, query.filled());
-    let plan = plan(app, &query)?;
+    let plan = wanted_plan(app, &query)?;
     let typed = Typed { once: vault::hex(&vault::random().to_be_bytes()), ..Typed::of(&query) };
     // A link with an old code is still a way to the plan.
     let (quote, problem) = quoted(app, client, &typed, &plan).await?;
@@ -84,7 +84,7 @@ pub async fn form(_: Anyone, state: State, Client(client): Client, query: Query)
 
 pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields): Form) -> Answer {
     let app = &state.app;
-    let (plan, typed) = (plan(app, &fields)?, Typed::of(&fields));
+    let (plan, typed) = (wanted_plan(app, &fields)?, Typed::of(&fields));
     let opened = match wish(fields, &plan) {
         Ok((wish, pair)) => {
             let means = Means::Transfer { pair, client, signing: None };
@@ -129,11 +129,6 @@ async fn quoted(
         Ok(quote) => Ok((Some(quote), None)),
         Err(error) => Ok((None, Some(told(error)?.1))),
     }
-}
-
-/// The plan that is asked for, as it is sold now.
-fn plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
-    catalog::base_plan(app, &query.typed("plan")).ok_or(Refusal::PlanNotFound)
 }
 
 fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, (Currency, Network)), Refusal> {

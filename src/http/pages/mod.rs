@@ -8,16 +8,23 @@ pub mod install;
 pub mod mailed;
 pub mod pay;
 pub mod topup;
+pub mod wallet;
+
+use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
 
+use crate::app::App;
 use crate::domain::ids::InvoiceId;
+use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::http::kit::answers::Answer;
+use crate::http::kit::fields::Query;
 use crate::http::kit::html::{page, said};
 use crate::http::kit::problem::Refused;
+use crate::ops::catalog;
 
 #[derive(Template)]
 #[template(path = "onward.html")]
@@ -29,6 +36,11 @@ struct OnwardPage {
 /// Leads on to the page of an invoice. Its id is a key, so the link is in the body and not in a header.
 pub fn onward(invoice: &InvoiceId, hint: &'static str) -> Answer {
     page(StatusCode::OK, &OnwardPage { path: format!("/pay/{invoice}"), hint })
+}
+
+/// The plan that a form or a link names, as it is sold now.
+pub fn wanted_plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
+    catalog::base_plan(app, &query.typed("plan")).ok_or(Refusal::PlanNotFound)
 }
 
 /// What to say above a form that must be filled in again, and with which status. Other errors get their own page.

@@ -5,3 +5,4 @@ mod guest;
 mod help;
 mod install;
 mod topup;
+mod wallet;
