@@ -175,7 +175,9 @@ mod tests {
         assert_eq!((span("90d"), span("24h"), span("0m")), (Ok(7_776_000_000), Ok(86_400_000), Ok(0)));
         assert_eq!(end("1970-01-02"), Ok(End::At(Time::from_micros(2 * 86_400_000_000))));
         assert_eq!(end("2h").unwrap().seen_from(Time::from_micros(5)).micros(), 7_200_000_005);
-        for wrong in ["", "d", "1", "1.5h", "-1d", "0d", "+1d", "4000d", "99999999999999999999d", "soon", "1é"] {
+        for wrong in
+            ["", "d", "1", "1.5h", "-1d", "0d", "+1d", "4000d", "99999999999999999999d", "soon", "1é"]
+        {
             assert!(end(wrong).is_err(), "{wrong}");
         }
     }

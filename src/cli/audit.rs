@@ -11,7 +11,9 @@ use crate::ops::audit::{self, Wanted};
 #[derive(Subcommand)]
 pub enum Command {
     /// What operators did, newest first: who, when, what, before and after
-    #[command(after_help = "Example: simgate audit list --from 2026-01-01 --command wallet --csv > january.csv")]
+    #[command(
+        after_help = "Example: simgate audit list --from 2026-01-01 --command wallet --csv > january.csv"
+    )]
     List(List),
 }
 

@@ -7,7 +7,9 @@ use super::output::Record;
 
 /// Print a completion script for a shell
 #[derive(Args)]
-#[command(after_help = "Example: simgate completions bash > ~/.local/share/bash-completion/completions/simgate")]
+#[command(
+    after_help = "Example: simgate completions bash > ~/.local/share/bash-completion/completions/simgate"
+)]
 pub struct Completions {
     shell: Shell,
 }

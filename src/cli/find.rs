@@ -28,7 +28,8 @@ impl Find {
     pub async fn run(self, app: &App) -> Outcome {
         let found = find::find(app, &self.text).await?;
         if found.is_nothing() {
-            let message = format!("nothing here has the id, email, reference, hash or address {:?}", self.text);
+            let message =
+                format!("nothing here has the id, email, reference, hash or address {:?}", self.text);
             return Err(Failure::refused(Refusal::NotFound, message));
         }
         let owners = account::owners(app).await?;

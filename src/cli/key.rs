@@ -16,7 +16,9 @@ use crate::ops::operator::{self, IssuedKey, Key, KeyTerms};
 #[derive(Subcommand)]
 pub enum Command {
     /// Make a further key for a partner; the secret is shown this once
-    #[command(after_help = "Example: simgate key create ptn_… --name website --expires 90d --daily-limit 200 --ips 10.0.0.0/8")]
+    #[command(
+        after_help = "Example: simgate key create ptn_… --name website --expires 90d --daily-limit 200 --ips 10.0.0.0/8"
+    )]
     Create(Create),
     /// The keys of one partner, or of all
     #[command(after_help = "Example: simgate key list ops@acme.example")]

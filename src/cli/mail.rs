@@ -23,7 +23,8 @@ The mail goes to the address that the order was bought for, and leads to its ins
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let Command::Resend { what } = command;
     let sent = receipts::resend(app, actor, &what).await.map_err(|error| {
-        let unknown = format!("no order has the id, number or email {what:?}; `simgate find {what}` looks further");
+        let unknown =
+            format!("no order has the id, number or email {what:?}; `simgate find {what}` looks further");
         Failure::worded(error, Refusal::OrderNotFound, unknown)
     })?;
     let table = table!(sent.into_iter(), |receipt| {

@@ -128,11 +128,15 @@ fn sentence(told: Told, order: &Order) -> String {
     let why = order.failure.as_ref().map(|failure| format!(": {}", failure.detail)).unwrap_or_default();
     match (told, order.status) {
         (Told::Delivered, _) => "The supplier delivered: the order is FULFILLED.".into(),
-        (Told::TakenBack, _) => "The supplier took the eSIM back: the order is CANCELLED, the money is back.".into(),
+        (Told::TakenBack, _) => {
+            "The supplier took the eSIM back: the order is CANCELLED, the money is back.".into()
+        }
         (Told::Refused, OrderStatus::Failed) => {
             format!("The supplier refused{why}. The order is FAILED, the money is back.")
         }
-        (Told::Refused, _) => "The supplier does not take the eSIM back: the order is FULFILLED again.".into(),
+        (Told::Refused, _) => {
+            "The supplier does not take the eSIM back: the order is FULFILLED again.".into()
+        }
         (Told::NoAnswer, status) => format!(
             "The supplier still gave no clear answer: the order stays {}, and is asked about again.",
             status.as_str()

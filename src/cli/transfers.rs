@@ -39,10 +39,8 @@ pub enum Command {
         proof: Option<String>,
     },
     /// Write down that you have sent an unmatched transfer back
-    #[command(
-        after_help = "Example: simgate transfers returned POLYGON:0x…:3 --tx 0x…\n\
-                      The gateway holds no spending key: send the money first, then record its transaction here."
-    )]
+    #[command(after_help = "Example: simgate transfers returned POLYGON:0x…:3 --tx 0x…\n\
+                      The gateway holds no spending key: send the money first, then record its transaction here.")]
     Returned {
         #[command(flatten)]
         transfer: Named,

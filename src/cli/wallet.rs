@@ -144,7 +144,8 @@ async fn adjust(
 async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
     let account = account::named(app, &query.account).await?;
     let Period { from, to } = query.period;
-    let statement = accounts::statement(app, account.no, from, to, None, query.form.limit(query.limit, 50)).await?;
+    let statement =
+        accounts::statement(app, account.no, from, to, None, query.form.limit(query.limit, 50)).await?;
     let table = table!(statement.lines.into_iter(), |line| {
         "line" => line.line,
         "createdAt" => line.at,

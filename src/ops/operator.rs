@@ -35,7 +35,9 @@ use crate::store::{debts, guests, low_balances, orders};
 use crate::vault;
 
 pub use self::keys::{IssuedKey, Key, KeyTerms, Rotated, create_key, list_keys, revoke_key, rotate_key};
-pub use self::wallets::{Adjusted, Adjustment, Direction, adjust_wallet, credit_wallet, debit_wallet, gist, named_by};
+pub use self::wallets::{
+    Adjusted, Adjustment, Direction, adjust_wallet, credit_wallet, debit_wallet, gist, named_by,
+};
 
 pub struct NewPartner {
     pub name: String,
@@ -160,7 +162,7 @@ pub async fn change_partner(app: &App, actor: &str, id: &str, change: PartnerCha
         let after = changed(&before, &change);
         accounts::update(tx, &after)?;
         if before.low_balance != after.low_balance {
-            low_balances::forget(tx, no)?;
+            low_balances::begin(tx, no)?;
         }
         let (was, became) = difference(&before, &after);
         audit::record(tx, &line.changing(was, became))?;

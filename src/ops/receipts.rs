@@ -50,7 +50,12 @@ pub async fn resend(app: &App, actor: &str, id_or_email: &str) -> Result<Vec<Res
     };
     let resent = wanted.iter().map(told).collect();
     let line = |(order, to): (Order, Email)| {
-        (audit_line(app, actor, "mail resend", format!("{} to {}", order.id, to.masked())), mail::slip(app), order, to)
+        (
+            audit_line(app, actor, "mail resend", format!("{} to {}", order.id, to.masked())),
+            mail::slip(app),
+            order,
+            to,
+        )
     };
     let mails: Vec<_> = wanted.into_iter().map(line).collect();
     let write = move |tx: &mut Tx| {

@@ -70,9 +70,8 @@ pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTe
 
 /// Refuses the name of a key that is in use: the command was pasted twice, and the first secret is on the screen.
 fn require_new_name(tx: &mut Tx, account: AccountNo, new: &NewKey) -> Result<()> {
-    let same = |key: &Key| {
-        key.name == new.name && !key.has_ended(new.created_at) && key.replaced_by.is_none()
-    };
+    let same =
+        |key: &Key| key.name == new.name && !key.has_ended(new.created_at) && key.replaced_by.is_none();
     if new.name.is_empty() {
         return Ok(());
     }
@@ -123,7 +122,8 @@ pub async fn rotate_key(
     let (old_id, now) = (KeyId::from_text(id), app.now());
     let wanted = old_id.clone();
     let old = app.store.read(move |tx| keys::find(tx, &wanted)).await?.ok_or(Refusal::KeyNotFound)?;
-    let life = old.expires_at.map(|end| Time::from_micros(now.micros() + end.micros() - old.created_at.micros()));
+    let life =
+        old.expires_at.map(|end| Time::from_micros(now.micros() + end.micros() - old.created_at.micros()));
     let terms = KeyTerms {
         daily_limit: old.daily_limit,
         ips: old.ips,

@@ -20,7 +20,9 @@ async fn status(gateway: &Gateway, key: &Key) -> u16 {
 }
 
 async fn until(gateway: &Gateway, key: &Key, wanted: u16) {
-    gateway.until("the gateway has seen it", async || (status(gateway, key).await == wanted).then_some(())).await;
+    gateway
+        .until("the gateway has seen it", async || (status(gateway, key).await == wanted).then_some(()))
+        .await;
 }
 
 fn listed(gateway: &Gateway, key: &Key) -> Value {
