@@ -12,8 +12,11 @@ CREATE INDEX checkouts_by_email ON checkouts (customer_email, created_at) WHERE 
 ALTER TABLE api_keys ADD COLUMN name TEXT COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE api_keys ADD COLUMN replaced_by TEXT COLLATE "C";
 
--- How a partner's balance stood when it was last compared with its threshold, and up to which line of its statement.
-ALTER TABLE accounts ADD COLUMN was_low BIGINT NOT NULL DEFAULT 1;
-ALTER TABLE accounts ADD COLUMN looked_line BIGINT NOT NULL DEFAULT 0;
-UPDATE accounts SET looked_line = (SELECT w.lines FROM wallets w WHERE w.account = accounts.no) WHERE kind = 'PARTNER';
-CREATE INDEX accounts_partners ON accounts (no) WHERE kind = 'PARTNER';
+-- For every partner: how its balance stood when it was last compared with its threshold, and up to which line of its statement.
+CREATE TABLE low_balances (
+    account     BIGINT NOT NULL PRIMARY KEY,
+    was_low     BIGINT NOT NULL,
+    looked_line BIGINT NOT NULL
+);
+INSERT INTO low_balances (account, was_low, looked_line)
+    SELECT w.account, 1, w.lines FROM wallets w JOIN accounts a ON a.no = w.account WHERE a.kind = 'PARTNER';

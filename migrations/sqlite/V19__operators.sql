@@ -12,8 +12,11 @@ CREATE INDEX checkouts_by_email ON checkouts (customer_email, created_at) WHERE 
 ALTER TABLE api_keys ADD COLUMN name TEXT NOT NULL DEFAULT '';
 ALTER TABLE api_keys ADD COLUMN replaced_by TEXT;
 
--- How a partner's balance stood when it was last compared with its threshold, and up to which line of its statement.
-ALTER TABLE accounts ADD COLUMN was_low INTEGER NOT NULL DEFAULT 1;
-ALTER TABLE accounts ADD COLUMN looked_line INTEGER NOT NULL DEFAULT 0;
-UPDATE accounts SET looked_line = (SELECT w.lines FROM wallets w WHERE w.account = accounts.no) WHERE kind = 'PARTNER';
-CREATE INDEX accounts_partners ON accounts (no) WHERE kind = 'PARTNER';
+-- For every partner: how its balance stood when it was last compared with its threshold, and up to which line of its statement.
+CREATE TABLE low_balances (
+    account     INTEGER NOT NULL PRIMARY KEY,
+    was_low     INTEGER NOT NULL,
+    looked_line INTEGER NOT NULL
+) STRICT;
+INSERT INTO low_balances (account, was_low, looked_line)
+    SELECT w.account, 1, w.lines FROM wallets w JOIN accounts a ON a.no = w.account WHERE a.kind = 'PARTNER';

@@ -9,7 +9,7 @@ use super::{Failure, Outcome};
 use crate::app::App;
 use crate::ops::backup;
 
-/// Write a consistent copy of the database to a new file, while the gateway runs
+/// Write a consistent copy of the database, while the gateway runs
 ///
 /// SQLite: a database file that can be served as it is. PostgreSQL: an archive for pg_restore, made by pg_dump,
 /// which must be installed here.

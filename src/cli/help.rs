@@ -19,8 +19,9 @@ Options:
   -h, --help     Print help
   -V, --version  Print version
 
-simgate COMMAND --help tells more, with an example. simgate serve --help lists the settings, and simgate config
-shows those in effect. Exit codes: 0 done, 1 refused, 2 wrong usage or settings.";
+Without a command it serves. `simgate COMMAND --help` tells more, with an example;
+`simgate serve --help` lists the settings, `simgate config` those in effect.
+Exit codes: 0 done, 1 refused, 2 wrong usage or settings.";
 
 /// Replaces the list of commands on the first page by the groups.
 pub fn on(command: Command) -> Command {
@@ -59,7 +60,7 @@ mod tests {
     #[test]
     fn the_first_page_is_short_and_names_no_setting() {
         let page = command_line().render_long_help().to_string();
-        assert!(page.lines().count() <= 50 && page.lines().all(|line| line.chars().count() <= 120), "{page}");
+        assert!(page.lines().count() <= 50 && page.lines().all(|line| line.chars().count() <= 82), "{page}");
         assert!(!page.contains("--listen"), "{page}");
         let serve = command_line().find_subcommand_mut("serve").unwrap().render_long_help().to_string();
         assert!(serve.contains("--listen"), "{serve}");

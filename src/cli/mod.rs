@@ -49,7 +49,7 @@ use crate::telemetry;
 
 type Outcome = Result<Report, Failure>;
 
-/// A wholesale eSIM gateway: one binary, prepaid wallets, an honest ledger. Without a command it serves.
+/// A wholesale eSIM gateway: one binary, prepaid wallets, an honest ledger
 #[derive(Parser)]
 #[command(name = "simgate", version)]
 struct Cli {
@@ -134,7 +134,6 @@ enum Operation {
     /// The addresses that money comes to
     #[command(subcommand)]
     Addresses(addresses::Command),
-    /// Write a consistent copy of the database to a new file, while the gateway runs
     Backup(backup::Backup),
 }
 

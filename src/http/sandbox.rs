@@ -50,8 +50,7 @@ pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
 }
 
 /// Shows the supplier's mode, and for how many more calls it holds (null: until it is set again).
-pub async fn supplier_mood(_: Anyone, state: State, query: Query) -> Answer {
-    query.finish()?;
+pub async fn supplier_mood(_: Anyone, state: State) -> Answer {
     let (mode, delay_ms, count) = sandbox::mode(&state.app).await?;
     supplier_view(mode, delay_ms, count)
 }
@@ -148,8 +147,7 @@ pub async fn chain(_: Anyone, state: State, body: JsonBody) -> Answer {
 }
 
 /// Shows the mode of every simulated chain.
-pub async fn chain_moods(_: Anyone, state: State, query: Query) -> Answer {
-    query.finish()?;
+pub async fn chain_moods(_: Anyone, state: State) -> Answer {
     let view = |chain: ChainState| {
         serde_json::json!({
             "network": chain.network.as_str(),

@@ -85,7 +85,7 @@ pub fn authenticate(app: &App, key: &str, secret: &str, from: Whereabouts) -> Re
     let expected = found.map_or([0u8; 32].as_slice(), |caller| caller.secret_hash.as_slice());
     let matches = vault::same(&presented, expected);
     match found {
-        Some(caller) if matches && !caller.expires_at.is_some_and(|end| end <= app.now()) => {
+        Some(caller) if matches && caller.expires_at.is_none_or(|end| app.now() < end) => {
             let listed = |from| caller.networks.iter().any(|network| network.contains(&from));
             if caller.networks.is_empty() || from.known().is_some_and(listed) {
                 return Ok(caller.clone());

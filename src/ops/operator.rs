@@ -162,7 +162,7 @@ pub async fn change_partner(app: &App, actor: &str, id: &str, change: PartnerCha
         let after = changed(&before, &change);
         accounts::update(tx, &after)?;
         if before.low_balance != after.low_balance {
-            low_balances::forget(tx, no)?;
+            low_balances::begin(tx, no)?;
         }
         let (was, became) = difference(&before, &after);
         audit::record(tx, &line.changing(was, became))?;

@@ -103,7 +103,7 @@ pub async fn adopt(app: &App, actor: &str) -> Result<Adopted> {
 }
 
 async fn hold(app: &App, actor: &str, command: &'static str) -> Result<()> {
-    let line = audit_line(app, actor, command, "took over a backup".into())
+    let line = audit_line(app, actor, command, "took over a backup; buying is on hold".into())
         .changing("as backed up", "buying is on hold");
     let now = app.now();
     let write = move |tx: &mut Tx| {
@@ -171,7 +171,7 @@ pub async fn confirm(app: &App, actor: &str) -> Result<bool> {
     if !is_on_hold(app).await? {
         return Ok(false);
     }
-    let line = audit_line(app, actor, "restore --confirm", "the restored database was checked".into())
+    let line = audit_line(app, actor, "restore --confirm", "buying goes on".into())
         .changing("buying is on hold", "buying goes on");
     let write = move |tx: &mut Tx| {
         meta::set(tx, ON_HOLD, NO)?;

@@ -6,18 +6,27 @@ use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::error::Result;
 
+macro_rules! from_partners {
+    ($tail:literal) => {
+        concat!(
+            " FROM low_balances b JOIN accounts a ON a.no = b.account JOIN wallets w ON w.account = b.account ",
+            $tail
+        )
+    };
+}
+
 queries! {
+    ENLIST = "INSERT INTO low_balances (account, was_low, looked_line) VALUES (?1, 1, 0)";
     /// Those whose state is not what is remembered, and those that are low and have moved since.
-    MOVED = "SELECT a.no FROM accounts a JOIN wallets w ON w.account = a.no WHERE a.kind = 'PARTNER'
-             AND ((w.balance < a.low_balance AND (a.was_low = 0 OR w.lines > a.looked_line))
-               OR (w.balance >= a.low_balance AND a.was_low = 1)) ORDER BY a.no";
-    STANDING = text!("SELECT ", Standing::COLUMNS, " FROM accounts a JOIN wallets w ON w.account = a.no WHERE a.no = ?1");
+    MOVED = text!("SELECT b.account", from_partners!("
+             WHERE (w.balance < a.low_balance AND (b.was_low = 0 OR w.lines > b.looked_line))
+                OR (w.balance >= a.low_balance AND b.was_low = 1) ORDER BY b.account"));
+    STANDING = text!("SELECT ", Standing::COLUMNS, from_partners!("WHERE b.account = ?1"));
     WAS_ABOVE = "SELECT 1 FROM postings WHERE wallet IS NOT NULL AND wallet = ?1 AND line > ?2 AND line <= ?3 AND balance >= ?4 LIMIT 1";
-    REMEMBER = "UPDATE accounts SET was_low = ?4, looked_line = ?5 WHERE no = ?1 AND was_low = ?2 AND looked_line = ?3";
-    /// A threshold that moves is no crossing.
-    FORGET = "UPDATE accounts SET looked_line = (SELECT w.lines FROM wallets w WHERE w.account = accounts.no),
-              was_low = (SELECT CASE WHEN w.balance < accounts.low_balance THEN 1 ELSE 0 END FROM wallets w WHERE w.account = accounts.no)
-              WHERE no = ?1";
+    REMEMBER = "UPDATE low_balances SET was_low = ?4, looked_line = ?5 WHERE account = ?1 AND was_low = ?2 AND looked_line = ?3";
+    BEGIN = "UPDATE low_balances SET looked_line = (SELECT w.lines FROM wallets w WHERE w.account = ?1),
+             was_low = (SELECT CASE WHEN w.balance < a.low_balance THEN 1 ELSE 0 END
+                        FROM wallets w JOIN accounts a ON a.no = w.account WHERE w.account = ?1) WHERE account = ?1";
 }
 
 /// How a partner's balance stands to its threshold.
@@ -33,8 +42,14 @@ pub struct Standing {
 
 columns! {
     Standing in "a" {
-        name, email, threshold = "a.low_balance", balance = "w.balance", lines = "w.lines", was_low, looked_line,
+        name, email, threshold = "a.low_balance", balance = "w.balance", lines = "w.lines", was_low = "b.was_low",
+        looked_line = "b.looked_line",
     }
+}
+
+/// Enters a new partner. It counts as low, so that its first credit is no crossing.
+pub fn enlist(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    tx.execute(ENLIST, params![account]).map(drop)
 }
 
 pub fn moved(tx: &mut Tx) -> Result<Vec<AccountNo>> {
@@ -59,7 +74,7 @@ fn was_above(tx: &mut Tx, account: AccountNo, now: &Standing) -> Result<bool> {
     tx.any(WAS_ABOVE, params![account, now.looked_line, now.lines, now.threshold])
 }
 
-/// Begins anew with the balance as it is.
-pub fn forget(tx: &mut Tx, account: AccountNo) -> Result<()> {
-    tx.execute(FORGET, params![account]).map(drop)
+/// Begins anew with the balance as it is: a threshold that moves is no crossing.
+pub fn begin(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    tx.execute(BEGIN, params![account]).map(drop)
 }
