@@ -11,6 +11,7 @@ use super::signed_tools::{BUY, TOP_UP, demanded, filled, paying, price};
 use super::till::{OTHER_PLAN, PLAN, Setup, Till, at_till, while_mining};
 use crate::support::buying;
 use crate::support::coupons::{self, limited, tally};
+use crate::support::customers::{ORDERS, post_with_key};
 use crate::support::harness::until;
 use crate::support::payer::decoded;
 use crate::support::tool_caller::{call, failure, fine, told};
@@ -56,7 +57,14 @@ at_till! {
         let other = json!({ "packageCode": OTHER_PLAN, "idempotencyKey": "trip" });
         assert_eq!(failure(&till.use_tool(BUY, &other, None).await), "IDEMPOTENCY_CONFLICT");
 
+        // At a door that shows no payments, the wallet does not pay for what a signature is paying for.
+        buying::fund(&till.gateway, ANN, Usd::dollars(50)).await;
+        let by_wallet = async || post_with_key(&till.gateway, &till.token, "trip", ORDERS, json!({ "packageCode": PLAN })).await;
+        assert_eq!(by_wallet().await.problem(409), "IDEMPOTENCY_CONFLICT");
+
         let bought = till.until_bought(BUY, &wish).await;
+        assert_eq!(by_wallet().await.expect(200)["orderId"], bought["orderId"]);
+        assert_eq!(buying::balance(&till.gateway, &till.token).await, Usd::dollars(50));
         assert_eq!((&bought["replayed"], &bought["order"]["partnerRefId"]), (&json!(true), &json!("trip")));
         for again in [signature, till.payer.pay(&second["accepts"][0], 3)] {
             assert_eq!(till.use_tool(BUY, &wish, Some(&again)).await["orderId"], bought["orderId"]);
