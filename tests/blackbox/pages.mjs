@@ -171,6 +171,39 @@ async function walletPages() {
   await visit("/topup/nonsense", "Link has ended");
 }
 
+const spender = "spender@example.com";
+const CODE = /code is: (\w+)/;
+
+// Asks for a code on the checkout page, to pay from a wallet.
+async function walletCode() {
+  await visit("/checkout?plan=JP-500MB-1D", "Pay from a wallet");
+  await send({ email: spender }, "A code was mailed", 'form[action="/checkout/code"]');
+  return mailed(spender, CODE);
+}
+
+// A wallet that holds nothing yet is filled by the link that it gets.
+async function shortPages() {
+  const code = await walletCode();
+  await send({ code: "000000" }, "This code is wrong");
+  await send({ code }, "are missing");
+  await page.getByText("Pay in what is missing").click();
+  await look("Top up a wallet");
+  await send({ amountUsd: "5", means: "USDC on Polygon" }, "Waiting for your payment");
+  await pay(page.url().split("/pay/")[1]);
+  return code;
+}
+
+// An address gets one mail a minute: the second code comes when the other pages were looked at.
+async function boughtPages(first) {
+  const code = await until("a second code", async () => {
+    const found = await walletCode();
+    return found === first ? undefined : found;
+  });
+  await send({ code }, "is yours");
+  await page.getByText("Install it, step by step").click();
+  await look("LPA:1$");
+}
+
 async function mailedPages() {
   const email = "bob@example.com";
   await json("/api/agentic/auth/request-otp", { email });
@@ -215,11 +248,13 @@ async function helpAndErrors() {
 
 try {
   await checkoutPages();
+  const first = await shortPages();
   await walletPages();
   await mailedPages();
   await esimPages();
   await guestPages();
   await depositPages();
+  await boughtPages(first);
   await helpAndErrors();
 } finally {
   await browser.close();
