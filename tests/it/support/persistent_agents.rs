@@ -48,15 +48,17 @@ impl<'a> Agents<'a> {
         }
         if let Some(body) = body {
             let key = body["key"].as_str().unwrap_or("none").to_string();
+            let mut said = body.clone();
+            said.as_object_mut().unwrap().remove("key");
             request = request.header("idempotency-key", key);
-            request = request.header("content-type", "application/json").body(body.to_string());
+            request = request.header("content-type", "application/json").body(said.to_string());
         }
         let response = request.send().await.ok()?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         Some(Reply { status, headers, text: response.text().await.ok()? })
     }
 
-    /// Asks until the server gives one of these answers. `key` in a body is the request's own reference.
+    /// Asks until the server gives one of these answers. `key` in a body is the request's own reference, and is not sent in it.
     pub async fn ask(
         &self,
         token: Option<&str>,
