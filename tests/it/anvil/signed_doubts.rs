@@ -212,6 +212,7 @@ at_till! {
         till.offer().await;
         till.proxies[0].set(Mood::Swallows);
         let (signature, ..) = till.begin().await;
+        until("it was written down", async || (till.pending().await == 1).then_some(())).await;
         let nonce = decoded(&signature)["payload"]["authorization"]["nonce"].as_str().unwrap()[2..].to_string();
         let revoke = till.node.calldata("cancelAuthorization(bytes32)", &[nonce]);
         till.node.send_as(&till.payer.address, &revoke, 500).await;
