@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Form, Record, table};
+use super::output::{Form, Record, cut, table};
 use super::wallet::Period;
 use super::{Outcome, args};
 use crate::app::App;
@@ -36,14 +36,17 @@ pub struct List {
 
 pub async fn run(app: &App, command: Command) -> Outcome {
     let Command::List(query) = command;
+    let limit = query.form.limit(query.limit, 50);
     let wanted = Wanted {
         from: query.period.from,
         to: query.period.to,
         actor: query.actor,
         command: query.command,
-        limit: query.form.limit(query.limit, 50),
+        limit: limit + 1,
     };
-    let table = table!(audit::list(app, wanted).await?.into_iter(), |deed| {
+    let mut deeds = audit::list(app, wanted).await?;
+    let more = cut(&mut deeds, limit);
+    let table = table!(deeds.into_iter(), |deed| {
         "at" => deed.at,
         "actor" => deed.actor,
         "command" => deed.command,
@@ -51,5 +54,5 @@ pub async fn run(app: &App, command: Command) -> Outcome {
         "before" => deed.before,
         "after" => deed.after,
     });
-    Ok(Record::new().with("deeds", table).into())
+    Ok(Record::new().with("deeds", table).going_on(more).into())
 }

@@ -16,7 +16,7 @@ use crate::ops::coupons::desk::{self, Tallied};
 pub enum Command {
     /// Make a coupon
     #[command(
-        after_help = "Example: simgate coupon create --code SUMMER --percent 15 --ends 2026-08-31 --uses 500 \
+        after_help = "Example: simgate coupon create --code SUMMER --percent 15 --ends 2030-08-31 --uses 500 \
                             --description \"15% off every plan\"
 The discount is rounded down to the cent. The price stays at 0.50 USD or more, and at the supplier's cost or more \
 unless --below-cost is given."
@@ -120,6 +120,11 @@ async fn create(app: &App, actor: &str, new: Create) -> Result<Record, Failure> 
         && ends <= starts
     {
         return Err(Failure::usage("--ends must be after --starts"));
+    }
+    if new.ends.is_some_and(|ends| ends <= app.now()) {
+        return Err(Failure::usage(
+            "--ends is over already, and a code is never used again: name a later time",
+        ));
     }
     let discount = match (new.percent, new.fixed) {
         (Some(percent), _) => Discount::Percent(percent),

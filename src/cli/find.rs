@@ -66,6 +66,7 @@ fn checkouts(app: &App, checkouts: &[Checkout], owners: &HashMap<AccountNo, Stri
         "status" => checkout.status.as_str(),
         "packageCode" => checkout.package_code.clone(),
         "amountUsd" => checkout.amount,
+        "currency" => checkout.currency.as_str(),
         "network" => checkout.network.as_str(),
         "address" => checkout.address.clone(),
         "orderId" => checkout.order.as_ref().map(ToString::to_string),

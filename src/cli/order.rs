@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
 
-use super::output::{Cell, Form, Record, Table, table};
+use super::output::{Cell, Form, Record, Table, cut, table};
 use super::{Failure, Outcome, account, args, twice};
 use crate::app::App;
 use crate::domain::esim::Esim;
@@ -168,12 +168,13 @@ async fn list(app: &App, query: List) -> Result<Record, Failure> {
         None => None,
     };
     let limit = query.form.limit(query.limit, 20);
-    let found = if query.stuck {
-        operator::longest_waiting(app, only, limit as usize).await?
+    let mut found = if query.stuck {
+        operator::longest_waiting(app, only, limit as usize + 1).await?
     } else {
-        operator::recent_orders(app, only, query.status, limit).await?
+        operator::recent_orders(app, only, query.status, limit + 1).await?
     };
-    Ok(Record::new().with("orders", table(app, &found, &account::owners(app).await?)))
+    let more = cut(&mut found, limit);
+    Ok(Record::new().with("orders", table(app, &found, &account::owners(app).await?)).going_on(more))
 }
 
 impl Named {

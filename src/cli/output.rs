@@ -25,6 +25,14 @@ impl Form {
     }
 }
 
+/// Cuts a list that was asked for with one line more than is shown. Answers whether there is more.
+pub fn cut<T>(found: &mut Vec<T>, limit: i64) -> bool {
+    let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = found.len() > shown;
+    found.truncate(shown);
+    more
+}
+
 pub enum Cell {
     Nothing,
     Text(String),
@@ -54,6 +62,15 @@ impl Record {
     pub fn with(mut self, name: &'static str, value: impl Into<Cell>) -> Record {
         self.fields.push((name, value.into()));
         self
+    }
+
+    /// Says whether a list goes on.
+    pub fn going_on(self, more: bool) -> Record {
+        let record = self.with("more", more);
+        match more {
+            true => record.remark("There are more: raise --limit, or print all with --csv."),
+            false => record,
+        }
     }
 
     pub fn remark(mut self, sentence: impl Into<String>) -> Record {

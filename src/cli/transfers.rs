@@ -140,7 +140,7 @@ async fn waiting(app: &App) -> Result<Record, Failure> {
     let found = transfers::unmatched(app).await?;
     let table = table!(found.iter(), |Unmatched { transfer, near }| {
         let at = transfer.block.as_ref().map(|block| block.time);
-        let near = near.iter().map(|checkout| format!("{} asks for {}", checkout.id, checkout.amount));
+        let near = near.iter().map(|checkout| format!("{} asks for {}", checkout.id, transfers::asked_for(checkout)));
         "id" => transfer.id.to_string(),
         "network" => transfer.id.network.as_str(),
         "currency" => transfer.currency.as_str(),

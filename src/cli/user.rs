@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Form, Record, Table, table};
+use super::output::{Form, Record, Table, cut, table};
 use super::{Failure, Outcome};
 use crate::app::App;
 use crate::domain::account::AccountKind;
@@ -42,8 +42,10 @@ pub struct Named {
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::List { limit, form } => {
-            let users = operator::users(app, form.limit(limit, 50)).await?;
-            Record::new().with("users", found(users.iter()))
+            let limit = form.limit(limit, 50);
+            let mut users = operator::users(app, limit + 1).await?;
+            let more = cut(&mut users, limit);
+            Record::new().with("users", found(users.iter())).going_on(more)
         }
         Command::Show(Named { user }) => {
             let account = named(app, &user).await?;

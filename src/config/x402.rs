@@ -15,7 +15,7 @@ const fn secret(name: &'static str, help: &'static str) -> Spec {
 macro_rules! networks {
     ($($name:literal $price:literal $day:literal $account:literal;)*) => {
         &[
-            spec("x402_settler", "", "who settles payments by signature: off, remote (a facilitator), local (gas keys) or simulated (default: simulated on a sandbox's simulated chains, else off)"),
+            spec("x402_settler", "", "who settles payments by signature: off, remote (a facilitator), local (gas keys) or simulated (default: simulated where all chains are, else off)"),
             spec("x402_facilitator_url", "", "URL of the facilitator, to which /supported and /settle are added"),
             secret("x402_facilitator_headers", "sent to the facilitator, like Authorization: Bearer KEY, separated by commas"),
             spec("x402_quick_usd", "25", "up to this amount a payment by signature counts in its first block"),
@@ -59,9 +59,11 @@ pub struct X402 {
 
 impl X402 {
     pub fn check(raw: &Raw, mode: Mode, settlement: &Settlement) -> Result<X402, ConfigError> {
-        let has_simulated = settlement.networks.iter().any(can_simulate);
+        let mut networks = settlement.networks.iter();
+        let is_simulated = networks.clone().all(|(_, terms)| terms.is_simulated())
+            && networks.any(|entry| takes_signatures(&entry));
         let settler = match raw.text("x402_settler") {
-            "" if has_simulated => SettlerSetting::Simulated,
+            "" if is_simulated => SettlerSetting::Simulated,
             "" | "off" => SettlerSetting::Off,
             "remote" => SettlerSetting::Remote {
                 url: raw.require("x402_facilitator_url", "must be an http:// or https:// URL", url)?,
@@ -129,10 +131,6 @@ impl X402 {
 /// Whether payers can sign for a token of this network.
 fn takes_signatures((network, terms): &(&Network, &NetworkSettings)) -> bool {
     network.kind() == AddressKind::Evm && terms.takes(CURRENCY)
-}
-
-fn can_simulate(entry: (&Network, &NetworkSettings)) -> bool {
-    takes_signatures(&entry) && entry.1.is_simulated()
 }
 
 fn gas(raw: &Raw, network: Network) -> Result<Option<Gas>, ConfigError> {

@@ -232,7 +232,9 @@ fn asked_by(door: Option<Door>) -> &'static str {
     match door {
         Some(Door::Rest) => "An agent, through its API,",
         Some(Door::Tools) => "An assistant, through its tools,",
-        Some(Door::Pages) => "Somebody who claims money on a payment page",
+        Some(Door::Pages) => {
+            "Somebody who claims money on a payment page, or pays from a wallet on a checkout page,"
+        }
         None => "Somebody",
     }
 }

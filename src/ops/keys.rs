@@ -25,6 +25,8 @@ use crate::vault;
 #[derive(Debug)]
 pub struct Caller {
     pub key_id: String,
+    /// The key whose limit its purchases count against: its own, or that of the key which takes its place.
+    counts_for: String,
     pub account: AccountNo,
     pub company: String,
     pub price_list: String,
@@ -40,7 +42,7 @@ impl Caller {
     pub fn buyer(&self) -> Buyer {
         Buyer {
             account: self.account,
-            key_id: self.key_id.clone(),
+            key_id: self.counts_for.clone(),
             price_list: self.price_list.clone(),
             limited: self.limited,
         }
@@ -60,6 +62,7 @@ pub async fn load(app: &App) -> Result<()> {
             .ok_or_else(|| Error::fault(format!("key {} has an unreadable network list", key.id)))?;
         let caller = Caller {
             key_id: key.id.to_string(),
+            counts_for: key.replaced_by.unwrap_or_else(|| key.id.to_string()),
             account: key.account,
             company: key.company,
             price_list: key.price_list,

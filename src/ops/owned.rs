@@ -1,6 +1,7 @@
 //! What belongs to whom: every door and every operation looks up here what its caller names. What belongs to others is
 //! not found, in the same words as what does not exist.
 
+use super::buying::Fills;
 use crate::app::App;
 use crate::domain::checkout::Checkout;
 use crate::domain::ids::{AccountNo, OrderId};
@@ -68,8 +69,10 @@ pub async fn newest(app: &App, account: AccountNo, id: &OrderId) -> Result<Order
     if newest.id == found.id { Ok(newest) } else { Err(Refusal::EsimNotFound.into()) }
 }
 
-/// The ICCID of the eSIM that `newest` finds.
-pub async fn iccid(app: &App, account: AccountNo, id: &OrderId) -> Result<String> {
-    let order = newest(app, account, id).await?;
-    Ok(order.esim.map(|esim| esim.iccid).ok_or(Refusal::EsimNotFound)?)
+/// The order behind an eSIM, by whichever name a caller has for it.
+pub async fn named(app: &App, account: AccountNo, esim: &Fills) -> Result<Order> {
+    match esim {
+        Fills::Iccid(iccid) => self::esim(app, account, iccid).await,
+        Fills::Order(id) => newest(app, account, id).await,
+    }
 }

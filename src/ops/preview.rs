@@ -49,7 +49,7 @@ async fn new_esim(app: &App, holder: &Holder, package_code: &str, discount: Opti
 
 async fn top_up(app: &App, holder: &Holder, fills: &Fills, package_code: &str) -> Result<Preview> {
     let balance = spendable(app, holder.account).await?;
-    let plans = topups::plans(app, holder.account, fills, &holder.price_list).await?;
+    let (_, plans) = topups::plans(app, holder.account, fills, &holder.price_list).await?;
     let fitting = plans.into_iter().find(|plan| plan.code == package_code);
     let plan = fitting.ok_or_else(|| match catalog::find(app, package_code) {
         Some(plan) if plan.plan_type == PlanType::Base => Refusal::WrongPlanType(PlanMistake::BaseAsTopup),

@@ -102,12 +102,14 @@ async fn bought_for(app: &App, email: Email) -> Result<Vec<(Order, Email)>> {
         }
         if let Some(user) = users::find(tx, &wanted)? {
             let own = orders::recent(tx, Some(user.no), Some(OrderStatus::Fulfilled), AT_ONCE as i64)?;
-            found.extend(own.into_iter().filter(|order| order.customer_email.is_none()));
+            let to_itself = |order: &Order| order.customer_email.as_ref().is_none_or(|to| *to == wanted);
+            found.extend(own.into_iter().filter(to_itself));
         }
         Ok(found)
     };
     let mut found = app.store.snapshot(read).await?;
-    found.sort_by_key(|order| std::cmp::Reverse(order.created_at));
+    found.sort_by(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)));
+    found.dedup_by(|one, other| one.id == other.id);
     let mut wanted = Vec::new();
     for order in found {
         if wanted.len() < AT_ONCE && install::activation(app, &order)?.is_some() {

@@ -118,13 +118,13 @@ impl Settling {
     pub async fn round(&mut self, app: &App) -> Result<Pace, Halt> {
         let Some((settler, terminal)) = terminal(app, self.network) else { return Ok(Pace::Easy) };
         self.check(app, terminal);
-        let (network, now) = (self.network, app.now());
-        let due = app.store.read(move |tx| authorizations::due(tx, network, now, AT_ONCE)).await?;
-        // A sandbox that nobody uses writes nothing.
-        if due.is_empty() && matches!(settler.by, SettledBy::Simulated) {
+        // A sandbox that nobody uses writes nothing, not even a turn.
+        if matches!(settler.by, SettledBy::Simulated) && self.due(app).await?.is_empty() {
             return Ok(Pace::Easy);
         }
         let Some(turn) = self.take_turn(app, terminal).await? else { return Ok(Pace::Easy) };
+        let (network, now) = (self.network, app.now());
+        let due = self.due(app).await?;
         let sender = turn.sender.clone();
         let pending = app.store.read(move |tx| settlements::pending(tx, network, &sender)).await?;
         if due.is_empty() && pending.is_empty() {
@@ -159,6 +159,12 @@ impl Settling {
             jobs::alive();
         }
         Ok(Pace::Brisk)
+    }
+
+    /// What somebody should look at now.
+    async fn due(&self, app: &App) -> Result<Vec<Authorization>> {
+        let (network, now) = (self.network, app.now());
+        app.store.read(move |tx| authorizations::due(tx, network, now, AT_ONCE)).await
     }
 
     /// Lets another instance go on at once.

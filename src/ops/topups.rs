@@ -10,11 +10,17 @@ use crate::domain::refusal::Refusal;
 use crate::error::Result;
 use crate::store::claims;
 
-/// The bundles that fit an eSIM, cheapest first.
-pub async fn plans(app: &App, account: AccountNo, fills: &Fills, price_list: &str) -> Result<Vec<Plan>> {
-    let order = order_of(app, account, fills).await?;
+/// The bundles that fit an eSIM, cheapest first; also its ICCID.
+pub async fn plans(
+    app: &App,
+    account: AccountNo,
+    fills: &Fills,
+    price_list: &str,
+) -> Result<(String, Vec<Plan>)> {
+    let order = owned::named(app, account, fills).await?;
     require_live(app, &order).await?;
-    Ok(catalog::topups_for(app, price_list, &order.family))
+    let iccid = order.esim.map(|esim| esim.iccid).ok_or(Refusal::EsimNotFound)?;
+    Ok((iccid, catalog::topups_for(app, price_list, &order.family)))
 }
 
 /// The order whose eSIM a top-up fills, if the eSIM can take one.
@@ -24,18 +30,11 @@ pub(super) async fn filled(
     fills: &Fills,
     reference: Option<&str>,
 ) -> Result<Order> {
-    let order = order_of(app, account, fills).await?;
+    let order = owned::named(app, account, fills).await?;
     if !is_known(app, account, reference).await? {
         require_live(app, &order).await?;
     }
     Ok(order)
-}
-
-async fn order_of(app: &App, account: AccountNo, fills: &Fills) -> Result<Order> {
-    match fills {
-        Fills::Iccid(iccid) => owned::esim(app, account, iccid).await,
-        Fills::Order(id) => owned::newest(app, account, id).await,
-    }
 }
 
 /// Whether this is a replay, which is answered whatever happened to the eSIM since.

@@ -50,6 +50,11 @@ fn fitting(tx: &mut Tx, transfer: &Transfer, fee: Usd) -> Result<Vec<Checkout>> 
     checkouts::near(tx, &transfer.address, amount, range, block.time)
 }
 
+/// What a checkout asks for, in words.
+pub fn asked_for(checkout: &Checkout) -> String {
+    format!("{} {} on {}", checkout.amount, checkout.currency.as_str(), checkout.network.as_str())
+}
+
 /// The reason for giving a transfer to somebody, for the books and the audit log. When several checkouts fit, the
 /// operator must say what proves whose it is.
 pub async fn grounds(
@@ -66,7 +71,7 @@ pub async fn grounds(
     let near = app.store.read(read).await?;
     if near.len() > 1 && proof.is_none() {
         let named = |near: &Checkout| {
-            format!("{} ({}) asks for {}", near.id, app.numbers.of_checkout(near), near.amount)
+            format!("{} ({}) asks for {}", near.id, app.numbers.of_checkout(near), asked_for(near))
         };
         let named: Vec<String> = near.iter().map(named).collect();
         let message = format!(

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use metrics::counter;
 
+use super::buying::Fills;
 use super::owned;
 use crate::app::App;
 use crate::domain::esim::{EsimStatus, Usage};
-use crate::domain::ids::{AccountNo, OrderId};
+use crate::domain::ids::AccountNo;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
@@ -23,15 +24,11 @@ pub struct Report {
     pub stale: bool,
 }
 
-pub async fn report(app: &App, account: AccountNo, iccid: &str) -> Result<Report> {
-    let order = owned::esim(app, account, iccid).await?;
-    read(app, &order).await
-}
-
-/// The same by the order that the eSIM came with; also the ICCID.
-pub async fn of_order(app: &App, account: AccountNo, id: &OrderId) -> Result<(String, Report)> {
-    let iccid = owned::iccid(app, account, id).await?;
-    let report = report(app, account, &iccid).await?;
+/// What an eSIM has used; also its ICCID.
+pub async fn report(app: &App, account: AccountNo, esim: &Fills) -> Result<(String, Report)> {
+    let order = owned::named(app, account, esim).await?;
+    let report = read(app, &order).await?;
+    let iccid = order.esim.map(|esim| esim.iccid).ok_or(Refusal::EsimNotFound)?;
     Ok((iccid, report))
 }
 

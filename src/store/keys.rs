@@ -12,6 +12,8 @@ queries! {
     EXISTS = "SELECT 1 FROM api_keys WHERE id = ?1";
     FIND and LOCK = text!("SELECT ", Key::COLUMNS, " FROM api_keys WHERE id = ?1 AND kind = 'KEY'");
     REPLACE = "UPDATE api_keys SET replaced_by = ?2, expires_at = ?3 WHERE id = ?1";
+    /// Those that it had replaced itself, and that have not ended yet.
+    PASS_ON = "UPDATE api_keys SET replaced_by = ?2 WHERE account = ?3 AND replaced_by = ?1";
     CARRY = "UPDATE api_keys SET spent_day = (SELECT o.spent_day FROM api_keys o WHERE o.id = ?1),
              spent = (SELECT o.spent FROM api_keys o WHERE o.id = ?1) WHERE id = ?2";
     LIST = text!("SELECT ", Key::COLUMNS, " FROM api_keys
@@ -74,6 +76,8 @@ pub struct LiveKey {
     pub read_only: bool,
     pub has_daily_limit: bool,
     pub expires_at: Option<Time>,
+    /// The key that took its place.
+    pub replaced_by: Option<String>,
     pub company: String,
     pub price_list: String,
     pub low_balance: Usd,
@@ -83,7 +87,7 @@ columns! {
     LiveKey in "k" {
         id, account, secret_hash, ips, read_only,
         has_daily_limit = "CAST(CASE WHEN k.daily_limit IS NULL THEN 0 ELSE 1 END AS BIGINT)",
-        expires_at, company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance",
+        expires_at, replaced_by, company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance",
     }
 }
 
@@ -107,10 +111,12 @@ pub fn lock(tx: &mut Tx, id: &KeyId) -> Result<Option<Key>> {
     tx.lock(LOCK, params![id])
 }
 
-/// Puts a new key in the place of an old one, which ends then. What the old one has spent today counts for the new one.
-pub fn replace(tx: &mut Tx, old: &KeyId, new: &KeyId, ends: Time) -> Result<()> {
-    tx.execute(CARRY, params![old, new])?;
-    tx.execute(REPLACE, params![old, new, ends])?;
+/// Puts a new key in the place of an old one, which ends then. What the old one has spent today counts for the new one,
+/// and so does what it still spends: the two share one daily limit.
+pub fn replace(tx: &mut Tx, old: &Key, new: &KeyId, ends: Time) -> Result<()> {
+    tx.execute(CARRY, params![&old.id, new])?;
+    tx.execute(REPLACE, params![&old.id, new, ends])?;
+    tx.execute(PASS_ON, params![&old.id, new, old.account])?;
     meta::bump(tx, meta::Version::Accounts).map(drop)
 }
 

@@ -56,7 +56,7 @@ pub struct UsageView {
     params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses((status = 200, description = "The reading", body = UsageView)))]
 pub async fn refresh(bearer: Bearer, state: State, Segment(id): Segment) -> Answer {
-    let (iccid, report) = usage::of_order(&state.app, bearer.account, &order_id(id)?).await?;
+    let (iccid, report) = usage::report(&state.app, bearer.account, &Fills::Order(order_id(id)?)).await?;
     let reading = usage_view(&iccid, &report);
     let volume = |gigabytes: f64| format!("{gigabytes} GB");
     let view = UsageView {
@@ -136,7 +136,7 @@ pub struct PackagesView {
 pub async fn packages(bearer: Bearer, state: State, Segment(id): Segment) -> Answer {
     let id = order_id(id)?;
     let fills = Fills::Order(id.clone());
-    let plans = topups::plans(&state.app, bearer.account, &fills, &bearer.price_list).await?;
+    let (_, plans) = topups::plans(&state.app, bearer.account, &fills, &bearer.price_list).await?;
     let packages = plans.into_iter().map(PackageView::from).collect();
     uncached(json(StatusCode::OK, &PackagesView { success: true, order_id: id.to_string(), packages }))
 }

@@ -15,7 +15,7 @@ use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::{Bearer, Client};
 use crate::http::kit::fields::{
-    CODE_CHARS, Fields, JsonBody, Query, Segment, UntypedJson, idempotency_key, order_id,
+    CODE_CHARS, Fields, JsonBody, OptionalUntyped, Query, Segment, UntypedJson, idempotency_key, order_id,
 };
 use crate::http::kit::orders::{self as shapes, order_view};
 use crate::http::kit::wire::Money;
@@ -287,7 +287,14 @@ pub struct CancelledView {
     responses(
         (status = 200, description = "Cancelled and refunded", body = CancelledView),
         (status = 202, description = "The supplier has not answered yet", body = CancelledView)))]
-pub async fn cancel(bearer: Bearer, state: State, Segment(id): Segment, headers: HeaderMap) -> Answer {
+pub async fn cancel(
+    bearer: Bearer,
+    state: State,
+    Segment(id): Segment,
+    headers: HeaderMap,
+    OptionalUntyped(body): OptionalUntyped,
+) -> Answer {
+    body.require_only(&["source"])?;
     let key = idempotency_key(&headers)?;
     let outcome = cancel::cancel_once(&state.app, bearer.account, &order_id(id)?, key).await?;
     let view = CancelledView {

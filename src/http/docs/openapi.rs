@@ -120,15 +120,15 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("cancelOrder", 409, "NOT_CANCELLABLE, with a reason"),
     ("cancelOrder", 413, "PAYLOAD_TOO_LARGE: a body of more than 64 KiB was sent"),
     ("cancelOrder", 415, "UNSUPPORTED_MEDIA_TYPE: a body was sent that is not JSON"),
-    ("listTopUpPlans", 404, "ESIM_NOT_FOUND"),
+    ("listTopUpPlans", 404, "ESIM_NOT_FOUND, or ORDER_NOT_FOUND by an order id"),
     ("listTopUpPlans", 409, "ESIM_NOT_ACTIVE"),
     ("topUp", 402, "INSUFFICIENT_BALANCE"),
     ("topUp", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
-    ("topUp", 404, "ESIM_NOT_FOUND or PLAN_NOT_FOUND"),
+    ("topUp", 404, "ESIM_NOT_FOUND, PLAN_NOT_FOUND, or ORDER_NOT_FOUND by an order id"),
     ("topUp", 409, "IDEMPOTENCY_CONFLICT, with the orderId that holds the reference, PRICE_CHANGED or ESIM_NOT_ACTIVE"),
     ("topUp", 422, "WRONG_PLAN_TYPE"),
     ("topUp", 502, "SUPPLIER_REJECTED: the money is back in the wallet"),
-    ("getUsage", 404, "ESIM_NOT_FOUND"),
+    ("getUsage", 404, "ESIM_NOT_FOUND, or ORDER_NOT_FOUND by an order id"),
 ];
 
 /// Adds its refusals to every operation, and what all operations share.

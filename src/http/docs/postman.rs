@@ -1,6 +1,8 @@
 //! The partner API as a Postman collection: ready to send once key and secret are filled in. Each request keeps what the
 //! next ones need, such as the id of the order, in a variable.
 
+use std::collections::BTreeSet;
+
 use axum::body::Bytes;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -29,6 +31,8 @@ const STORY: &[(&str, &[(&str, &str)])] = &[
     ("getUsage", &[]),
     ("listTopUpPlans", &[("topUpCode", "plans[0].packageCode")]),
     ("topUp", &[]),
+    // What was topped up cannot be cancelled.
+    ("placeOrder", &[("orderId", "order.id"), ("iccid", "order.iccid")]),
     ("cancelOrder", &[]),
     ("listTransactions", &[]),
 ];
@@ -45,8 +49,9 @@ pub fn render(api: &OpenApi) -> Bytes {
     let variable = |name: &str, value: &str| json!({ "key": name, "value": value });
     let server = api["servers"][0]["url"].as_str().unwrap_or_default();
     let mut variables = vec![variable("baseUrl", server), variable("apiKey", ""), variable("apiSecret", "")];
-    let kept = STORY.iter().flat_map(|(_, kept)| kept.iter());
-    variables.extend(kept.map(|(name, _)| variable(name, "")));
+    let kept: BTreeSet<&str> =
+        STORY.iter().flat_map(|(_, kept)| kept.iter()).map(|(name, _)| *name).collect();
+    variables.extend(kept.into_iter().map(|name| variable(name, "")));
     let collection = json!({
         "info": { "name": api["info"]["title"], "description": ABOUT, "schema": SCHEMA },
         "variable": variables,

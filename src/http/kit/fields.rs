@@ -52,28 +52,44 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
 /// A body that may be left out. One that is sent is a JSON object.
 pub struct OptionalBody(Option<JsonBody>);
 
+/// The same from clients that do not say what they send.
+pub struct OptionalUntyped(pub OptionalBody);
+
 impl<S: Send + Sync> FromRequest<S> for OptionalBody {
     type Rejection = Refused;
 
     async fn from_request(request: Request, _: &S) -> Result<OptionalBody, Refused> {
+        OptionalBody::read(request, is_json).await
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for OptionalUntyped {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<OptionalUntyped, Refused> {
+        let taken = |headers: &HeaderMap| is_json(headers) || is_untyped(headers);
+        OptionalBody::read(request, taken).await.map(OptionalUntyped)
+    }
+}
+
+impl OptionalBody {
+    async fn read(request: Request, taken: fn(&HeaderMap) -> bool) -> Result<OptionalBody, Refused> {
         let (parts, body) = request.into_parts();
         let bytes = read(&parts.headers, body).await?;
         if bytes.is_empty() {
             return Ok(OptionalBody(None));
         }
-        if !is_json(&parts.headers) {
+        if !taken(&parts.headers) {
             return Err(Refusal::UnsupportedMediaType.into());
         }
         Ok(OptionalBody(Some(JsonBody(bytes))))
     }
-}
 
-impl OptionalBody {
-    /// Refuses a body that says anything.
-    pub fn require_empty(&self) -> Result<(), Refusal> {
+    /// Refuses a body that says anything else.
+    pub fn require_only(&self, names: &[&str]) -> Result<(), Refusal> {
         let Some(body) = &self.0 else { return Ok(()) };
         let mut fields = Fields::parse(body)?;
-        fields.allow(&[]);
+        fields.allow(names);
         fields.finish()
     }
 }
@@ -86,7 +102,7 @@ impl<S: Send + Sync> FromRequest<S> for UntypedJson {
 
     async fn from_request(request: Request, _: &S) -> Result<UntypedJson, Refused> {
         let (parts, body) = request.into_parts();
-        if !is_json(&parts.headers) && !matches!(essence(&parts.headers).as_str(), "" | "text/plain") {
+        if !is_json(&parts.headers) && !is_untyped(&parts.headers) {
             return Err(Refusal::UnsupportedMediaType.into());
         }
         Ok(UntypedJson(JsonBody(read(&parts.headers, body).await?)))
@@ -135,6 +151,11 @@ pub async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
 fn essence(headers: &HeaderMap) -> String {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Whether a client does not say what it sends, or `fetch` said text/plain for it.
+fn is_untyped(headers: &HeaderMap) -> bool {
+    matches!(essence(headers).as_str(), "" | "text/plain")
 }
 
 pub fn is_json(headers: &HeaderMap) -> bool {

@@ -36,7 +36,7 @@ impl Input {
     /// Gives inputs that came by another name their own. What came by both is taken by its own name.
     pub fn rename(&self, arguments: &mut Map<String, Value>) {
         for &(other, name) in &self.other_names {
-            if !arguments.contains_key(name)
+            if arguments.get(name).is_none_or(Value::is_null)
                 && let Some(value) = arguments.remove(other)
             {
                 arguments.insert(name.into(), value);

@@ -58,10 +58,12 @@ pub async fn code(
     let email = fields.finish_with(email)?;
     let (owed, _) = owed_to(app, &invoice).await?;
     match login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await? {
-        // Less than a minute after the last mail its code is still good, so the page is the same; and somebody who
-        // keeps asking in the name of others must not keep them from typing the code that they have.
-        Asked::Sent { .. } | Asked::TooSoon { .. } | Asked::Enough { until: Some(_), .. } => {}
-        Asked::Enough { retry_after_secs, until: None } => {
+        // While a mailed code is good the page is the same; and somebody who keeps asking in the name of others must not
+        // keep them from typing the code that they have.
+        Asked::Sent { .. } | Asked::TooSoon { until: Some(_), .. } | Asked::Enough { until: Some(_), .. } => {
+        }
+        Asked::TooSoon { retry_after_secs, until: None }
+        | Asked::Enough { retry_after_secs, until: None } => {
             return Err(Refusal::RateLimited { retry_after_secs }.into());
         }
     }

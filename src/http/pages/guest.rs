@@ -76,10 +76,18 @@ impl Typed {
 pub async fn form(_: Anyone, state: State, Client(client): Client, query: Query) -> Answer {
     let (app, query) = (&state.app, query.filled());
     let plan = wanted_plan(app, &query)?;
-    let typed = Typed { once: vault::hex(&vault::random().to_be_bytes()), ..Typed::of(&query) };
+    let mut typed = Typed::of(&query);
+    if !is_once(&typed.once) {
+        typed.once = vault::hex(&vault::random().to_be_bytes());
+    }
     // A link with an old code is still a way to the plan.
     let (quote, problem) = quoted(app, client, &typed, &plan).await?;
     shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
+}
+
+/// Whether a text is what a form of ours was given to be known by. The page that pays from a wallet leads back with it.
+fn is_once(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields): Form) -> Answer {

@@ -46,7 +46,22 @@ pub fn wanted_plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
 /// What to say above a form that must be filled in again, and with which status. Other errors get their own page.
 pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
     let Error::Refused(refusal) = &error else { return Err(error.into()) };
-    let text = match refusal {
+    match refusal {
+        Refusal::Invalid(_)
+        | Refusal::CouponInvalid
+        | Refusal::TooManyInvoices { .. }
+        | Refusal::OtpInvalid
+        | Refusal::TooManyCodes { .. }
+        | Refusal::UnsupportedPair(_) => {}
+        _ => return Err(error.into()),
+    }
+    let status = StatusCode::from_u16(refusal.problem().status).unwrap_or(StatusCode::BAD_REQUEST);
+    Ok((status, in_words(refusal)))
+}
+
+/// A refusal for people.
+pub fn in_words(refusal: &Refusal) -> String {
+    match refusal {
         Refusal::Invalid(fields) => said(fields.iter().map(|wrong| (&*wrong.field, &*wrong.message))),
         // One sentence for every reason: a more exact one would tell a guesser that a code exists.
         Refusal::CouponInvalid => {
@@ -56,11 +71,7 @@ pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
         Refusal::TooManyInvoices { .. } => {
             "Five payments are open on this network already. Pay one of these, or come back when one has expired.".into()
         }
-        Refusal::OtpInvalid | Refusal::TooManyCodes { .. } | Refusal::UnsupportedPair(_) => {
-            refusal.problem().detail
-        }
-        _ => return Err(error.into()),
-    };
-    let status = StatusCode::from_u16(refusal.problem().status).unwrap_or(StatusCode::BAD_REQUEST);
-    Ok((status, text))
+        Refusal::PriceChanged { price } => format!("The plan costs {price} USD now, more than you were shown."),
+        _ => refusal.problem().detail,
+    }
 }

@@ -1,46 +1,57 @@
-//! Paying for a plan from a wallet: an email, the code that is mailed to it, and the price is taken from the wallet of
-//! that address. So money that was claimed or paid in before is spent without an agent.
+//! Paying for a plan from a wallet: an email, the code that is mailed to it, and the price that was shown is taken from
+//! the wallet of that address. So money that was claimed or paid in before is spent without an agent.
+
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
 
-use super::{told, wanted_plan};
+use super::{in_words, told, wanted_plan};
+use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::login::Door;
 use crate::domain::money::Usd;
 use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
 use crate::domain::token::TokenKind;
+use crate::error::{Error, Result};
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
-use crate::http::kit::fields::{CODE_CHARS, Form};
+use crate::http::kit::fields::{CODE_CHARS, Form, Query};
 use crate::http::kit::html::page;
 use crate::ops::buying::{Outcome, Short, Wish};
+use crate::ops::coupons;
 use crate::ops::guests;
 use crate::ops::install;
 use crate::ops::login::{self, Ask, Asked, CodeAnswer};
+use crate::vault;
 
 const AGENT_NAME: &str = "checkout page";
 
 #[derive(Template)]
 #[template(path = "wallet.html")]
 struct WalletPage<'a> {
-    plan: &'a Plan,
-    email: &'a Email,
-    discount: &'a str,
+    order: &'a Order,
     problem: Option<String>,
 }
 
 #[derive(Template)]
 #[template(path = "wallet_short.html")]
 struct ShortPage<'a> {
-    plan: &'a Plan,
-    email: &'a Email,
+    order: &'a Order,
     balance: Usd,
     required: Usd,
     missing: Usd,
     link: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "unbought.html")]
+struct UnboughtPage<'a> {
+    order: &'a Order,
+    why: String,
 }
 
 #[derive(Template)]
@@ -52,71 +63,118 @@ struct BoughtPage<'a> {
     install_url: String,
 }
 
+/// What is to be bought for whom, at the price that the buyer has seen.
+struct Order {
+    plan: Arc<Plan>,
+    email: Email,
+    discount: String,
+    price: Usd,
+    /// Made by the checkout page, so that sending it twice is seen.
+    once: String,
+}
+
+impl Order {
+    /// The checkout page of the same purchase.
+    fn back(&self) -> String {
+        let discount = Some(self.discount.as_str()).filter(|code| !code.is_empty());
+        format!("{}&once={}", guests::page_path(&self.plan.code, discount), self.once)
+    }
+
+    fn wish(&self) -> Wish {
+        let said = [&*self.once, &self.plan.code, &self.email.to_string(), &self.discount].join("\n");
+        let name = || format!("wallet {}", vault::hex(&vault::hash_secret(&said)[..16]));
+        Wish {
+            package_code: self.plan.code.clone(),
+            customer_email: Some(self.email.clone()),
+            discount_code: Some(self.discount.clone()).filter(|code| !code.is_empty()),
+            max_price: Some(self.price),
+            reference: (!self.once.is_empty()).then(name),
+            ..Wish::default()
+        }
+    }
+}
+
 /// Mails a code to the address whose wallet is to pay.
 pub async fn code(_: Anyone, state: State, Client(client): Client, Form(mut fields): Form) -> Answer {
     let app = &state.app;
     let plan = wanted_plan(app, &fields)?;
     let email = fields.required_email("email");
     let discount = fields.text("discount", CODE_CHARS).unwrap_or_default();
+    let once = fields.typed("once");
     let email = fields.finish_with(email)?;
-    match login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await? {
-        Asked::Sent { .. } | Asked::TooSoon { .. } | Asked::Enough { until: Some(_), .. } => {}
-        Asked::Enough { retry_after_secs, until: None } => {
+    let price = plan.retail;
+    let mut order = Order { plan, email, discount, price, once };
+    match price_of(app, client, &order).await {
+        Ok(price) => order.price = price,
+        Err(error) => return unbought(&order, error),
+    }
+    match login::ask(app, Ask { door: Door::Pages, email: order.email.clone(), client }).await? {
+        Asked::Sent { .. } | Asked::TooSoon { until: Some(_), .. } | Asked::Enough { until: Some(_), .. } => {
+        }
+        Asked::TooSoon { retry_after_secs, until: None }
+        | Asked::Enough { retry_after_secs, until: None } => {
             return Err(Refusal::RateLimited { retry_after_secs }.into());
         }
     }
-    page(StatusCode::OK, &WalletPage { plan: &plan, email: &email, discount: &discount, problem: None })
+    page(StatusCode::OK, &WalletPage { order: &order, problem: None })
 }
 
-pub async fn buy(_: Anyone, state: State, Client(client): Client, Form(mut fields): Form) -> Answer {
+pub async fn buy(_: Anyone, state: State, Client(client): Client, Form(fields): Form) -> Answer {
     let app = &state.app;
-    let plan = wanted_plan(app, &fields)?;
-    let email = fields.required_email("email");
-    let code = fields.text("code", CODE_CHARS).unwrap_or_default();
-    let discount = fields.text("discount", CODE_CHARS);
-    let email = fields.finish_with(email)?;
+    let (order, code) = sent(app, fields)?;
     let answer = CodeAnswer {
         door: Door::Pages,
-        email: email.clone(),
+        email: order.email.clone(),
         code,
         client,
         agent_name: AGENT_NAME.into(),
         kind: TokenKind::Session,
     };
-    let wish = Wish {
-        package_code: plan.code.clone(),
-        customer_email: Some(email.clone()),
-        discount_code: discount.clone(),
-        ..Wish::default()
-    };
-    match guests::buy_from_wallet(app, answer, wish).await {
+    match guests::buy_from_wallet(app, answer, order.wish()).await {
         Ok(Outcome::Short(short)) => {
             let Short { balance, required, link, .. } = &*short;
             let (missing, link) = (short.missing(), link.url.as_str());
-            let short = ShortPage {
-                plan: &plan,
-                email: &email,
-                balance: *balance,
-                required: *required,
-                missing,
-                link,
-            };
+            let short = ShortPage { order: &order, balance: *balance, required: *required, missing, link };
             page(StatusCode::PAYMENT_REQUIRED, &short)
         }
         Ok(outcome) => {
             let receipt = outcome.receipt()?;
             let install_url = install::page_url(app, &receipt.order.id);
-            let bought =
-                BoughtPage { plan: &plan, paid: receipt.order.price, balance: receipt.balance, install_url };
-            page(StatusCode::OK, &bought)
+            let (paid, balance) = (receipt.order.price, receipt.balance);
+            page(StatusCode::OK, &BoughtPage { plan: &order.plan, paid, balance, install_url })
         }
-        Err(error) => {
+        Err(error @ Error::Refused(Refusal::OtpInvalid)) => {
             let (status, problem) = told(error)?;
-            let discount = discount.unwrap_or_default();
-            page(
-                status,
-                &WalletPage { plan: &plan, email: &email, discount: &discount, problem: Some(problem) },
-            )
+            page(status, &WalletPage { order: &order, problem: Some(problem) })
         }
+        Err(error) => unbought(&order, error),
     }
+}
+
+/// What the form with the code sends.
+fn sent(app: &App, mut fields: Query) -> Result<(Order, String), Refusal> {
+    let plan = wanted_plan(app, &fields)?;
+    let email = fields.required_email("email");
+    let code = fields.text("code", CODE_CHARS).unwrap_or_default();
+    let discount = fields.text("discount", CODE_CHARS).unwrap_or_default();
+    let once = fields.typed("once");
+    let price = fields.take("price", "must be an amount of USD", |text| Usd::parse(text).ok());
+    let email = fields.finish_with(email)?;
+    let price = price.ok_or_else(|| Refusal::field("price", "is required"))?;
+    Ok((Order { plan, email, discount, price, once }, code))
+}
+
+/// What the plan costs now, with the discount code that was typed.
+async fn price_of(app: &App, client: IpAddr, order: &Order) -> Result<Usd> {
+    if order.discount.is_empty() {
+        return Ok(order.plan.retail);
+    }
+    Ok(coupons::quote_guest(app, client, &order.discount, &order.plan).await?.price)
+}
+
+/// Says why, and leads back. A code that was entered is used up.
+fn unbought(order: &Order, error: Error) -> Answer {
+    let Error::Refused(refusal) = &error else { return Err(error.into()) };
+    let status = StatusCode::from_u16(refusal.problem().status).unwrap_or(StatusCode::BAD_REQUEST);
+    page(status, &UnboughtPage { order, why: in_words(refusal) })
 }

@@ -130,7 +130,7 @@ pub async fn cancel_order(
     Segment(id): Segment,
     body: OptionalBody,
 ) -> Answer {
-    body.require_empty()?;
+    body.require_only(&[])?;
     let outcome = cancel::cancel(&state.app, partner.account, &order_id(id)?).await?;
     let open = outcome.order.status == OrderStatus::Cancelling;
     let listed = orders::with_topups(&state.app, outcome.order).await?;

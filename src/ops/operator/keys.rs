@@ -91,11 +91,12 @@ pub async fn revoke_key(app: &App, actor: &str, id: &str) -> Result<()> {
     let found = app
         .store
         .write(LANE, move |tx| {
-            let found = keys::revoke(tx, &key, now)?;
-            if found {
-                audit::record(tx, &line.changing("in use", "revoked"))?;
+            let Some(found) = keys::lock(tx, &key)? else { return Ok(false) };
+            if found.revoked_at.is_none() && keys::revoke(tx, &key, now)? {
+                let before = if found.has_ended(now) { "expired" } else { "in use" };
+                audit::record(tx, &line.changing(before, "revoked"))?;
             }
-            Ok(found)
+            Ok(true)
         })
         .await?;
     if found { Ok(()) } else { Err(Refusal::KeyNotFound.into()) }
@@ -135,6 +136,8 @@ pub async fn rotate_key(
     let line = audit_line(app, actor, "key rotate", format!("{old_id} by {}", new.id));
     let account = old.account;
     let write = move |tx: &mut Tx| {
+        // What a key has spent is exact under this lock.
+        wallet::lock(tx, account)?;
         let old = keys::lock(tx, &old_id)?.ok_or_else(|| Error::fault("a key vanished"))?;
         let ends = now.plus_millis(overlap_ms);
         let ends = old.expires_at.map_or(ends, |end| end.min(ends));
@@ -143,7 +146,7 @@ pub async fn rotate_key(
         }
         require_in_use(&old, now)?;
         keys::create(tx, &new)?;
-        keys::replace(tx, &old_id, &new.id, ends)?;
+        keys::replace(tx, &old, &new.id, ends)?;
         let before = old.expires_at.map_or("without an end".into(), |end| format!("until {}", iso(end)));
         audit::record(tx, &line.changing(before, format!("until {}", iso(ends))))?;
         Ok(ends)

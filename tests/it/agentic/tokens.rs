@@ -209,7 +209,7 @@ both_databases! {
         // Top-ups are offered at retail too, from a catalog that keeps no list of its own for users.
         assert!(gateway.app.catalog.borrow().list("retail").is_empty());
         let fills = Fills::Iccid(bought.order.esim.as_ref().unwrap().iccid.clone());
-        let offered = topups::plans(&gateway.app, buyer.account, &fills, &buyer.price_list).await.unwrap();
+        let (_, offered) = topups::plans(&gateway.app, buyer.account, &fills, &buyer.price_list).await.unwrap();
         assert!(!offered.is_empty() && offered.iter().all(|plan| plan.wholesale == plan.retail));
     }
 

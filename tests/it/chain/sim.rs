@@ -402,7 +402,7 @@ both_databases! {
         let chain = &gateway.app.sim_chains[&Network::Tron];
         let at_rest = gateway.sandbox("chain", json!({ "network": "TRON" })).await;
         let head = at_rest["head"].as_i64().unwrap();
-        assert_eq!(at_rest, json!({ "success": true, "network": "TRON", "mode": "ok", "head": head }));
+        assert_eq!(at_rest, json!({ "success": true, "network": "TRON", "mode": "ok", "behind": 0, "head": head }));
         for mode in ["down", "lagging", "lying"] {
             let told = gateway.sandbox("chain", json!({ "network": "TRON", "mode": mode, "behind": 100 })).await;
             assert_eq!((&told["mode"], &told["network"]), (&json!(mode), &json!("TRON")));

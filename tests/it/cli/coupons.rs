@@ -65,6 +65,7 @@ both_databases! {
             ("coupon create --code A --percent 5 --uses-per-user 0", 2, "INVALID_REQUEST"),
             ("coupon create --code A --percent 5 --starts soon", 2, "INVALID_REQUEST"),
             ("coupon create --code A --percent 5 --starts 2026-02-02 --ends 2026-02-01", 2, "INVALID_REQUEST"),
+            ("coupon create --code A --percent 5 --ends 2026-02-01", 2, "INVALID_REQUEST"),
         ] {
             let args: Vec<&str> = split(line);
             simgate(gateway, &[args.as_slice(), &["--json"]].concat()).refused(exit, code);

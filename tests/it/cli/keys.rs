@@ -53,6 +53,35 @@ both_databases! {
         }
     }
 
+    /// While both work they share one limit, through a second rotation too.
+    async fn a_rotation_spends_one_limit(gateway) {
+        gateway.away_from_midnight();
+        let (partner, price) = (&gateway.partner, gateway.price("JP-1GB-7D").await);
+        // Room for three, and not for four.
+        let limit = price.plus(price).plus(price);
+        let first = key_of(&ok(gateway, &format!("key create {partner} --daily-limit {limit}")));
+        let second = key_of(&ok(gateway, &format!("key rotate {} --overlap 24h", first.id)));
+        let third = key_of(&ok(gateway, &format!("key rotate {} --overlap 24h", second.id)));
+        for key in [&first, &second, &third] {
+            until(gateway, key, 200).await;
+        }
+        // The keys in memory know who stands in for whom as soon as the newest is known.
+        let buy = async |key: &Key| gateway.send_as(key, "POST", ORDERS, Some(json!({ "packageCode": "JP-1GB-7D" }))).await;
+        for key in [&first, &second, &third] {
+            buy(key).await.expect(200);
+        }
+        for key in [&first, &second, &third] {
+            assert_eq!(buy(key).await.problem(403), "LIMIT_EXCEEDED");
+        }
+        // A second word of the same changes and logs nothing.
+        ok(gateway, &format!("key revoke {}", first.id));
+        ok(gateway, &format!("key revoke {}", first.id));
+        let deeds = ok(gateway, "audit list --command 'key revoke'");
+        assert_eq!(deeds["deeds"].as_array().unwrap().len(), 1, "{deeds}");
+        let some = ok(gateway, "audit list --limit 1");
+        assert_eq!((some["deeds"].as_array().unwrap().len(), &some["more"]), (1, &json!(true)));
+    }
+
     async fn a_key_is_rotated_with_its_rights(gateway) {
         let partner = &gateway.partner;
         let old = key_of(&ok(gateway, &format!("key create {partner} --name shop --daily-limit 1 --ips 127.0.0.1 --expires 10d")));

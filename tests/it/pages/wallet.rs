@@ -31,8 +31,12 @@ async fn wallet_code(gateway: &Gateway, plan: &str) -> String {
     code(gateway, MUM).await
 }
 
+/// Sends a code with what the page that asks for it holds.
 async fn buy(gateway: &Gateway, plan: &str, otp: &str) -> Reply {
-    submit(gateway, "/checkout/wallet", &[("plan", plan), ("email", MUM), ("code", otp)]).await
+    let price = crate::support::coupons::plan(gateway, plan).retail.to_string();
+    let once = "0123456789abcdef0123456789abcdef";
+    let sent = [("plan", plan), ("email", MUM), ("code", otp), ("price", &price), ("once", once)];
+    submit(gateway, "/checkout/wallet", &sent).await
 }
 
 both_databases! {
@@ -46,8 +50,8 @@ both_databases! {
         assert_eq!(bought.status, 200, "{}", bought.text);
         let left = wallet_of(gateway, MUM).await;
         assert!(left < worth, "{left} of {worth}");
-        let (_, link) = bought.text.split_once("href=\"").map(|(_, rest)| rest.split_once("/esim/").unwrap()).unwrap();
-        let installs = look(gateway, &format!("/esim/{}", link.split('"').next().unwrap())).await;
+        let link = bought.text.split_once("/esim/").unwrap().1.split('"').next().unwrap();
+        let installs = look(gateway, &format!("/esim/{link}")).await;
         assert!(installs.text.contains("LPA:1$"), "{}", installs.text);
         // The receipt goes to the wallet's address.
         gateway.until("the receipt is mailed", async || {
@@ -55,9 +59,12 @@ both_databases! {
             mails.iter().any(|mail| mail["text"].as_str().unwrap().contains("/esim/")).then_some(())
         }).await;
 
-        // The code was for one purchase.
+        // The same form again, as after a lost answer: the code is used up, and with a new one nothing more is bought.
         let again = buy(gateway, "JP-500MB-1D", &otp).await;
-        assert!(again.status == 401 && again.text.contains("A code buys once"), "{}", again.text);
+        assert!(again.status == 401 && again.text.contains("buys nothing again"), "{}", again.text);
+        let otp = wallet_code(gateway, "JP-500MB-1D").await;
+        let same = buy(gateway, "JP-500MB-1D", &otp).await;
+        assert!(same.status == 200 && same.text.contains(link), "{}", same.text);
         assert_eq!(wallet_of(gateway, MUM).await, left);
         assert_eq!(gateway.journalled("sold").len(), 1);
     }
@@ -79,11 +86,26 @@ both_databases! {
         for wrong in ["", "000000", "1' OR '1'='1"] {
             assert_eq!(buy(gateway, PLAN, wrong).await.status, 401, "{wrong}");
         }
-        let stranger = submit(gateway, "/checkout/wallet", &[("plan", PLAN), ("email", "eve@example.com"), ("code", "000000")]).await;
+        let stranger = [("plan", PLAN), ("email", "eve@example.com"), ("code", "000000"), ("price", "9")];
+        let stranger = submit(gateway, "/checkout/wallet", &stranger).await;
         assert_eq!(stranger.status, 401);
         assert_eq!(submit(gateway, "/checkout/code", &[("plan", "NO-SUCH"), ("email", MUM)]).await.status, 404);
         assert_eq!(submit(gateway, "/checkout/code", &[("plan", PLAN)]).await.status, 400);
         assert_eq!(wallet_of(gateway, MUM).await, worth);
+    }
+
+    /// The price that was shown is the most that is taken; a coupon that is not good ends it before a code is mailed.
+    async fn the_price_that_was_shown_is_the_price(gateway) with [OPEN[0], OPEN[1]] {
+        let (worth, _) = claimed(gateway).await;
+        let asked = submit(gateway, "/checkout/code", &[("plan", PLAN), ("email", "new@example.com"), ("discount", "NOPE")]).await;
+        assert!(asked.status == 422 && asked.text.contains("discount code is unknown"), "{}", asked.text);
+        assert!(crate::support::logins::mails(gateway, "new@example.com").await.is_empty());
+        let otp = wallet_code(gateway, "JP-500MB-1D").await;
+        let sent = [("plan", "JP-500MB-1D"), ("email", MUM), ("code", &*otp), ("price", "0.01")];
+        let dearer = submit(gateway, "/checkout/wallet", &sent).await;
+        assert!(dearer.status == 409 && dearer.text.contains("more than you were shown"), "{}", dearer.text);
+        assert_eq!(wallet_of(gateway, MUM).await, worth);
+        assert!(gateway.journalled("sold").is_empty());
     }
 
     /// The supplier refuses: the money is in the wallet as before.

@@ -112,7 +112,7 @@ both_databases! {
             ("890000000000000000000", 400, "INVALID_REQUEST"),
             ("890000000000000000x", 400, "INVALID_REQUEST"),
             ("%D9%A8900000000000000000", 400, "INVALID_REQUEST"),
-            ("ord_1", 400, "INVALID_REQUEST"),
+            ("ord_1", 404, "ORDER_NOT_FOUND"),
         ] {
             let body = json!({ "packageCode": "JP-1GB-7D-TOPUP" });
             assert_eq!(top_up(gateway, iccid, body).await.problem(status), code, "{iccid}");

@@ -50,6 +50,26 @@ both_databases! {
         assert_eq!(json!([report["status"], report["totalGb"], report["remainingGb"], report["percentUsed"]]), json!(["ACTIVE", 10.0, 5.0, 50.0]));
     }
 
+    /// Where an ICCID stands in a path, the order's id serves as well.
+    async fn an_esim_is_also_known_by_its_order(gateway) {
+        let order = gateway.order("JP-5GB-30D").await;
+        let (id, iccid) = (order["id"].as_str().unwrap(), &order["iccid"]);
+        assert_eq!(&gateway.get(&format!("{ORDERS}/{id}/usage")).await.expect(200)["iccid"], iccid);
+        let plans = gateway.get(&format!("{ORDERS}/{id}/topup-plans")).await.expect(200);
+        assert_eq!(&plans["iccid"], iccid);
+        let body = json!({ "packageCode": plans["plans"][0]["packageCode"], "partnerRefId": "more" });
+        let first = gateway.post(&format!("{ORDERS}/{id}/topup"), body.clone()).await.expect(200);
+        let again = gateway.post(&format!("{ORDERS}/{}/topup", iccid.as_str().unwrap()), body).await;
+        assert_eq!(again.header("idempotent-replayed"), "true", "both name the same eSIM");
+        assert_eq!(again.expect(200)["topUpOrder"]["id"], first["topUpOrder"]["id"]);
+        let (_, other) = gateway.partner("Other", simgate::domain::money::Usd::dollars(1)).await;
+        for path in [format!("{ORDERS}/{id}/usage"), format!("{ORDERS}/{id}/topup-plans")] {
+            assert_eq!(gateway.send_as(&other, "GET", &path, None).await.problem(404), "ORDER_NOT_FOUND");
+        }
+        let topup = first["topUpOrder"]["id"].as_str().unwrap();
+        assert_eq!(gateway.get(&format!("{ORDERS}/{topup}/usage")).await.problem(400), "INVALID_REQUEST");
+    }
+
     async fn every_status_can_be_seen(gateway) {
         for status in ["NEW", "INSTALLED", "ACTIVE", "DEPLETED", "EXPIRED"] {
             let order = gateway.order("JP-500MB-1D").await;

@@ -14,7 +14,7 @@ use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, order_id, text, token};
 use crate::ops::buying::{Fills, Wish};
 use crate::ops::orders::Receipt;
-use crate::ops::{owned, topups};
+use crate::ops::topups;
 
 const PURCHASE: &str = "purchase_topup";
 
@@ -79,9 +79,8 @@ async fn list(call: Call) -> Result<Output> {
     let id = fields.required_text("orderId", ID_CHARS);
     fields.finish()?;
     let id = fields::order_id(id)?;
-    let iccid = owned::iccid(call.app(), holder.account, &id).await?;
-    let fills = Fills::Iccid(iccid.clone());
-    let plans = topups::plans(call.app(), holder.account, &fills, &holder.price_list).await?;
+    let fills = Fills::Order(id.clone());
+    let (iccid, plans) = topups::plans(call.app(), holder.account, &fills, &holder.price_list).await?;
     let packages = plans.iter().map(|plan| PlanView::from(plan).into()).collect();
     Output::of(&PackagesView { order_id: id.to_string(), iccid, packages })
 }

@@ -6,6 +6,7 @@ use crate::http::kit::fields::{self, ID_CHARS};
 use crate::http::kit::orders::{UsageView, usage_view};
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, order_id, token};
+use crate::ops::buying::Fills;
 use crate::ops::usage;
 
 pub fn tool() -> Tool {
@@ -29,6 +30,7 @@ async fn run(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
     let id = fields.required_text("orderId", ID_CHARS);
     fields.finish()?;
-    let (iccid, report) = usage::of_order(call.app(), holder.account, &fields::order_id(id)?).await?;
+    let (iccid, report) =
+        usage::report(call.app(), holder.account, &Fills::Order(fields::order_id(id)?)).await?;
     Output::of(&usage_view(&iccid, &report))
 }
