@@ -173,28 +173,32 @@ async function walletPages() {
 
 const spender = "spender@example.com";
 const CODE = /code is: (\w+)/;
+const byWallet = 'form[action="/checkout/code"]';
 
 // Asks for a code on the checkout page, to pay from a wallet.
 async function askForCode() {
   await visit("/checkout?plan=JP-500MB-1D", "Pay from a wallet");
-  await send({ email: spender }, "A code was mailed", 'form[action="/checkout/code"]');
+  await send({ email: spender }, "A code was mailed", byWallet);
 }
 
 // A wallet that holds nothing yet is filled by the link that it gets.
 async function shortPages() {
+  await visit("/checkout?plan=JP-500MB-1D&discount=NOPE", "Pay from a wallet");
+  await send({ email: spender }, "Nothing was bought", byWallet);
   await askForCode();
   const [code, asked] = [await mailed(spender, CODE), Date.now()];
   await send({ code: "000000" }, "This code is wrong");
   await send({ code }, "are missing");
   await page.getByText("Pay in what is missing").click();
   await look("Top up a wallet");
-  await send({ amountUsd: "5", means: "USDC on Polygon" }, "Waiting for your payment");
+  await send({ amountUsd: "5", means: "USDT on TRON" }, "Waiting for your payment");
   await pay(page.url().split("/pay/")[1]);
   return { code, asked };
 }
 
 // An address gets one mail a minute: the second code comes when the other pages were looked at.
 async function boughtPages(first) {
+  await supplier("ok");
   await until("a minute", () => Date.now() > first.asked + 61_000);
   await askForCode();
   const code = await until("a second code", async () => {
