@@ -227,12 +227,12 @@ both_databases! {
             "coupon create --code save20 --percent 20",
             "coupon create --code Save20-More --percent 20",
             "coupon create --code SOON --percent 20 --starts 2999-01-01",
-            "coupon create --code PAST --percent 20 --ends 2020-01-01",
             "coupon create --code STOPPED --percent 20",
             "coupon disable stopped",
         ] {
             ok(gateway, line);
         }
+        make(gateway, Coupon { ends_at: Some(gateway.app.now()), ..plain(gateway, "PAST", 20) }).await;
         limited(gateway, "TAKEN", 1).await;
         ask(gateway, &sign_in(gateway, "bob@example.com", "agent").await, &wish("taken")).await.expect(402);
         let told = coupons::available(&gateway.app, 10).await.unwrap().newest;

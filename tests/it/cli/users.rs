@@ -56,7 +56,7 @@ both_databases! {
         let waiting = ok(gateway, "transfers unmatched");
         let transfer = &waiting["transfers"][0];
         let (id, near) = (transfer["id"].as_str().unwrap(), &transfer["near"]);
-        assert_eq!(*near, json!([format!("{} asks for {}", buying::id(&made), buying::amount(&made))]));
+        assert_eq!(*near, json!([format!("{} asks for {} USDT on POLYGON", buying::id(&made), buying::amount(&made))]));
         let assigned = ok(gateway, &format!("transfers assign {id} {} --reason rounded", buying::id(&made)));
         assert_eq!((&assigned["state"], &assigned["orderStatus"]), (&json!("ASSIGNED"), &json!("FULFILLED")));
         assert_eq!((assigned["chargedUsd"].to_string(), assigned["surplusUsd"].to_string()), (buying::amount(&made).to_string(), more.to_string()));

@@ -301,14 +301,12 @@ fn broken_paths() -> Vec<Case> {
         let code = if id.is_empty() { "NOT_FOUND" } else { "ORDER_NOT_FOUND" };
         cases.push(("an id of no shape", get(format!("{ORDERS}/{id}")), 404, code));
         cases.push(("cancelling no id", post(format!("{ORDERS}/{id}/cancel"), ""), 404, "ORDER_NOT_FOUND"));
-        cases.push(("usage of no ICCID", get(format!("{ORDERS}/{id}/usage")), BAD.0, BAD.1));
-        cases.push(("bundles of no ICCID", get(format!("{ORDERS}/{id}/topup-plans")), BAD.0, BAD.1));
-        cases.push((
-            "filling no ICCID",
-            post(format!("{ORDERS}/{id}/topup"), r#"{"packageCode":"JP-1GB-7D-TOPUP"}"#),
-            BAD.0,
-            BAD.1,
-        ));
+        // The id of an order stands for its eSIM.
+        let (status, code) = if id.starts_with("ord_") { (404, "ORDER_NOT_FOUND") } else { BAD };
+        cases.push(("usage of no ICCID", get(format!("{ORDERS}/{id}/usage")), status, code));
+        cases.push(("bundles of no ICCID", get(format!("{ORDERS}/{id}/topup-plans")), status, code));
+        let body = r#"{"packageCode":"JP-1GB-7D-TOPUP"}"#;
+        cases.push(("filling no ICCID", post(format!("{ORDERS}/{id}/topup"), body), status, code));
     }
     for (method, path) in [
         ("POST", "/balance"),
