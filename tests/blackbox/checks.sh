@@ -83,22 +83,25 @@ sign_in() {
     "${call[@]}" -d "{\"email\": \"$1\", \"otp\": \"$otp\"}" "$auth/verify-otp" | jq -er .token
 }
 
+# Fuzzers ask for more codes than a client may have in an hour, so everybody signs in before the first of them.
+fuzz_tokens() {
+  agent_token=$(sign_in fuzz@example.com) && spare_token=$(sign_in spare@example.com) &&
+    customer_token=$(sign_in customer@example.com)
+}
+
 # fuzz_agentic SECONDS: the same for the agentic API, with the tokens of two users.
 fuzz_agentic() {
-  local token spare
-  token=$(sign_in fuzz@example.com) && spare=$(sign_in spare@example.com) || return
   mkdir "$gw_dir/fuzz-agentic" && cp "$bb/schemathesis-agentic.toml" "$gw_dir/fuzz-agentic/schemathesis.toml" || return
-  (cd "$gw_dir/fuzz-agentic" && AGENT_TOKEN=$token SPARE_TOKEN=$spare timeout --foreground $(($1 + 120)) \
+  (cd "$gw_dir/fuzz-agentic" && AGENT_TOKEN=$agent_token SPARE_TOKEN=$spare_token timeout --foreground $(($1 + 120)) \
     "$tools/venv/bin/schemathesis" run "$api_url/api/agentic/openapi.json" --origin "$api_url" --max-time "$1") ||
     { tail -n 20 "$gw_log"; return 1; }
   # The run counts only if its token worked to the end.
-  curl -fsS --max-time 10 -o /dev/null -H "Authorization: Bearer $token" "$api_url/api/agentic/auth/tokens"
+  curl -fsS --max-time 10 -o /dev/null -H "Authorization: Bearer $agent_token" "$api_url/api/agentic/auth/tokens"
 }
 
 # fuzz_consumer SECONDS: the same for the consumer API, with a customer's wallet to spend. `fuzz` has found the plans.
 fuzz_consumer() {
-  local token
-  token=$(sign_in customer@example.com) || return
+  local token=$customer_token
   gateway_command wallet credit customer@example.com 400 --reason fuzzing || return
   mkdir "$gw_dir/fuzz-consumer" && cp "$gw_dir/fuzz/codes.dict" "$gw_dir/fuzz-consumer" &&
     cp "$bb/schemathesis-consumer.toml" "$gw_dir/fuzz-consumer/schemathesis.toml" || return
@@ -152,6 +155,7 @@ fuzz_on() {
   local on=$1 seconds=$2
   shift 2
   check "gateway starts on $on" gateway_start "$on" SIMGATE_RATE_LIMIT=0 SIMGATE_IP_RATE_LIMIT=0 SIMGATE_TOKEN_RATE_LIMIT=0 "$@" || return
+  check "fuzzers sign in" fuzz_tokens
   check "schemathesis on $on" fuzz "$seconds"
   check "schemathesis, agentic, on $on" fuzz_agentic $((seconds / 3))
   check "schemathesis, consumer, on $on" fuzz_consumer $((seconds / 4))
