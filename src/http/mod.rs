@@ -21,14 +21,15 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::docs::openapi::{self, AGENTIC, CONSUMER, PARTNER};
-use self::docs::{llms, security};
+use self::docs::page::Source;
+use self::docs::{llms, security, story};
 pub use self::kit::accept::{descriptors, server};
 use self::kit::doorway::{self, Docs};
 use self::kit::hosts::{self, Hosts};
 use self::kit::problem::Refused;
 use self::kit::{State, Texts};
 use self::mcp::discovery;
-use self::pages::{claim, guest, help, install, mailed, pay, topup};
+use self::pages::{assets, claim, guest, help, install, mailed, pay, topup};
 use self::partner::{deposits, orders, plans, topups, wallet};
 use crate::app::App;
 use crate::config::Mode;
@@ -91,7 +92,8 @@ pub fn router(app: App) -> Router {
         .route("/api/agentic/openapi.json", get(openapi::agentic_file))
         .route("/api/consumer/openapi.json", get(openapi::consumer_file))
         .route("/api/b2b/v1/postman.json", get(docs::postman::collection))
-        .route("/docs", get(docs::page::show))
+        .route("/docs", get(docs::page::first))
+        .route("/docs/{page}", get(docs::page::further))
         .route("/llms.txt", get(llms::text))
         .route(security::PATH, get(security::text))
         .route("/esim/{token}", get(install::page))
@@ -108,7 +110,8 @@ pub fn router(app: App) -> Router {
         .route("/not-me/{link}", get(mailed::not_me).post(mailed::silence))
         .route("/not-me/{link}/undo", post(mailed::unsilence))
         .route("/revoke-token/{link}", get(mailed::revocation).post(mailed::revoke))
-        .route("/style.css", get(install::style))
+        .route("/style.css", get(assets::style))
+        .route("/js/{file}", get(assets::script))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready));
     let mut private = Router::new();
@@ -126,8 +129,14 @@ pub fn router(app: App) -> Router {
     }
     let hosts = Arc::new(Hosts::new(&app.settings));
     let router = router.merge(private.layer(middleware::from_fn_with_state(hosts, hosts::guard)));
+    let page = |story, surface, api, examples| Source { story, surface, api, examples };
+    let pages = [
+        page(&story::PARTNER, &PARTNER, &partner_description, include_str!("docs/examples/partner.json")),
+        page(&story::AGENTIC, &AGENTIC, &agentic_description, include_str!("docs/examples/agentic.json")),
+        page(&story::CONSUMER, &CONSUMER, &consumer_description, include_str!("docs/examples/consumer.json")),
+    ];
     let texts = Texts {
-        docs_page: docs::page::render(&partner_description),
+        docs_pages: docs::page::render(&pages),
         postman: docs::postman::render(&partner_description),
         llms_text: llms::render(&app.settings, mcp::in_brief()),
         partner_description: partner_description.to_json().unwrap_or_default().into(),

@@ -60,6 +60,14 @@ export async function visit(path, text) {
   await look(text);
 }
 
+// Opens a page with its scripts, and does what they make possible. What is there then must show `text`.
+export async function work(path, act, text) {
+  await scripts(true);
+  await page.goto(new URL(path, API_URL).href, { waitUntil: "load" });
+  await act();
+  await look(text);
+}
+
 // Goes to an element by the tabulator key alone, and sees that one can see where one is.
 async function tabTo(selector) {
   for (let presses = 0; presses < 30; presses += 1) {

@@ -145,6 +145,17 @@ as_payer() (
   "${@:2}" | tee /dev/stderr | grep -q '^LPA:1\$'
 )
 
+# The samples of the documentation pages, by a customer of their own for each language.
+doc_samples() {
+  local language
+  for language in curl typescript python; do
+    TOKEN=$(sign_in "samples-$language@example.com") &&
+      gateway_command wallet credit "samples-$language@example.com" 50 --reason samples &&
+      TOKEN=$TOKEN API_KEY=$api_key API_SECRET=$api_secret PYTHON=$tools/venv/bin/python \
+        timeout --foreground 120 node "$bb/samples.mjs" "$api_url" "$language" || return
+  done
+}
+
 verify_ledger() {
   gateway_command ledger verify --json | tee /dev/stderr |
     python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["ok"] is not True)'
@@ -194,6 +205,7 @@ blackbox() {
     check "README as pasted" timeout --foreground 120 python3 "$bb/readme.py" README.md "$gw_dir"
     check "docs/agents.md: curl" env "AGENT_URL=$api_url" timeout --foreground 120 python3 "$bb/readme.py" docs/agents.md "$gw_dir"
     check "docs/consumer.md: curl" env "AGENT_URL=$api_url" timeout --foreground 60 python3 "$bb/readme.py" docs/consumer.md "$gw_dir"
+    check "samples of /docs" doc_samples
     check "docs/agents.md: TypeScript" agents_typescript ts
     check "docs/agents.md: Python" agents_python python
     check "docs/agents.md: TypeScript pays" as_payer ts@example.com agents_typescript typescript

@@ -2,7 +2,7 @@
 // keyboard. Payments on Arbitrum stay unconfirmed here, because pages.sh asks for so many confirmations.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { browser, look, looks, page, send, visit, wrong } from "./browser.mjs";
+import { browser, look, looks, page, send, visit, work, wrong } from "./browser.mjs";
 
 const { API_URL, API_KEY, API_SECRET, GATEWAY_DIR } = process.env;
 assert(API_URL && API_KEY && API_SECRET && GATEWAY_DIR);
@@ -242,12 +242,53 @@ async function esimPages() {
   await supplier("ok");
 }
 
+// What the scripts of the documentation do: search, and try an operation. Credentials go to the gateway and are kept nowhere.
+async function docsPages() {
+  for (const path of ["/docs", "/docs/agentic", "/docs/consumer", "/docs/sandbox"]) await visit(path, "What all operations answer");
+  const elsewhere = [];
+  page.on("request", (request) => request.url().startsWith(API_URL) || elsewhere.push(request.url()));
+  const entries = page.locator(".contents li:visible");
+  const search = async () => {
+    await page.getByLabel("Search the documentation").fill("post partnerRefId");
+    assert.deepEqual(await entries.allTextContents(), ["Order an eSIM", "Top up an eSIM"]);
+    await page.getByLabel("Search the documentation").fill("not_cancel");
+    assert.deepEqual(await entries.allTextContents(), ["NOT_CANCELLABLE"]);
+  };
+  await work("/docs", search, "NOT_CANCELLABLE");
+  const attempt = async (id, fields, text) => {
+    const form = page.locator(`#${id} form`);
+    if (!(await form.isVisible())) await page.locator(`#${id} summary`, { hasText: "Try it" }).click();
+    for (const [label, value] of Object.entries(fields)) await form.getByLabel(label, { exact: true }).fill(value);
+    await form.getByRole("button").click();
+    await form.locator("pre", { hasText: text }).waitFor();
+  };
+  const key = page.getByLabel("X-B2B-Key", { exact: true });
+  const secret = page.getByLabel("X-B2B-Secret", { exact: true });
+  const tryThem = async () => {
+    await attempt("getBalance", {}, "UNAUTHENTICATED");
+    await key.fill(API_KEY);
+    await secret.fill(API_SECRET);
+    await attempt("getBalance", {}, '"balanceUsd"');
+    await attempt("listPlans", { country: "JP", limit: "1" }, '"packageCode": "');
+    await attempt("placeOrder", { Body: '{"packageCode": "JP-1GB-7D", "partnerRefId": "try-1"}' }, '"FULFILLED"');
+    await attempt("placeOrder", {}, "idempotent-replayed: true");
+    await attempt("getOrder", { id: "ord_../../balance" }, "404");
+    const kept = await page.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie, location.search]);
+    assert.deepEqual(kept, [0, 0, "", ""]);
+  };
+  await work("/docs", tryThem, "Idempotent-Replayed");
+  const cookies = await page.context().cookies();
+  assert.deepEqual([cookies, elsewhere], [[], []]);
+  const again = async () => assert.deepEqual([await key.inputValue(), await secret.inputValue()], ["", ""]);
+  await work("/docs", again, "To try operations here");
+  await work("/docs/sandbox", () => attempt("getSupplier", {}, '"mode": "ok"'), '"mode": "ok"');
+}
+
 async function helpAndErrors() {
   await visit("/help", "Get help from a person");
   const links = await page.locator("main a").evaluateAll((all) => all.map((link) => [link.href, link.textContent]));
   assert(links.length >= 9, "few help pages");
   for (const [href, title] of links) await visit(href, title);
-  await visit("/docs", "First call");
   await visit("/nowhere", "There is nothing at this address");
   await visit("/pay/inv_nothing/code", "use the form there");
 }
@@ -261,6 +302,7 @@ try {
   await guestPages();
   await depositPages();
   await boughtPages(first);
+  await docsPages();
   await helpAndErrors();
 } finally {
   await browser.close();

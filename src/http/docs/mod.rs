@@ -1,9 +1,13 @@
-//! Instructions for newcomers to this gateway: OpenAPI descriptions, what is made of them (a page, a Postman collection),
+//! Instructions for newcomers to this gateway: OpenAPI descriptions, what is made of them (pages, a Postman collection),
 //! `/llms.txt`, security.txt.
 
 mod examples;
+mod fields;
 pub mod llms;
 pub mod openapi;
 pub mod page;
 pub mod postman;
+mod recorded;
+mod samples;
 pub mod security;
+pub mod story;

@@ -81,6 +81,22 @@ pub const PARTNER: Surface = Surface {
     refusals: REFUSALS,
 };
 
+/// The refusals of operations that take a body.
+const WITH_BODY: &[(u16, &str)] = &[
+    (408, "REQUEST_TIMEOUT: the body did not arrive in time"),
+    (413, "PAYLOAD_TOO_LARGE: more than 64 KiB"),
+    (415, "UNSUPPORTED_MEDIA_TYPE: the body is not JSON"),
+];
+/// The refusal of operations that take anything.
+const WITH_INPUT: (u16, &str) = (400, "INVALID_REQUEST: every wrong field is named");
+
+impl Surface {
+    /// The refusals that many operations share.
+    pub fn shared(&self) -> impl Iterator<Item = (u16, &'static str)> {
+        self.common.iter().copied().chain([WITH_INPUT]).chain(WITH_BODY.iter().copied())
+    }
+}
+
 pub fn base(surface: &Surface, server: &str) -> OpenApi {
     let info = InfoBuilder::new()
         .title(surface.title)
@@ -229,12 +245,10 @@ fn add_errors(surface: &Surface, operation: &mut Operation) {
         errors.retain(|status, _| !matches!(status, 401 | 403));
     }
     if operation.request_body.is_some() {
-        errors.insert(408, "REQUEST_TIMEOUT: the body did not arrive in time");
-        errors.insert(413, "PAYLOAD_TOO_LARGE: more than 64 KiB");
-        errors.insert(415, "UNSUPPORTED_MEDIA_TYPE: the body is not JSON");
+        errors.extend(WITH_BODY.iter().copied());
     }
     if operation.request_body.is_some() || operation.parameters.is_some() {
-        errors.insert(400, "INVALID_REQUEST: every wrong field is named");
+        errors.extend([WITH_INPUT]);
     }
     let problem = || Content::new(Some(Ref::from_schema_name("Problem")));
     let own = surface.refusals.iter().filter(|(id, ..)| operation.operation_id.as_deref() == Some(id));

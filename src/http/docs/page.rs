@@ -1,26 +1,74 @@
-//! The documentation page, made from the OpenAPI description: readable without scripts and without the internet.
+//! The documentation for people: a page for each API, made from its OpenAPI description. They are readable without
+//! scripts and without the internet.
+
+use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::body::Bytes;
+use axum::extract::Path;
 use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 
+use super::fields::{self, Field, escaped, members, prose, text};
+use super::openapi::Surface;
+use super::recorded::{self, Bodies};
+use super::samples::{self, Call, Header};
+use super::story::Story;
+use crate::domain::refusal::Refusal;
 use crate::error;
 use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
-use crate::http::kit::html::guard;
+use crate::http::kit::html::guard_scripted;
+
+/// What a page is made of.
+pub struct Source<'a> {
+    pub story: &'static Story,
+    pub surface: &'static Surface,
+    pub api: &'a OpenApi,
+    /// Recorded bodies.
+    pub examples: &'static str,
+}
 
 #[derive(Template)]
 #[template(path = "docs.html")]
-struct DocsPage {
+struct DocsPage<'a> {
     title: String,
-    introduction: String,
-    server: String,
-    operations: Vec<Operation>,
-    schemas: Vec<Schema>,
+    introduction: Vec<String>,
+    story: &'a Story,
+    /// The story that the pages begin with also has what all of them share.
+    is_first: bool,
+    groups: &'a [Group],
+    credentials: Vec<Credential>,
+    chapters: Vec<Chapter>,
+    shared: Vec<Reply>,
     problems: Vec<Explained>,
+    problem: String,
+    schemas: Vec<Schema>,
+}
+
+/// What the sidebar says of one page.
+struct Group {
+    name: &'static str,
+    address: String,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    address: String,
+    title: String,
+    /// What else finds it.
+    words: String,
+}
+
+/// What a reader fills in to try operations, and the header that carries it.
+struct Credential {
+    header: String,
+    prefix: &'static str,
+    variable: String,
+    about: String,
 }
 
 /// A code that a problem can have.
@@ -30,6 +78,11 @@ struct Explained {
     what_to_do: String,
 }
 
+struct Chapter {
+    title: &'static str,
+    operations: Vec<Operation>,
+}
+
 struct Operation {
     id: String,
     method: String,
@@ -37,15 +90,13 @@ struct Operation {
     summary: String,
     description: String,
     inputs: Vec<Field>,
-    responses: Vec<Reply>,
-}
-
-struct Field {
-    name: String,
-    place: String,
-    kind: String,
-    required: bool,
-    about: String,
+    replies: Vec<Reply>,
+    /// Bodies and samples are HTML: fewer characters need an escape here than in an attribute.
+    request: Option<String>,
+    answers: Vec<(String, String)>,
+    samples: [(&'static str, &'static str, String); 3],
+    spends: bool,
+    needs_key: bool,
 }
 
 struct Reply {
@@ -61,25 +112,94 @@ struct Schema {
     fields: Vec<Field>,
 }
 
-pub async fn show(_: Anyone, state: State) -> Response {
-    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
-    let mut response = (headers, state.texts.docs_page.clone()).into_response();
-    guard(response.headers_mut());
-    response
+pub async fn first(_: Anyone, state: State) -> Answer {
+    answer(&state, "")
 }
 
-/// Written once, at start. A description we made ourselves does not fail to render; if it did, the page says so.
-pub fn render(api: &OpenApi) -> Bytes {
-    let described = serde_json::to_value(api).unwrap_or_default();
+pub async fn further(_: Anyone, state: State, Path(page): Path<String>) -> Answer {
+    answer(&state, &page)
+}
+
+fn answer(state: &State, page: &str) -> Answer {
+    let html = state.texts.docs_pages.get(page).ok_or(Refusal::NotFound)?;
+    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+    let mut response = (headers, html.clone()).into_response();
+    guard_scripted(response.headers_mut());
+    Ok(response)
+}
+
+/// Written once, at start, by the last part of their addresses.
+pub fn render(sources: &[Source]) -> BTreeMap<&'static str, Bytes> {
+    let mut groups: Vec<Group> = sources.iter().map(group).collect();
+    groups.push(problem_group());
+    sources.iter().map(|source| (source.story.page, page(source, &groups))).collect()
+}
+
+/// A description we made ourselves does not fail to render; if it did, the page says so.
+fn page(source: &Source, groups: &[Group]) -> Bytes {
+    let api = described(source);
+    let recorded = recorded::bodies(source.examples);
+    let is_first = source.story.page.is_empty();
+    let chapters = source.story.chapters.iter().map(|chapter| Chapter {
+        title: chapter.title,
+        operations: chapter
+            .operations
+            .iter()
+            .filter_map(|id| operation(source, &api, id, &recorded.get(*id).cloned().unwrap_or_default()))
+            .collect(),
+    });
+    let introduction = text(&api["info"]["description"]);
     let page = DocsPage {
-        title: text(&described["info"]["title"]),
-        introduction: prose(&text(&described["info"]["description"])),
-        server: text(&described["servers"][0]["url"]),
-        operations: operations(&described),
-        schemas: schemas(&described),
-        problems: problems(),
+        title: text(&api["info"]["title"]),
+        introduction: introduction.split("\n\n").map(prose).collect(),
+        story: source.story,
+        is_first,
+        groups,
+        credentials: credentials(&api),
+        chapters: chapters.collect(),
+        shared: shared(source.surface),
+        problems: if is_first { problems() } else { Vec::new() },
+        problem: recorded
+            .get("Problem")
+            .and_then(|all| all.values().next())
+            .map(|body| escaped(body))
+            .unwrap_or_default(),
+        schemas: schemas(&api),
     };
     page.render().unwrap_or_else(|error| format!("The documentation cannot be shown: {error}")).into()
+}
+
+fn described(source: &Source) -> Value {
+    serde_json::to_value(source.api).unwrap_or_default()
+}
+
+fn group(source: &Source) -> Group {
+    let api = described(source);
+    let address = source.story.address();
+    let entry = |id: &'static str| {
+        let (method, path, operation) = found(&api, id)?;
+        let names = fields::inputs(&api, operation).into_iter().map(|field| field.name);
+        let names: Vec<String> = names.collect();
+        Some(Entry {
+            address: format!("{address}#{id}"),
+            title: text(&operation["summary"]),
+            words: format!("{} {path} {id} {}", method.to_uppercase(), names.join(" ")),
+        })
+    };
+    Group { name: source.story.name, entries: source.story.operations().filter_map(entry).collect(), address }
+}
+
+fn problem_group() -> Group {
+    let entry = |&(code, _): &(&'static str, &str)| Entry {
+        address: format!("/docs#{}", error::anchor(code)),
+        title: code.into(),
+        words: "problem error".into(),
+    };
+    Group {
+        name: "Problems",
+        address: "/docs#problems".into(),
+        entries: error::CODES.iter().map(entry).collect(),
+    }
 }
 
 fn problems() -> Vec<Explained> {
@@ -91,60 +211,133 @@ fn problems() -> Vec<Explained> {
     error::CODES.iter().map(explained).collect()
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_string()
+/// The credentials that a description asks for. `X-B2B-Key` is kept in the variable `B2B_KEY`.
+fn credentials(api: &Value) -> Vec<Credential> {
+    let schemes = members(&api["components"]["securitySchemes"]);
+    let credential = |scheme: &Value| match scheme["name"].as_str() {
+        Some(name) => Credential {
+            header: name.into(),
+            prefix: "",
+            variable: name.trim_start_matches("X-").replace('-', "_").to_uppercase(),
+            about: text(&scheme["description"]),
+        },
+        None => Credential {
+            header: "Authorization".into(),
+            prefix: "Bearer ",
+            variable: "TOKEN".into(),
+            about: text(&scheme["description"]),
+        },
+    };
+    schemes.map(|(_, scheme)| credential(scheme)).collect()
 }
 
-/// Text between backticks becomes code; everything is escaped.
-fn prose(text: &str) -> String {
-    let mut html = String::new();
-    for (place, part) in text.split('`').enumerate() {
-        let escaped = part.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        html.push_str(&if place % 2 == 1 { format!("<code>{escaped}</code>") } else { escaped });
-    }
-    html
+/// Method, path and description of an operation.
+pub fn found<'a>(api: &'a Value, id: &str) -> Option<(&'a str, &'a str, &'a Value)> {
+    let mut all = members(&api["paths"]).flat_map(|(path, item)| {
+        members(item).map(move |(method, operation)| (method.as_str(), path.as_str(), operation))
+    });
+    all.find(|(_, _, operation)| operation["operationId"] == id)
 }
 
-fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    value.as_object().into_iter().flatten()
+fn operation(source: &Source, api: &Value, id: &str, recorded: &Bodies) -> Option<Operation> {
+    let (method, path, operation) = found(api, id)?;
+    // An operation with a `security` of its own also answers those who show no key.
+    let needs_key = operation.get("security").is_none();
+    let keys = if needs_key { credentials(api) } else { Vec::new() };
+    let inputs = fields::inputs(api, operation);
+    let request = recorded.get("request").cloned();
+    let call = Call {
+        method: method.to_uppercase(),
+        url: text(&api["servers"][0]["url"]) + &filled_in(path, &inputs, source.story.sampled),
+        headers: headers(keys, &inputs, source.story.sampled),
+        body: request.clone(),
+    };
+    let is_own = |(status, response): &(&String, &Value)| {
+        let mut shared = source.surface.shared();
+        !shared.any(|(of_all, about)| **status == of_all.to_string() && response["description"] == about)
+    };
+    let replies = members(&operation["responses"]).filter(is_own);
+    let answers = recorded.iter().filter(|(name, _)| *name != "request");
+    let reply = |(status, response): (&String, &Value)| Reply {
+        status: status.clone(),
+        about: with_codes(&prose(&text(&response["description"]))),
+        schema: members(&response["content"])
+            .find_map(|(_, content)| fields::name(&content["schema"]))
+            .filter(|name| name != "Problem"),
+    };
+    Some(Operation {
+        id: id.into(),
+        method: call.method.clone(),
+        path: path.into(),
+        summary: text(&operation["summary"]),
+        description: prose(&text(&operation["description"])),
+        inputs,
+        replies: replies.map(reply).collect(),
+        request: request.as_deref().map(escaped),
+        answers: answers.map(|(status, body)| (status.clone(), escaped(body))).collect(),
+        samples: [
+            ("curl", "curl", escaped(&samples::curl(&call))),
+            ("typescript", "TypeScript", escaped(&samples::typescript(&call))),
+            ("python", "Python", escaped(&samples::python(&call))),
+        ],
+        spends: source.story.spending.contains(&id),
+        needs_key,
+    })
 }
 
-fn operations(api: &Value) -> Vec<Operation> {
-    let mut found = Vec::new();
-    for (path, item) in members(&api["paths"]) {
-        for (method, operation) in members(item) {
-            let parameters = operation["parameters"].as_array().into_iter().flatten();
-            let mut inputs: Vec<Field> = parameters
-                .map(|p| Field {
-                    name: text(&p["name"]),
-                    place: text(&p["in"]),
-                    kind: kind(&p["schema"]),
-                    required: p["required"] == true,
-                    about: prose(&text(&p["description"])),
-                })
-                .collect();
-            let body = &operation["requestBody"]["content"]["application/json"]["schema"];
-            if let Some(name) = schema_name(body) {
-                inputs.extend(fields_of(&api["components"]["schemas"][&name], "body"));
-            }
-            let responses = members(&operation["responses"]).map(|(status, response)| Reply {
-                status: status.clone(),
-                about: prose(&text(&response["description"])),
-                schema: members(&response["content"])
-                    .find_map(|(_, content)| schema_name(&content["schema"])),
-            });
-            found.push(Operation {
-                id: text(&operation["operationId"]),
-                method: method.to_uppercase(),
-                path: path.clone(),
-                summary: text(&operation["summary"]),
-                description: prose(&text(&operation["description"])),
-                inputs,
-                responses: responses.collect(),
-            });
+/// The path with an example in each of its places, and the parts of the query that samples show.
+fn filled_in(path: &str, inputs: &[Field], sampled: &[&str]) -> String {
+    let placed = |path: String, input: &Field| path.replace(&format!("{{{}}}", input.name), &input.example);
+    let path = inputs.iter().filter(|input| input.place == "path").fold(path.to_string(), placed);
+    let query: Vec<String> = inputs
+        .iter()
+        .filter(|input| input.place == "query" && (input.required || sampled.contains(&input.name.as_str())))
+        .map(|input| format!("{}={}", input.name, input.example))
+        .collect();
+    if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
+}
+
+fn headers(keys: Vec<Credential>, inputs: &[Field], sampled: &[&str]) -> Vec<Header> {
+    let keys = keys.into_iter().map(|credential| Header {
+        name: credential.header,
+        value: credential.prefix.into(),
+        variable: Some(credential.variable),
+    });
+    let own = inputs
+        .iter()
+        .filter(|input| input.place == "header" && sampled.contains(&input.name.as_str()))
+        .map(|input| Header { name: input.name.clone(), value: input.example.clone(), variable: None });
+    keys.chain(own).collect()
+}
+
+/// One line for each status: the last one says it in the most general words.
+fn shared(surface: &Surface) -> Vec<Reply> {
+    let by_status: BTreeMap<u16, &str> = surface.shared().collect();
+    let reply = |(status, about): (u16, &str)| Reply {
+        status: status.to_string(),
+        about: with_codes(&prose(about)),
+        schema: None,
+    };
+    by_status.into_iter().map(reply).collect()
+}
+
+/// Codes of problems become links to what explains them.
+fn with_codes(html: &str) -> String {
+    let mut linked = String::new();
+    let mut rest = html;
+    let in_word = |c: char| c.is_ascii_uppercase() || c == '_';
+    while !rest.is_empty() {
+        let end = rest.find(|c| !in_word(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        match error::CODES.iter().any(|(code, _)| *code == word) {
+            true => linked.push_str(&format!("<a href=\"/docs#{}\">{word}</a>", error::anchor(word))),
+            false => linked.push_str(word),
         }
+        let next = after.find(in_word).unwrap_or(after.len());
+        linked.push_str(&after[..next]);
+        rest = &after[next..];
     }
-    found
+    linked
 }
 
 fn schemas(api: &Value) -> Vec<Schema> {
@@ -152,52 +345,8 @@ fn schemas(api: &Value) -> Vec<Schema> {
     let listed = described.map(|(name, schema)| Schema {
         name: name.clone(),
         about: prose(&text(&schema["description"])),
-        words: words(schema),
-        fields: fields_of(schema, ""),
+        words: fields::words(schema),
+        fields: fields::of(schema, ""),
     });
     listed.collect()
-}
-
-fn fields_of(schema: &Value, place: &str) -> Vec<Field> {
-    let required: Vec<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let described = members(&schema["properties"]);
-    let listed = described.map(|(name, field)| Field {
-        name: name.clone(),
-        place: place.into(),
-        kind: kind(field),
-        required: required.contains(&name.as_str()),
-        about: prose(&text(&field["description"])),
-    });
-    listed.collect()
-}
-
-fn schema_name(schema: &Value) -> Option<String> {
-    schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).map(str::to_string)
-}
-
-fn words(schema: &Value) -> String {
-    let words: Vec<&str> =
-        schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    words.join(", ")
-}
-
-/// A schema's type in a few words: `string`, `number or null`, `list of PlanView`.
-fn kind(schema: &Value) -> String {
-    if let Some(name) = schema_name(schema) {
-        return name;
-    }
-    let choices = schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array());
-    if let Some(choices) = choices {
-        return choices.iter().map(kind).collect::<Vec<_>>().join(" or ");
-    }
-    let listed = words(schema);
-    if !listed.is_empty() {
-        return listed;
-    }
-    let named = match &schema["type"] {
-        Value::Array(types) => types.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
-        single => text(single),
-    };
-    if named == "array" { format!("list of {}", kind(&schema["items"])) } else { named }
 }

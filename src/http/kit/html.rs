@@ -10,6 +10,9 @@ use crate::error::Error;
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
+/// Of pages with a script of ours, which may call this gateway and nobody else.
+const SCRIPTED: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; \
+                        form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Headers of every page and of every image behind a token.
 pub fn guard(headers: &mut HeaderMap) {
@@ -22,6 +25,12 @@ pub fn guard(headers: &mut HeaderMap) {
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.insert("x-robots-tag", HeaderValue::from_static("noindex, nofollow"));
+}
+
+/// Headers of a page that has a script.
+pub fn guard_scripted(headers: &mut HeaderMap) {
+    guard(headers);
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SCRIPTED));
 }
 
 pub fn page(status: StatusCode, template: &impl Template) -> Answer {

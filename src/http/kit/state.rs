@@ -1,5 +1,6 @@
 //! What every handler has at hand, made once and shared by all requests.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
@@ -28,7 +29,8 @@ pub struct Texts {
     pub partner_description: Bytes,
     pub agentic_description: Bytes,
     pub consumer_description: Bytes,
-    pub docs_page: Bytes,
+    /// By the last part of their addresses.
+    pub docs_pages: BTreeMap<&'static str, Bytes>,
     pub postman: Bytes,
     pub llms_text: Bytes,
 }

@@ -1,9 +1,9 @@
-//! The install page of an eSIM with its QR code, and the style of all pages.
+//! The install page of an eSIM with its QR code.
 
 use askama::Template;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 
 use crate::app::App;
 use crate::domain::esim::Activation;
@@ -16,7 +16,6 @@ use crate::http::kit::html::{self, guard};
 use crate::http::kit::{State, qr};
 use crate::ops::install::{self, Install};
 
-const STYLE: &str = include_str!("../../../assets/style.css");
 const APPLE: &str = "https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=";
 const ANDROID: &str = "https://esimsetup.android.com/esim_qrcode_provisioning?carddata=";
 const PIXELS: usize = 8;
@@ -105,10 +104,4 @@ pub async fn qr_image(_: Anyone, state: State, Segment(file): Segment) -> Answer
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("3"));
     }
     Ok(response)
-}
-
-pub async fn style() -> Response {
-    let headers =
-        [(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "public, max-age=3600")];
-    (headers, STYLE).into_response()
 }

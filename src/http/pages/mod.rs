@@ -1,6 +1,7 @@
 //! Pages for people. Plain HTML, no script, nothing from elsewhere. Their URLs hold secret tokens, so no page may be
 //! cached, indexed or named as a referrer.
 
+pub mod assets;
 pub mod claim;
 pub mod guest;
 pub mod help;

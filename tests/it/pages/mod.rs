@@ -1,6 +1,7 @@
 //! Pages for people.
 
 mod claims;
+mod docs;
 mod guest;
 mod help;
 mod install;
