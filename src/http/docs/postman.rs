@@ -8,8 +8,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use utoipa::openapi::OpenApi;
 
-use super::examples;
-use super::openapi::file;
+use super::examples::{Examples, REQUEST};
+use super::openapi::{PARTNER, file};
 use crate::http::kit::State;
 use crate::http::kit::auth::Anyone;
 
@@ -52,29 +52,30 @@ pub fn render(api: &OpenApi) -> Bytes {
     let kept: BTreeSet<&str> =
         STORY.iter().flat_map(|(_, kept)| kept.iter()).map(|(name, _)| *name).collect();
     variables.extend(kept.into_iter().map(|name| variable(name, "")));
+    let examples = PARTNER.examples();
     let collection = json!({
         "info": { "name": api["info"]["title"], "description": ABOUT, "schema": SCHEMA },
         "variable": variables,
-        "item": STORY.iter().filter_map(|(id, kept)| item(&api, id, kept)).collect::<Vec<_>>(),
+        "item": STORY.iter().filter_map(|(id, kept)| item(&api, &examples, id, kept)).collect::<Vec<_>>(),
     });
     collection.to_string().into()
 }
 
-fn item(api: &Value, id: &str, kept: &[(&str, &str)]) -> Option<Value> {
+fn item(api: &Value, examples: &Examples, id: &str, kept: &[(&str, &str)]) -> Option<Value> {
     let paths = api["paths"].as_object()?.iter();
     let mut all = paths.flat_map(|(path, item)| {
         item.as_object().into_iter().flatten().map(move |(method, operation)| (path, method, operation))
     });
     let (path, method, operation) = all.find(|(_, _, operation)| operation["operationId"] == id)?;
-    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+    let body = examples.text(id, REQUEST).map(|text| with_variables(id, text));
     let mut request = json!({
         "method": method.to_uppercase(),
         "description": operation["description"],
-        "header": headers(!body.is_null()),
+        "header": headers(body.is_some()),
         "url": url(path, operation),
     });
-    if !body.is_null() {
-        request["body"] = json!({ "mode": "raw", "raw": example(api, id, body) });
+    if let Some(body) = body {
+        request["body"] = json!({ "mode": "raw", "raw": body });
     }
     Some(json!({
         "name": operation["summary"],
@@ -129,25 +130,15 @@ fn url(path: &str, operation: &Value) -> Value {
     json!({ "raw": raw, "host": ["{{baseUrl}}"], "path": parts, "query": query })
 }
 
-/// The members that are required, and a reference of its own for everything that is bought.
-fn example(api: &Value, id: &str, body: &Value) -> String {
-    let name = body["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-    let schema = &api["components"]["schemas"][name];
-    let required: Vec<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let mut made = examples::members(api, schema, |name| required.contains(&name) || name == "partnerRefId");
-    let variables = [
-        ("partnerRefId", "postman-{{$guid}}"),
-        ("invoiceId", "{{invoiceId}}"),
-        ("currency", "USDC"),
-        ("packageCode", if id == "topUp" { "{{topUpCode}}" } else { "" }),
-    ];
-    for (member, variable) in variables.into_iter().filter(|(_, variable)| !variable.is_empty()) {
-        if let Some(value) = made.get_mut(member) {
-            *value = json!(variable);
-        }
-    }
-    serde_json::to_string_pretty(&made).unwrap_or_default()
+/// A recorded body, with what earlier answers told and a reference of its own for everything that is bought.
+fn with_variables(id: &str, body: String) -> String {
+    let recorded: Value = serde_json::from_str(&body).unwrap_or_default();
+    let of_topup = ("packageCode", "{{topUpCode}}");
+    let variables = [("partnerRefId", "postman-{{$guid}}"), ("invoiceId", "{{invoiceId}}")];
+    let variables = variables.into_iter().chain((id == "topUp").then_some(of_topup));
+    variables
+        .filter_map(|(member, variable)| Some((recorded.get(member)?, variable)))
+        .fold(body, |body, (value, variable)| body.replace(&value.to_string(), &json!(variable).to_string()))
 }
 
 /// What Postman runs after the answer: it must be one that is described as good.

@@ -28,6 +28,8 @@ pub struct Texts {
     pub partner_description: Bytes,
     pub agentic_description: Bytes,
     pub consumer_description: Bytes,
+    /// Served in sandbox mode only.
+    pub sandbox_description: Bytes,
     pub docs_page: Bytes,
     pub postman: Bytes,
     pub llms_text: Bytes,
