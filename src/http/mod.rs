@@ -20,7 +20,7 @@ use axum::routing::{get, post};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::docs::openapi::{self, AGENTIC, CONSUMER, PARTNER};
+use self::docs::openapi::{self, AGENTIC, CONSUMER, PARTNER, SANDBOX};
 use self::docs::page::Source;
 use self::docs::{llms, security, story};
 pub use self::kit::accept::{descriptors, server};
@@ -79,12 +79,22 @@ pub fn router(app: App) -> Router {
             .routes(routes!(consumer::esims::refresh))
             .routes(routes!(consumer::esims::packages, consumer::esims::top_up))
             .split_for_parts();
+    let (sandbox_api, sandbox_description) =
+        OpenApiRouter::with_openapi(openapi::base(&SANDBOX, &app.settings.base_url))
+            .routes(routes!(sandbox::pay))
+            .routes(routes!(sandbox::chain_moods, sandbox::chain))
+            .routes(routes!(sandbox::usage))
+            .routes(routes!(sandbox::supplier_mood, sandbox::supplier))
+            .routes(routes!(sandbox::outbox))
+            .routes(routes!(sandbox::job))
+            .split_for_parts();
     // Search belongs to both, and is served once.
     let search = OpenApiRouter::<State>::default().routes(routes!(agentic::search::search));
     consumer_description.merge(search.into_openapi());
     let partner_description = openapi::complete(&PARTNER, partner_description);
     let agentic_description = openapi::complete(&AGENTIC, agentic_description);
     let consumer_description = openapi::complete(&CONSUMER, consumer_description);
+    let sandbox_description = openapi::complete(&SANDBOX, sandbox_description);
     let router = partner_api
         .merge(agentic_api)
         .merge(consumer_api)
@@ -116,32 +126,30 @@ pub fn router(app: App) -> Router {
         .route("/readyz", get(ready));
     let mut private = Router::new();
     if app.settings.mode == Mode::Sandbox {
-        private = private
-            .route("/sandbox/outbox", get(sandbox::outbox))
-            .route("/sandbox/usage", post(sandbox::usage))
-            .route("/sandbox/supplier", get(sandbox::supplier_mood).post(sandbox::supplier))
-            .route("/sandbox/pay", post(sandbox::pay))
-            .route("/sandbox/chain", get(sandbox::chain_moods).post(sandbox::chain))
-            .route("/sandbox/job", post(sandbox::job));
+        private = private.merge(sandbox_api).route("/sandbox/openapi.json", get(openapi::sandbox_file));
     }
     if app.settings.metrics_on_main() {
         private = private.route("/metrics", get(metrics).with_state(app.clone()));
     }
     let hosts = Arc::new(Hosts::new(&app.settings));
     let router = router.merge(private.layer(middleware::from_fn_with_state(hosts, hosts::guard)));
-    let page = |story, surface, api, examples| Source { story, surface, api, examples };
-    let pages = [
-        page(&story::PARTNER, &PARTNER, &partner_description, include_str!("docs/examples/partner.json")),
-        page(&story::AGENTIC, &AGENTIC, &agentic_description, include_str!("docs/examples/agentic.json")),
-        page(&story::CONSUMER, &CONSUMER, &consumer_description, include_str!("docs/examples/consumer.json")),
+    let source = |story, surface, api| Source { story, surface, api };
+    let mut sources = vec![
+        source(&story::PARTNER, &PARTNER, &partner_description),
+        source(&story::AGENTIC, &AGENTIC, &agentic_description),
+        source(&story::CONSUMER, &CONSUMER, &consumer_description),
     ];
+    if app.settings.mode == Mode::Sandbox {
+        sources.push(source(&story::SANDBOX, &SANDBOX, &sandbox_description));
+    }
     let texts = Texts {
-        docs_pages: docs::page::render(&pages),
+        docs_pages: docs::page::render(&sources),
         postman: docs::postman::render(&partner_description),
         llms_text: llms::render(&app.settings, mcp::in_brief()),
         partner_description: partner_description.to_json().unwrap_or_default().into(),
         agentic_description: agentic_description.to_json().unwrap_or_default().into(),
         consumer_description: consumer_description.to_json().unwrap_or_default().into(),
+        sandbox_description: sandbox_description.to_json().unwrap_or_default().into(),
     };
     let docs = Docs::of(&app.settings);
     let state = State::new(app, texts);

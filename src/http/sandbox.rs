@@ -3,6 +3,9 @@
 
 use axum::http::StatusCode;
 use serde::Serialize;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::domain::esim::EsimStatus;
 use crate::domain::network::{Currency, Network};
@@ -11,8 +14,10 @@ use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::{EMAIL_CHARS, Fields, JsonBody, Query, iccid, invoice_id, listed};
-use crate::http::kit::orders::usage_view;
-use crate::http::kit::wire::{CurrencyWord, Money, NetworkWord, iso};
+use crate::http::kit::orders::{UsageView, usage_view};
+use crate::http::kit::wire::{
+    ChainModeWord, CurrencyWord, JobModeWord, Money, NetworkWord, SupplierModeWord, iso,
+};
 use crate::ops::jobs::Fate;
 use crate::ops::mail;
 use crate::ops::sandbox::{self, ChainMode, ChainOrder, ChainState, Keep, Means};
@@ -23,7 +28,38 @@ const MANY_BLOCKS: i64 = 1_000_000;
 /// Ten seconds of blocks.
 const USUAL_LAG: i64 = 50;
 
-/// Uses data, installs or expires a profile: `{iccid, usedGb?, status?}`.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct UsageRequest {
+    /// Of an eSIM that was delivered: 19 or 20 digits.
+    #[schema(pattern = "^[0-9]{19,20}$", example = "8901234567890123452")]
+    iccid: String,
+    /// How much data the phone has used in all, in gigabytes.
+    #[schema(minimum = 0, maximum = 1000000, example = 0.4)]
+    used_gb: Option<f64>,
+    #[schema(schema_with = settable_status, required = false)]
+    status: Option<String>,
+}
+
+/// Where a phone can bring an eSIM; only a cancel ends it as CANCELLED.
+pub fn settable_status() -> RefOr<Schema> {
+    let words = EsimStatus::ALL.into_iter().filter(|status| *status != EsimStatus::Cancelled);
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(words.map(EsimStatus::as_str)))
+        .description(Some("What the eSIM becomes; using data alone makes it ACTIVE"))
+        .into()
+}
+
+/// Play the phone
+///
+/// Uses data on an eSIM, installs it (`INSTALLED`), or lets it expire (`EXPIRED`). Every call that shows usage tells it from
+/// then on, and an eSIM that was installed or used can no longer be given back. Simulated eSIMs do not expire by
+/// themselves. What is left out stays as it is; the answer is the new reading.
+#[utoipa::path(post, path = "/sandbox/usage", operation_id = "moveUsage", tag = "phone",
+    request_body = UsageRequest,
+    responses((status = 200, description = "The reading after it", body = UsageView)))]
 pub async fn usage(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let number = fields.required_text("iccid", 20);
@@ -37,7 +73,53 @@ pub async fn usage(_: Anyone, state: State, body: JsonBody) -> Answer {
     json(StatusCode::OK, &usage_view(&iccid, &Report { usage, stale: false }))
 }
 
-/// Sets the supplier's mode: `{mode, delayMs?, count?}`.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct SupplierRequest {
+    #[schema(value_type = SupplierModeWord, example = "slow")]
+    mode: String,
+    /// For `slow`: how long an answer takes, in milliseconds.
+    #[schema(minimum = 0, maximum = 3600000, default = 1000, example = 3000)]
+    delay_ms: Option<i64>,
+    /// For how many calls it holds, of any kind; then the mode is `ok` again. Without it, until it is set again.
+    #[schema(minimum = 1, maximum = 1000000, example = 1)]
+    count: Option<i64>,
+}
+
+/// How the supplier behaves.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Supplier)]
+pub struct SupplierView {
+    #[schema(example = true)]
+    success: bool,
+    mode: SupplierModeWord,
+    /// For `slow`: how long an answer takes, in milliseconds.
+    #[schema(example = 3000, minimum = 0)]
+    delay_ms: i64,
+    /// For how many more calls it holds; null: until it is set again.
+    #[schema(required = true, example = 1, minimum = 1)]
+    count: Option<i64>,
+}
+
+/// Set the supplier's mode
+///
+/// What whoever orders, tops up or cancels then sees:
+///
+/// - `ok`: 200.
+/// - `reject`: 502 `SUPPLIER_REJECTED`; the money is back.
+/// - `unavailable`: 503 `SUPPLIER_UNAVAILABLE`; the money is back.
+/// - `timeout`: 202 after 25 s. The supplier has sold without an answer; the order is fulfilled once the mode is `ok`.
+/// - `slow`: the answer takes `delayMs`; 202 when that is longer than 25 s.
+/// - `malformed`: the supplier has sold and answers something unreadable. It is asked again, so with `count` 1 it is 200 a
+///   little later.
+/// - `duplicate`: the supplier answers with another order's eSIM, which is not accepted. It is asked again, as above.
+///
+/// The mode is shared by everybody who uses this sandbox: set it back to `ok`.
+#[utoipa::path(post, path = "/sandbox/supplier", operation_id = "setSupplier", tag = "supplier",
+    request_body = SupplierRequest,
+    responses((status = 200, description = "The mode from now on", body = SupplierView)))]
 pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
@@ -49,28 +131,59 @@ pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
     supplier_view(mode, delay_ms, count)
 }
 
-/// Shows the supplier's mode, and for how many more calls it holds (null: until it is set again).
+/// Show the supplier's mode
+///
+/// The mode, and for how many more calls it holds.
+#[utoipa::path(get, path = "/sandbox/supplier", operation_id = "getSupplier", tag = "supplier",
+    responses((status = 200, description = "The mode now", body = SupplierView)))]
 pub async fn supplier_mood(_: Anyone, state: State) -> Answer {
     let (mode, delay_ms, count) = sandbox::mode(&state.app).await?;
     supplier_view(mode, delay_ms, count)
 }
 
 fn supplier_view(mode: SupplierMode, delay_ms: i64, count: Option<i64>) -> Answer {
-    let view =
-        serde_json::json!({ "success": true, "mode": mode.as_str(), "delayMs": delay_ms, "count": count });
-    json(StatusCode::OK, &view)
+    json(StatusCode::OK, &SupplierView { success: true, mode: SupplierModeWord(mode), delay_ms, count })
 }
 
-#[derive(Serialize)]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
+pub struct OutboxQuery {
+    /// Whose mails to show.
+    #[param(max_length = 254, pattern = "printable", example = "ann@example.com")]
+    email: String,
+}
+
+/// A mail that a gateway with a mail server would have sent.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct MailView {
+#[schema(as = Mail)]
+pub struct MailView {
+    #[schema(example = "ann@example.com")]
     to: String,
+    #[schema(example = "Your sign-in code")]
     subject: &'static str,
+    /// Plain text. A sign-in code is the only run of six digits in its mail.
     text: String,
+    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
     created_at: String,
 }
 
-/// The mails that would have been sent to an address, newest first: `?email=`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Outbox)]
+pub struct OutboxView {
+    #[schema(example = true)]
+    success: bool,
+    /// Newest first.
+    emails: Vec<MailView>,
+}
+
+/// Read the mail
+///
+/// The mails of the last day that would have been sent to an address: sign-in codes, receipts, news of tokens and refunds.
+/// With a mail server in the settings they are sent, and what was sent is not here.
+#[utoipa::path(get, path = "/sandbox/outbox", operation_id = "readOutbox", tag = "mail", params(OutboxQuery),
+    responses((status = 200, description = "The mails, newest first", body = OutboxView)))]
 pub async fn outbox(_: Anyone, state: State, mut query: Query) -> Answer {
     let email = query.text("email", EMAIL_CHARS);
     query.finish()?;
@@ -81,23 +194,50 @@ pub async fn outbox(_: Anyone, state: State, mut query: Query) -> Answer {
         text: mail.text,
         created_at: iso(mail.created_at),
     };
-    let emails: Vec<MailView> = mail::outbox(&state.app, &email).await?.into_iter().map(shown).collect();
-    let view = serde_json::json!({ "success": true, "emails": emails });
-    json(StatusCode::OK, &view)
+    let emails = mail::outbox(&state.app, &email).await?.into_iter().map(shown).collect();
+    json(StatusCode::OK, &OutboxView { success: true, emails })
 }
 
-#[derive(Serialize)]
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct PayRequest {
+    /// Of a deposit or a checkout, open or expired.
+    #[schema(max_length = 128, pattern = "printable", example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    invoice_id: String,
+    /// How much to send; without it, what the invoice asks for.
+    #[schema(exclusive_minimum = 0, exclusive_maximum = 1000000000, multiple_of = 0.000001, example = 250)]
+    amount_usd: Option<f64>,
+    /// Another network of the same kind than the invoice's plays a customer's mistake.
+    #[schema(value_type = Option<NetworkWord>, example = "BASE")]
+    network: Option<String>,
+    /// Another token than the invoice's plays a customer's mistake.
+    #[schema(value_type = Option<CurrencyWord>, example = "USDC")]
+    currency: Option<String>,
+}
+
+/// A transfer on a simulated chain.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct PaidView {
+#[schema(as = Transfer)]
+pub struct PaidView {
+    #[schema(example = true)]
     success: bool,
+    #[schema(example = "0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060")]
     tx_hash: String,
     network: NetworkWord,
     currency: CurrencyWord,
     amount_usd: Money,
 }
 
-/// Pays an invoice on its simulated chain: `{invoiceId, amountUsd?, network?, currency?}`. Another network or token
-/// than the invoice's plays a customer's mistake.
+/// Pay an invoice
+///
+/// Plays the payer: a transfer to the address of a deposit or a checkout, of what it asks for or of another amount. It is
+/// mined in the next block, 200 ms later, and final after as many blocks as its network asks for. An invoice can be paid
+/// again, and late.
+#[utoipa::path(post, path = "/sandbox/pay", operation_id = "payInvoice", tag = "chains",
+    request_body = PayRequest,
+    responses((status = 200, description = "Sent; it waits for its block", body = PaidView)))]
 pub async fn pay(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let invoice = fields.required_text("invoiceId", 128);
@@ -118,9 +258,94 @@ pub async fn pay(_: Anyone, state: State, body: JsonBody) -> Answer {
     json(StatusCode::OK, &view)
 }
 
-/// Sets a simulated chain's mode or replaces its newest blocks: `{network, mode?, behind?, reorg?, keep?}`. `reorg`
-/// says how many blocks; `keep` what becomes of the transfers in them: gone (false, or left out), mined again in
-/// place (true), or this many blocks later (a number).
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct ChainRequest {
+    #[schema(value_type = NetworkWord, example = "BASE")]
+    network: String,
+    #[schema(value_type = Option<ChainModeWord>, example = "lagging")]
+    mode: Option<String>,
+    /// For `lagging`: how many blocks the node lacks.
+    #[schema(minimum = 0, maximum = 1000000, default = 50, example = 50)]
+    behind: Option<i64>,
+    /// Replaces so many of the newest blocks, as a reorganisation does.
+    #[schema(minimum = 1, maximum = 1000000, example = 3)]
+    reorg: Option<i64>,
+    #[schema(schema_with = kept_transfers, required = false)]
+    keep: Option<i64>,
+}
+
+/// What becomes of the transfers in blocks that are replaced.
+pub fn kept_transfers() -> RefOr<Schema> {
+    let blocks = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(MANY_BLOCKS));
+    OneOfBuilder::new()
+        .item(ObjectBuilder::new().schema_type(Type::Boolean))
+        .item(blocks)
+        .item(ObjectBuilder::new().schema_type(Type::Null))
+        .default(Some(false.into()))
+        .description(Some(
+            "With `reorg`, what becomes of the transfers in those blocks: gone (`false`), mined again in place \
+             (`true`), or so many blocks later (a number)",
+        ))
+        .into()
+}
+
+/// A simulated chain.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Chain)]
+pub struct ChainView {
+    network: NetworkWord,
+    mode: ChainModeWord,
+    /// How many blocks its node lacks; 0 unless it is lagging.
+    #[schema(example = 0, minimum = 0)]
+    behind: i64,
+    /// The newest block.
+    #[schema(example = 1000, minimum = 0)]
+    head: i64,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ChainSet)]
+pub struct ChainSetView {
+    #[schema(example = true)]
+    success: bool,
+    network: NetworkWord,
+    mode: ChainModeWord,
+    /// How many blocks its node lacks; 0 unless it is lagging.
+    #[schema(example = 50, minimum = 0)]
+    behind: i64,
+    /// The newest block.
+    #[schema(example = 1000, minimum = 0)]
+    head: i64,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = ChainList)]
+pub struct ChainsView {
+    #[schema(example = true)]
+    success: bool,
+    /// One for each network that has no real nodes.
+    chains: Vec<ChainView>,
+}
+
+/// Set a chain's mode
+///
+/// What payers and partners then see:
+///
+/// - `ok`: a payment is seen in its block, and final in time.
+/// - `down`: no node answers. Nothing is credited, and `verifyDeposit` is 503 `CHAIN_UNAVAILABLE`; when the chain is back,
+///   what came meanwhile is credited.
+/// - `lagging`: one of three nodes lacks the newest blocks. Payments are credited, since the others have them.
+/// - `lying`: one of three nodes shows payments that never happened. They are not credited.
+///
+/// `reorg` replaces the newest blocks: what was paid in them vanishes, or comes again with `keep`. A payment that was not
+/// final is then `ORPHANED`; one that was credited is taken back, `REVERSED`. What is left out stays as it is.
+#[utoipa::path(post, path = "/sandbox/chain", operation_id = "setChain", tag = "chains",
+    request_body = ChainRequest,
+    responses((status = 200, description = "The chain from now on", body = ChainSetView)))]
 pub async fn chain(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let networks = listed(Network::ALL.map(Network::as_str));
@@ -135,38 +360,67 @@ pub async fn chain(_: Anyone, state: State, body: JsonBody) -> Answer {
     };
     let network = fields.finish_with(network)?;
     let order = ChainOrder { mode, behind, reorg: depth.map(|depth| (depth, keep)) };
-    let now = sandbox::move_chain(&state.app, network, order).await?;
-    let view = serde_json::json!({
-        "success": true,
-        "network": network.as_str(),
-        "mode": now.mode.as_str(),
-        "behind": now.behind,
-        "head": now.head,
-    });
+    let ChainState { network, mode, behind, head } = sandbox::move_chain(&state.app, network, order).await?;
+    let view = ChainSetView {
+        success: true,
+        network: NetworkWord(network),
+        mode: ChainModeWord(mode),
+        behind,
+        head,
+    };
     json(StatusCode::OK, &view)
 }
 
-/// Shows the mode of every simulated chain.
+/// Show the chains
+///
+/// The mode of every simulated chain, and its newest block.
+#[utoipa::path(get, path = "/sandbox/chain", operation_id = "getChains", tag = "chains",
+    responses((status = 200, description = "The chains now", body = ChainsView)))]
 pub async fn chain_moods(_: Anyone, state: State) -> Answer {
-    let view = |chain: ChainState| {
-        serde_json::json!({
-            "network": chain.network.as_str(),
-            "mode": chain.mode.as_str(),
-            "behind": chain.behind,
-            "head": chain.head,
-        })
+    let view = |chain: ChainState| ChainView {
+        network: NetworkWord(chain.network),
+        mode: ChainModeWord(chain.mode),
+        behind: chain.behind,
+        head: chain.head,
     };
-    let chains: Vec<serde_json::Value> = sandbox::chains(&state.app).await?.into_iter().map(view).collect();
-    json(StatusCode::OK, &serde_json::json!({ "success": true, "chains": chains }))
+    let chains = sandbox::chains(&state.app).await?.into_iter().map(view).collect();
+    json(StatusCode::OK, &ChainsView { success: true, chains })
 }
 
-/// Makes a job of the gateway itself panic or hang, or work again: `{job, mode}`.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct JobRequest {
+    /// `recover`, `watch`, `mail` and more, and for each network a `scan BASE`. A name that is none is refused with those
+    /// that are.
+    #[schema(max_length = 64, pattern = "printable", example = "recover")]
+    job: String,
+    #[schema(value_type = JobModeWord, example = "hang")]
+    mode: String,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Job)]
+pub struct JobView {
+    #[schema(example = true)]
+    success: bool,
+    #[schema(example = "recover")]
+    job: String,
+    mode: JobModeWord,
+}
+
+/// Disturb a job
+///
+/// Plays a failure of the gateway itself, for those who operate one: `panic` ends a job where it stands, and it is started
+/// again; `hang` stops it until it is told `ok`. While a job that money depends on hangs, `/readyz` becomes 503.
+#[utoipa::path(post, path = "/sandbox/job", operation_id = "setJob", tag = "jobs",
+    request_body = JobRequest,
+    responses((status = 200, description = "What happens to the job", body = JobView)))]
 pub async fn job(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let name = fields.required_text("job", 64);
     let fate = fields.required_word("mode", "ok, panic, hang", Fate::parse);
     let fate = fields.finish_with(fate)?;
     state.app.jobs.decide(&name, fate)?;
-    let view = serde_json::json!({ "success": true, "job": name, "mode": fate.as_str() });
-    json(StatusCode::OK, &view)
+    json(StatusCode::OK, &JobView { success: true, job: name, mode: JobModeWord(fate) })
 }

@@ -28,7 +28,7 @@ pub struct Job {
 
 words! {
     /// What a sandbox does to a job, for testing.
-    pub enum Fate: parse {
+    pub enum Fate: ALL, parse {
         Work = "ok",
         /// It panics where it stands.
         Panic = "panic",

@@ -199,7 +199,7 @@ pub struct TokenRevokedView {
 /// Ends a token of this account, even the one that this request uses. It stops working everywhere within a second;
 /// purchases that were begun go on.
 #[utoipa::path(delete, path = "/api/agentic/auth/tokens/{id}", operation_id = "revokeToken", tag = "login",
-    params(("id" = String, Path, description = "The token's id, from the list")),
+    params(("id" = String, Path, description = "The token's id, from the list", example = "tok_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses((status = 200, description = "It is revoked", body = TokenRevokedView)))]
 pub async fn revoke_token(bearer: Bearer, state: State, Segment(id): Segment) -> Answer {
     bearer.require_personal()?;

@@ -18,7 +18,7 @@ pub struct SearchQuery {
     /// Without it, featured plans.
     #[param(max_length = 200, example = "Spain 10GB 30 days under $20")]
     country: Option<String>,
-    #[param(minimum = 1, maximum = 200, default = 10)]
+    #[param(minimum = 1, maximum = 200, default = 10, example = 10)]
     limit: Option<i64>,
 }
 

@@ -10,9 +10,9 @@ use crate::http::kit::fields::Query;
 #[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
 pub struct PageQuery {
     /// Counted from 1; the newest entries come first.
-    #[param(minimum = 1, maximum = 1000000, default = 1)]
+    #[param(minimum = 1, maximum = 1000000, default = 1, example = 1)]
     page: Option<i64>,
-    #[param(minimum = 1, maximum = 100, default = 20)]
+    #[param(minimum = 1, maximum = 100, default = 20, example = 20)]
     limit: Option<i64>,
 }
 

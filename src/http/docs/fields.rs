@@ -14,6 +14,14 @@ pub struct Field {
     pub example: String,
 }
 
+/// Method, path and description of an operation.
+pub fn operation<'a>(api: &'a Value, id: &str) -> Option<(&'a str, &'a str, &'a Value)> {
+    let mut all = members(&api["paths"]).flat_map(|(path, item)| {
+        members(item).map(move |(method, operation)| (method.as_str(), path.as_str(), operation))
+    });
+    all.find(|(_, _, operation)| operation["operationId"] == id)
+}
+
 /// All that an operation takes.
 pub fn inputs(api: &Value, operation: &Value) -> Vec<Field> {
     let parameters = operation["parameters"].as_array().into_iter().flatten();

@@ -7,7 +7,6 @@ pub mod llms;
 pub mod openapi;
 pub mod page;
 pub mod postman;
-mod recorded;
 mod samples;
 pub mod security;
 pub mod story;

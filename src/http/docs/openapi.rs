@@ -1,10 +1,11 @@
 //! The OpenAPI descriptions, made from the handlers. What every operation has in common (errors, keys, limits) is
 //! added here, once. The texts of the partner API are here too; those of the others are in
-//! `agentic.rs` and `consumer.rs`.
+//! `agentic.rs`, `consumer.rs` and `sandbox.rs`.
 
 mod agentic;
 mod consumer;
 mod headers;
+mod sandbox;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 pub use self::agentic::AGENTIC;
 pub use self::consumer::CONSUMER;
+pub use self::sandbox::SANDBOX;
+use super::examples::Examples;
 use crate::http::kit::State;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::is_unprintable;
@@ -46,6 +49,14 @@ pub struct Surface {
     strict: &'static [&'static str],
     /// The refusals of single operations; these replace a shared one with the same status.
     refusals: &'static [(&'static str, u16, &'static str)],
+    /// Recorded bodies: the text of a file of `examples/`.
+    examples: &'static str,
+}
+
+impl Surface {
+    pub fn examples(&self) -> Examples {
+        Examples::read(self.examples)
+    }
 }
 
 pub const PARTNER: Surface = Surface {
@@ -79,6 +90,7 @@ pub const PARTNER: Surface = Surface {
     ],
     strict: &["OrderRequest", "DepositRequest", "VerifyRequest"],
     refusals: REFUSALS,
+    examples: include_str!("examples/partner.json"),
 };
 
 /// The refusals of operations that take a body.
@@ -147,12 +159,14 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("getUsage", 404, "ESIM_NOT_FOUND, or ORDER_NOT_FOUND by an order id"),
 ];
 
-/// Adds its refusals to every operation, and what all operations share.
+/// Adds its refusals and examples to every operation, and what all operations share.
 pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
+    let examples = surface.examples();
     let components = api.components.get_or_insert_default();
     let mut problem = vec![(Problem::name().to_string(), Problem::schema())];
     Problem::schemas(&mut problem);
     components.schemas.extend(problem);
+    PARTNER.examples().add_problem(components);
     let mut together = SecurityRequirement::default();
     for (name, scheme) in (surface.keys)() {
         components.security_schemes.insert(name.into(), RefOr::T(scheme));
@@ -177,6 +191,7 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
                 }
             }
             add_errors(surface, operation);
+            examples.add(operation);
         }
     }
     api
@@ -276,6 +291,10 @@ pub async fn agentic_file(_: Anyone, state: State) -> Response {
 
 pub async fn consumer_file(_: Anyone, state: State) -> Response {
     file(&state.texts.consumer_description)
+}
+
+pub async fn sandbox_file(_: Anyone, state: State) -> Response {
+    file(&state.texts.sandbox_description)
 }
 
 pub fn file(json: &Bytes) -> Response {

@@ -11,9 +11,9 @@ use axum::response::IntoResponse;
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 
+use super::examples::{Examples, REQUEST};
 use super::fields::{self, Field, escaped, members, prose, text};
 use super::openapi::Surface;
-use super::recorded::{self, Bodies};
 use super::samples::{self, Call, Header};
 use super::story::Story;
 use crate::domain::refusal::Refusal;
@@ -28,8 +28,6 @@ pub struct Source<'a> {
     pub story: &'static Story,
     pub surface: &'static Surface,
     pub api: &'a OpenApi,
-    /// Recorded bodies.
-    pub examples: &'static str,
 }
 
 #[derive(Template)]
@@ -138,14 +136,14 @@ pub fn render(sources: &[Source]) -> BTreeMap<&'static str, Bytes> {
 /// A description we made ourselves does not fail to render; if it did, the page says so.
 fn page(source: &Source, groups: &[Group]) -> Bytes {
     let api = described(source);
-    let recorded = recorded::bodies(source.examples);
+    let examples = source.surface.examples();
     let is_first = source.story.page.is_empty();
     let chapters = source.story.chapters.iter().map(|chapter| Chapter {
         title: chapter.title,
         operations: chapter
             .operations
             .iter()
-            .filter_map(|id| operation(source, &api, id, &recorded.get(*id).cloned().unwrap_or_default()))
+            .filter_map(|id| operation(source, &api, id, &examples))
             .collect(),
     });
     let introduction = text(&api["info"]["description"]);
@@ -159,11 +157,7 @@ fn page(source: &Source, groups: &[Group]) -> Bytes {
         chapters: chapters.collect(),
         shared: shared(source.surface),
         problems: if is_first { problems() } else { Vec::new() },
-        problem: recorded
-            .get("Problem")
-            .and_then(|all| all.values().next())
-            .map(|body| escaped(body))
-            .unwrap_or_default(),
+        problem: escaped(&examples.problem_text()),
         schemas: schemas(&api),
     };
     page.render().unwrap_or_else(|error| format!("The documentation cannot be shown: {error}")).into()
@@ -177,7 +171,7 @@ fn group(source: &Source) -> Group {
     let api = described(source);
     let address = source.story.address();
     let entry = |id: &'static str| {
-        let (method, path, operation) = found(&api, id)?;
+        let (method, path, operation) = fields::operation(&api, id)?;
         let names = fields::inputs(&api, operation).into_iter().map(|field| field.name);
         let names: Vec<String> = names.collect();
         Some(Entry {
@@ -231,21 +225,13 @@ fn credentials(api: &Value) -> Vec<Credential> {
     schemes.map(|(_, scheme)| credential(scheme)).collect()
 }
 
-/// Method, path and description of an operation.
-pub fn found<'a>(api: &'a Value, id: &str) -> Option<(&'a str, &'a str, &'a Value)> {
-    let mut all = members(&api["paths"]).flat_map(|(path, item)| {
-        members(item).map(move |(method, operation)| (method.as_str(), path.as_str(), operation))
-    });
-    all.find(|(_, _, operation)| operation["operationId"] == id)
-}
-
-fn operation(source: &Source, api: &Value, id: &str, recorded: &Bodies) -> Option<Operation> {
-    let (method, path, operation) = found(api, id)?;
+fn operation(source: &Source, api: &Value, id: &str, examples: &Examples) -> Option<Operation> {
+    let (method, path, operation) = fields::operation(api, id)?;
     // An operation with a `security` of its own also answers those who show no key.
     let needs_key = operation.get("security").is_none();
     let keys = if needs_key { credentials(api) } else { Vec::new() };
     let inputs = fields::inputs(api, operation);
-    let request = recorded.get("request").cloned();
+    let request = examples.text(id, REQUEST);
     let call = Call {
         method: method.to_uppercase(),
         url: text(&api["servers"][0]["url"]) + &filled_in(path, &inputs, source.story.sampled),
@@ -257,7 +243,8 @@ fn operation(source: &Source, api: &Value, id: &str, recorded: &Bodies) -> Optio
         !shared.any(|(of_all, about)| **status == of_all.to_string() && response["description"] == about)
     };
     let replies = members(&operation["responses"]).filter(is_own);
-    let answers = recorded.iter().filter(|(name, _)| *name != "request");
+    let answers = members(&operation["responses"])
+        .filter_map(|(status, _)| Some((status.clone(), escaped(&examples.text(id, status)?))));
     let reply = |(status, response): (&String, &Value)| Reply {
         status: status.clone(),
         about: with_codes(&prose(&text(&response["description"]))),
@@ -274,7 +261,7 @@ fn operation(source: &Source, api: &Value, id: &str, recorded: &Bodies) -> Optio
         inputs,
         replies: replies.map(reply).collect(),
         request: request.as_deref().map(escaped),
-        answers: answers.map(|(status, body)| (status.clone(), escaped(body))).collect(),
+        answers: answers.collect(),
         samples: [
             ("curl", "curl", escaped(&samples::curl(&call))),
             ("typescript", "TypeScript", escaped(&samples::typescript(&call))),

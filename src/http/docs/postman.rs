@@ -1,15 +1,14 @@
 //! The partner API as a Postman collection: ready to send once key and secret are filled in. Each request keeps what the
 //! next ones need, such as the id of the order, in a variable.
 
-use std::collections::BTreeSet;
-
 use axum::body::Bytes;
 use axum::response::Response;
 use serde_json::{Value, json};
 use utoipa::openapi::OpenApi;
 
-use super::examples;
-use super::openapi::file;
+use super::examples::{Examples, REQUEST};
+use super::openapi::{PARTNER, file};
+use super::{fields, story};
 use crate::http::kit::State;
 use crate::http::kit::auth::Anyone;
 
@@ -18,26 +17,13 @@ const ABOUT: &str = "Fill in the variables apiKey and apiSecret, then send the r
     An order keeps its id and ICCID for the requests after it. Every order and top-up that is sent buys something: its \
     partnerRefId is a new one each time.";
 
-/// The operations in the order of a story; each with what it keeps for later ones, as a variable and a path into the answer.
-const STORY: &[(&str, &[(&str, &str)])] = &[
-    ("getBalance", &[]),
-    ("openDeposit", &[("invoiceId", "invoiceId")]),
-    ("getDeposit", &[]),
-    ("verifyDeposit", &[]),
-    ("listPlans", &[]),
-    ("placeOrder", &[("orderId", "order.id"), ("iccid", "order.iccid")]),
-    ("getOrder", &[]),
-    ("listOrders", &[]),
-    ("getUsage", &[]),
-    ("listTopUpPlans", &[("topUpCode", "plans[0].packageCode")]),
-    ("topUp", &[]),
-    // What was topped up cannot be cancelled.
-    ("placeOrder", &[("orderId", "order.id"), ("iccid", "order.iccid")]),
-    ("cancelOrder", &[]),
-    ("listTransactions", &[]),
+/// What an operation keeps for later ones: a variable, and a path into the answer.
+const KEPT: &[(&str, &str, &str)] = &[
+    ("openDeposit", "invoiceId", "invoiceId"),
+    ("placeOrder", "orderId", "order.id"),
+    ("placeOrder", "iccid", "order.iccid"),
+    ("listTopUpPlans", "topUpCode", "plans[0].packageCode"),
 ];
-/// The one filter that is on: a list of all plans is long.
-const USED_QUERY: &str = "country";
 
 pub async fn collection(_: Anyone, state: State) -> Response {
     file(&state.texts.postman)
@@ -49,37 +35,38 @@ pub fn render(api: &OpenApi) -> Bytes {
     let variable = |name: &str, value: &str| json!({ "key": name, "value": value });
     let server = api["servers"][0]["url"].as_str().unwrap_or_default();
     let mut variables = vec![variable("baseUrl", server), variable("apiKey", ""), variable("apiSecret", "")];
-    let kept: BTreeSet<&str> =
-        STORY.iter().flat_map(|(_, kept)| kept.iter()).map(|(name, _)| *name).collect();
-    variables.extend(kept.into_iter().map(|name| variable(name, "")));
+    variables.extend(KEPT.iter().map(|(_, name, _)| variable(name, "")));
+    let examples = PARTNER.examples();
     let collection = json!({
         "info": { "name": api["info"]["title"], "description": ABOUT, "schema": SCHEMA },
         "variable": variables,
-        "item": STORY.iter().filter_map(|(id, kept)| item(&api, id, kept)).collect::<Vec<_>>(),
+        "item": sequence().filter_map(|id| item(&api, &examples, id)).collect::<Vec<_>>(),
     });
     collection.to_string().into()
 }
 
-fn item(api: &Value, id: &str, kept: &[(&str, &str)]) -> Option<Value> {
-    let paths = api["paths"].as_object()?.iter();
-    let mut all = paths.flat_map(|(path, item)| {
-        item.as_object().into_iter().flatten().map(move |(method, operation)| (path, method, operation))
-    });
-    let (path, method, operation) = all.find(|(_, _, operation)| operation["operationId"] == id)?;
-    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+/// The operations in the order of their story. What was topped up cannot be cancelled, so a cancel has an order of its own.
+fn sequence() -> impl Iterator<Item = &'static str> {
+    let before = |id| if id == "cancelOrder" { Some("placeOrder") } else { None };
+    story::PARTNER.operations().flat_map(move |id| before(id).into_iter().chain([id]))
+}
+
+fn item(api: &Value, examples: &Examples, id: &str) -> Option<Value> {
+    let (method, path, operation) = fields::operation(api, id)?;
+    let body = examples.text(id, REQUEST).map(|text| with_variables(id, text));
     let mut request = json!({
         "method": method.to_uppercase(),
         "description": operation["description"],
-        "header": headers(!body.is_null()),
+        "header": headers(body.is_some()),
         "url": url(path, operation),
     });
-    if !body.is_null() {
-        request["body"] = json!({ "mode": "raw", "raw": example(api, id, body) });
+    if let Some(body) = body {
+        request["body"] = json!({ "mode": "raw", "raw": body });
     }
     Some(json!({
         "name": operation["summary"],
         "request": request,
-        "event": [{ "listen": "test", "script": { "type": "text/javascript", "exec": script(operation, kept) } }],
+        "event": [{ "listen": "test", "script": { "type": "text/javascript", "exec": script(id, operation) } }],
     }))
 }
 
@@ -109,7 +96,7 @@ fn url(path: &str, operation: &Value) -> Value {
                 "key": parameter["name"],
                 "value": given.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_string)),
                 "description": parameter["description"],
-                "disabled": parameter["name"] != USED_QUERY,
+                "disabled": !parameter["name"].as_str().is_some_and(|name| story::PARTNER.sampled.contains(&name)),
             })
         })
         .collect();
@@ -129,36 +116,26 @@ fn url(path: &str, operation: &Value) -> Value {
     json!({ "raw": raw, "host": ["{{baseUrl}}"], "path": parts, "query": query })
 }
 
-/// The members that are required, and a reference of its own for everything that is bought.
-fn example(api: &Value, id: &str, body: &Value) -> String {
-    let name = body["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-    let schema = &api["components"]["schemas"][name];
-    let required: Vec<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let mut made = examples::members(api, schema, |name| required.contains(&name) || name == "partnerRefId");
-    let variables = [
-        ("partnerRefId", "postman-{{$guid}}"),
-        ("invoiceId", "{{invoiceId}}"),
-        ("currency", "USDC"),
-        ("packageCode", if id == "topUp" { "{{topUpCode}}" } else { "" }),
-    ];
-    for (member, variable) in variables.into_iter().filter(|(_, variable)| !variable.is_empty()) {
-        if let Some(value) = made.get_mut(member) {
-            *value = json!(variable);
-        }
-    }
-    serde_json::to_string_pretty(&made).unwrap_or_default()
+/// A recorded body, with what earlier answers told and a reference of its own for everything that is bought.
+fn with_variables(id: &str, body: String) -> String {
+    let recorded: Value = serde_json::from_str(&body).unwrap_or_default();
+    let of_topup = ("packageCode", "{{topUpCode}}");
+    let variables = [("partnerRefId", "postman-{{$guid}}"), ("invoiceId", "{{invoiceId}}")];
+    let variables = variables.into_iter().chain((id == "topUp").then_some(of_topup));
+    variables
+        .filter_map(|(member, variable)| Some((recorded.get(member)?, variable)))
+        .fold(body, |body, (value, variable)| body.replace(&value.to_string(), &json!(variable).to_string()))
 }
 
 /// What Postman runs after the answer: it must be one that is described as good.
-fn script(operation: &Value, kept: &[(&str, &str)]) -> Vec<String> {
+fn script(id: &str, operation: &Value) -> Vec<String> {
     let good = operation["responses"].as_object().into_iter().flatten().map(|(status, _)| status.as_str());
     let good: Vec<&str> = good.filter(|status| status.starts_with('2')).collect();
     let mut lines = vec![format!(
         "pm.test(\"succeeds\", () => pm.expect(pm.response.code).to.be.oneOf([{}]));",
         good.join(", ")
     )];
-    for (name, path) in kept {
+    for (_, name, path) in KEPT.iter().filter(|(keeper, ..)| *keeper == id) {
         lines.push(format!(
             "if (pm.response.code < 300) pm.collectionVariables.set(\"{name}\", pm.response.json().{path});"
         ));

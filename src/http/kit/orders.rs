@@ -33,25 +33,25 @@ pub fn parse_cursor(text: &str) -> Option<i64> {
 #[into_params(parameter_in = Query)]
 #[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
 pub struct OrdersQuery {
-    #[param(minimum = 1, maximum = 1000000000, default = 1)]
+    #[param(minimum = 1, maximum = 1000000000, default = 1, example = 1)]
     page: Option<i64>,
-    #[param(minimum = 1, maximum = 100, default = 20)]
+    #[param(minimum = 1, maximum = 100, default = 20, example = 20)]
     limit: Option<i64>,
-    #[param(pattern = "^[0-9]{19,20}$")]
+    #[param(pattern = "^[0-9]{19,20}$", example = "8901234567890123452")]
     iccid: Option<String>,
     /// Every order that used this reference, in any state.
-    #[param(rename = "partnerRefId", max_length = 128, pattern = "printable")]
+    #[param(rename = "partnerRefId", max_length = 128, pattern = "printable", example = "booking-1001")]
     partner_ref_id: Option<String>,
-    #[param(inline, value_type = Option<OrderStatusWord>)]
+    #[param(inline, value_type = Option<OrderStatusWord>, example = "FULFILLED")]
     status: Option<String>,
     /// Only orders placed at or after this time.
-    #[param(format = DateTime)]
+    #[param(format = DateTime, example = "2026-01-01T00:00:00.000Z")]
     from: Option<String>,
     /// Only orders placed before this time.
-    #[param(format = DateTime)]
+    #[param(format = DateTime, example = "2026-02-01T00:00:00.000Z")]
     to: Option<String>,
     /// A place in the list that does not shift while orders arrive; the `Link` header holds the next one.
-    #[param(pattern = "^c[1-9][0-9]{0,17}$")]
+    #[param(pattern = "^c[1-9][0-9]{0,17}$", example = "c20")]
     after: Option<String>,
 }
 

@@ -29,6 +29,8 @@ pub struct Texts {
     pub partner_description: Bytes,
     pub agentic_description: Bytes,
     pub consumer_description: Bytes,
+    /// Served in sandbox mode only.
+    pub sandbox_description: Bytes,
     /// By the last part of their addresses.
     pub docs_pages: BTreeMap<&'static str, Bytes>,
     pub postman: Bytes,

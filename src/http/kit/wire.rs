@@ -21,6 +21,9 @@ use crate::domain::refusal::Difference;
 use crate::domain::transfer::PaymentStatus;
 use crate::error::Result;
 pub use crate::ops::dates::{iso, iso_exact, parse as parse_time, readable};
+use crate::ops::jobs::Fate;
+use crate::ops::sandbox::ChainMode;
+use crate::supplier::sim::SupplierMode;
 
 /// Dollars as a JSON number with at most six decimals and no binary noise.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +89,9 @@ vocabulary! {
     PaymentStatusWord PaymentStatus "PaymentStatus";
     StageWord Stage "PurchaseStatus";
     DifferenceWord Difference "Difference";
+    SupplierModeWord SupplierMode "SupplierMode";
+    ChainModeWord ChainMode "ChainMode";
+    JobModeWord Fate "JobMode";
 }
 
 /// Gigabytes from megabytes, to three decimals.

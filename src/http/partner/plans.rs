@@ -22,15 +22,15 @@ pub struct PlansQuery {
     /// Two-letter ISO 3166 code, in any case: only plans that work there. A code of no country is refused.
     #[param(pattern = "^[A-Za-z]{2}$", example = "JP")]
     country: Option<String>,
-    #[param(required = false, schema_with = plan_type_or_base)]
+    #[param(required = false, schema_with = plan_type_or_base, example = "BASE")]
     r#type: Option<String>,
     /// Words that must all occur in name, code, operator or country names.
     #[param(max_length = 128, pattern = "printable", example = "japan 5")]
     query: Option<String>,
     /// With `page` or `limit` the list is cut into pages; without them it is whole.
-    #[param(minimum = 1, maximum = 1000000)]
+    #[param(minimum = 1, maximum = 1000000, example = 1)]
     page: Option<i64>,
-    #[param(minimum = 1, maximum = 1000)]
+    #[param(minimum = 1, maximum = 1000, example = 20)]
     limit: Option<i64>,
 }
 

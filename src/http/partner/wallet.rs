@@ -37,15 +37,15 @@ pub async fn balance(partner: Partner, state: State, _: NoQuery) -> Answer {
 #[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
 pub struct TransactionsQuery {
     /// Only lines at or after this time.
-    #[param(format = DateTime)]
+    #[param(format = DateTime, example = "2026-01-01T00:00:00.000Z")]
     from: Option<String>,
     /// Only lines before this time.
-    #[param(format = DateTime)]
+    #[param(format = DateTime, example = "2026-02-01T00:00:00.000Z")]
     to: Option<String>,
     /// Where the last page ended: its `nextAfter`.
-    #[param(pattern = "^c[1-9][0-9]{0,17}$")]
+    #[param(pattern = "^c[1-9][0-9]{0,17}$", example = "c20")]
     after: Option<String>,
-    #[param(minimum = 1, maximum = 1000, default = 100)]
+    #[param(minimum = 1, maximum = 1000, default = 100, example = 100)]
     limit: Option<i64>,
 }
 

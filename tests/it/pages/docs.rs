@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::support::*;
+use crate::support::harness::{Gateway, Reply, both_databases, reply};
 
 /// Each page, and the description that it is made from.
 const PAGES: [(&str, &str); 4] = [

@@ -38,6 +38,7 @@ pub const AGENTIC: Surface = Surface {
     ],
     strict: &["CheckoutRequest"],
     refusals: REFUSALS,
+    examples: include_str!("../examples/agentic.json"),
 };
 
 #[rustfmt::skip]

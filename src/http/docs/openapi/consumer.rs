@@ -39,6 +39,7 @@ pub const CONSUMER: Surface = Surface {
     ],
     strict: &["OrderRequest", "TopUpRequest"],
     refusals: REFUSALS,
+    examples: include_str!("../examples/consumer.json"),
 };
 
 #[rustfmt::skip]
