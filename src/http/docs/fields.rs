@@ -63,7 +63,9 @@ pub fn of(schema: &Value, place: &str) -> Vec<Field> {
 
 /// What a field means, and what it may hold.
 fn about(described: &Value, schema: &Value) -> String {
-    let meaning = prose(&text(&described["description"]));
+    let choices = described["oneOf"].as_array().into_iter().flatten();
+    let mut told = [described].into_iter().chain(choices).map(|one| text(&one["description"]));
+    let meaning = prose(&told.find(|text| !text.is_empty()).unwrap_or_default());
     match limits(schema) {
         limits if limits.is_empty() => meaning,
         limits if meaning.is_empty() => limits,
