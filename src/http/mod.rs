@@ -15,7 +15,7 @@ use axum::Router;
 use axum::extract::State as FromState;
 use axum::http::{StatusCode, header};
 use axum::middleware;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -23,6 +23,7 @@ use utoipa_axum::routes;
 use self::docs::openapi::{self, AGENTIC, CONSUMER, PARTNER};
 use self::docs::{llms, security};
 pub use self::kit::accept::{descriptors, server};
+use self::kit::auth::Anyone;
 use self::kit::doorway::{self, Docs};
 use self::kit::hosts::{self, Hosts};
 use self::kit::problem::Refused;
@@ -91,7 +92,9 @@ pub fn router(app: App) -> Router {
         .route("/api/agentic/openapi.json", get(openapi::agentic_file))
         .route("/api/consumer/openapi.json", get(openapi::consumer_file))
         .route("/api/b2b/v1/postman.json", get(docs::postman::collection))
+        .route("/", get(to_docs))
         .route("/docs", get(docs::page::show))
+        .route("/docs/", get(to_docs))
         .route("/llms.txt", get(llms::text))
         .route(security::PATH, get(security::text))
         .route("/esim/{token}", get(install::page))
@@ -156,6 +159,11 @@ pub fn metrics_router(app: App) -> Router {
     let docs = Docs::of(&app.settings);
     let router = Router::new().route("/metrics", get(metrics)).fallback(nowhere);
     router.layer(middleware::from_fn_with_state(docs, doorway::pass)).with_state(app)
+}
+
+/// A visitor who knows nothing but the host is led to the documentation.
+async fn to_docs(_: Anyone) -> Redirect {
+    Redirect::temporary("/docs")
 }
 
 /// The process is alive.

@@ -12,6 +12,7 @@ use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::{EMAIL_CHARS, Fields, JsonBody, Query, iccid, invoice_id, listed};
 use crate::http::kit::orders::usage_view;
+use crate::http::kit::payment::{named_currency, named_network};
 use crate::http::kit::wire::{CurrencyWord, Money, NetworkWord, iso};
 use crate::ops::jobs::Fate;
 use crate::ops::mail;
@@ -26,6 +27,7 @@ const USUAL_LAG: i64 = 50;
 /// Uses data, installs or expires a profile: `{iccid, usedGb?, status?}`.
 pub async fn usage(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["iccid", "usedGb", "status"]);
     let number = fields.required_text("iccid", 20);
     let used_mb = fields.gigabytes("usedGb");
     let allowed = "NEW, INSTALLED, ACTIVE, DEPLETED, EXPIRED";
@@ -40,6 +42,7 @@ pub async fn usage(_: Anyone, state: State, body: JsonBody) -> Answer {
 /// Sets the supplier's mode: `{mode, delayMs?, count?}`.
 pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["mode", "delayMs", "count"]);
     let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
     let mode = fields.required_word("mode", allowed, SupplierMode::parse);
     let delay_ms = fields.whole("delayMs", 0, 3_600_000).unwrap_or(1_000);
@@ -100,11 +103,12 @@ struct PaidView {
 /// than the invoice's plays a customer's mistake.
 pub async fn pay(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["invoiceId", "amountUsd", "network", "currency"]);
     let invoice = fields.required_text("invoiceId", 128);
     let means = Means {
         amount: fields.positive_usd("amountUsd"),
-        network: fields.word("network", &listed(Network::ALL.map(Network::as_str)), Network::parse),
-        currency: fields.word("currency", &listed(Currency::ALL.map(Currency::as_str)), Currency::parse),
+        network: fields.word("network", &listed(Network::ALL.map(Network::as_str)), named_network),
+        currency: fields.word("currency", &listed(Currency::ALL.map(Currency::as_str)), named_currency),
     };
     fields.finish()?;
     let paid = sandbox::pay(&state.app, &invoice_id(invoice)?, means).await?;
@@ -123,8 +127,9 @@ pub async fn pay(_: Anyone, state: State, body: JsonBody) -> Answer {
 /// place (true), or this many blocks later (a number).
 pub async fn chain(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["network", "mode", "behind", "reorg", "keep"]);
     let networks = listed(Network::ALL.map(Network::as_str));
-    let network = fields.required_word("network", &networks, Network::parse);
+    let network = fields.required_word("network", &networks, named_network);
     let mode = fields.word("mode", "ok, down, lagging, lying", ChainMode::parse);
     let behind = fields.whole("behind", 0, MANY_BLOCKS).unwrap_or(USUAL_LAG);
     let depth = fields.whole("reorg", 1, MANY_BLOCKS);
@@ -163,6 +168,7 @@ pub async fn chain_moods(_: Anyone, state: State) -> Answer {
 /// Makes a job of the gateway itself panic or hang, or work again: `{job, mode}`.
 pub async fn job(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["job", "mode"]);
     let name = fields.required_text("job", 64);
     let fate = fields.required_word("mode", "ok, panic, hang", Fate::parse);
     let fate = fields.finish_with(fate)?;
