@@ -97,6 +97,23 @@ fn given_back(refunded: crate::domain::money::Usd) -> String {
     }
 }
 
+/// All that is wrong with a request, in one line.
+fn mistakes(fields: &[FieldError]) -> String {
+    let mut all = String::new();
+    for wrong in fields {
+        // A question ends by itself.
+        all.push_str(if all.is_empty() {
+            ""
+        } else if all.ends_with('?') {
+            " "
+        } else {
+            "; "
+        });
+        all.push_str(&wrong.to_string());
+    }
+    all
+}
+
 /// Whose a reference is, and what was different then.
 pub fn earlier(conflict: &Conflict) -> String {
     let holder = conflict.holder.as_deref().unwrap_or("another request");
@@ -120,7 +137,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("PLAN_NOT_FOUND", "No plan with this `packageCode` is on sale. Read the plans again and choose one of them."),
     ("ESIM_NOT_FOUND", "No eSIM of this account has this ICCID. List the orders to find it."),
     ("ORDER_NOT_FOUND", "No order of this account has this id. List the orders to find it."),
-    ("INVOICE_NOT_FOUND", "No invoice of this account has this id. Take the id from the answer that opened it."),
+    ("INVOICE_NOT_FOUND", "No invoice that you may see has this id. Take the id from the answer that opened it."),
     ("NOT_FOUND", "There is nothing at this address, or no longer. Check the path."),
     ("METHOD_NOT_ALLOWED", "The address does not take this method. The header `Allow` lists those that it takes."),
     ("NOT_ACCEPTABLE", "The header `Accept` rules out JSON, which is all that is answered here. Send `application/json` or leave it out."),
@@ -157,10 +174,7 @@ impl Refusal {
         use Refusal::*;
         let (status, code, title, detail): (u16, &'static str, &'static str, String) = match self {
             Malformed(how) => (400, "INVALID_REQUEST", "Invalid request", how.clone()),
-            Invalid(fields) => {
-                let all: Vec<String> = fields.iter().map(FieldError::to_string).collect();
-                (400, "INVALID_REQUEST", "Invalid request", all.join("; "))
-            }
+            Invalid(fields) => (400, "INVALID_REQUEST", "Invalid request", mistakes(fields)),
             Unauthenticated => (401, "UNAUTHENTICATED", "Not authenticated", "A valid X-B2B-Key and X-B2B-Secret are required.".into()),
             TokenRequired => (401, "UNAUTHENTICATED", "Not authenticated", "A valid token is required, as Authorization: Bearer sgp_… or sgs_…; log in with a mailed code to get one.".into()),
             OtpInvalid => (401, "OTP_INVALID", "Code not valid", "This code is wrong, used or expired; ask for a new one.".into()),
@@ -177,7 +191,7 @@ impl Refusal {
             NoNumbersLeft => (403, "LIMIT_EXCEEDED", "No order numbers left", "This account has used up its order numbers and can begin no more orders; ask the operator for another account. Nothing was charged.".into()),
             NoMoreAccounts => (403, "LIMIT_EXCEEDED", "No more accounts", "This gateway is full and takes no new accounts; those that exist are served.".into()),
             PlanNotFound => (404, "PLAN_NOT_FOUND", "Plan not found", "No plan with this packageCode is on sale.".into()),
-            EsimNotFound => (404, "ESIM_NOT_FOUND", "eSIM not found", "No eSIM of this account has this ICCID or came with this order.".into()),
+            EsimNotFound => (404, "ESIM_NOT_FOUND", "eSIM not found", "No eSIM has this ICCID or came with this order.".into()),
             OrderNotFound => (404, "ORDER_NOT_FOUND", "Order not found", "No order of this account has this id.".into()),
             AccountNotFound => (404, "NOT_FOUND", "Account not found", "No account has this id or email.".into()),
             KeyNotFound => (404, "NOT_FOUND", "Key not found", "No API key has this id.".into()),
@@ -194,7 +208,7 @@ impl Refusal {
             PayloadTooLarge => (413, "PAYLOAD_TOO_LARGE", "Payload too large", "A request body may have at most 64 KiB.".into()),
             UnsupportedMediaType => (415, "UNSUPPORTED_MEDIA_TYPE", "Unsupported media type", "Send the body as Content-Type: application/json.".into()),
             IdempotencyConflict(conflict) => (409, "IDEMPOTENCY_CONFLICT", "Reference already used",
-                format!("This reference (partnerRefId or Idempotency-Key) {}. Use a new reference for something new.", earlier(conflict))),
+                format!("This reference {}. Use a new reference for something new.", earlier(conflict))),
             PriceChanged { price } => (409, "PRICE_CHANGED", "Price changed", format!("The plan costs {price} USD now, more than maxPriceUsd.")),
             NotCancellable(reason) => (409, "NOT_CANCELLABLE", "Not cancellable", format!("This order cannot be cancelled: {}.", reason.in_words())),
             NotFailable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING can be failed.".into()),
@@ -204,17 +218,19 @@ impl Refusal {
             EsimCancelled => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM was cancelled and cannot be moved.".into()),
             EsimWithheld => (409, "ESIM_NOT_ACTIVE", "eSIM withheld", "This eSIM is being cancelled; its code is withheld until that is decided.".into()),
             WrongPlanType(PlanMistake::TopupAlone) => (422, "WRONG_PLAN_TYPE", "Wrong plan type",
-                "This is a TOPUP plan, and a new eSIM needs a BASE plan. Partners add it to an eSIM with POST /api/b2b/v1/orders/{iccid}/topup, users with the tool purchase_topup.".into()),
+                "This is a TOPUP plan, and a new eSIM needs a BASE plan.".into()),
             WrongPlanType(PlanMistake::BaseAsTopup) => (422, "WRONG_PLAN_TYPE", "Wrong plan type",
-                "This is a BASE plan, and a top-up needs a TOPUP plan: one of the eSIM's topup-plans. Partners buy a new eSIM with POST /api/b2b/v1/orders.".into()),
+                "This is a BASE plan, and a top-up needs a TOPUP plan that fits the eSIM.".into()),
             WrongPlanType(PlanMistake::Unfit) => (422, "WRONG_PLAN_TYPE", "Wrong plan type",
-                "This TOPUP plan does not fit this eSIM. Those that fit are its topup-plans: GET /api/b2b/v1/orders/{iccid}/topup-plans, or the tool get_topup_packages.".into()),
+                "This TOPUP plan does not fit this eSIM.".into()),
             RateLimited { retry_after_secs } => (429, "RATE_LIMITED", "Too many requests", format!("Too many requests; try again in {retry_after_secs} s.")),
+            CodeStillGood { retry_after_secs, good_for_secs } => (429, "RATE_LIMITED", "Too many requests",
+                format!("A code was mailed a short while ago and is still good for {good_for_secs} s. Another can be asked for in {retry_after_secs} s.")),
             SupplierRejected { refunded } => (502, "SUPPLIER_REJECTED", "Supplier refused", format!("The supplier refused this order; {}.", given_back(*refunded))),
             NotDelivered { refunded } => (502, "SUPPLIER_REJECTED", "Not delivered", format!("This plan can no longer be delivered; {}.", given_back(*refunded))),
             SupplierUnavailable { refunded } => (503, "SUPPLIER_UNAVAILABLE", "Supplier unavailable", format!("The supplier could not be reached and the order was not sent; {}.", given_back(*refunded))),
             CarrierUnavailable => (503, "SUPPLIER_UNAVAILABLE", "Supplier unavailable", "The carrier did not answer and no earlier reading is known; nothing was charged.".into()),
-            InvoiceNotFound => (404, "INVOICE_NOT_FOUND", "Invoice not found", "No invoice of this account has this id.".into()),
+            InvoiceNotFound => (404, "INVOICE_NOT_FOUND", "Invoice not found", "No invoice has this id.".into()),
             UnsupportedPair(pairs) => {
                 let all: Vec<String> = pairs.iter().map(|(currency, network)| format!("{} on {}", currency.as_str(), network.as_str())).collect();
                 (422, "UNSUPPORTED_PAIR", "Unsupported pair", format!("This currency is not accepted on this network. Accepted are: {}.", all.join(", ")))
@@ -268,6 +284,17 @@ mod tests {
             }
         }
         assert!(found > 50, "{found}");
+    }
+
+    #[test]
+    fn mistakes_stand_in_one_line() {
+        let wrong = |field: &str, message: &str| FieldError { field: field.into(), message: message.into() };
+        let misspelt = FieldError::unknown("pakageCode", "; did you mean packageCode?");
+        let fields = [misspelt, wrong("packageCode", "is required"), wrong("limit", "must be 1")];
+        assert_eq!(
+            Refusal::Invalid(fields.into()).problem().detail,
+            "\"pakageCode\": unknown; did you mean packageCode? packageCode is required; limit must be 1"
+        );
     }
 
     #[test]

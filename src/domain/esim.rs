@@ -67,6 +67,13 @@ pub struct Usage {
     pub expires_at: Option<Time>,
 }
 
+impl Usage {
+    /// The reading of a profile that was given back: nothing of it can be used, so nothing is left and nothing expires.
+    pub fn given_back(self) -> Usage {
+        Usage { status: EsimStatus::Cancelled, total_mb: self.used_mb, expires_at: None, ..self }
+    }
+}
+
 /// The times that decide how long an activation code is useful.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CodeLife {

@@ -18,6 +18,19 @@ pub fn meant<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
         .filter_map(|name| Some((far(name)?, name)))
         .min_by_key(|(far, _)| *far)
         .map(|(_, name)| name)
+        .or_else(|| names.iter().copied().find(|name| are_alike(&word, &plain(name))))
+}
+
+/// Names that other services have for the same thing, as `plain` writes them.
+const ALIKE: &[&[&str]] = &[
+    &["otp", "code", "pin"],
+    &["packagecode", "plan", "plancode", "planid", "sku"],
+    &["partnerrefid", "reference", "externalid", "idempotencykey"],
+    &["discountcode", "coupon", "couponcode", "promocode"],
+];
+
+fn are_alike(one: &str, other: &str) -> bool {
+    ALIKE.iter().any(|names| names.contains(&one) && names.contains(&other))
 }
 
 const MOST_EDITS: usize = 2;
@@ -120,6 +133,11 @@ mod tests {
             ("paywith", &checkout, Some("payWith")),
             ("amount", &["amountUsd", "currency", "network"], Some("amountUsd")),
             ("contry", &["country", "type", "query"], Some("country")),
+            ("code", &["email", "otp", "agentName"], Some("otp")),
+            ("OTP", &["email", "code"], Some("code")),
+            ("plan", &order, Some("packageCode")),
+            ("idempotency_key", &order, Some("partnerRefId")),
+            ("coupon", &checkout, Some("discountCode")),
         ] {
             assert_eq!(meant(word, names), name, "{word}");
         }

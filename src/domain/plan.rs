@@ -13,6 +13,7 @@ words! {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// In capitals; callers may write it in any case.
     pub code: String,
     pub name: String,
     pub plan_type: PlanType,
@@ -46,6 +47,11 @@ impl Plan {
     pub fn list_order(&self) -> (&str, i64, i64, &str) {
         (&self.family, self.data_mb, self.duration_days, &self.code)
     }
+}
+
+/// The code of a plan as somebody wrote it: its case does not count.
+pub fn typed_code(text: &str) -> String {
+    text.to_ascii_uppercase()
 }
 
 /// The price list every partner has at first.

@@ -161,6 +161,11 @@ pub enum Refusal {
     RateLimited {
         retry_after_secs: u64,
     },
+    /// No other code is mailed yet, and an earlier one is still good for so long.
+    CodeStillGood {
+        retry_after_secs: u64,
+        good_for_secs: u64,
+    },
     SupplierRejected {
         refunded: Usd,
     },
@@ -227,6 +232,7 @@ impl Refusal {
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
             Refusal::RateLimited { retry_after_secs }
+            | Refusal::CodeStillGood { retry_after_secs, .. }
             | Refusal::TooManyInvoices { retry_after_secs }
             | Refusal::TooManyCheckouts { retry_after_secs }
             | Refusal::TooManyCodes { retry_after_secs } => Some(*retry_after_secs),

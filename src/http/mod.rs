@@ -15,7 +15,7 @@ use axum::Router;
 use axum::extract::State as FromState;
 use axum::http::{StatusCode, header};
 use axum::middleware;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -24,6 +24,7 @@ use self::docs::openapi::{self, AGENTIC, CONSUMER, PARTNER, SANDBOX};
 use self::docs::page::Source;
 use self::docs::{llms, security, story};
 pub use self::kit::accept::{descriptors, server};
+use self::kit::auth::Anyone;
 use self::kit::doorway::{self, Docs};
 use self::kit::hosts::{self, Hosts};
 use self::kit::problem::Refused;
@@ -102,7 +103,9 @@ pub fn router(app: App) -> Router {
         .route("/api/agentic/openapi.json", get(openapi::agentic_file))
         .route("/api/consumer/openapi.json", get(openapi::consumer_file))
         .route("/api/b2b/v1/postman.json", get(docs::postman::collection))
+        .route("/", get(to_docs))
         .route("/docs", get(docs::page::first))
+        .route("/docs/", get(to_docs))
         .route("/docs/{page}", get(docs::page::further))
         .route("/llms.txt", get(llms::text))
         .route(security::PATH, get(security::text))
@@ -173,6 +176,11 @@ pub fn metrics_router(app: App) -> Router {
     let docs = Docs::of(&app.settings);
     let router = Router::new().route("/metrics", get(metrics)).fallback(nowhere);
     router.layer(middleware::from_fn_with_state(docs, doorway::pass)).with_state(app)
+}
+
+/// A visitor who knows nothing but the host is led to the documentation.
+async fn to_docs(_: Anyone) -> Redirect {
+    Redirect::temporary("/docs")
 }
 
 /// The process is alive.

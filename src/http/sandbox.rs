@@ -15,6 +15,7 @@ use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::{EMAIL_CHARS, Fields, JsonBody, Query, iccid, invoice_id, listed};
 use crate::http::kit::orders::{UsageView, usage_view};
+use crate::http::kit::payment::{named_currency, named_network};
 use crate::http::kit::wire::{
     ChainModeWord, CurrencyWord, JobModeWord, Money, NetworkWord, SupplierModeWord, iso,
 };
@@ -62,6 +63,7 @@ pub fn settable_status() -> RefOr<Schema> {
     responses((status = 200, description = "The reading after it", body = UsageView)))]
 pub async fn usage(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["iccid", "usedGb", "status"]);
     let number = fields.required_text("iccid", 20);
     let used_mb = fields.gigabytes("usedGb");
     let allowed = "NEW, INSTALLED, ACTIVE, DEPLETED, EXPIRED";
@@ -122,6 +124,7 @@ pub struct SupplierView {
     responses((status = 200, description = "The mode from now on", body = SupplierView)))]
 pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["mode", "delayMs", "count"]);
     let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
     let mode = fields.required_word("mode", allowed, SupplierMode::parse);
     let delay_ms = fields.whole("delayMs", 0, 3_600_000).unwrap_or(1_000);
@@ -240,11 +243,12 @@ pub struct PaidView {
     responses((status = 200, description = "Sent; it waits for its block", body = PaidView)))]
 pub async fn pay(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["invoiceId", "amountUsd", "network", "currency"]);
     let invoice = fields.required_text("invoiceId", 128);
     let means = Means {
         amount: fields.positive_usd("amountUsd"),
-        network: fields.word("network", &listed(Network::ALL.map(Network::as_str)), Network::parse),
-        currency: fields.word("currency", &listed(Currency::ALL.map(Currency::as_str)), Currency::parse),
+        network: fields.word("network", &listed(Network::ALL.map(Network::as_str)), named_network),
+        currency: fields.word("currency", &listed(Currency::ALL.map(Currency::as_str)), named_currency),
     };
     fields.finish()?;
     let paid = sandbox::pay(&state.app, &invoice_id(invoice)?, means).await?;
@@ -348,8 +352,9 @@ pub struct ChainsView {
     responses((status = 200, description = "The chain from now on", body = ChainSetView)))]
 pub async fn chain(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["network", "mode", "behind", "reorg", "keep"]);
     let networks = listed(Network::ALL.map(Network::as_str));
-    let network = fields.required_word("network", &networks, Network::parse);
+    let network = fields.required_word("network", &networks, named_network);
     let mode = fields.word("mode", "ok, down, lagging, lying", ChainMode::parse);
     let behind = fields.whole("behind", 0, MANY_BLOCKS).unwrap_or(USUAL_LAG);
     let depth = fields.whole("reorg", 1, MANY_BLOCKS);
@@ -418,6 +423,7 @@ pub struct JobView {
     responses((status = 200, description = "What happens to the job", body = JobView)))]
 pub async fn job(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
+    fields.allow(&["job", "mode"]);
     let name = fields.required_text("job", 64);
     let fate = fields.required_word("mode", "ok, panic, hang", Fate::parse);
     let fate = fields.finish_with(fate)?;

@@ -44,6 +44,8 @@ pub enum Fills {
 pub enum Means<'a> {
     /// From the wallet, or not at all.
     Wallet,
+    /// The same; a caller who is short gets a link that fills the wallet.
+    WalletWithLink,
     /// By a transfer to an address, or by signature.
     Transfer { pair: (Currency, Network), client: IpAddr, signing: Option<Signing<'a>> },
     /// From the wallet, or by signature. A caller who is short gets a link that fills the wallet, and an offer to sign
@@ -165,6 +167,13 @@ impl Wish {
 pub async fn buy(app: &App, buyer: Buyer, wish: Wish, means: Means<'_>) -> Result<Outcome> {
     match means {
         Means::Wallet => from_wallet(app, buyer, &wish).await.map(bought),
+        Means::WalletWithLink => match from_wallet(app, buyer.clone(), &wish).await {
+            Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
+                let short = short(app, buyer.account, balance, required).await?;
+                Ok(Outcome::Short(Box::new(short)))
+            }
+            paid => paid.map(bought),
+        },
         Means::Transfer { pair, client, signing } => {
             by_transfer(app, buyer, wish, pair, client, signing).await
         }
@@ -303,7 +312,7 @@ impl Counter<'_> {
                 };
                 let offer = self.offer(&checkout, reason.as_str()).ok_or(Refusal::ChainUnavailable)?;
                 let balance = accounts::balance(self.app, self.buyer.account).await?.available;
-                let short = self.short(balance, checkout.price()).await?;
+                let short = short(self.app, self.buyer.account, balance, checkout.price()).await?;
                 Ok(Outcome::Short(Box::new(Short { offer: Some(offer), settled: receipt, ..short })))
             }
         }
@@ -314,7 +323,7 @@ impl Counter<'_> {
             Ok(receipt) => Ok(bought(receipt)),
             Err(Error::Refused(Refusal::IdempotencyConflict(_))) => self.earlier().await,
             Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
-                let short = self.short(balance, required).await?;
+                let short = short(self.app, self.buyer.account, balance, required).await?;
                 let offer = match can_sign && self.app.settler.is_some() {
                     true => self.offer_anew().await?,
                     false => None,
@@ -345,13 +354,6 @@ impl Counter<'_> {
             }
             _ => Ok(Outcome::Underway { progress: Box::new(progress), settled, replayed: false }),
         }
-    }
-
-    /// The answer for a wallet that is short, with a link to pay in the missing money.
-    async fn short(&self, balance: Usd, required: Usd) -> Result<Short> {
-        let missing = missing(balance, required);
-        let link = magic_link::create(self.app, self.buyer.account, missing).await?;
-        Ok(Short { balance, required, link, offer: None, settled: None })
     }
 
     /// The offer to sign for a new checkout; `None` for a buyer who has opened too many, because the link works for
@@ -385,6 +387,12 @@ impl Counter<'_> {
         };
         Ok(checkout::open(self.app, new).await?.checkout)
     }
+}
+
+/// The answer for a wallet that is short, with a link to pay in the missing money.
+async fn short(app: &App, account: AccountNo, balance: Usd, required: Usd) -> Result<Short> {
+    let link = magic_link::create(app, account, missing(balance, required)).await?;
+    Ok(Short { balance, required, link, offer: None, settled: None })
 }
 
 fn missing(balance: Usd, required: Usd) -> Usd {

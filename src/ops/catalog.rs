@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::LANE;
 use super::audit::{self, audit_line};
 use crate::app::App;
-use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
+use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST, typed_code};
 use crate::domain::refusal::{PlanMistake, Refusal};
 use crate::domain::text;
 use crate::error::{Error, Result};
@@ -159,6 +159,9 @@ pub async fn sync(app: &App) -> Result<Synced> {
         Answer::Refused(why) | Answer::NotSent(why) | Answer::Doubt(why) => return Err(Error::fault(why)),
     };
     let plans: Vec<Plan> = plans.into_iter().map(readable).collect();
+    if let Some(plan) = plans.iter().find(|plan| plan.code != typed_code(&plan.code)) {
+        return Err(Error::fault(format!("the code of plan {:?} is not in capitals", plan.code)));
+    }
     let current: std::collections::HashSet<String> = plans.iter().map(|plan| plan.code.clone()).collect();
     let count = plans.len();
     for batch in plans.chunks(PLANS_PER_JOB) {

@@ -7,7 +7,7 @@ use metrics::counter;
 use super::buying::Fills;
 use super::owned;
 use crate::app::App;
-use crate::domain::esim::{EsimStatus, Usage};
+use crate::domain::esim::Usage;
 use crate::domain::ids::AccountNo;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
@@ -43,15 +43,15 @@ pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {
     };
     let outcome = if usage.is_some() { "done" } else { "failed" };
     counter!("simgate_supplier_calls_total", "call" => "usage", "outcome" => outcome).increment(1);
-    let Some(mut usage) = usage else {
-        let usage = esim.last_usage.clone().ok_or(Refusal::CarrierUnavailable)?;
-        return Ok(Report { usage, stale: true });
-    };
+    let stale = usage.is_none();
+    let mut usage = usage.or_else(|| esim.last_usage.clone()).ok_or(Refusal::CarrierUnavailable)?;
     if order.status == OrderStatus::Cancelled {
-        usage.status = EsimStatus::Cancelled;
+        usage = usage.given_back();
     }
-    keep(app, order, &usage).await?;
-    Ok(Report { usage, stale: false })
+    if !stale {
+        keep(app, order, &usage).await?;
+    }
+    Ok(Report { usage, stale })
 }
 
 /// Stores a reading that says something new; an unchanged one costs no write.

@@ -17,6 +17,7 @@ use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::{Bearer, Client};
 use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, idempotency_key};
+use crate::http::kit::notice::{Sandbox, warned};
 use crate::http::kit::payment::{
     Asked, PaymentDueView, RequirementsView, ResourceView, currencies_of, currency_names, named_currency,
     named_network, network_names, networks_of, payment_due,
@@ -31,7 +32,7 @@ use crate::x402::wire::{PaymentRequired, SIGNATURE};
 #[schema(rename_all = "camelCase")]
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct CheckoutRequest {
-    /// From a search.
+    /// From a search, in any case.
     #[schema(max_length = 64, pattern = "printable", example = "JP-1GB-7D")]
     package_code: String,
     /// POLYGON, ARBITRUM, TRON or BASE, in any case.
@@ -136,10 +137,12 @@ fn challenge_view(app: &App, asked: Asked, offer: Option<&PaymentRequired>) -> R
         code: "PAYMENT_REQUIRED",
         error: match offer {
             Some(offer) => offer.error.clone(),
-            None => format!(
-                "Pay {amount} on {network} to {} before {}, then poll pollingUrl.",
-                checkout.address, payment.expires_at_iso
-            ),
+            None => {
+                let (address, until) = (&checkout.address, &payment.expires_at_iso);
+                let asked =
+                    format!("Pay {amount} on {network} to {address} before {until}, then poll pollingUrl.");
+                warned(asked, Sandbox::on(&app.settings, checkout.network))
+            }
         },
         status: StageWord(Stage::PendingPayment),
         invoice_id: checkout.id.to_string(),
@@ -186,7 +189,7 @@ fn checkout_fields(
 ) -> Result<(Wish, Option<(Currency, Network)>), Refusal> {
     let mut fields = Fields::parse(body)?;
     fields.allow(MEMBERS);
-    let package_code = fields.required_text("packageCode", CODE_CHARS);
+    let package_code = fields.package_code();
     let networks = ["preferredNetwork", "network"]
         .map(|name| (name, fields.word(name, &network_names(), named_network)));
     let network = fields.agreed(networks).unwrap_or(NETWORKS[0]);
@@ -208,7 +211,8 @@ fn checkout_fields(
 /// `payment.minAmount` to `payment.maxAmount`; otherwise only the exact amount counts as your payment. Send it within
 /// 30 minutes and poll `pollingUrl`: when the payment is final, the eSIM is delivered. With an `Idempotency-Key` the
 /// same request again is the same checkout, for ever: 402 while it waits for its payment, afterwards the order as it
-/// stands. `payWith: "wallet"` buys from the wallet instead. `discountCode` names a coupon: the checkout reserves one
+/// stands. `payWith: "wallet"` buys from the wallet instead; when that is short, the 402 has a `magicLink` that fills it.
+/// `discountCode` names a coupon: the checkout reserves one
 /// of its uses and gives it back when it expires; every invalid code is 422 `COUPON_INVALID`. Where `capabilities.x402`
 /// is true, the same request with a signature for one of `accepts` in the header PAYMENT-SIGNATURE pays at once: 200
 /// with the order, 202 while it is not settled or delivered. The same signature again is the same payment.
@@ -233,7 +237,7 @@ pub async fn open(
     let signing = Some(x402::signing(&state.app, headers.get(SIGNATURE)));
     let means = match pair {
         Some(pair) => Means::Transfer { pair, client, signing },
-        None => Means::Wallet,
+        None => Means::WalletWithLink,
     };
     match buying::buy(&state.app, bearer.buyer(), wish, means).await? {
         Outcome::Bought { receipt, .. } => {

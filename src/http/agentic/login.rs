@@ -5,14 +5,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::login::{AGENT_NAME_CHARS, CODE_MS, Door, MAILS, agent_name};
-use crate::domain::refusal::Refusal;
 use crate::domain::token::TokenKind;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::{Anyone, Bearer, Client};
 use crate::http::kit::fields::{CODE_CHARS, Fields, JsonBody, Segment, token_id};
 use crate::http::kit::wire::{Money, iso};
-use crate::ops::login::{self, Ask, Asked};
+use crate::ops::login::{self, Ask};
 use crate::ops::tokens;
 
 #[derive(ToSchema)]
@@ -52,20 +51,19 @@ pub async fn request_otp(_: Anyone, state: State, Client(client): Client, body: 
     let mut fields = Fields::parse(&body)?;
     let email = fields.required_email("email");
     let email = fields.finish_with(email)?;
-    match login::ask(&state.app, Ask { door: Door::Rest, email, client }).await? {
-        Asked::Sent { .. } => uncached(json(
-            StatusCode::OK,
-            &OtpSentView {
-                success: true,
-                message: "If this address can get mail, a code is on its way to it.",
-                expires_in_seconds: CODE_MS / 1_000,
-                resend_after_seconds: MAILS.apart_ms / 1_000,
-            },
-        )),
-        Asked::TooSoon { retry_after_secs, .. } | Asked::Enough { retry_after_secs, .. } => {
-            Err(Refusal::RateLimited { retry_after_secs }.into())
-        }
+    let asked = login::ask(&state.app, Ask { door: Door::Rest, email, client }).await?;
+    if let Some(refusal) = asked.refusal(state.app.now()) {
+        return Err(refusal.into());
     }
+    uncached(json(
+        StatusCode::OK,
+        &OtpSentView {
+            success: true,
+            message: "If this address can get mail, a code is on its way to it.",
+            expires_in_seconds: CODE_MS / 1_000,
+            resend_after_seconds: MAILS.apart_ms / 1_000,
+        },
+    ))
 }
 
 #[derive(ToSchema)]

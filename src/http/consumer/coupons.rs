@@ -58,7 +58,7 @@ pub struct CouponView {
 pub async fn validate(bearer: Bearer, state: State, UntypedJson(body): UntypedJson) -> Answer {
     let mut fields = Fields::parse(&body)?;
     let code = fields.required_text("code", CODE_CHARS);
-    let package_code = fields.required_text("packageCode", CODE_CHARS);
+    let package_code = fields.package_code();
     fields.finish()?;
     let plan = catalog::find(&state.app, &package_code).ok_or(Refusal::PlanNotFound)?;
     let quote = coupons::validate(&state.app, bearer.account, &code, &plan).await?;

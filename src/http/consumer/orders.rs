@@ -66,7 +66,7 @@ pub struct OrderRequest {
 pub fn wish(headers: &HeaderMap, body: &JsonBody, fills: Option<Fills>) -> Result<Wish, Refusal> {
     let reference = idempotency_key(headers)?;
     let mut fields = Fields::parse(body)?;
-    let package_code = fields.required_text("packageCode", CODE_CHARS);
+    let package_code = fields.package_code();
     let discount_code = match fills {
         Some(_) => {
             fields.allow(&["packageCode", "source"]);

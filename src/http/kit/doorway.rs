@@ -17,7 +17,9 @@ use metrics::{Counter, Histogram, counter, histogram};
 
 use super::accept::server::Finish;
 use super::auth::Shown;
-use super::problem::{self, Pending, Refused};
+use super::hints::Api;
+use super::notice::Sandbox;
+use super::problem::{self, Pending, Refused, Told};
 use super::{cors, html};
 use crate::config::Settings;
 use crate::domain::refusal::Refusal;
@@ -32,14 +34,27 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone)]
 pub struct RequestId(pub String);
 
-/// Where the codes of problems are explained.
+/// Where the codes of problems are explained, and whether their money is real.
 #[derive(Clone)]
-pub struct Docs(Arc<str>);
+pub struct Docs {
+    page: Arc<str>,
+    sandbox: Option<Sandbox>,
+}
 
 impl Docs {
     pub fn of(settings: &Settings) -> Docs {
-        Docs(format!("{}/docs", settings.base_url).into())
+        Docs { page: format!("{}/docs", settings.base_url).into(), sandbox: Sandbox::anywhere(settings) }
     }
+}
+
+/// How a request is answered when it is refused.
+#[derive(Clone)]
+struct Manner {
+    request_id: String,
+    docs: Docs,
+    api: Option<Api>,
+    /// Whether a browser reads it.
+    as_page: bool,
 }
 
 pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) -> Response {
@@ -47,7 +62,8 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     let request_id = kept_or_new(request.headers());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let is_api = request.uri().path().starts_with("/api/");
+    let api = Api::of(request.uri().path());
+    let is_api = api.is_some();
     let answers_json = is_api && request.uri().path() != TOOLS_PATH;
     let as_page = !is_api && mentions(request.headers(), "text/html");
     let is_open = cors::is_open(request.uri().path());
@@ -63,13 +79,11 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     };
     let mut response = match response.extensions().get::<Pending>().cloned() {
         Some(Pending(error)) => {
-            let mut told = render(&error, response, &request_id, &docs, as_page);
+            let manner = Manner { request_id: request_id.clone(), docs, api, as_page };
+            let mut told = render(&error, response, &manner);
             if told.status() == StatusCode::METHOD_NOT_ALLOWED {
-                told.extensions_mut().insert(Unnamed {
-                    request_id: request_id.clone(),
-                    docs: docs.clone(),
-                    as_page,
-                });
+                // Which methods are taken is not known here: the router writes them on the finished response.
+                told.extensions_mut().insert(manner);
                 told.extensions_mut().insert(Finish(name_methods));
             }
             told
@@ -94,39 +108,33 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     response
 }
 
-/// A refused method. Which ones are taken is not known here: the router writes them on the finished response.
-#[derive(Clone)]
-struct Unnamed {
-    request_id: String,
-    docs: Docs,
-    as_page: bool,
-}
-
 /// Says in the body which methods an address takes, after the router has written them on the response.
 fn name_methods(mut response: Response) -> Response {
-    let Some(Unnamed { request_id, docs, as_page }) = response.extensions_mut().remove() else {
+    let Some(manner) = response.extensions_mut().remove::<Manner>() else {
         return response;
     };
     let allowed = response.headers().get(header::ALLOW).and_then(|value| value.to_str().ok());
     let allowed = allowed.map(|methods| methods.split(',').map(str::trim).collect::<Vec<_>>().join(", "));
     // It was measured before.
     response.headers_mut().remove(header::CONTENT_LENGTH);
-    render(&Refusal::MethodNotAllowed { allowed }.into(), response, &request_id, &docs, as_page)
+    render(&Refusal::MethodNotAllowed { allowed }.into(), response, &manner)
 }
 
 /// Writes the body of a pending error. A fault is logged here, once; the caller learns only the request id.
-fn render(error: &Error, response: Response, request_id: &str, docs: &Docs, as_page: bool) -> Response {
+fn render(error: &Error, response: Response, manner: &Manner) -> Response {
+    let Manner { request_id, docs, api, as_page } = manner;
     let refusal = error.refusal();
     if let (None, Error::Fault(fault)) = (refusal, error) {
         tracing::error!(request_id, what = %fault.what, "a request failed");
     }
-    let body = problem::body(refusal, request_id, &docs.0);
+    let told = Told { request_id, docs: &docs.page, api: *api, sandbox: docs.sandbox };
+    let body = problem::body(refusal, &told);
     let (mut parts, _) = response.into_parts();
-    let kind = if as_page { "text/html; charset=utf-8" } else { "application/problem+json" };
+    let kind = if *as_page { "text/html; charset=utf-8" } else { "application/problem+json" };
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     parts.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     parts.headers.extend(problem::extra_header(error));
-    let text = if as_page {
+    let text = if *as_page {
         html::guard(&mut parts.headers);
         html::error_page(&body)
     } else {

@@ -5,34 +5,31 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Display;
 
-use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde_json::value::RawValue;
 
-use super::accept::PATIENCE;
+use super::body::{essence, is_untyped};
+pub use super::body::{is_json, read};
+use super::members::Members;
+pub use super::path::{ID_CHARS, Segment, iccid, invoice_id, order_id, token_id};
 use super::problem::Refused;
 use crate::domain::email::Email;
-use crate::domain::esim::is_iccid;
-use crate::domain::ids::{InvoiceId, OrderId, TokenId};
 use crate::domain::money::Usd;
 use crate::domain::near;
+use crate::domain::plan;
 use crate::domain::refusal::{FieldError, Refusal};
-use crate::domain::text::is_hidden;
+use crate::domain::text::{is_hidden, visible};
 use crate::domain::time::Time;
 use crate::error::Result;
 
-const MAX_BODY: usize = 64 * 1024;
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 pub const EMAIL_CHARS: usize = 254;
 /// How many characters a caller's own reference may have.
 pub const REFERENCE_CHARS: usize = 128;
 /// The longest code: of a plan, of a coupon, or from a mail, however it is spaced.
 pub const CODE_CHARS: usize = 64;
-/// The longest id of ours.
-pub const ID_CHARS: usize = 64;
 
 /// The raw bytes of a JSON request.
 pub struct JsonBody(Bytes);
@@ -111,11 +108,16 @@ impl<S: Send + Sync> FromRequest<S> for UntypedJson {
 
 /// The caller's own reference, from the header `Idempotency-Key`.
 pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    sent_key(headers).map_err(|message| Refusal::field(IDEMPOTENCY_KEY, message))
+}
+
+/// The same, or what is wrong with it.
+fn sent_key(headers: &HeaderMap) -> Result<Option<String>, String> {
     let mut sent = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = sent.next() else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| sent.next().is_none() && printable(text, REFERENCE_CHARS));
-    let message = format!("must have 1 to {REFERENCE_CHARS} printable ASCII characters, and be sent once");
-    text.map(|text| Some(text.to_string())).ok_or_else(|| Refusal::field("Idempotency-Key", message))
+    let message = || format!("must have 1 to {REFERENCE_CHARS} printable ASCII characters, and be sent once");
+    text.map(|text| Some(text.to_string())).ok_or_else(message)
 }
 
 /// What a page's form sends. Fields that were left empty are absent.
@@ -132,74 +134,6 @@ impl<S: Send + Sync> FromRequest<S> for Form {
         let body = read(&parts.headers, body).await?;
         Ok(Form(Query::parse(Some(&String::from_utf8_lossy(&body))).filled()))
     }
-}
-
-pub async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
-    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if declared.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > MAX_BODY) {
-        return Err(Refusal::PayloadTooLarge);
-    }
-    match tokio::time::timeout(PATIENCE, Limited::new(body, MAX_BODY).collect()).await {
-        Err(_) => Err(Refusal::RequestTimeout),
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(Refusal::PayloadTooLarge),
-        Ok(Err(_)) => Err(Refusal::Malformed("The body could not be read.".into())),
-    }
-}
-
-/// The content type without its parameters, in lower case.
-fn essence(headers: &HeaderMap) -> String {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
-/// Whether a client does not say what it sends, or `fetch` said text/plain for it.
-fn is_untyped(headers: &HeaderMap) -> bool {
-    matches!(essence(headers).as_str(), "" | "text/plain")
-}
-
-pub fn is_json(headers: &HeaderMap) -> bool {
-    let essence = essence(headers);
-    essence == "application/json" || essence.ends_with("+json")
-}
-
-/// The variable part of a path. A part that does not decode to text becomes empty, and nothing has an empty name.
-pub struct Segment(pub String);
-
-impl<S: Send + Sync> FromRequestParts<S> for Segment {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segment, Infallible> {
-        let decoded = Path::<String>::from_request_parts(parts, state).await;
-        Ok(Segment(decoded.map(|Path(text)| text).unwrap_or_default()))
-    }
-}
-
-pub fn iccid(text: String) -> Result<String, Refusal> {
-    if is_iccid(&text) { Ok(text) } else { Err(Refusal::field("iccid", "must have 19 or 20 digits")) }
-}
-
-/// Whether a text has the shape of our ids.
-fn is_plain(text: &str) -> bool {
-    text.len() <= ID_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
-/// Ids of a wrong shape are simply not found.
-pub fn order_id(text: String) -> Result<OrderId, Refusal> {
-    let known_kind = text.starts_with("ord_") || text.starts_with("top_");
-    if known_kind && is_plain(&text) { Ok(OrderId::from_text(text)) } else { Err(Refusal::OrderNotFound) }
-}
-
-/// Ids of a wrong shape are simply not found.
-pub fn invoice_id(text: String) -> Result<InvoiceId, Refusal> {
-    let is_ours = is_plain(&text) && text.starts_with(InvoiceId::PREFIX);
-    if is_ours { Ok(InvoiceId::from_text(text)) } else { Err(Refusal::InvoiceNotFound) }
-}
-
-/// Ids of a wrong shape are simply not found.
-pub fn token_id(text: &str) -> Result<TokenId, Refusal> {
-    let is_ours = is_plain(text) && text.starts_with(TokenId::PREFIX);
-    if is_ours { Ok(TokenId::from_text(text)) } else { Err(Refusal::TokenNotFound) }
 }
 
 fn unless_wrong<T>(errors: Vec<FieldError>, required: Option<T>) -> Result<T, Refusal> {
@@ -219,6 +153,9 @@ pub fn is_unprintable(c: char) -> bool {
 
 /// The most unknown names that are told of.
 const MOST_UNKNOWN: usize = 20;
+/// How much of a name that somebody else made up is shown.
+const NAME_CHARS: usize = 64;
+const GIVEN_ONCE: &str = "must be given once";
 
 /// A mistake for each name that none of the known ones equals. `listed` says what to do, by the name that was meant.
 fn unknown<'a>(
@@ -242,10 +179,19 @@ pub fn listed(words: impl IntoIterator<Item = &'static str>) -> String {
     words.into_iter().collect::<Vec<_>>().join(", ")
 }
 
+/// What a closed set of words allows.
+fn one_of(allowed: &str) -> String {
+    if allowed.contains(", ") { format!("must be one of {allowed}") } else { format!("must be {allowed}") }
+}
+
+const REQUIRED: &str = "is required";
+
 /// A JSON object being read. Ask for each field, then `finish`.
 pub struct Fields<'a> {
-    values: HashMap<String, &'a RawValue>,
+    members: Members<'a>,
     errors: Vec<FieldError>,
+    /// Whether unknown members were reported.
+    is_strict: bool,
     /// A language model reads what is echoed, so every hidden character is refused, Unicode tags included.
     for_models: bool,
 }
@@ -256,9 +202,8 @@ impl<'a> Fields<'a> {
     }
 
     pub fn of(json: &'a [u8]) -> Result<Fields<'a>, Refusal> {
-        let values = serde_json::from_slice(json)
-            .map_err(|error| Refusal::Malformed(format!("The body must be a JSON object: {error}.")))?;
-        Ok(Fields { values, errors: Vec::new(), for_models: false })
+        let members = Members::read(json).map_err(Refusal::Malformed)?;
+        Ok(Fields { members, errors: Vec::new(), is_strict: false, for_models: false })
     }
 
     pub fn for_models(mut self) -> Fields<'a> {
@@ -272,12 +217,22 @@ impl<'a> Fields<'a> {
 
     /// The field's raw text; null counts as absent.
     fn raw(&self, field: &str) -> Option<&'a str> {
-        self.values.get(field).map(|value| value.get()).filter(|text| *text != "null")
+        self.members.values.get(field).map(|value| value.get()).filter(|text| *text != "null")
     }
 
     fn require(&mut self, field: &str) {
         if self.raw(field).is_none() {
-            self.wrong(field, "is required");
+            self.wrong(field, REQUIRED);
+        }
+    }
+
+    /// Names the member that a missing one may have been sent as. Where unknown members are reported, that was said.
+    fn explain_missing(&mut self) {
+        for wrong in self.errors.iter_mut().filter(|wrong| wrong.message == REQUIRED) {
+            let sent_as = |name: &&String| near::meant(name, &[wrong.field.as_str()]).is_some();
+            if let Some(name) = self.members.values.keys().filter(sent_as).min() {
+                wrong.message = format!("{REQUIRED}; was it sent as \"{}\"?", visible(name, NAME_CHARS));
+            }
         }
     }
 
@@ -313,12 +268,33 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reports every field without one of these names as a mistake.
+    /// Reports every field without one of these names as a mistake, and every one that is there twice.
     pub fn allow(&mut self, names: &[&str]) {
-        self.errors.extend(unknown(self.values.keys(), names, |meant| match meant {
+        self.is_strict = true;
+        self.errors.extend(unknown(self.members.values.keys(), names, |meant| match meant {
             Some(name) => format!("; did you mean {name}?"),
             None => format!("; {}", in_words(names)),
         }));
+        let known = self.members.doubled.iter().filter(|name| names.contains(&name.as_str()));
+        self.errors.extend(known.map(|name| FieldError { field: name.clone(), message: GIVEN_ONCE.into() }));
+    }
+
+    /// The caller's own reference: a member of the body, or the header `Idempotency-Key`. They are one thing by two
+    /// names.
+    pub fn reference(&mut self, member: &str, headers: &HeaderMap) -> Option<String> {
+        let own = self.text(member, REFERENCE_CHARS);
+        match sent_key(headers) {
+            Ok(sent) => self.agreed([(member, own), (IDEMPOTENCY_KEY, sent)]),
+            Err(message) => {
+                self.wrong(IDEMPOTENCY_KEY, message);
+                own
+            }
+        }
+    }
+
+    /// The code of a plan, in any case.
+    pub fn package_code(&mut self) -> String {
+        plan::typed_code(&self.required_text("packageCode", CODE_CHARS))
     }
 
     /// One value by several names. Two that are given and differ are a mistake.
@@ -368,7 +344,7 @@ impl<'a> Fields<'a> {
         let text = self.text(field, 64)?;
         let found = parse(&text);
         if found.is_none() {
-            self.wrong(field, format!("must be one of {allowed}"));
+            self.wrong(field, one_of(allowed));
         }
         found
     }
@@ -461,7 +437,10 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the required value, which is present unless something was wrong.
-    pub fn finish_with<T>(self, required: Option<T>) -> Result<T, Refusal> {
+    pub fn finish_with<T>(mut self, required: Option<T>) -> Result<T, Refusal> {
+        if !self.is_strict {
+            self.explain_missing();
+        }
         unless_wrong(self.errors, required)
     }
 }
@@ -505,7 +484,7 @@ impl Query {
                 parsed.wrong(&name, "must be valid UTF-8");
             }
             if parsed.values.insert(name.to_string(), value.to_string()).is_some() {
-                parsed.wrong(&name, "must be given once");
+                parsed.wrong(&name, GIVEN_ONCE);
             }
         }
         parsed
@@ -558,7 +537,7 @@ impl Query {
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
         if !self.values.contains_key(name) {
-            self.wrong(name, "is required");
+            self.wrong(name, REQUIRED);
         }
         self.take(name, allowed, parse)
     }

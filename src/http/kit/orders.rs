@@ -65,7 +65,9 @@ pub async fn orders_page(app: &App, account: AccountNo, mut query: Query, base: 
         iccid: query
             .take("iccid", "must have 19 or 20 digits", |text| is_iccid(text).then(|| text.to_string())),
         reference: query.text("partnerRefId", REFERENCE_CHARS),
-        status: query.take("status", format_args!("must be one of {statuses}"), OrderStatus::parse),
+        status: query.take("status", format_args!("must be one of {statuses}"), |text| {
+            OrderStatus::parse(&text.to_ascii_uppercase())
+        }),
         from: query.time("from"),
         to: query.time("to"),
     };

@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::fields::listed;
+use super::notice::{Sandbox, warned};
 use super::qr;
 use super::wire::{CurrencyWord, Money, NetworkWord, iso};
 use crate::app::App;
@@ -71,14 +72,22 @@ pub struct PaymentDueView {
     pub required_confirmations: i64,
     #[schema(example = 30)]
     pub typical_confirmation_seconds: u32,
+    /// Only in a sandbox: true. No real money is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sandbox: Option<bool>,
+    /// Only in a sandbox: do not send real money, and what to do instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sandbox_notice: Option<&'static str>,
 }
 
-/// A network as buyers name it: in any case.
+/// A network as callers name it: in any case.
 pub fn named_network(text: &str) -> Option<Network> {
     Network::parse(&text.to_ascii_uppercase())
 }
 
-/// A token as buyers name it: in any case.
+/// A token as callers name it: in any case.
 pub fn named_currency(text: &str) -> Option<Currency> {
     Currency::parse(&text.to_ascii_uppercase())
 }
@@ -143,6 +152,7 @@ pub fn payment_due(app: &App, asked: Asked) -> Result<PaymentDueView> {
     let contract_address = token.map(|token| token.contract.clone()).unwrap_or_default();
     let payment_uri = payment_uri(network, &contract_address, &checkout.address, checkout.amount);
     let code = qr::png(&qr::encode(&payment_uri)?, QR_PIXELS)?;
+    let sandbox = Sandbox::on(&app.settings, network);
     Ok(PaymentDueView {
         currency: CurrencyWord(checkout.currency),
         network: NetworkWord(network),
@@ -165,6 +175,8 @@ pub fn payment_due(app: &App, asked: Asked) -> Result<PaymentDueView> {
         polling_url: format!("{}/api/agentic/order/{}", app.settings.agent_url, checkout.id),
         required_confirmations: terms.map_or(network.confirmations(), |terms| terms.confirmations),
         typical_confirmation_seconds: network.typical_seconds(),
+        sandbox: sandbox.map(|_| true),
+        sandbox_notice: sandbox.map(Sandbox::notice),
     })
 }
 
@@ -185,8 +197,9 @@ pub fn instructions(app: &App, progress: &Progress) -> String {
     let Progress { checkout, stage, required_confirmations, .. } = progress;
     let (amount, network) = (Asked::from(progress).amount(), checkout.network.name());
     let late = iso(checkout.late_until);
+    let sandbox = Sandbox::on(&app.settings, checkout.network);
     if progress.nearly_paid {
-        return format!(
+        let told = format!(
             "A payment that nearly fits was seen at {}, and nobody can be sure whose it is; the operator decides. If it \
              is yours, tell support {} and what proves that you sent it. If it is not: send {amount} on {network} before \
              {}; a later payment counts until {late}.",
@@ -194,6 +207,7 @@ pub fn instructions(app: &App, progress: &Progress) -> String {
             app.numbers.of_checkout(checkout),
             iso(checkout.expires_at)
         );
+        return warned(told, sandbox);
     }
     match (stage, progress.confirmations()) {
         (Stage::PendingPayment, 0) if progress.signed => {
@@ -201,7 +215,8 @@ pub fn instructions(app: &App, progress: &Progress) -> String {
                 .into()
         }
         (Stage::PendingPayment, 0) => {
-            format!("Send {amount} on {network} to {} before {}.", checkout.address, iso(checkout.expires_at))
+            let until = iso(checkout.expires_at);
+            warned(format!("Send {amount} on {network} to {} before {until}.", checkout.address), sandbox)
         }
         (Stage::PendingPayment, seen) => format!(
             "The payment was seen and waits for confirmations: {seen} of {required_confirmations}. Do not pay again."

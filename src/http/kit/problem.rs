@@ -7,6 +7,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::hints::Api;
+use super::notice::Sandbox;
 use super::wire::{CancelReasonWord, CurrencyWord, DifferenceWord, Money, NetworkWord, iso};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
@@ -81,7 +83,7 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub shortfall_usd: Option<Money>,
-    /// With INSUFFICIENT_BALANCE, at the consumer API: a page that pays money into this wallet, and can do nothing else.
+    /// With INSUFFICIENT_BALANCE, for users: a page that pays money into this wallet, and can do nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = "uri")]
     pub magic_link: Option<String>,
@@ -89,6 +91,14 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = DateTime)]
     pub magic_link_expires_at: Option<String>,
+    /// With `magicLink`, only in a sandbox: true. No real money is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sandbox: Option<bool>,
+    /// With `magicLink`, only in a sandbox: do not send real money, and what to do instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sandbox_notice: Option<&'static str>,
     /// With PRICE_CHANGED: what the plan costs now.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -156,12 +166,28 @@ pub fn extra_header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
     }
 }
 
-/// The body of an error. `docs` is the address of the page that explains the codes.
-pub fn body(refusal: Option<&Refusal>, request_id: &str, docs: &str) -> Problem {
+/// What an error's body needs to know besides the error.
+pub struct Told<'a> {
+    pub request_id: &'a str,
+    /// The address of the page that explains the codes.
+    pub docs: &'a str,
+    /// The API that was called, if it was one.
+    pub api: Option<Api>,
+    /// Whether no real money is meant.
+    pub sandbox: Option<Sandbox>,
+}
+
+/// The body of an error.
+pub fn body(refusal: Option<&Refusal>, told: &Told) -> Problem {
+    let Told { request_id, docs, api, sandbox } = *told;
     let (status, code, title, detail) = match refusal {
         Some(refusal) => {
             let problem = refusal.problem();
-            (problem.status, problem.code, problem.title, problem.detail)
+            let detail = match api.and_then(|api| api.hint(refusal)) {
+                Some(hint) => format!("{} {hint}", problem.detail),
+                None => problem.detail,
+            };
+            (problem.status, problem.code, problem.title, detail)
         }
         None => (500, "INTERNAL", "Internal error", "Something went wrong on our side.".to_string()),
     };
@@ -185,6 +211,8 @@ pub fn body(refusal: Option<&Refusal>, request_id: &str, docs: &str) -> Problem 
             short(&mut body, *balance, *required);
             body.magic_link = Some(link.clone());
             body.magic_link_expires_at = Some(iso(*until));
+            body.sandbox = sandbox.map(|_| true);
+            body.sandbox_notice = sandbox.map(Sandbox::notice);
         }
         Some(Refusal::PriceChanged { price }) => body.price_usd = Some(Money(*price)),
         Some(Refusal::NotCancellable(reason)) => body.reason = Some(CancelReasonWord(*reason)),

@@ -21,6 +21,7 @@ use crate::config::{Settings, origin};
 use crate::domain::refusal::Refusal;
 use crate::http::kit::doorway::mentions;
 use crate::http::kit::fields;
+use crate::http::kit::members::mistake;
 
 const INVALID_REQUEST: i32 = -32600;
 const INTERNAL: i32 = -32603;
@@ -218,7 +219,7 @@ fn unreadable(body: &Bytes) -> Option<Response> {
     let message = match serde_json::from_slice::<Value>(body) {
         Ok(message) => message,
         Err(error) => {
-            let why = format!("Parse error: {error}");
+            let why = format!("Parse error: {}.", mistake(&error));
             return Some(refusal(StatusCode::BAD_REQUEST, PARSE_ERROR, &why));
         }
     };

@@ -94,7 +94,11 @@ fn of_refusal(tool: &str, refusal: &Refusal) -> WhyView {
     WhyView {
         code: problem.code,
         http_status: problem.status,
-        message: sentence(tool, refusal).unwrap_or(problem.detail),
+        message: match (sentence(tool, refusal), hint(refusal)) {
+            (Some(sentence), _) => sentence,
+            (None, Some(hint)) => format!("{} {hint}", problem.detail),
+            (None, None) => problem.detail,
+        },
         retryable: matches!(problem.status, 401 | 408 | 429 | 500 | 503)
             || *refusal == Refusal::NotCancellable(CancelReason::Provisioning),
         next: next(tool, refusal),
@@ -150,20 +154,21 @@ fn sentence(tool: &str, refusal: &Refusal) -> Option<String> {
             "This token may spend {limit} USD a day (UTC), and with its open checkouts this purchase would exceed it. Nothing \
              was charged."
         ),
-        Refusal::WrongPlanType(PlanMistake::Unfit) => {
-            "This TOPUP plan does not fit this eSIM; choose one from get_topup_packages.".into()
-        }
-        Refusal::WrongPlanType(PlanMistake::BaseAsTopup) => {
-            "This is a BASE plan, for a new eSIM: buy it with purchase_esim_with_wallet, or choose a TOPUP plan from \
-             get_topup_packages."
-                .into()
-        }
-        Refusal::WrongPlanType(PlanMistake::TopupAlone) => {
-            "This is a TOPUP plan, for an eSIM that exists: buy it with purchase_topup, or choose a BASE plan from \
-             get_esim_catalog."
-                .into()
-        }
         _ => return None,
+    })
+}
+
+/// What helps, behind the table's own sentence.
+fn hint(refusal: &Refusal) -> Option<&'static str> {
+    let Refusal::WrongPlanType(mistake) = refusal else { return None };
+    Some(match mistake {
+        PlanMistake::Unfit => "Choose one from get_topup_packages.",
+        PlanMistake::BaseAsTopup => {
+            "Buy it with purchase_esim_with_wallet, or choose a TOPUP plan from get_topup_packages."
+        }
+        PlanMistake::TopupAlone => {
+            "Add it to an eSIM with purchase_topup, or choose a BASE plan from get_esim_catalog."
+        }
     })
 }
 

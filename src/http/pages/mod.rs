@@ -18,7 +18,7 @@ use axum::http::StatusCode;
 
 use crate::app::App;
 use crate::domain::ids::InvoiceId;
-use crate::domain::plan::Plan;
+use crate::domain::plan::{Plan, typed_code};
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::http::kit::answers::Answer;
@@ -41,7 +41,7 @@ pub fn onward(invoice: &InvoiceId, hint: &'static str) -> Answer {
 
 /// The plan that a form or a link names, as it is sold now.
 pub fn wanted_plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
-    catalog::base_plan(app, &query.typed("plan")).ok_or(Refusal::PlanNotFound)
+    catalog::base_plan(app, &typed_code(&query.typed("plan"))).ok_or(Refusal::PlanNotFound)
 }
 
 /// What to say above a form that must be filled in again, and with which status. Other errors get their own page.

@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 
 use super::install::EsimShown;
 use crate::app::App;
-use crate::config::{Mode, NetworkSettings};
+use crate::config::NetworkSettings;
 use crate::domain::checkout::Stage;
 use crate::domain::invoice::InvoiceStatus;
 use crate::domain::money::Usd;
@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::{Segment, invoice_id};
+use crate::http::kit::notice::Sandbox;
 use crate::http::kit::payment::{Asked, payment_due, payment_uri};
 use crate::http::kit::problem::Refused;
 use crate::http::kit::wire::readable;
@@ -51,14 +52,6 @@ struct PayPage {
     /// What a guest can claim.
     owed: Option<Usd>,
     refreshes: bool,
-}
-
-/// What a visitor of a sandbox must know before a real wallet is opened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sandbox {
-    Simulated,
-    /// A sandbox that watches a real chain.
-    Staging,
 }
 
 /// Where the invoice stands, in words.
@@ -111,7 +104,7 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
     let rows = deposit.payments.iter().map(row);
     Ok(PayPage {
         title: format!("Pay {} {token} on {}", invoice.amount, invoice.network.name()),
-        sandbox: sandbox(app, invoice.network),
+        sandbox: Sandbox::on(&app.settings, invoice.network),
         state: standing(app, deposit),
         amount: format!("{} {token}", invoice.amount),
         due: due(app, deposit)?,
@@ -153,7 +146,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
     };
     Ok(PayPage {
         title: format!("Pay {} {token} on {network} for {}", checkout.amount, checkout.plan_name),
-        sandbox: sandbox(app, checkout.network),
+        sandbox: Sandbox::on(&app.settings, checkout.network),
         state: standing_of_checkout(app, progress),
         amount: format!("{}: {} {token}", checkout.plan_name, checkout.amount),
         due: waiting.then_some(due),
@@ -173,14 +166,6 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
 
 fn terms(app: &App, network: Network) -> Option<&NetworkSettings> {
     app.settings.settlement.networks.get(&network)
-}
-
-fn sandbox(app: &App, network: Network) -> Option<Sandbox> {
-    match (app.settings.mode, terms(app, network).is_none_or(NetworkSettings::is_simulated)) {
-        (Mode::Sandbox, true) => Some(Sandbox::Simulated),
-        (Mode::Sandbox, false) => Some(Sandbox::Staging),
-        (Mode::Live, _) => None,
-    }
 }
 
 fn standing(app: &App, deposit: &Deposit) -> Standing {

@@ -16,6 +16,8 @@ use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::Partner;
 use crate::http::kit::fields::{Fields, JsonBody, NoQuery, Segment, invoice_id, listed};
+use crate::http::kit::notice::Sandbox;
+use crate::http::kit::payment::{named_currency, named_network};
 use crate::http::kit::wire::{
     CurrencyWord, InvoiceExceptionWord, InvoiceStatusWord, Money, NetworkWord, PaymentStatusWord, iso,
 };
@@ -81,6 +83,14 @@ pub struct DepositView {
     pub expires_at: String,
     #[schema(required = true, format = DateTime)]
     pub confirmed_at: Option<String>,
+    /// Only in a sandbox: true. No real money is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sandbox: Option<bool>,
+    /// Only in a sandbox: do not send real money, and what to do instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sandbox_notice: Option<&'static str>,
 }
 
 /// One transfer of a token to the invoice's address.
@@ -143,6 +153,7 @@ fn payment_view(payment: &Payment) -> PaymentView {
 
 fn deposit_view(app: &App, deposit: &Deposit) -> DepositView {
     let Deposit { invoice, payments, paid, .. } = deposit;
+    let sandbox = Sandbox::on(&app.settings, invoice.network);
     DepositView {
         success: true,
         invoice_id: invoice.id.to_string(),
@@ -162,6 +173,8 @@ fn deposit_view(app: &App, deposit: &Deposit) -> DepositView {
         created_at: iso(invoice.created_at),
         expires_at: iso(invoice.expires_at),
         confirmed_at: invoice.confirmed_at.map(iso),
+        sandbox: sandbox.map(|_| true),
+        sandbox_notice: sandbox.map(Sandbox::notice),
     }
 }
 
@@ -182,7 +195,7 @@ pub struct DepositRequest {
 ///
 /// An address of your own to send stablecoins to. Every payment to it is credited: more or less than was asked for, in
 /// several transfers, late, by another network of the same kind, in the other token. An account may have five open
-/// invoices on a network.
+/// invoices on a network. The words of `currency` and `network` are taken in any case.
 #[utoipa::path(post, path = "/api/b2b/v1/balance/deposit", operation_id = "openDeposit", tag = "deposits",
     request_body = DepositRequest,
     responses((status = 200, description = "The invoice, waiting for its payment", body = DepositView)))]
@@ -191,8 +204,8 @@ pub async fn open(partner: Partner, state: State, _: NoQuery, body: JsonBody) ->
     fields.allow(&["amountUsd", "currency", "network"]);
     let amount = fields.required_usd("amountUsd", MIN_AMOUNT, MAX_AMOUNT);
     let currency =
-        fields.required_word("currency", &listed(Currency::ALL.map(Currency::as_str)), Currency::parse);
-    let network = fields.word("network", &listed(Network::ALL.map(Network::as_str)), Network::parse);
+        fields.required_word("currency", &listed(Currency::ALL.map(Currency::as_str)), named_currency);
+    let network = fields.word("network", &listed(Network::ALL.map(Network::as_str)), named_network);
     let (amount, currency) = fields.finish_with(amount.zip(currency))?;
     let network = network.unwrap_or(Network::Base);
     let new = NewDeposit { account: partner.account, amount, currency, network };

@@ -1,6 +1,6 @@
 //! Orders of a partner: place, list, look at, cancel.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -10,9 +10,7 @@ use crate::domain::refusal::Refusal;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::Partner;
-use crate::http::kit::fields::{
-    CODE_CHARS, Fields, JsonBody, NoQuery, OptionalBody, Query, REFERENCE_CHARS, Segment, order_id,
-};
+use crate::http::kit::fields::{Fields, JsonBody, NoQuery, OptionalBody, Query, Segment, order_id};
 use crate::http::kit::orders::{
     OrderView, OrdersQuery, OrdersView, TopUpOrderView, order_view, orders_page, topup_view,
 };
@@ -40,10 +38,11 @@ fn located(open: bool, id: &OrderId, body: &impl Serialize) -> Answer {
 #[schema(rename_all = "camelCase")]
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct OrderRequest {
-    /// From the list of plans.
+    /// From the list of plans, in any case.
     #[schema(max_length = 64, pattern = "printable", example = "JP-1GB-7D")]
     package_code: String,
-    /// Your own reference. The same reference with the same package is the same order, for ever: send one, and retry safely.
+    /// Your own reference. The same reference with the same package is the same order, for ever: send one, and retry
+    /// safely. The header `Idempotency-Key` is another name for it.
     #[schema(max_length = 128, pattern = "printable", example = "booking-1001")]
     partner_ref_id: Option<String>,
     /// Refuse with PRICE_CHANGED when the plan costs more than this.
@@ -51,14 +50,14 @@ pub struct OrderRequest {
     max_price_usd: Option<f64>,
 }
 
-/// What a body asks for.
-pub fn wish(body: &JsonBody, fills: Option<Fills>) -> Result<Wish, Refusal> {
+/// What a request asks for.
+pub fn wish(headers: &HeaderMap, body: &JsonBody, fills: Option<Fills>) -> Result<Wish, Refusal> {
     let mut fields = Fields::parse(body)?;
     fields.allow(&["packageCode", "partnerRefId", "maxPriceUsd"]);
     let wish = Wish {
-        package_code: fields.required_text("packageCode", CODE_CHARS),
+        package_code: fields.package_code(),
         fills,
-        reference: fields.text("partnerRefId", REFERENCE_CHARS),
+        reference: fields.reference("partnerRefId", headers),
         max_price: fields.positive_usd("maxPriceUsd"),
         ..Wish::default()
     };
@@ -71,12 +70,20 @@ pub fn wish(body: &JsonBody, fills: Option<Fills>) -> Result<Wish, Refusal> {
 /// Deducts the wholesale price and returns the activation code. When the supplier takes longer than 25 seconds the
 /// answer is 202: the order goes on, and its page in `Location` tells how it ends.
 #[utoipa::path(post, path = "/api/b2b/v1/orders", operation_id = "placeOrder", tag = "orders", request_body = OrderRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own reference, as `partnerRefId`; when both are sent they must be the same",
+        min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "booking-1001")),
     responses(
         (status = 200, description = "Delivered, or the same order again (header Idempotent-Replayed)", body = PlacedView),
         (status = 202, description = "Accepted; the supplier has not answered yet", body = PlacedView)))]
-pub async fn place_order(partner: Partner, state: State, _: NoQuery, body: JsonBody) -> Answer {
-    let outcome = buying::buy(&state.app, partner.buyer(), wish(&body, None)?, Means::Wallet).await?;
-    let receipt = outcome.receipt()?;
+pub async fn place_order(
+    partner: Partner,
+    state: State,
+    _: NoQuery,
+    headers: HeaderMap,
+    body: JsonBody,
+) -> Answer {
+    let wish = wish(&headers, &body, None)?;
+    let receipt = buying::buy(&state.app, partner.buyer(), wish, Means::Wallet).await?.receipt()?;
     let listed = orders::of_receipt(&state.app, &receipt).await?;
     let view = PlacedView {
         success: true,

@@ -45,7 +45,9 @@ pub async fn plans(partner: Partner, state: State, query: Query, headers: Header
     let mut query = query.strictly();
     let country = country(&mut query);
     let types = listed(PlanType::ALL.map(PlanType::as_str));
-    let plan_type = query.take("type", format_args!("must be one of {types}"), PlanType::parse);
+    let plan_type = query.take("type", format_args!("must be one of {types}"), |text| {
+        PlanType::parse(&text.to_ascii_uppercase())
+    });
     let plan_type = plan_type.unwrap_or(PlanType::Base);
     let words = query.text("query", 128);
     let (page, limit) = (query.whole("page", 1, 1_000_000), query.whole("limit", 1, 1000));

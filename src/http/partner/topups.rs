@@ -1,6 +1,6 @@
 //! Top-ups of an eSIM, and its usage.
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -47,7 +47,9 @@ pub async fn topup_plans(partner: Partner, state: State, _: NoQuery, Segment(num
 ///
 /// Adds a bundle to an existing eSIM; its QR code and profile stay the same.
 #[utoipa::path(post, path = "/api/b2b/v1/orders/{iccid}/topup", operation_id = "topUp", tag = "top-ups", request_body = OrderRequest,
-    params(("iccid" = String, Path, description = "The ICCID, 19 or 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{19,20}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123452")),
+    params(("iccid" = String, Path, description = "The ICCID, 19 or 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{19,20}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123452"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Your own reference, as `partnerRefId`; when both are sent they must be the same",
+        min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "booking-1001-more")),
     responses(
         (status = 200, description = "Added, or the same top-up again (header Idempotent-Replayed)", body = TopUpPlacedView),
         (status = 202, description = "Accepted; the supplier has not answered yet", body = TopUpPlacedView)))]
@@ -56,9 +58,10 @@ pub async fn top_up(
     state: State,
     _: NoQuery,
     Segment(number): Segment,
+    headers: HeaderMap,
     body: JsonBody,
 ) -> Answer {
-    let wish = orders::wish(&body, Some(esim_named(number)?))?;
+    let wish = orders::wish(&headers, &body, Some(esim_named(number)?))?;
     let receipt = buying::buy(&state.app, partner.buyer(), wish, Means::Wallet).await?.receipt()?;
     let name = &receipt.order.plan_name;
     let message = match receipt.order.status {

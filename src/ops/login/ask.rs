@@ -41,6 +41,23 @@ pub enum Asked {
     Enough { retry_after_secs: u64, until: Option<Time> },
 }
 
+impl Asked {
+    /// Why nothing was mailed, for a door that says so with an error.
+    pub fn refusal(self, now: Time) -> Option<Refusal> {
+        match self {
+            Asked::Sent { .. } => None,
+            Asked::TooSoon { retry_after_secs, until } | Asked::Enough { retry_after_secs, until } => {
+                Some(match until {
+                    Some(until) => {
+                        Refusal::CodeStillGood { retry_after_secs, good_for_secs: seconds(now, until) }
+                    }
+                    None => Refusal::RateLimited { retry_after_secs },
+                })
+            }
+        }
+    }
+}
+
 /// Mails a code. A valid code is sent again; its expiry does not change.
 pub async fn ask(app: &App, ask: Ask) -> Result<Asked> {
     let (now, client) = (app.now(), ask.client);

@@ -48,7 +48,7 @@ both_databases! {
         assert_eq!(fields(payment), [
             "chainId", "contractAddress", "currency", "decimals", "expectedAmount", "expectedAmountUnits", "expiresAt",
             "expiresAtIso", "maxAmount", "minAmount", "network", "networkName", "paymentUri", "pollingUrl", "qrDataUrl",
-            "receivingAddress", "requiredConfirmations", "spotDiscountOffset", "tokenStandard", "typicalConfirmationSeconds", "wide",
+            "receivingAddress", "requiredConfirmations", "sandbox", "sandboxNotice", "spotDiscountOffset", "tokenStandard", "typicalConfirmationSeconds", "wide",
         ]);
         assert_eq!(usd(&payment["expectedAmount"]).plus(usd(&payment["spotDiscountOffset"])), retail);
         let offset = usd(&payment["spotDiscountOffset"]).micros();

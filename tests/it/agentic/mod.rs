@@ -3,6 +3,7 @@
 mod checkout;
 mod coupons;
 mod login;
+mod mistakes;
 mod openapi;
 mod pairs;
 mod search;

@@ -90,7 +90,7 @@ both_databases! {
             (json!({ "currency": "USDC", "preferredCurrency": "USDT" }), "currency", "must be the same as preferredCurrency, or be left out"),
             (json!({ "preferredNetwork": "SOLANA" }), "preferredNetwork", "must be one of POLYGON, ARBITRUM, TRON, BASE"),
             (json!({ "currency": "DAI" }), "currency", "must be one of USDT, USDC"),
-            (json!({ "payWith": "card" }), "payWith", "must be one of wallet"),
+            (json!({ "payWith": "card" }), "payWith", "must be wallet"),
             (json!({ "preferred_network": "TRON" }), "preferred_network", "unknown; did you mean preferredNetwork?"),
             (json!({ "discount": "TRIP" }), "discount", "unknown; did you mean discountCode?"),
             (json!({ "maxPriceUsd": 1 }), "maxPriceUsd", "unknown; known are packageCode, preferredNetwork, preferredCurrency, network, currency, customerEmail, discountCode, payWith"),

@@ -57,6 +57,8 @@ both_databases! {
             assert_eq!((usd(&body["balanceUsd"]), usd(&body["requiredUsd"])), (Usd::dollars(1), price));
             assert_eq!(usd(&body["shortfallUsd"]), price.minus(Usd::dollars(1)));
             assert!(body["magicLinkExpiresAt"].is_string());
+            assert_eq!(body["sandbox"], true);
+            assert!(body["sandboxNotice"].as_str().unwrap().contains("do not send real money"), "{body}");
             let page = open(gateway, link.strip_prefix(&gateway.base).unwrap()).await;
             assert!(page.status == 200 && page.text.contains("a***@example.com"), "{}", page.text);
         }
@@ -77,6 +79,8 @@ both_databases! {
         let soon = post(gateway, "", "/api/auth/otp/send", json!({ "email": ANN })).await;
         says(&soon, 429, "RATE_LIMITED", "try again in");
         assert!((1..=60).contains(&soon.header("retry-after").parse::<i64>().unwrap()));
+        let named = post(gateway, "", "/api/auth/otp/verify", json!({ "email": ANN, "otp": right })).await;
+        says(&named, 400, "INVALID_REQUEST", "code is required; was it sent as \"otp\"?");
         let wrong = post(gateway, "", "/api/auth/otp/verify", json!({ "email": "ann" })).await;
         says(&wrong, 400, "INVALID_REQUEST", "email must be an email address; code is required");
         says(&post(gateway, "", "/api/auth/otp/send", json!({})).await, 400, "INVALID_REQUEST", "email is required");
@@ -93,7 +97,7 @@ both_databases! {
         says(&post(gateway, &token, "/api/discount/validate", json!({})).await, 400, "INVALID_REQUEST", "code is required; packageCode is required");
         let order = async |body: Value| post(gateway, &token, ORDERS, body).await;
         says(&order(json!({ "packageCode": DEAR, "discountCode": "NOTHING" })).await, 422, "COUPON_INVALID", "discount code");
-        says(&order(json!({ "packageCode": TOPUP })).await, 422, "WRONG_PLAN_TYPE", "plan");
+        says(&order(json!({ "packageCode": TOPUP })).await, 422, "WRONG_PLAN_TYPE", "POST /api/esims/{id}/topup");
         says(&order(json!({ "packageCode": "XX-1" })).await, 404, "PLAN_NOT_FOUND", "on sale");
         assert_eq!((balance(gateway, &token).await, orders(gateway, &token).await.len()), (Usd::dollars(50), 0));
         // An affiliate's code works for whoever was given it, and an empty one is none.
@@ -101,7 +105,7 @@ both_databases! {
         order(json!({ "packageCode": PLAN, "discountCode": "" })).await.expect(200);
         let id = bought(gateway, &token).await;
         let add = async |package: &str| post(gateway, &token, &format!("/api/esims/{id}/topup"), json!({ "packageCode": package })).await;
-        says(&add(PLAN).await, 422, "WRONG_PLAN_TYPE", "plan");
+        says(&add(PLAN).await, 422, "WRONG_PLAN_TYPE", "POST /api/orders");
         says(&add("XX-1").await, 404, "PLAN_NOT_FOUND", "on sale");
     }
 

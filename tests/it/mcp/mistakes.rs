@@ -39,6 +39,19 @@ both_databases! {
         assert!(message.contains("differs in operation"), "{message}");
     }
 
+    async fn a_customer_of_a_sandbox_is_not_asked_for_real_money(gateway) {
+        let token = log_in(gateway, ANN).await;
+        let short = fine(call(gateway, "purchase_esim_with_wallet", json!({ "packageCode": "jp-1gb-7d", "token": token })).await);
+        assert_eq!((&short["purchased"], &short["sandbox"]), (&json!(false), &json!(true)));
+        let notice = short["sandboxNotice"].as_str().unwrap();
+        assert!(notice.contains("do not send real money"), "{notice}");
+        let link = fine(call(gateway, "get_checkout_url", json!({ "packageCode": "jp-1gb-7d" })).await);
+        assert!(link["checkoutUrl"].as_str().unwrap().ends_with("/checkout?plan=JP-1GB-7D"), "{link}");
+        let named = call(gateway, "verify_agent_otp", json!({ "email": ANN, "otp": "123456" })).await;
+        let (_, message) = why(&named, "INVALID_REQUEST");
+        assert_eq!(message, "code is required; was it sent as \"otp\"?");
+    }
+
     async fn a_wrong_plan_names_the_right_tool(gateway) {
         let token = log_in(gateway, ANN).await;
         fund(gateway, ANN, Usd::dollars(50)).await;

@@ -88,7 +88,7 @@ both_databases! {
             assert!(page.text.contains(said) && page.text.contains("role=\"alert\""), "{fields:?}: {}", page.text);
             assert!(!page.text.contains("no<b>body"), "what was typed is escaped");
         }
-        for path in ["/checkout", "/checkout?plan=", "/checkout?plan=NOPE", "/checkout?plan=JP-3GB-30D-TOPUP", "/checkout?plan=jp-1gb-7d"] {
+        for path in ["/checkout", "/checkout?plan=", "/checkout?plan=NOPE", "/checkout?plan=JP-3GB-30D-TOPUP", "/checkout?plan=JP-1GB-7"] {
             let page = look(gateway, path).await;
             assert_eq!(page.status, 404, "{path}");
             assert!(page.text.contains("This plan is not on sale") && page.text.contains("href=\"/help\""), "{path}: {}", page.text);

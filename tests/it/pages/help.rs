@@ -26,7 +26,7 @@ both_databases! {
         }
         let contact = open(gateway, "/help/support/contact").await;
         assert!(contact.text.contains("none is published here"), "{}", contact.text);
-        for path in ["/help/nope", "/help/install", "/help/install/ios/x", "/help/../Cargo.toml", "/help/%2e%2e"] {
+        for path in ["/help/nope", "/help/install", "/help/install/ios/x", "/help/../Cargo.toml", "/help/%2e%2e%2f"] {
             assert_eq!(open(gateway, path).await.status, 404, "{path}");
         }
     }

@@ -140,7 +140,7 @@ both_databases! {
         let id = order["id"].as_str().unwrap().trim_start_matches("ord_");
         for forged in [
             swap(0), swap(29), swap(30), swap(token.len() - 1), token[..61].to_string(), format!("{token}0"), id.to_string(),
-            format!("{id}{}", "0".repeat(32)), token.to_uppercase(), "%00".into(), "%FF".into(), "%".into(), "x".into(), "%2e%2e".into(),
+            format!("{id}{}", "0".repeat(32)), token.to_uppercase(), "%00".into(), "%FF".into(), "%".into(), "x".into(), "%2e%2e%2f".into(),
             format!("{}%C3%A9", &token[..60]),
         ] {
             let page = open(gateway, &json!(format!("{base}/{forged}"))).await;

@@ -117,6 +117,8 @@ both_databases! {
           "network": "BASE",
           "receivedUsd": 0,
           "requiredConfirmations": 5,
+          "sandbox": true,
+          "sandboxNotice": "This is a sandbox: do not send real money. Its chains are simulated, so nothing would arrive, and the money would be lost. Pay with POST /sandbox/pay instead.",
           "status": "PENDING",
           "success": true,
           "transactions": []
@@ -149,6 +151,8 @@ both_databases! {
           "network": "BASE",
           "receivedUsd": 25.5,
           "requiredConfirmations": 5,
+          "sandbox": true,
+          "sandboxNotice": "This is a sandbox: do not send real money. Its chains are simulated, so nothing would arrive, and the money would be lost. Pay with POST /sandbox/pay instead.",
           "status": "CONFIRMED",
           "success": true,
           "transactions": [
@@ -483,9 +487,7 @@ both_databases! {
             (json!({ "amountUsd": 1e12, "currency": "USDC" }), &["amountUsd"]),
             (json!({ "amountUsd": [25], "currency": "USDC" }), &["amountUsd"]),
             (json!({ "amountUsd": true, "currency": 5 }), &["amountUsd", "currency"]),
-            (json!({ "amountUsd": 25, "currency": "usdc" }), &["currency"]),
             (json!({ "amountUsd": 25, "currency": "USD" }), &["currency"]),
-            (json!({ "amountUsd": 25, "currency": "USDC", "network": "base" }), &["network"]),
             (json!({ "amountUsd": 25, "currency": "USDC", "network": "ETHEREUM" }), &["network"]),
             (json!({ "amountUsd": 25, "currency": "USDC", "network": "" }), &["network"]),
             (json!({ "amountUsd": 25, "currency": "USDC", "network": {} }), &["network"]),

@@ -358,7 +358,7 @@ fn broken_queries() -> Vec<Case> {
             [
                 "country=%FF%FF",
                 "country=%00%00",
-                "type=topup",
+                "type=top-up",
                 "query=%FF",
                 "query=%7F",
                 "limit=1001",

@@ -99,7 +99,7 @@ both_databases! {
             assert_eq!((&listed["total"], &listed["totalPages"]), (&json!(5), &json!(pages)), "{query}");
         }
         for query in ["limit=0", "limit=101", "limit=-1", "limit=ten", "limit=", "limit=2.0", "page=0", "page=-1", "page=x",
-                      "limit=99999999999999999999", "after=1", "after=c0", "after=c-1", "after=", "status=fulfilled", "status=",
+                      "limit=99999999999999999999", "after=1", "after=c0", "after=c-1", "after=", "status=full", "status=",
                       "status=DONE", "from=yesterday", "to=2026-13-01", "to=", "iccid=123", "iccid=89123456789012345x",
                       "partnerRefId=", "limit=1&limit=1"] {
             let reply = gateway.get(&format!("{ORDERS}?{query}")).await;

@@ -58,6 +58,71 @@ both_databases! {
         assert_eq!(gateway.post(&cancel, json!({})).await.expect(200)["order"]["status"], "CANCELLED");
     }
 
+    async fn a_doubled_member_is_named_and_costs_nothing(gateway) {
+        let order = gateway.order("JP-1GB-7D").await;
+        let balance = gateway.balance().await;
+        let fill = format!("{ORDERS}/{}/topup", order["iccid"].as_str().unwrap());
+        let deposit = format!("{API}/balance/deposit");
+        for (path, body, fields) in [
+            (ORDERS, r#"{"packageCode": "JP-1GB-7D", "packageCode": "JP-5GB-30D"}"#, &["packageCode"][..]),
+            (ORDERS, r#"{"packageCode": "JP-1GB-7D", "maxPriceUsd": 1, "maxPrice\u0055sd": 99}"#, &["maxPriceUsd"]),
+            (ORDERS, r#"{"packageCode": "JP-1GB-7D", "partnerRefId": null, "partnerRefId": "a"}"#, &["partnerRefId"]),
+            (&fill, r#"{"packageCode": "JP-1GB-7D-TOPUP", "packageCode": "JP-1GB-7D-TOPUP", "packageCode": "A"}"#, &["packageCode"]),
+            (&deposit, r#"{"amountUsd": 10, "currency": "USDC", "amountUsd": 100, "x": 1, "x": 2}"#, &["x", "amountUsd"]),
+        ] {
+            let request = gateway.request("POST", path).header("content-type", "application/json").body(body);
+            let told: Vec<String> = mistakes(&reply(request).await).into_iter().map(|(field, _)| field).collect();
+            assert_eq!(told, fields, "{body}");
+        }
+        assert_eq!(gateway.balance().await, balance);
+    }
+
+    async fn a_body_that_is_no_object_is_told_in_plain_words(gateway) {
+        for (body, told) in [
+            ("", "The body is empty; send a JSON object."),
+            ("[1]", "The body must be a JSON object, in braces: { … }."),
+            ("\"JP-1GB-7D\"", "The body must be a JSON object, in braces: { … }."),
+            ("{\"packageCode\": \"JP-1GB-7D\"", "The body is not valid JSON: it ends too early, at line 1, column 27."),
+            ("packageCode=JP-1GB-7D", "The body is not valid JSON: a value is expected, at line 1, column 1."),
+            ("{'packageCode': 1}", "The body is not valid JSON: the name of a member must be in double quotes, at line 1, column 2."),
+        ] {
+            let request = gateway.request("POST", ORDERS).header("content-type", "application/json").body(body);
+            let refused = reply(request).await;
+            assert_eq!(refused.problem(400), "INVALID_REQUEST", "{body}");
+            assert_eq!(refused.json()["detail"], told, "{body}");
+        }
+        let both = gateway.post(ORDERS, json!({ "pakageCode": "JP-1GB-7D" })).await;
+        assert_eq!(both.json()["detail"], "\"pakageCode\": unknown; did you mean packageCode? packageCode is required");
+    }
+
+    async fn words_are_taken_in_any_case(gateway) {
+        let body = json!({ "amountUsd": 25, "currency": "usdc", "network": "Base" });
+        let opened = gateway.post(&format!("{API}/balance/deposit"), body).await.expect(200);
+        assert_eq!((&opened["currency"], &opened["network"]), (&json!("USDC"), &json!("BASE")));
+        assert_eq!(opened["sandbox"], true);
+        assert!(opened["sandboxNotice"].as_str().unwrap().contains("do not send real money"), "{opened}");
+        let again = gateway.get(&format!("{API}/balance/deposit/{}", opened["invoiceId"].as_str().unwrap())).await.expect(200);
+        assert_eq!(again["sandboxNotice"], opened["sandboxNotice"]);
+        for kind in ["topup", "Base"] {
+            let listed = gateway.get(&format!("{API}/plans?country=jp&type={kind}")).await.expect(200);
+            assert_eq!(listed["plans"][0]["planType"], kind.to_uppercase());
+        }
+        let order = gateway.delivered(json!({ "packageCode": "jp-1gb-7d", "partnerRefId": "a" })).await;
+        assert_eq!(order["packageCode"], "JP-1GB-7D");
+        let again = gateway.post(ORDERS, json!({ "packageCode": "Jp-1Gb-7D", "partnerRefId": "a" })).await;
+        assert_eq!((again.header("idempotent-replayed"), again.expect(200)["order"]["id"].clone()), ("true", order["id"].clone()));
+        assert_eq!(gateway.get(&format!("{ORDERS}?status=fulfilled")).await.expect(200)["total"], 1);
+    }
+
+    async fn a_short_wallet_is_told_how_it_is_filled(gateway) {
+        let (_, poor) = gateway.partner("Poor", simgate::domain::money::Usd::dollars(1)).await;
+        let short = gateway.send_as(&poor, "POST", ORDERS, Some(json!({ "packageCode": "JP-5GB-30D" }))).await;
+        assert_eq!(short.problem(402), "INSUFFICIENT_BALANCE");
+        let detail = short.json()["detail"].as_str().unwrap().to_string();
+        assert!(detail.contains("POST /api/b2b/v1/balance/deposit"), "{detail}");
+        assert_eq!(short.json().get("magicLink"), None);
+    }
+
     /// Every operation knows its parameters, and says so; the description is where they are known from.
     async fn an_unknown_parameter_is_refused_everywhere(gateway) {
         let api = description(gateway).await;

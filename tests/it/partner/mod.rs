@@ -11,6 +11,7 @@ mod openapi;
 mod order_numbers;
 mod orders;
 mod plans;
+mod references;
 mod topups;
 mod usage;
 mod wallet;

@@ -191,7 +191,7 @@ both_databases! {
         let (_, poor) = gateway.partner("Poor Travel", Usd::parse("0.5").unwrap()).await;
         for (body, status, code) in [
             (json!({ "packageCode": "NO-SUCH-PLAN" }), 404, "PLAN_NOT_FOUND"),
-            (json!({ "packageCode": "jp-1gb-7d" }), 404, "PLAN_NOT_FOUND"),
+            (json!({ "packageCode": "JP-1GB-7" }), 404, "PLAN_NOT_FOUND"),
             (json!({ "packageCode": "JP-1GB-7D-TOPUP" }), 422, "WRONG_PLAN_TYPE"),
             (json!({ "packageCode": "JP-1GB-7D", "maxPriceUsd": 0.819999 }), 409, "PRICE_CHANGED"),
             (json!({ "packageCode": "JP-1GB-7D" }), 402, "INSUFFICIENT_BALANCE"),

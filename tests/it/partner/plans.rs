@@ -101,7 +101,7 @@ both_databases! {
             assert_eq!(empty, json!({ "success": true, "currency": "USD", "total": 0, "plans": [] }), "{query}");
         }
         for query in ["country=JPN", "country=J", "country=", "country=J1", "country=ZZ", "country=xq", "country=%C3%A9", "country=日本", "country=JP&country=FR",
-                      "type=base", "type=", "type=ALL", "query=", "page=0", "limit=0", "limit=1001", "limit=x", "query=%00",
+                      "type=basic", "type=", "type=ALL", "query=", "page=0", "limit=0", "limit=1001", "limit=x", "query=%00",
                       "query=a%0Ab", "page=1.5"] {
             let reply = gateway.get(&format!("{PLANS}?{query}")).await;
             assert_eq!(reply.problem(400), "INVALID_REQUEST", "{query}");

@@ -70,6 +70,21 @@ both_databases! {
         assert_eq!(gateway.get(&format!("{ORDERS}/{topup}/usage")).await.problem(400), "INVALID_REQUEST");
     }
 
+    /// What was given back holds nothing that could be used or expire, whoever says so.
+    async fn a_cancelled_esim_has_nothing_left(gateway) {
+        let order = gateway.order("JP-5GB-30D").await;
+        usage(gateway, &order).await.expect(200);
+        gateway.post(&format!("{ORDERS}/{}/cancel", order["id"].as_str().unwrap()), json!({})).await.expect(200);
+        let figures = |report: &Value| json!([report["status"], report["totalGb"], report["usedGb"], report["remainingGb"], report["percentUsed"], report["expiresAt"]]);
+        let over = json!(["CANCELLED", 0.0, 0.0, 0.0, 0.0, null]);
+        gateway.supplier("unavailable").await;
+        let stale = usage(gateway, &order).await.expect(200);
+        assert_eq!((figures(&stale), &stale["stale"]), (over.clone(), &json!(true)));
+        gateway.supplier("ok").await;
+        let live = usage(gateway, &order).await.expect(200);
+        assert_eq!((figures(&live), &live["stale"]), (over, &json!(false)));
+    }
+
     async fn every_status_can_be_seen(gateway) {
         for status in ["NEW", "INSTALLED", "ACTIVE", "DEPLETED", "EXPIRED"] {
             let order = gateway.order("JP-500MB-1D").await;

@@ -1,6 +1,7 @@
 //! What a sandbox shows of how its simulators behave.
 
 use serde_json::{Value, json};
+use simgate::chain::address::SANDBOX_EVM_XPUB;
 
 use crate::support::harness::{Gateway, both_databases, reply};
 use crate::support::shapes::ORDERS;
@@ -10,6 +11,32 @@ async fn mood(gateway: &Gateway, of: &str) -> Value {
 }
 
 both_databases! {
+    /// Real chains are watched for tests only, and nobody is sent to a helper that does not work for them.
+    async fn a_sandbox_with_a_real_chain_asks_for_test_tokens(gateway) with [("staging", "true"), ("evm_xpub", SANDBOX_EVM_XPUB), ("polygon_rpc", "http://127.0.0.1:9")] {
+        for (network, part) in [("POLYGON", "test tokens only"), ("BASE", "/sandbox/pay")] {
+            let body = json!({ "amountUsd": 25, "currency": "USDC", "network": network });
+            let opened = gateway.post("/api/b2b/v1/balance/deposit", body).await.expect(200);
+            assert_eq!(opened["sandbox"], true);
+            assert!(opened["sandboxNotice"].as_str().unwrap().contains(part), "{opened}");
+        }
+    }
+
+    /// Who plays with the sandbox is told of what would be passed over.
+    async fn a_helper_refuses_what_it_does_not_know(gateway) {
+        for (helper, body, field, message) in [
+            ("pay", json!({ "invoiceId": "inv_1", "amount": 5 }), "amount", "unknown; did you mean amountUsd?"),
+            ("supplier", json!({ "mode": "slow", "delay": 5 }), "delay", "unknown; did you mean delayMs?"),
+            ("usage", json!({ "iccid": "8900000000000000000", "used": 1 }), "used", "unknown; did you mean usedGb?"),
+            ("chain", json!({ "network": "BASE", "depth": 1 }), "depth", "unknown; known are network, mode, behind, reorg, keep"),
+            ("job", json!({ "job": "scan", "mode": "ok", "times": 2 }), "times", "unknown; known are job, mode"),
+        ] {
+            let refused = gateway.try_sandbox(helper, body).await;
+            assert_eq!(refused.problem(400), "INVALID_REQUEST", "{helper}");
+            assert_eq!(refused.json()["errors"], json!([{ "field": field, "message": message }]), "{helper}");
+        }
+        assert_eq!(mood(gateway, "supplier").await["mode"], "ok");
+    }
+
     async fn the_moods_of_supplier_and_chains_are_shown(gateway) {
         assert_eq!(mood(gateway, "supplier").await, json!({ "success": true, "mode": "ok", "delayMs": 0, "count": null }));
         gateway.sandbox("supplier", json!({ "mode": "reject", "delayMs": 7, "count": 2 })).await;

@@ -43,7 +43,7 @@ pub const AGENTIC: Surface = Surface {
 
 #[rustfmt::skip]
 const REFUSALS: &[(&str, u16, &str)] = &[
-    ("requestOtp", 429, "RATE_LIMITED: an address gets one mail a minute, from a bucket of three that gains one every seven and a half minutes; a client fifty an hour; Retry-After says for how long"),
+    ("requestOtp", 429, "RATE_LIMITED: an address gets one mail a minute, from a bucket of three that gains one every seven and a half minutes; a client fifty an hour; Retry-After says for how long, and `detail` whether the code mailed before is still good"),
     ("verifyOtp", 401, "OTP_INVALID: the code is wrong, used or expired, or your client guessed too often and did not ask for it"),
     ("revokeToken", 404, "NOT_FOUND: no token of this account has this id"),
     ("checkout", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this token's daily limit"),

@@ -6,8 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::app::App;
 use crate::domain::money::Usd;
 use crate::error::{Error, Result};
+use crate::http::kit::notice::Sandbox;
 use crate::http::kit::payment::{RequirementsView, ResourceView, instructions};
 use crate::http::kit::wire::{Money, StageWord, iso};
 use crate::http::mcp::call::{Call, Output};
@@ -42,6 +44,14 @@ struct ShortView {
     #[schema(format = DateTime)]
     magic_link_expires_at: String,
     message: &'static str,
+    /// Only in a sandbox: true. No real money is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    sandbox: Option<bool>,
+    /// Only in a sandbox: the customer must not send real money, and what to do instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    sandbox_notice: Option<&'static str>,
 }
 
 /// What a purchase would cost, after `dryRun`.
@@ -134,7 +144,7 @@ pub async fn sell(
     let means = Means::WalletOrLink { can_sign: call.takes_x402, client: call.client, signing };
     let (output, settled) = match buying::buy(call.app(), holder.buyer(), wish, means).await? {
         Outcome::Bought { receipt, settled } => return Ok(Sold::Order(receipt, settled)),
-        Outcome::Short(short) => (shown(*short)?, None),
+        Outcome::Short(short) => (shown(call.app(), *short)?, None),
         Outcome::Undelivered { refusal, settled } => {
             (failure::of(tool, &refusal.into(), &call.request_id)?, settled)
         }
@@ -153,7 +163,8 @@ pub async fn sell(
     output.with_receipt(settled.as_ref()).map(Sold::Shown)
 }
 
-fn shown(short: Short) -> Result<Output> {
+fn shown(app: &App, short: Short) -> Result<Output> {
+    let sandbox = Sandbox::anywhere(&app.settings);
     let missing = short.missing();
     let Short { balance, required, link, offer, settled } = short;
     let view = ShortView {
@@ -165,6 +176,8 @@ fn shown(short: Short) -> Result<Output> {
         magic_link_expires_at: iso(link.expires_at),
         message: "Nothing was bought or charged. Give the customer magicLink, wait until the money has arrived \
                   (get_wallet_balance), then call this tool again.",
+        sandbox: sandbox.map(|_| true),
+        sandbox_notice: sandbox.map(Sandbox::notice),
     };
     match offer {
         Some(offer) => due(view, offer, settled),

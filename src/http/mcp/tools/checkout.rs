@@ -36,7 +36,7 @@ pub fn link() -> Tool {
 
 async fn run(call: Call) -> Result<Output> {
     let mut fields = call.fields()?;
-    let code = fields.required_text("packageCode", CODE_CHARS);
+    let code = fields.package_code();
     let discount = fields.filled("discountCode", CODE_CHARS);
     fields.finish()?;
     catalog::require_base(call.app(), &code)?;

@@ -57,7 +57,7 @@ async fn check(call: Call) -> Result<Output> {
     let holder = call.login().await?;
     let mut fields = call.fields()?;
     let code = fields.required_text("code", CODE_CHARS);
-    let package_code = fields.required_text("packageCode", CODE_CHARS);
+    let package_code = fields.package_code();
     fields.finish()?;
     let plan = catalog::find(call.app(), &package_code).ok_or(Refusal::PlanNotFound)?;
     let quote = coupons::validate(call.app(), holder.account, &code, &plan).await?;

@@ -54,7 +54,7 @@ pub fn tool() -> Tool {
 async fn run(call: Call) -> Result<Output> {
     let holder = call.login().await?;
     let mut fields = call.fields()?;
-    let package_code = fields.required_text("packageCode", CODE_CHARS);
+    let package_code = fields.package_code();
     let discount = fields.filled("discountCode", CODE_CHARS);
     let key = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");

@@ -7,7 +7,7 @@ use super::buying::{self, Sold};
 use super::{BUYS, READS, Tool};
 use crate::domain::order::OrderStatus;
 use crate::error::Result;
-use crate::http::kit::fields::{self, CODE_CHARS, ID_CHARS, REFERENCE_CHARS};
+use crate::http::kit::fields::{self, ID_CHARS, REFERENCE_CHARS};
 use crate::http::kit::orders::{PlanView, TopUpOrderView, topup_view};
 use crate::http::kit::wire::Money;
 use crate::http::mcp::call::{Call, Output};
@@ -124,7 +124,7 @@ async fn run(call: Call) -> Result<Output> {
     let holder = call.login().await?;
     let mut fields = call.fields()?;
     let id = fields.required_text("orderId", ID_CHARS);
-    let package_code = fields.required_text("packageCode", CODE_CHARS);
+    let package_code = fields.package_code();
     let key = fields.text("idempotencyKey", REFERENCE_CHARS);
     let dry_run = fields.truth("dryRun");
     fields.finish()?;

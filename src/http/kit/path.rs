@@ -1,0 +1,52 @@
+//! The variable part of a path, and the ids that stand there.
+
+use std::convert::Infallible;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+
+use crate::domain::esim::is_iccid;
+use crate::domain::ids::{InvoiceId, OrderId, TokenId};
+use crate::domain::refusal::Refusal;
+
+/// The longest id of ours.
+pub const ID_CHARS: usize = 64;
+
+/// The variable part of a path. A part that does not decode to text becomes empty, and nothing has an empty name.
+pub struct Segment(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Segment {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segment, Infallible> {
+        let decoded = Path::<String>::from_request_parts(parts, state).await;
+        Ok(Segment(decoded.map(|Path(text)| text).unwrap_or_default()))
+    }
+}
+
+pub fn iccid(text: String) -> Result<String, Refusal> {
+    if is_iccid(&text) { Ok(text) } else { Err(Refusal::field("iccid", "must have 19 or 20 digits")) }
+}
+
+/// Whether a text has the shape of our ids.
+fn is_plain(text: &str) -> bool {
+    text.len() <= ID_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn order_id(text: String) -> Result<OrderId, Refusal> {
+    let known_kind = text.starts_with("ord_") || text.starts_with("top_");
+    if known_kind && is_plain(&text) { Ok(OrderId::from_text(text)) } else { Err(Refusal::OrderNotFound) }
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn invoice_id(text: String) -> Result<InvoiceId, Refusal> {
+    let is_ours = is_plain(&text) && text.starts_with(InvoiceId::PREFIX);
+    if is_ours { Ok(InvoiceId::from_text(text)) } else { Err(Refusal::InvoiceNotFound) }
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn token_id(text: &str) -> Result<TokenId, Refusal> {
+    let is_ours = is_plain(text) && text.starts_with(TokenId::PREFIX);
+    if is_ours { Ok(TokenId::from_text(text)) } else { Err(Refusal::TokenNotFound) }
+}
