@@ -145,6 +145,18 @@ pub fn prose(text: &str) -> String {
     html
 }
 
+/// Paragraphs, and lists of lines that begin with `- `.
+pub fn blocks(text: &str) -> String {
+    let block = |text: &str| match text.strip_prefix("- ") {
+        Some(list) => {
+            let items = list.split("\n- ").map(|item| format!("<li>{}</li>", prose(item)));
+            format!("<ul>{}</ul>", items.collect::<String>())
+        }
+        None => format!("<p>{}</p>", prose(text)),
+    };
+    text.split("\n\n").filter(|text| !text.is_empty()).map(block).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -160,6 +172,12 @@ mod tests {
             about(&json!({ "description": "As `<b>` is." }), &json!({})),
             "As <code>&lt;b&gt;</code> is."
         );
+    }
+
+    #[test]
+    fn a_description_has_paragraphs_and_lists() {
+        let html = "<p>Modes:</p><ul><li><code>ok</code>: 200\n  at once</li><li>b</li></ul><p>Shared.</p>";
+        assert_eq!(blocks("Modes:\n\n- `ok`: 200\n  at once\n- b\n\nShared."), html);
     }
 
     #[test]

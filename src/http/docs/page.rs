@@ -12,7 +12,7 @@ use serde_json::Value;
 use utoipa::openapi::OpenApi;
 
 use super::examples::{Examples, REQUEST};
-use super::fields::{self, Field, escaped, members, prose, text};
+use super::fields::{self, Field, blocks, escaped, members, prose, text};
 use super::openapi::Surface;
 use super::samples::{self, Call, Header};
 use super::story::Story;
@@ -34,7 +34,7 @@ pub struct Source<'a> {
 #[template(path = "docs.html")]
 struct DocsPage<'a> {
     title: String,
-    introduction: Vec<String>,
+    introduction: String,
     story: &'a Story,
     /// The story that the pages begin with also has what all of them share.
     is_first: bool,
@@ -146,10 +146,9 @@ fn page(source: &Source, groups: &[Group]) -> Bytes {
             .filter_map(|id| operation(source, &api, id, &examples))
             .collect(),
     });
-    let introduction = text(&api["info"]["description"]);
     let page = DocsPage {
         title: text(&api["info"]["title"]),
-        introduction: introduction.split("\n\n").map(prose).collect(),
+        introduction: blocks(&text(&api["info"]["description"])),
         story: source.story,
         is_first,
         groups,
@@ -257,7 +256,7 @@ fn operation(source: &Source, api: &Value, id: &str, examples: &Examples) -> Opt
         method: call.method.clone(),
         path: path.into(),
         summary: text(&operation["summary"]),
-        description: prose(&text(&operation["description"])),
+        description: blocks(&text(&operation["description"])),
         inputs,
         replies: replies.map(reply).collect(),
         request: request.as_deref().map(escaped),
