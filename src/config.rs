@@ -1,5 +1,5 @@
 //! Every setting: its name, its default, its check. Flags win over `SIMGATE_*` variables, those over
-//! `simgate.toml`. A setting that is unknown or wrong stops the start and is named, with where it came from.
+//! `simgate.toml`. Settings that are unknown or wrong stop the start; all are named, with where they came from (`raw.rs`).
 
 mod connections;
 mod host;
@@ -7,10 +7,9 @@ mod live;
 mod mail;
 mod mcp;
 mod networks;
+mod raw;
 mod x402;
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -19,9 +18,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::email::Email;
 use crate::domain::money::Usd;
-use crate::domain::near;
 use crate::domain::words::words;
-use crate::store::{Location, hide_password};
+use crate::store::Location;
 
 pub use self::connections::Connections;
 pub use self::host::Host;
@@ -29,6 +27,7 @@ pub use self::live::NO_SUPPLIER;
 pub use self::mail::Logins;
 pub use self::mcp::{Mcp, X402Offers, origin};
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
+pub use self::raw::{ConfigError, Raw};
 pub use self::x402::{SettlerSetting, X402};
 
 /// One setting as the outside sees it. `listen` is `--listen`, `SIMGATE_LISTEN` and `listen = …` in the file.
@@ -138,153 +137,13 @@ pub struct Settings {
     pub mcp: Mcp,
 }
 
-#[derive(Debug)]
-pub struct ConfigError(pub String);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
-/// The effective text of each setting and where it came from.
-pub struct Raw(BTreeMap<&'static str, (String, String)>);
-
-impl Raw {
-    /// `flags` and `env` hold only what was given; `env` names are whole (`SIMGATE_LISTEN`).
-    pub fn collect(
-        flags: &BTreeMap<String, String>,
-        env: impl Iterator<Item = (String, String)>,
-        file: Option<(&str, &str)>,
-    ) -> Result<Raw, ConfigError> {
-        let mut raw: BTreeMap<&'static str, (String, String)> =
-            specs().map(|spec| (spec.name, (spec.default.to_string(), "default".to_string()))).collect();
-        if let Some((path, text)) = file {
-            let table: toml::Table = toml::from_str(text).map_err(|error| {
-                let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-                ConfigError(format!("{path}, line {line} is not valid TOML: {}", error.message()))
-            })?;
-            for (name, value) in table {
-                let place = format!("{path}, line {}", line_of(text, &name));
-                let spec = known(&name).ok_or_else(|| {
-                    ConfigError(format!(
-                        "{place} has an unknown setting {name:?}{}",
-                        hint(&name, str::to_string)
-                    ))
-                })?;
-                let text = match value {
-                    toml::Value::String(text) => text,
-                    toml::Value::Array(items) => {
-                        let texts: Option<Vec<&str>> = items.iter().map(|item| item.as_str()).collect();
-                        let texts = texts.ok_or_else(|| {
-                            ConfigError(format!("{name} in {place} must be a list of strings"))
-                        })?;
-                        texts.join(",")
-                    }
-                    other => other.to_string(),
-                };
-                raw.insert(spec.name, (text, format!("{name} in {place}")));
-            }
-        }
-        for (variable, value) in env {
-            let Some(name) = variable.strip_prefix("SIMGATE_") else { continue };
-            // These are for the tests; people who run tests by hand have them in their environment.
-            if name.starts_with("TEST_") {
-                continue;
-            }
-            let spec = known(&name.to_lowercase()).ok_or_else(|| {
-                let hint = hint(name, |setting| format!("SIMGATE_{}", setting.to_uppercase()));
-                ConfigError(format!("{variable} in the environment is not a setting of simgate{hint}"))
-            })?;
-            raw.insert(spec.name, (value, format!("{variable} in the environment")));
-        }
-        for (name, value) in flags {
-            let spec = known(name).ok_or_else(|| ConfigError(format!("unknown setting {name:?}")))?;
-            raw.insert(spec.name, (value.clone(), format!("--{}", name.replace('_', "-"))));
-        }
-        Ok(Raw(raw))
-    }
-
-    fn text(&self, name: &str) -> &str {
-        &self.0[name].0
-    }
-
-    fn source(&self, name: &str) -> &str {
-        &self.0[name].1
-    }
-
-    /// Empty means not set.
-    fn parse<T>(
-        &self,
-        name: &str,
-        allowed: &str,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, ConfigError> {
-        let (text, source) = &self.0[name];
-        if text.is_empty() {
-            return Ok(None);
-        }
-        read(text).map(Some).ok_or_else(|| {
-            let shown = known(name).map_or("(hidden)".into(), |spec| shown(spec, text));
-            ConfigError(format!("{name} ({source}) is {shown:?}: {allowed}"))
-        })
-    }
-
-    fn require<T>(
-        &self,
-        name: &str,
-        allowed: &str,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, ConfigError> {
-        self.parse(name, allowed, read)?
-            .ok_or_else(|| ConfigError(format!("{name} ({}) is empty: {allowed}", self.0[name].1)))
-    }
-
-    /// Name, value (secrets hidden) and source of every setting, for `simgate config`.
-    pub fn shown(&self) -> Vec<(&'static str, String, String)> {
-        let show = |spec: &Spec| {
-            let (text, source) = &self.0[spec.name];
-            (spec.name, shown(spec, text), source.clone())
-        };
-        specs().map(show).collect()
-    }
-}
-
-/// The line on which the file names a setting, counted from 1.
-fn line_of(text: &str, name: &str) -> usize {
-    let named = |line: &str| {
-        let rest = line.trim_start_matches(['[', '"', '\'', ' ', '\t']).strip_prefix(name);
-        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-'))
-    };
-    text.lines().position(named).map_or(1, |before| before + 1)
-}
-
-/// The setting that was meant by an unknown name, in the spelling of its place.
-fn hint(name: &str, spelled: impl Fn(&str) -> String) -> String {
-    let names: Vec<&str> = specs().map(|spec| spec.name).collect();
-    near::meant(name, &names).map_or(String::new(), |meant| format!("; did you mean {}?", spelled(meant)))
-}
-
-fn known(name: &str) -> Option<&'static Spec> {
-    specs().find(|spec| spec.name == name)
-}
-
 /// A wrong URL is not shown: its password could be anywhere in it.
 fn database(raw: &Raw) -> Result<Location, ConfigError> {
-    let (url, source) = &raw.0["database_url"];
-    Location::parse(url).map_err(|why| ConfigError(format!("database_url ({source}): {why}")))
-}
-
-/// A setting's text as it may be shown.
-fn shown(spec: &Spec, text: &str) -> String {
-    match text {
-        "" => String::new(),
-        _ if spec.secret => "(hidden)".into(),
-        text if spec.name.ends_with("_url") => hide_password(text),
-        text => text.into(),
-    }
+    let wrong = |why: String| ConfigError(format!("database_url ({}): {why}", raw.source("database_url")));
+    Location::parse(raw.text("database_url")).or_else(|why| {
+        raw.is_wrong(wrong(why.to_string()));
+        Location::parse(raw::default("database_url")).map_err(|why| wrong(why.to_string()))
+    })
 }
 
 fn whole(min: i64, max: i64) -> impl Fn(&str) -> Option<i64> {
@@ -323,11 +182,13 @@ fn flag(text: &str) -> Option<bool> {
 }
 
 impl Settings {
+    /// Tells of everything that is wrong at once.
     pub fn check(raw: &Raw) -> Result<Settings, ConfigError> {
+        raw.told(Settings::read(raw))
+    }
+
+    fn read(raw: &Raw) -> Result<Settings, ConfigError> {
         let mode = raw.require("mode", "must be sandbox or live", Mode::parse)?;
-        if mode == Mode::Live {
-            live::require_all(raw)?;
-        }
         let listen: SocketAddr =
             raw.require("listen", "must be ADDRESS:PORT, for example 127.0.0.1:8402", |t| t.parse().ok())?;
         let must_be_url = "must start with http:// or https:// and have no query";
@@ -403,11 +264,14 @@ impl Settings {
         };
         let public_sandbox = raw.require("public_sandbox", "must be true or false", flag)?;
         if mode == Mode::Sandbox && !listen.ip().is_loopback() && !public_sandbox {
-            return Err(ConfigError(format!(
+            raw.does_not_fit(format!(
                 "listen ({}) is {listen}: a sandbox sells for nothing, so it listens on loopback only; \
                  --public-sandbox allows this address",
-                raw.0["listen"].1
-            )));
+                raw.source("listen")
+            ));
+        }
+        if mode == Mode::Live {
+            live::require_all(raw);
         }
         Ok(settings)
     }
@@ -504,8 +368,58 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_toml_is_told_by_its_line() {
-        let error = load(&[], &[], Some("log = \"warn\"\nlisten = 127.0.0.1:1\n")).err().expect("no TOML");
+        for (text, told) in [
+            (
+                "log = \"warn\"\nlisten = 127.0.0.1:1\n",
+                "line 2 is not valid TOML: text must stand between quotes: listen = \"127.0.0.1:1\"",
+            ),
+            (
+                "secret = hush-hush # ours\n",
+                "line 1 is not valid TOML: text must stand between quotes: secret = \"…\"",
+            ),
+        ] {
+            let error = load(&[], &[], Some(text)).err().expect("no TOML");
+            assert!(
+                error.0.contains(&format!("simgate.toml, {told}")) && !error.0.contains("hush"),
+                "{}",
+                error.0
+            );
+        }
+        let error = load(&[], &[], Some("\nlisten = \"x")).err().expect("no TOML");
         assert!(error.0.starts_with("simgate.toml, line 2 is not valid TOML: "), "{}", error.0);
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let file = Some("mode = sandbox\nlisen = 1\nsmtp_user = \"me\"\nrate_limit = \"\"\n");
+        let env = [
+            ("SIMGATE_LISTN", "x"),
+            ("SIMGATE_BASE_RPC", "https://node.example"),
+            ("SIMGATE_SECRET", "hush"),
+        ];
+        let flags = [
+            ("rate_burst", "0"),
+            ("database_url", "mysql://x"),
+            ("x402_settler", "maybe"),
+            ("evm_xpub", "hush"),
+        ];
+        let all = load(&flags, &env, file).err().expect("much is wrong").0;
+        let named = [
+            "mode = \"sandbox\"",
+            "\"lisen\"",
+            "SIMGATE_LISTN",
+            "secret (",
+            "rate_limit (",
+            "rate_burst (",
+            "database_url (",
+            "x402_settler (",
+            "evm_xpub (",
+        ];
+        assert!(named.iter().all(|name| all.contains(name)) && !all.contains("hush"), "{all}");
+        assert_eq!(all.lines().count(), named.len() + 1, "one line for each: {all}");
+        // What does not fit together is told when each value is right by itself.
+        let all = load(&[], &env[1..2], Some("smtp_user = \"me\"")).err().expect("two do not fit").0;
+        assert!(all.contains("base_rpc (") && all.contains("smtp_user") && all.lines().count() == 4, "{all}");
     }
 
     #[test]

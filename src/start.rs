@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,11 +109,28 @@ async fn assemble(settings: Settings, location: Location, role: Role) -> Result<
     Ok(app)
 }
 
+/// What `migrate` found, and what there is now.
+pub struct Migrated {
+    /// The schema that the database had; `None` when it was new.
+    pub from: Option<i32>,
+    pub to: i32,
+    /// Where the key of a new sandbox's demo partner is.
+    pub demo_file: Option<PathBuf>,
+}
+
 /// Brings the database to this program's schema, stamps and seeds it, and ends.
-pub async fn migrate(settings: Settings) -> Result<()> {
+pub async fn migrate(settings: Settings) -> Result<Migrated> {
+    let location = settings.database.clone();
+    let from = on_plain_thread(move || migrate::applied(&location)).await?;
     let app = open(settings, Role::Server).await?;
+    let demo_file = demo_file(&app).filter(|_| from.is_none());
     let _ = tokio::task::spawn_blocking(move || app.store.close()).await;
-    Ok(())
+    Ok(Migrated { from, to: migrate::ours(), demo_file })
+}
+
+/// Where the demo partner's key is, if it is still there.
+fn demo_file(app: &App) -> Option<PathBuf> {
+    Some(app.settings.demo_file.clone()).filter(|file| file.exists())
 }
 
 /// The blocking PostgreSQL client must not run on a thread of the async runtime.
@@ -230,7 +248,8 @@ async fn seed(app: &App) -> Result<()> {
     if app.settings.mode == Mode::Sandbox
         && app.store.read(|tx| meta::get(tx, "demo_partner")).await?.is_none()
     {
-        let demo = NewPartner { name: "Demo Travel".into(), email: None, credit: DEMO_CREDIT };
+        let demo =
+            NewPartner { name: "Demo Travel".into(), email: None, credit: DEMO_CREDIT, shares_email: false };
         let partner = operator::create_partner(app, "seed", demo).await?;
         write_demo_file(app, partner.key.id.as_str(), &partner.key.secret)?;
         app.store.write(0, move |tx| meta::set(tx, "demo_partner", partner.id.as_str())).await?;
@@ -252,8 +271,18 @@ fn write_demo_file(app: &App, key: &str, secret: &str) -> Result<()> {
     file.write_all(text.as_bytes()).map_err(wrong)
 }
 
+/// What a gateway says of itself when it begins to serve.
+pub struct Greeting {
+    pub version: &'static str,
+    pub base_url: String,
+    pub mode: Mode,
+    pub database: String,
+    pub plans: usize,
+    pub demo_file: Option<PathBuf>,
+}
+
 /// Runs the gateway until SIGTERM or SIGINT; returns when everything has drained.
-pub async fn serve(mut settings: Settings) -> Result<()> {
+pub async fn serve(mut settings: Settings, greet: impl FnOnce(Greeting)) -> Result<()> {
     telemetry::metrics();
     settings.connections.most = http::descriptors::affordable(settings.connections.most);
     let listener = bind("listen", settings.listen).await?;
@@ -265,7 +294,7 @@ pub async fn serve(mut settings: Settings) -> Result<()> {
     let location = settings.database.clone();
     let serving = on_plain_thread(move || Serving::begin(&location)).await?;
     let app = open(settings, Role::Server).await?;
-    greet(&app);
+    greet(greeting(&app));
     let stop = CancellationToken::new();
     let signalled = stop.clone();
     tokio::spawn(async move {
@@ -335,22 +364,19 @@ pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>,
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
 }
 
-/// Prints where to look next. Nobody may be reading: a closed standard output must not stop the gateway.
-fn greet(app: &App) {
-    let base = &app.settings.base_url;
+fn greeting(app: &App) -> Greeting {
     let database = match app.store.location() {
         Location::Sqlite(path) => format!("SQLite at {}", path.display()),
         Location::Postgres(_) => "PostgreSQL".into(),
     };
-    let plans = app.catalog.borrow().size();
-    let (version, mode) = (env!("CARGO_PKG_VERSION"), app.settings.mode.as_str());
-    let mut text = format!("simgate {version} serves {base} ({mode} mode, {database}, {plans} plans)\n");
-    text.push_str(&format!("  docs      {base}/docs\n  API       {base}/api/b2b/v1/openapi.json\n"));
-    if app.settings.demo_file.exists() {
-        let file = app.settings.demo_file.display();
-        text.push_str(&format!("  demo key  ./{file}   (try: . ./{file}; curl -H \"X-B2B-Key: $B2B_KEY\" -H \"X-B2B-Secret: $B2B_SECRET\" $B2B_URL/api/b2b/v1/balance)\n"));
+    Greeting {
+        version: env!("CARGO_PKG_VERSION"),
+        base_url: app.settings.base_url.clone(),
+        mode: app.settings.mode,
+        database,
+        plans: app.catalog.borrow().size(),
+        demo_file: demo_file(app),
     }
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 async fn wait_for_signal() {

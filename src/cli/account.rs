@@ -27,6 +27,16 @@ pub async fn named(app: &App, id_or_email: &str) -> Result<Account, Failure> {
     Err(Failure::refused(Refusal::AccountNotFound, message))
 }
 
+/// The same of a partner: a user has no keys, and its own commands.
+pub async fn partner(app: &App, id_or_email: &str) -> Result<Account, Failure> {
+    let account = named(app, id_or_email).await?;
+    if account.kind == AccountKind::Partner {
+        return Ok(account);
+    }
+    let message = format!("{} is a user, not a partner; `simgate user` is for users", account.id);
+    Err(Failure::refused(Refusal::AccountNotFound, message))
+}
+
 /// The field name of an account's id.
 pub fn id_name(account: &Account) -> &'static str {
     match account.kind {

@@ -27,7 +27,7 @@ pub struct List {
     /// Only commands that begin like this: wallet, or "wallet credit"
     #[arg(long, value_name = "COMMAND", value_parser = args::name)]
     command: Option<String>,
-    /// List at most this many lines [default: 50]
+    /// List at most this many lines [default: 50, with --csv all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=10_000_000))]
     limit: Option<i64>,
     #[command(flatten)]
@@ -37,9 +37,10 @@ pub struct List {
 pub async fn run(app: &App, command: Command) -> Outcome {
     let Command::List(query) = command;
     let limit = query.form.limit(query.limit, 50);
+    let period = query.period.checked()?;
     let wanted = Wanted {
-        from: query.period.from,
-        to: query.period.to,
+        from: period.from,
+        to: period.to,
         actor: query.actor,
         command: query.command,
         limit: limit + 1,

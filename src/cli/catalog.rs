@@ -6,6 +6,7 @@ use super::output::{Form, Record, table};
 use super::{Outcome, args};
 use crate::app::App;
 use crate::domain::plan::PlanType;
+use crate::domain::search;
 use crate::ops::catalog::{self, Wanted};
 
 #[derive(Subcommand)]
@@ -21,7 +22,7 @@ pub enum Command {
 #[derive(Args)]
 pub struct List {
     /// Only plans that work in this country (two letters)
-    #[arg(long, value_name = "CC", value_parser = country_code)]
+    #[arg(long, value_name = "CC", value_parser = search::country_code)]
     country: Option<String>,
     /// Only plans of this type
     #[arg(long = "type", value_name = "TYPE", value_parser = args::plan_type(), ignore_case = true)]
@@ -29,20 +30,11 @@ pub struct List {
     /// Only plans with all these words in name, code, operator or country names
     #[arg(long, value_name = "TEXT")]
     query: Option<String>,
-    /// List at most this many [default: 50]
+    /// List at most this many [default: 50, with --csv all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000))]
     limit: Option<i64>,
     #[command(flatten)]
     form: Form,
-}
-
-pub fn country_code(text: &str) -> Result<String, String> {
-    let well_formed = text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic());
-    if well_formed {
-        Ok(text.to_uppercase())
-    } else {
-        Err("must be a two-letter country code, like JP".into())
-    }
 }
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {

@@ -3,12 +3,12 @@
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::output::{Form, Record, table};
-use super::{Failure, Outcome, args, catalog};
+use super::{Failure, Outcome, args};
 use crate::app::App;
-use crate::domain::country;
 use crate::domain::coupon::{self, Applicability, Coupon, Discount};
 use crate::domain::money::Usd;
 use crate::domain::refusal::{PlanMistake, Refusal};
+use crate::domain::search;
 use crate::domain::time::Time;
 use crate::ops::coupons::desk::{self, Tallied};
 
@@ -56,7 +56,7 @@ pub struct Create {
     #[arg(long, value_name = "CODE")]
     package: Option<String>,
     /// Only for plans that work in this country (two letters)
-    #[arg(long, value_name = "CC", value_parser = known_country)]
+    #[arg(long, value_name = "CC", value_parser = search::country_code)]
     country: Option<String>,
     /// Only for plans that cost at least this much
     #[arg(long, value_name = "USD", value_parser = args::usd, allow_negative_numbers = true)]
@@ -90,14 +90,6 @@ fn code(text: &str) -> Result<String, String> {
 fn whole_cents(text: &str) -> Result<Usd, String> {
     let amount = args::some_usd(text)?;
     if amount == amount.whole_cents() { Ok(amount) } else { Err("must be whole cents, like 2.50".into()) }
-}
-
-fn known_country(text: &str) -> Result<String, String> {
-    let code = catalog::country_code(text)?;
-    match country::by_code(&code) {
-        Some(_) => Ok(code),
-        None => Err(format!("no country has the code {code}")),
-    }
 }
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {

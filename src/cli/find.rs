@@ -80,7 +80,7 @@ fn checkouts(app: &App, checkouts: &[Checkout], owners: &HashMap<AccountNo, Stri
 fn invoices(invoices: &[Invoice], owners: &HashMap<AccountNo, String>) -> Table {
     table!(invoices.iter(), |invoice| {
         "invoiceId" => invoice.id.to_string(),
-        "partnerId" => owners.get(&invoice.account).cloned(),
+        "partnerId" as "account" => owners.get(&invoice.account).cloned(),
         "status" => invoice.status.as_str(),
         "amountUsd" => invoice.amount,
         "currency" => invoice.currency.as_str(),

@@ -83,7 +83,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
 }
 
 async fn make(app: &App, actor: &str, create: Create) -> Result<Record, Failure> {
-    let owner = account::named(app, &create.partner).await?;
+    let owner = account::partner(app, &create.partner).await?;
     let terms = KeyTerms {
         daily_limit: create.daily_limit,
         ips: create.ips.unwrap_or_default(),
@@ -135,7 +135,7 @@ pub fn issued(record: Record, key: IssuedKey) -> Record {
 
 async fn list(app: &App, partner: Option<&str>) -> Result<Record, Failure> {
     let only = match partner {
-        Some(text) => Some(account::named(app, text).await?.no),
+        Some(text) => Some(account::partner(app, text).await?.no),
         None => None,
     };
     let keys = operator::list_keys(app, only).await?;

@@ -22,6 +22,7 @@ mod partner;
 mod payout;
 mod report;
 mod restore;
+mod serve;
 mod settings;
 mod sweep;
 mod text;
@@ -36,6 +37,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::runtime::Builder;
 
@@ -44,7 +46,7 @@ use self::output::{Form, Record, Report};
 use crate::app::App;
 use crate::config::{Raw, Settings};
 use crate::error::Error;
-use crate::start::{self, Role};
+use crate::start::{self, Migrated, Role};
 use crate::telemetry;
 
 type Outcome = Result<Report, Failure>;
@@ -69,8 +71,10 @@ enum Command {
     #[command(after_help = "Example: simgate serve --listen 127.0.0.1:9000
 Every setting is an option, an environment variable (SIMGATE_LISTEN) or a line in ./simgate.toml.")]
     Serve,
-    /// Bring the database to this program's schema, and nothing else
-    #[command(after_help = "Example: simgate migrate")]
+    /// Set up a new database, or bring one to this program's schema
+    #[command(after_help = "Example: simgate migrate
+A new database also gets the supplier's plans and, in a sandbox, a demo partner, whose key is written to
+./simgate-demo.env. `simgate serve` does all this too, when it starts.")]
     Migrate,
     /// Show the effective settings and where each came from
     #[command(after_help = "Example: simgate config --json")]
@@ -189,8 +193,14 @@ fn wants_csv(matches: &ArgMatches) -> bool {
 
 /// Prints clap's own message about a command line it cannot read; help and version are no mistakes.
 fn refuse_usage(error: &clap::Error, wants_json: bool) -> ExitCode {
-    if wants_json && error.use_stderr() {
-        let rendered = error.to_string();
+    let rendered = error.to_string();
+    if wants_json && !error.use_stderr() {
+        let name = if error.kind() == ErrorKind::DisplayVersion { "version" } else { "help" };
+        let text = rendered.trim().trim_start_matches("simgate ");
+        print(&document(&Record::new().with(name, text)));
+        return ExitCode::SUCCESS;
+    }
+    if wants_json {
         let sentence = rendered.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
         print(&document(&Failure::usage(sentence).document()));
     }
@@ -228,7 +238,7 @@ fn execute(matches: &ArgMatches) -> Result<Option<Report>, Failure> {
     };
     telemetry::init_logs(filter, settings.log_json);
     let report = match command {
-        Command::Serve => return serve(settings).map(|()| None),
+        Command::Serve => return serve(settings, cli.json).map(|()| None),
         Command::Completions(completions) => completions.run().into(),
         Command::Config(_) => settings::show(&raw, &settings).into(),
         Command::Migrate => run_to_end(migrate(&raw, settings))?,
@@ -239,9 +249,13 @@ fn execute(matches: &ArgMatches) -> Result<Option<Report>, Failure> {
     Ok(Some(report))
 }
 
-fn serve(settings: Settings) -> Result<(), Failure> {
+fn serve(settings: Settings, json: bool) -> Result<(), Failure> {
     let runtime = Builder::new_multi_thread().enable_all().build().map_err(Error::fault)?;
-    let served = runtime.block_on(start::serve(settings));
+    let greet = |greeting| {
+        let record = serve::greeting(greeting);
+        print(&if json { document(&record) } else { text::render(&record, text::terminal_width()) });
+    };
+    let served = runtime.block_on(start::serve(settings, greet));
     // Work that did not drain in time must not hold up the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served.map_err(Failure::from)
@@ -252,9 +266,21 @@ fn run_to_end(command: impl Future<Output = Outcome>) -> Outcome {
 }
 
 async fn migrate(raw: &Raw, settings: Settings) -> Outcome {
-    start::migrate(settings).await?;
-    let record = Record::new().with("database", settings::database(raw)).with("migrated", true);
-    Ok(record.into())
+    let Migrated { from, to, demo_file } = start::migrate(settings).await?;
+    let demo_file = demo_file.map(|file| format!("./{}", file.display()));
+    let remark = match (from, &demo_file) {
+        (None, Some(file)) => format!("The database is set up; {file} has the key of its demo partner."),
+        (None, None) => "The database is set up.".into(),
+        (Some(from), _) if from == to => "The database had this schema already.".into(),
+        (Some(from), _) => format!("The database was brought from schema {from} to {to}."),
+    };
+    let record = Record::new()
+        .with("database", settings::database(raw))
+        .with("migrated", from != Some(to))
+        .with("schemaBefore", from.map(i64::from))
+        .with("schema", i64::from(to))
+        .with("demoFile", demo_file);
+    Ok(record.remark(remark).into())
 }
 
 async fn operate(settings: Settings, operation: Operation) -> Outcome {

@@ -73,13 +73,13 @@ pub struct Named {
 
 #[derive(Args)]
 pub struct List {
-    /// Only orders of this partner (id or email)
-    #[arg(long, value_name = "ID")]
-    partner: Option<String>,
+    /// Only orders of this account: partner id, user id or email
+    #[arg(long, value_name = "ACCOUNT", visible_alias = "partner")]
+    account: Option<String>,
     /// Only orders in this state
     #[arg(long, value_parser = args::status(), ignore_case = true, conflicts_with = "stuck")]
     status: Option<OrderStatus>,
-    /// List at most this many [default: 20]
+    /// List at most this many [default: 20, with --csv all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=10_000_000))]
     limit: Option<i64>,
     /// Only those that have waited for their supplier for over 30 minutes, the longest waiting first
@@ -95,6 +95,9 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Show(named) => show(app, named.order(app).await?).await?,
         Command::Retry(named) => {
             let order = named.order(app).await?;
+            if is_open(&order) {
+                announce(&order, app.settings.supplier_timeout_ms);
+            }
             let (told, order) = operator::retry_order(app, actor, order.id.as_str()).await?;
             let sentence = sentence(told, &order);
             show(app, order).await?.with("supplierAnswer", told.as_str()).remark(sentence)
@@ -111,8 +114,9 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
             let order = named.order(app).await?;
             let owner = operator::account_by_no(app, order.account).await?.id;
             let begins = format!("{},", operator::refund_gist(&owner, amount, &order.id));
-            twice::ask(app, "order refund", &begins, yes).await?;
-            let balance = operator::refund_order(app, actor, order.id.as_str(), amount, &reason).await?;
+            let deed =
+                async { Ok(operator::refund_order(app, actor, order.id.as_str(), amount, &reason).await?) };
+            let balance = twice::warned(app, "order refund", &begins, yes, deed).await?;
             Record::new()
                 .with("orderId", order.id.to_string())
                 .with("refundedUsd", amount)
@@ -144,7 +148,16 @@ fn sentence(told: Told, order: &Order) -> String {
     }
 }
 
+/// Says why the command may take a while.
+fn announce(order: &Order, millis: i64) {
+    let seconds = (millis + 999) / 1_000;
+    eprintln!("asking the supplier {} about {}, for up to {seconds} s", order.supplier, order.id);
+}
+
 async fn cancel(app: &App, actor: &str, order: &Order, reason: &str) -> Result<Record, Failure> {
+    if order.status == OrderStatus::Fulfilled && !order.id.is_topup() {
+        announce(order, app.settings.answer_within_ms);
+    }
     let outcome = operator::cancel_order(app, actor, order.id.as_str(), reason).await.map_err(|error| {
         let unfit = format!("{} is a top-up, and cannot be given back", order.id);
         Failure::worded(error, Refusal::OrderNotFound, unfit)
@@ -163,7 +176,7 @@ async fn cancel(app: &App, actor: &str, order: &Order, reason: &str) -> Result<R
 }
 
 async fn list(app: &App, query: List) -> Result<Record, Failure> {
-    let only = match &query.partner {
+    let only = match &query.account {
         Some(text) => Some(account::named(app, text).await?.no),
         None => None,
     };
@@ -194,18 +207,19 @@ pub fn table(app: &App, orders: &[Order], owners: &HashMap<AccountNo, String>) -
     table!(orders.iter(), |order| {
         "id" => order.id.to_string(),
         "orderNo" => app.numbers.of_order(order),
-        "partnerId" => owners.get(&order.account).cloned(),
+        "partnerId" as "account" => owners.get(&order.account).cloned(),
         "packageCode" => order.package_code.clone(),
         "status" => order.status.as_str(),
         "chargedUsd" => order.price,
         "iccid" => order.esim.as_ref().map(|esim| esim.iccid.clone()),
-        "partnerRefId" => order.reference.clone(),
+        "partnerRefId" as "reference" => order.reference.clone(),
         "createdAt" => order.created_at,
     })
 }
 
 async fn show(app: &App, order: Order) -> Result<Record, Failure> {
     let owners = account::owners(app).await?;
+    let owner = operator::account_by_no(app, order.account).await?;
     let listed = orders::with_topups(app, order).await?;
     let order = &listed.order;
     let failure = order.failure.as_ref().map(|failure| {
@@ -214,7 +228,7 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
     Ok(Record::new()
         .with("id", order.id.to_string())
         .with("orderNo", app.numbers.of_order(order))
-        .with("partnerId", owners.get(&order.account).cloned())
+        .with(account::id_name(&owner), owners.get(&order.account).cloned())
         .with("apiKey", order.key_id.clone())
         .with("partnerRefId", order.reference.clone())
         .with("status", order.status.as_str())

@@ -13,7 +13,7 @@ use crate::ops::dates::iso;
 /// How a list is printed. It is read before the command runs, where the answer is written.
 #[derive(Args)]
 pub struct Form {
-    /// Print the list as CSV, all of it unless --limit is given
+    /// Print the list as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
 }
@@ -86,6 +86,8 @@ impl Record {
 
 pub struct Table {
     pub columns: Vec<&'static str>,
+    /// The columns as people read them.
+    pub heads: Vec<&'static str>,
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -94,7 +96,13 @@ impl Table {
         columns: [&'static str; N],
         rows: impl IntoIterator<Item = [Cell; N]>,
     ) -> Table {
-        Table { columns: columns.into(), rows: rows.into_iter().map(Vec::from).collect() }
+        let rows = rows.into_iter().map(Vec::from).collect();
+        Table { columns: columns.into(), heads: columns.into(), rows }
+    }
+
+    /// With other names for people than for programs.
+    pub fn headed<const N: usize>(self, heads: [&'static str; N]) -> Table {
+        Table { heads: heads.into(), ..self }
     }
 
     /// Of the only row.
@@ -104,11 +112,13 @@ impl Table {
     }
 }
 
-/// A table of an iterator's items, with the name of each column beside its value.
+/// A table of an iterator's items, with the name of each column beside its value; `as` what people call it.
 macro_rules! table {
+    (@head $column:literal) => { $column };
+    (@head $column:literal $head:literal) => { $head };
     ($rows:expr, |$row:pat_param| {
         $(let $part:pat_param = $of:expr;)*
-        $($column:literal => $value:expr,)+
+        $($column:literal $(as $head:literal)? => $value:expr,)+
     }) => {
         $crate::cli::output::Table::new(
             [$($column),+],
@@ -117,6 +127,7 @@ macro_rules! table {
                 [$($crate::cli::output::cell($value)),+]
             }),
         )
+        .headed([$($crate::cli::output::table!(@head $column $($head)?)),+])
     };
 }
 

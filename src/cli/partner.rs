@@ -2,9 +2,8 @@
 
 use clap::{ArgGroup, Args, Subcommand};
 
-use super::account::named;
 use super::output::{Form, Record, Table, table};
-use super::{Failure, Outcome, args, key};
+use super::{Failure, Outcome, account, args, key};
 use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
@@ -63,9 +62,10 @@ pub struct Create {
 pub struct Set {
     #[command(flatten)]
     named: Named,
+    /// The company's name
     #[arg(long, value_parser = args::name)]
     name: Option<String>,
-    #[arg(long, value_parser = args::email)]
+    #[arg(long, value_parser = args::email, help = "Whom to write to; also names the account in commands")]
     email: Option<String>,
     /// The list whose prices this partner pays
     #[arg(long, value_name = "LIST")]
@@ -85,7 +85,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
             let partners = operator::partners(app).await?;
             Record::new().with("partners", table(&partners))
         }
-        Command::Show(Named { partner }) => show(app, &named(app, &partner).await?).await?,
+        Command::Show(Named { partner }) => show(app, &account::partner(app, &partner).await?).await?,
         Command::Set(set) => change(app, actor, set).await?,
         Command::Suspend(Named { partner }) => suspend(app, actor, &partner, true).await?,
         Command::Resume(Named { partner }) => suspend(app, actor, &partner, false).await?,
@@ -94,19 +94,19 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
 }
 
 async fn suspend(app: &App, actor: &str, partner: &str, suspended: bool) -> Result<Record, Failure> {
-    let account = named(app, partner).await?;
+    let account = account::partner(app, partner).await?;
     let account = operator::set_suspended(app, actor, account.id.as_str(), suspended).await?;
     Ok(details(&account).with("owesUsd", operator::owed_by(app, account.no).await?))
 }
 
 async fn make(app: &App, actor: &str, create: Create) -> Result<Record, Failure> {
-    let new =
-        NewPartner { name: create.name, email: create.email, credit: create.credit.unwrap_or(Usd::ZERO) };
-    let created = if create.allow_duplicate {
-        operator::create_partner_again(app, actor, new).await?
-    } else {
-        operator::create_partner(app, actor, new).await.map_err(taken)?
+    let new = NewPartner {
+        name: create.name,
+        email: create.email,
+        credit: create.credit.unwrap_or(Usd::ZERO),
+        shares_email: create.allow_duplicate,
     };
+    let created = operator::create_partner(app, actor, new).await.map_err(taken)?;
     let record = Record::new().with("partnerId", created.id.to_string());
     Ok(key::issued(record, created.key))
 }
@@ -121,7 +121,7 @@ async fn show(app: &App, account: &Account) -> Result<Record, Failure> {
 }
 
 async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
-    let account = named(app, &set.named.partner).await?;
+    let account = account::partner(app, &set.named.partner).await?;
     if let Some(list) = &set.price_list
         && app.catalog.borrow().list(list).is_empty()
     {

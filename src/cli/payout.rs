@@ -26,7 +26,7 @@ The gateway holds no spending key: send the money first, then record it here."
 #[derive(Args)]
 #[command(group(ArgGroup::new("way").args(["tx", "bank"]).required(true)))]
 pub struct Paid {
-    /// Partner id or email
+    /// Partner id, user id or email
     account: String,
     /// How much
     #[arg(value_name = "USD", value_parser = args::some_usd, allow_negative_numbers = true)]
@@ -60,14 +60,14 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         }
         _ => (Purse::Bank, None),
     };
-    if tx_hash.is_none() {
-        let begins = format!("{} from the bank", gist(&account.id, paid.amount));
-        twice::ask(app, "payout record", &begins, paid.yes).await?;
-    }
+    // A transaction is recorded once, however often it is pasted.
+    let sure = paid.yes || tx_hash.is_some();
+    let begins = format!("{} from the bank", gist(&account.id, paid.amount));
     let (id_name, id) = (account::id_name(&account), account.id.to_string());
     let payout =
         Payout { account, amount: paid.amount, from, tx_hash: tx_hash.clone(), reason: paid.reason.clone() };
-    let balance = record_payout(app, actor, payout).await.map_err(twice_or_too_much)?;
+    let deed = async { record_payout(app, actor, payout).await.map_err(twice_or_too_much) };
+    let balance = twice::warned(app, "payout record", &begins, sure, deed).await?;
     let record = Record::new()
         .with(id_name, id)
         .with("amountUsd", paid.amount)

@@ -19,7 +19,7 @@ pub enum Command {
     /// Debits and credits of every account of the ledger, in all or in a period
     #[command(after_help = "Example: simgate report trial-balance --to 2026-01-31 --csv > january.csv")]
     TrialBalance(TrialBalance),
-    /// What every partner's wallet holds
+    /// What every wallet holds, of partners and users
     #[command(after_help = "Example: simgate report wallets --csv > wallets.csv")]
     Wallets(Form),
 }
@@ -36,7 +36,7 @@ pub struct TrialBalance {
 pub struct Margin {
     #[command(flatten)]
     period: Period,
-    /// List at most this many orders, newest first; the totals cover the whole period [default: 50]
+    /// List at most this many orders, newest first; the totals cover the whole period [default: 50, with --csv all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=10_000_000))]
     limit: Option<i64>,
     #[command(flatten)]
@@ -53,14 +53,14 @@ pub async fn run(app: &App, command: Command) -> Outcome {
 }
 
 async fn margin(app: &App, query: Margin) -> Result<Record, Failure> {
-    let Period { from, to } = query.period;
+    let Period { from, to } = query.period.checked()?;
     let report = reports::margin(app, from, to, query.form.limit(query.limit, 50)).await?;
     let table = table!(report.orders.into_iter(), |line| {
         let margin = line.margin;
         let profit = margin.profit();
         "createdAt" => line.created_at,
         "orderId" => line.order,
-        "partnerId" => line.partner,
+        "partnerId" as "account" => line.partner,
         "packageCode" => line.package_code,
         "status" => line.status,
         "salesUsd" => margin.sales,
@@ -81,7 +81,7 @@ async fn margin(app: &App, query: Margin) -> Result<Record, Failure> {
 }
 
 async fn trial_balance(app: &App, period: Period) -> Result<Record, Failure> {
-    let (Period { from, to }, now) = (period, app.now());
+    let (Period { from, to }, now) = (period.checked()?, app.now());
     let lines = reports::trial_balance_of(app, from, to).await?;
     let debit = lines.iter().fold(Usd::ZERO, |sum, line| sum.plus(line.debit));
     let credit = lines.iter().fold(Usd::ZERO, |sum, line| sum.plus(line.credit));
@@ -107,7 +107,7 @@ async fn wallets(app: &App) -> Result<Record, Failure> {
     let total = owners.iter().fold(Usd::ZERO, |sum, owner| sum.plus(owner.balance));
     let table = table!(owners.into_iter(), |owner| {
         "asOf" => now,
-        "partnerId" => owner.id.to_string(),
+        "partnerId" as "account" => owner.id.to_string(),
         "name" => owner.name,
         "email" => owner.email,
         "balanceUsd" => owner.balance,

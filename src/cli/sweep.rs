@@ -22,8 +22,10 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Swept {
+    /// From our addresses on this network
     #[arg(long, value_parser = args::network(), ignore_case = true)]
     network: Network,
+    /// In this token
     #[arg(long, value_parser = args::currency(), ignore_case = true)]
     currency: Currency,
     /// How much, at most what the books hold there

@@ -82,7 +82,7 @@ fn grid(table: &Table, width: Option<usize>) -> String {
     let gaps = GAP * (widths.len() - 1);
     if let Some(width) = width.filter(|width| widths.iter().sum::<usize>() + gaps > *width) {
         // A name is never broken, and neither is what names the row where there is room for it.
-        let mut least: Vec<usize> = table.columns.iter().map(|name| name.len()).collect();
+        let mut least: Vec<usize> = table.heads.iter().map(|name| name.len()).collect();
         least[0] = if widths[0] <= width / 3 { widths[0] } else { least[0] };
         if least.iter().sum::<usize>() + gaps > width {
             return blocks(table, &rows);
@@ -94,7 +94,7 @@ fn grid(table: &Table, width: Option<usize>) -> String {
 
 fn drawn(table: &Table, rows: &[Vec<String>]) -> comfy_table::Table {
     let mut drawn = comfy_table::Table::new();
-    drawn.load_style(comfy_table::presets::NOTHING).set_header(&table.columns).add_rows(rows);
+    drawn.load_style(comfy_table::presets::NOTHING).set_header(&table.heads).add_rows(rows);
     let last = table.columns.len() - 1;
     for (at, column) in drawn.column_iter_mut().enumerate() {
         column.set_padding((0, if at == last { 0 } else { GAP as u16 }));
@@ -117,9 +117,9 @@ fn wrap(drawn: &mut comfy_table::Table, width: usize, least: &[usize]) {
 
 /// Each row as lines of names and values, for a terminal that is too narrow for the table.
 fn blocks(table: &Table, rows: &[Vec<String>]) -> String {
-    let longest = table.columns.iter().map(|name| name.len()).max().unwrap_or(0);
+    let longest = table.heads.iter().map(|name| name.len()).max().unwrap_or(0);
     let block = |row: &Vec<String>| -> String {
-        let lines = table.columns.iter().zip(row).filter(|(_, value)| *value != "-");
+        let lines = table.heads.iter().zip(row).filter(|(_, value)| *value != "-");
         lines.map(|(name, value)| format!("{name:longest$}  {value}\n")).collect()
     };
     rows.iter().map(block).collect::<Vec<String>>().join("\n")

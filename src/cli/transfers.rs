@@ -168,7 +168,7 @@ pub fn table(transfers: &[Transfer], owners: &HashMap<AccountNo, String>) -> Tab
         "currency" => transfer.currency.as_str(),
         "from" => transfer.sender.clone(),
         "address" => transfer.address.clone(),
-        "partnerId" => transfer.account.and_then(|account| owners.get(&account).cloned()),
+        "partnerId" as "account" => transfer.account.and_then(|account| owners.get(&account).cloned()),
         "invoiceId" => transfer.invoice.as_ref().map(ToString::to_string),
         "time" => transfer.block.as_ref().map(|block| block.time),
     })

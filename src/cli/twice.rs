@@ -1,5 +1,5 @@
 //! A deed that looks like one of the last day may have been pasted twice: on a terminal the operator is asked, elsewhere
-//! warned.
+//! warned when it was done.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -9,20 +9,37 @@ use crate::domain::refusal::Conflict;
 use crate::ops::audit;
 use crate::ops::dates::iso;
 
-/// Goes on when nothing looks the same, when `--yes` was given, or when the operator says so. `begins` is how the line of
-/// such a deed in the audit log begins.
-pub async fn ask(app: &App, command: &str, begins: &str, yes: bool) -> Result<(), Failure> {
-    let Some(at) = audit::lately(app, command, begins).await?.filter(|_| !yes) else { return Ok(()) };
-    let done = format!("`{command}` was done for {begins} already, at {}", iso(at));
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        eprintln!("warning: {done}; it is done again (--yes does it without a warning)");
-        return Ok(());
+/// Does the deed when nothing looks the same, when `--yes` was given, or when the operator says so. `begins` is how the
+/// line of such a deed in the audit log begins.
+pub async fn warned<T>(
+    app: &App,
+    command: &str,
+    begins: &str,
+    yes: bool,
+    deed: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let Some(at) = audit::lately(app, command, begins).await?.filter(|_| !yes) else { return deed.await };
+    let before =
+        format!("the same was done already, at {}: {command}, {}", iso(at), begins.trim_end_matches(','));
+    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        return if agreed(&before) {
+            deed.await
+        } else {
+            Err(Failure::refused(Conflict::default().into(), "nothing was done"))
+        };
     }
-    eprint!("{done}. Do it again? [y/N] ");
+    match deed.await {
+        Ok(done) => {
+            eprintln!("warning: {before}. Now it was done once more (--yes leaves out this warning).");
+            Ok(done)
+        }
+        Err(failure) => Err(Failure { message: format!("{} ({before})", failure.message), ..failure }),
+    }
+}
+
+fn agreed(before: &str) -> bool {
+    eprint!("{before}. Do it again? [y/N] ");
     let mut answer = String::new();
     let read = std::io::stderr().flush().and_then(|()| std::io::stdin().lock().read_line(&mut answer));
-    if read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-        return Ok(());
-    }
-    Err(Failure::refused(Conflict::default().into(), "nothing was done"))
+    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }

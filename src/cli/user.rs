@@ -15,7 +15,7 @@ pub enum Command {
     /// All users with their balances, the newest first
     #[command(after_help = "Example: simgate user list --limit 20")]
     List {
-        /// List at most this many [default: 50]
+        /// List at most this many [default: 50, with --csv all]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=10_000_000))]
         limit: Option<i64>,
         #[command(flatten)]

@@ -32,7 +32,7 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Movement {
-    /// Partner id or email
+    /// Partner id, user id or email
     account: String,
     /// How much
     #[arg(value_name = "USD", value_parser = args::some_usd, allow_negative_numbers = true)]
@@ -53,11 +53,11 @@ pub struct Movement {
 
 #[derive(Args)]
 pub struct Statement {
-    /// Partner id or email
+    /// Partner id, user id or email
     account: String,
     #[command(flatten)]
     period: Period,
-    /// List at most this many lines [default: 50]
+    /// List at most this many lines [default: 50, with --csv all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=10_000_000))]
     limit: Option<i64>,
     #[command(flatten)]
@@ -72,6 +72,18 @@ pub struct Period {
     /// Up to and including this day, or before this moment
     #[arg(long, value_name = "TIME", value_parser = args::to)]
     pub to: Option<Time>,
+}
+
+impl Period {
+    /// Refuses a period in which no moment lies: its ends were mixed up.
+    pub fn checked(self) -> Result<Period, Failure> {
+        match (self.from, self.to) {
+            (Some(from), Some(to)) if from >= to => {
+                Err(Failure::usage("--from must be before --to: there is nothing between them"))
+            }
+            _ => Ok(self),
+        }
+    }
 }
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
@@ -100,6 +112,18 @@ pub fn too_much(error: Error) -> Failure {
     }
 }
 
+fn not_moved(error: Error, reference: Option<&str>) -> Failure {
+    match reference {
+        Some(reference) if matches!(error.refusal(), Some(Refusal::IdempotencyConflict(_))) => {
+            let message = format!(
+                "the reference {reference:?} was used for another movement: another account, amount, kind or direction"
+            );
+            Failure::refused(Conflict::default().into(), message)
+        }
+        _ => too_much(error),
+    }
+}
+
 async fn adjust(
     app: &App,
     actor: &str,
@@ -109,20 +133,15 @@ async fn adjust(
 ) -> Result<Record, Failure> {
     let Movement { account, amount, reason, reference, yes, .. } = movement;
     let account = account::named(app, &account).await?;
-    if reference.is_none() {
-        twice::ask(app, direction.as_str(), &format!("{},", gist(&account.id, amount)), yes).await?;
-    }
     let what = Adjustment { account: account.no, amount, kind, reason: reason.clone() };
-    let done = operator::adjust_wallet(app, actor, direction, what, reference.as_deref()).await;
-    let done = done.map_err(|error| match &reference {
-        Some(reference) if matches!(error.refusal(), Some(Refusal::IdempotencyConflict(_))) => {
-            let message = format!(
-                "the reference {reference:?} was used for another movement: another account, amount, kind or direction"
-            );
-            Failure::refused(Conflict::default().into(), message)
-        }
-        _ => too_much(error),
-    })?;
+    let deed = async {
+        let done = operator::adjust_wallet(app, actor, direction, what, reference.as_deref()).await;
+        done.map_err(|error| not_moved(error, reference.as_deref()))
+    };
+    // A reference is booked once, however often it is pasted.
+    let sure = yes || reference.is_some();
+    let begins = format!("{},", gist(&account.id, amount));
+    let done = twice::warned(app, direction.as_str(), &begins, sure, deed).await?;
     let change = match direction {
         Direction::Credit => amount,
         Direction::Debit => amount.negated(),
@@ -143,7 +162,7 @@ async fn adjust(
 
 async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
     let account = account::named(app, &query.account).await?;
-    let Period { from, to } = query.period;
+    let Period { from, to } = query.period.checked()?;
     let statement =
         accounts::statement(app, account.no, from, to, None, query.form.limit(query.limit, 50)).await?;
     let table = table!(statement.lines.into_iter(), |line| {
@@ -153,6 +172,8 @@ async fn lines(app: &App, query: Statement) -> Result<Record, Failure> {
         "amountUsd" => line.change,
         "balanceUsd" => line.balance,
         "orderId" => line.order,
+        "invoiceId" => line.invoice.as_ref().map(ToString::to_string),
+        "ref" => operator::reference_of(&line.entry).map(str::to_string),
         "note" => line.note,
     });
     let record = Record::new()

@@ -1,6 +1,6 @@
 //! What live mode needs and a sandbox does not. It is told all at once, each as the line to add.
 
-use super::{ConfigError, Raw};
+use super::Raw;
 use crate::domain::network::Network;
 
 /// What no setting of this build can give.
@@ -18,8 +18,8 @@ const NEEDED: &[(&str, &str, &str)] = &[
 const NODES: &str = "base_rpc = [\"https://node.one.example\", \"https://node.two.example\"]   # two or more nodes of a \
                      network, of different companies; also polygon_rpc, arbitrum_rpc, tron_rpc";
 
-/// Refuses settings in which anything is missing that live mode needs.
-pub fn require_all(raw: &Raw) -> Result<(), ConfigError> {
+/// Tells of anything that is missing and that live mode needs.
+pub fn require_all(raw: &Raw) {
     let empty = NEEDED.iter().filter(|(name, ..)| raw.text(name).is_empty());
     let mut missing: Vec<String> = empty.map(|(_, line, about)| format!("{line}   # {about}")).collect();
     let has_nodes =
@@ -27,12 +27,11 @@ pub fn require_all(raw: &Raw) -> Result<(), ConfigError> {
     if !Network::ALL.iter().any(has_nodes) {
         missing.push(NODES.into());
     }
-    if missing.is_empty() {
-        return Ok(());
+    if !missing.is_empty() {
+        raw.is_wrong(format!(
+            "mode ({}) is live, and this is missing. Add these lines to simgate.toml:\n  {}\nand {NO_SUPPLIER}",
+            raw.source("mode"),
+            missing.join("\n  ")
+        ));
     }
-    Err(ConfigError(format!(
-        "mode ({}) is live, and this is missing. Add these lines to simgate.toml:\n  {}\nand {NO_SUPPLIER}",
-        raw.source("mode"),
-        missing.join("\n  ")
-    )))
 }

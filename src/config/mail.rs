@@ -62,17 +62,19 @@ fn smtp(raw: &Raw) -> Result<Option<SmtpSettings>, ConfigError> {
         text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.:[]".contains(&b)).then(|| text.to_string())
     })?;
     let Some(host) = host else {
-        return match user.is_some() || password.is_some() {
-            true => Err(ConfigError("smtp_user or smtp_password is set, but smtp_host is not".into())),
-            false => Ok(None),
-        };
+        if user.is_some() || password.is_some() {
+            raw.does_not_fit("smtp_user or smtp_password is set, but smtp_host is not");
+        }
+        return Ok(None);
     };
-    let login = match (user, password) {
-        (Some(user), Some(password)) => Some((user, password)),
-        (None, None) => None,
-        _ => return Err(ConfigError("smtp_user and smtp_password go together: one of them is empty".into())),
+    if user.is_some() != password.is_some() {
+        raw.does_not_fit("smtp_user and smtp_password go together: one of them is empty");
+    }
+    let login = user.zip(password);
+    let Some(from) = from else {
+        raw.does_not_fit("mail_from is empty, but smtp_host is set");
+        return Ok(None);
     };
-    let from = from.ok_or_else(|| ConfigError("mail_from is empty, but smtp_host is set".into()))?;
     let port = port.map_or(security.usual_port(), |port| port as u16);
     Ok(Some(SmtpSettings { host, port, security, login, certificate, from }))
 }

@@ -139,17 +139,17 @@ impl Settlement {
             let found = network_settings(raw, network)?;
             let name = network.as_str().to_lowercase();
             if mode == Mode::Sandbox && !found.is_simulated() && !staging {
-                return Err(ConfigError(format!(
+                raw.does_not_fit(format!(
                     "{name}_rpc ({}) is set, but this is a sandbox, whose chains are simulated; --staging allows real ones",
                     raw.source(&format!("{name}_rpc"))
-                )));
+                ));
             }
             if mode == Mode::Live && found.providers.len() == 1 {
-                return Err(ConfigError(format!(
+                raw.does_not_fit(format!(
                     "{name}_rpc ({}) names one node, and nobody would contradict it: live mode needs two or more, of \
                      different companies",
                     raw.source(&format!("{name}_rpc"))
-                )));
+                ));
             }
             if mode == Mode::Sandbox || !found.is_simulated() {
                 networks.insert(network, found);
@@ -159,24 +159,21 @@ impl Settlement {
             let real =
                 |network: &Network, terms: &NetworkSettings| network.kind() == kind && !terms.is_simulated();
             let has_real = networks.iter().any(|(network, terms)| real(network, terms));
-            let text = match (raw.text(name), mode) {
-                ("", Mode::Sandbox) if has_real => {
-                    return Err(ConfigError(format!(
-                        "{name} is empty: everybody can spend from the sandbox's own addresses, so a real chain needs a key"
-                    )));
-                }
-                ("", Mode::Sandbox) => sandbox,
-                ("", Mode::Live) => {
-                    let path = kind.account_path();
-                    return Err(ConfigError(format!(
-                        "{name} is empty: live mode needs the extended public key of {path}"
-                    )));
-                }
-                (text, _) => text,
-            };
-            Xpub::parse(kind, text).map_err(|wrong| {
-                ConfigError(format!("{name} ({}) is \"(hidden)\": {wrong}", raw.source(name)))
-            })
+            // Live mode tells by itself which keys it lacks.
+            if raw.text(name).is_empty() && mode == Mode::Sandbox && has_real {
+                raw.does_not_fit(format!(
+                    "{name} is empty: everybody can spend from the sandbox's own addresses, so a real chain needs a key"
+                ));
+            }
+            let wrong = |why: &str| format!("{name} ({}) is \"(hidden)\": {why}", raw.source(name));
+            let ours = || Xpub::parse(kind, sandbox).map_err(|why| ConfigError(wrong(&why.to_string())));
+            match raw.text(name) {
+                "" => ours(),
+                text => Xpub::parse(kind, text).or_else(|why| {
+                    raw.is_wrong(wrong(&why.to_string()));
+                    ours()
+                }),
+            }
         };
         let usd = "must be an amount of USD";
         Ok(Settlement {

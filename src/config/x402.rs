@@ -74,16 +74,18 @@ impl X402 {
             "local" => SettlerSetting::Local,
             "simulated" if mode == Mode::Live => {
                 let source = raw.source("x402_settler");
-                return Err(ConfigError(format!(
+                raw.does_not_fit(format!(
                     "x402_settler ({source}) is \"simulated\": live mode takes real payments only, so use off, remote or local"
-                )));
+                ));
+                SettlerSetting::Off
             }
             "simulated" => SettlerSetting::Simulated,
             other => {
                 let source = raw.source("x402_settler");
-                return Err(ConfigError(format!(
+                raw.is_wrong(format!(
                     "x402_settler ({source}) is {other:?}: must be off, remote, local or simulated"
-                )));
+                ));
+                SettlerSetting::Off
             }
         };
         let mut keys = BTreeMap::new();
@@ -93,7 +95,7 @@ impl X402 {
         let quick_up_to =
             raw.require("x402_quick_usd", "must be an amount of USD", |text| Usd::parse(text).ok())?;
         let x402 = X402 { settler, quick_up_to, gas: keys };
-        x402.require_networks(settlement)?;
+        x402.require_networks(raw, settlement);
         Ok(x402)
     }
 
@@ -112,19 +114,18 @@ impl X402 {
         all.map(|(network, terms)| (*network, terms))
     }
 
-    fn require_networks(&self, settlement: &Settlement) -> Result<(), ConfigError> {
+    fn require_networks(&self, raw: &Raw, settlement: &Settlement) {
         let wanted = match self.settler {
-            SettlerSetting::Off => return Ok(()),
+            SettlerSetting::Off => return,
             SettlerSetting::Remote { .. } => "nodes of BASE, POLYGON or ARBITRUM",
             SettlerSetting::Local => "a gas key for a network that has nodes",
             SettlerSetting::Simulated => "BASE, POLYGON or ARBITRUM without nodes",
         };
-        if self.networks(settlement).next().is_some() {
-            return Ok(());
+        if self.networks(settlement).next().is_none() {
+            raw.does_not_fit(format!(
+                "x402_settler is on, but there is nothing to settle with: it needs {wanted}"
+            ));
         }
-        Err(ConfigError(format!(
-            "x402_settler is on, but there is nothing to settle with: it needs {wanted}"
-        )))
     }
 }
 

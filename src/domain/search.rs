@@ -15,7 +15,7 @@ pub use self::near::near;
 pub use self::places::Place;
 pub use self::rank::{Coverage, Fit, Wanted, cheapness, nearness};
 
-use super::country::Country;
+use super::country::{self, Country};
 use super::money::Usd;
 
 /// What a text asks for.
@@ -54,6 +54,20 @@ pub fn country_named(word: &str) -> Option<&'static Country> {
         [Place::Country(country)] => Some(country),
         _ => None,
     }
+}
+
+/// The code of a country that exists, in capitals, or what is wrong with the text.
+pub fn country_code(text: &str) -> Result<String, String> {
+    if text.len() != 2 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return Err("must be a two-letter country code".into());
+    }
+    let code = text.to_ascii_uppercase();
+    if country::exists(&code) {
+        return Ok(code);
+    }
+    let meant = country_named(&code)
+        .map_or(String::new(), |meant| format!("; did you mean {} ({})?", meant.code, meant.name));
+    Err(format!("is {code}, the code of no country{meant}"))
 }
 
 #[cfg(test)]

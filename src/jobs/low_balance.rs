@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ended;
 use crate::app::App;
+use crate::domain::ids::AccountNo;
 use crate::ops::low_balance;
 use crate::telemetry::EveryMinute;
 
@@ -13,8 +14,13 @@ const EVERY: Duration = Duration::from_secs(2);
 
 pub async fn run(app: App, stop: CancellationToken) {
     let lines = EveryMinute::default();
+    let mut newest = AccountNo(0);
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
-        let Some(round) = stop.run_until_cancelled(low_balance::round(&app)).await else { break };
+        let look = async {
+            newest = low_balance::enlist(&app, newest).await?;
+            low_balance::round(&app).await
+        };
+        let Some(round) = stop.run_until_cancelled(look).await else { break };
         ended(round, &lines, "low balances cannot be looked for");
     }
 }

@@ -28,12 +28,7 @@ pub async fn list(app: &App, wanted: Wanted) -> Result<Vec<Deed>> {
 /// When a deed of the last day that looks the same was done: one by this command, whose line begins like this. It may
 /// have been pasted twice.
 pub async fn lately(app: &App, command: &str, begins: &str) -> Result<Option<Time>> {
-    let wanted = Wanted {
-        from: Some(app.now().plus_millis(-DAY_MS)),
-        command: Some(command.into()),
-        limit: i64::MAX,
-        ..Wanted::default()
-    };
-    let deeds = list(app, wanted).await?;
-    Ok(deeds.into_iter().find(|deed| deed.detail.starts_with(begins)).map(|deed| deed.at))
+    let since = app.now().plus_millis(-DAY_MS);
+    let (command, begins) = (command.to_string(), begins.to_string());
+    app.store.snapshot(move |tx| audit::latest(tx, since, &command, &begins)).await
 }

@@ -179,17 +179,16 @@ async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
     let facts = match providers {
         0 => format!("{name} is simulated, takes {}", tokens.join(" and ")),
         _ => format!(
-            "{name} answers with chain id {}, takes {} of six decimals, has {providers} provider(s)",
+            "{name} answers with chain id {}, takes {} of six decimals, has {}",
             network.chain_id(),
             tokens.join(" and "),
+            if providers == 1 { "one node".into() } else { format!("{providers} nodes") },
         ),
     };
     let cursor = app.store.read(move |tx| cursors::get(tx, network)).await?;
     let late_ms = cursor.map(|cursor| (tip.head.time.micros() - cursor.scanned_time.micros()).max(0) / 1_000);
     let scanned = match cursor {
-        Some(cursor) => {
-            format!("scanned up to {} blocks before it", (tip.head.number - cursor.scanned).max(0))
-        }
+        Some(cursor) => behind(tip.head.number - cursor.scanned),
         None => "not scanned yet".into(),
     };
     let finding = format!("{facts}; its newest block is {} s old, {scanned}", head_ms / 1_000);
@@ -214,6 +213,15 @@ async fn nodes(app: &App, chain: &dyn Chain) -> Result<Check> {
     } else {
         Check::ok("chain", finding)
     })
+}
+
+/// How far the scanner is behind the newest block.
+fn behind(blocks: i64) -> String {
+    match blocks {
+        ..=0 => "scanned up to it".into(),
+        1 => "scanned up to the block before it".into(),
+        blocks => format!("scanned up to {blocks} blocks before it"),
+    }
 }
 
 /// Whether payments by signature can be settled on a network, and what is left for gas.
@@ -253,7 +261,7 @@ async fn unmatched(app: &App) -> Result<Check> {
         0 => Check::ok("transfers", "none waits for an owner"),
         count => Check::warn(
             "transfers",
-            format!("arrived and nobody's: {count}"),
+            format!("transfers that arrived and belong to nobody: {count}"),
             "see `simgate transfers unmatched`, then `assign`, `returned` or `write-off`",
         ),
     })
@@ -310,7 +318,7 @@ async fn stuck(app: &App) -> Result<Check> {
         0 => Check::ok("orders", "none has waited for its supplier for more than 30 minutes"),
         count => Check::warn(
             "orders",
-            format!("waiting for their supplier for more than 30 minutes: {count}"),
+            format!("orders that have waited for their supplier for more than 30 minutes: {count}"),
             "see `simgate order list --stuck`, then `simgate order retry ID` or `simgate order fail ID --reason TEXT`",
         ),
     })

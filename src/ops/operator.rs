@@ -34,15 +34,20 @@ use crate::store::wallet::{self, Suspension};
 use crate::store::{debts, guests, low_balances, orders};
 use crate::vault;
 
+use self::keys::KeyDraft;
 pub use self::keys::{IssuedKey, Key, KeyTerms, Rotated, create_key, list_keys, revoke_key, rotate_key};
-pub use self::wallets::{
-    Adjusted, Adjustment, Direction, adjust_wallet, credit_wallet, debit_wallet, gist, named_by,
-};
+use self::wallets::Booking;
+pub use self::wallets::{Adjusted, Adjustment, Direction, adjust_wallet, gist, named_by, reference_of};
+
+/// What the statement says of the money that a partner begins with.
+const OPENING: &str = "opening credit";
 
 pub struct NewPartner {
     pub name: String,
     pub email: Option<String>,
     pub credit: Usd,
+    /// The email may be another account's, too. Otherwise it is refused: the command was pasted twice.
+    pub shares_email: bool,
 }
 
 pub struct CreatedPartner {
@@ -50,17 +55,8 @@ pub struct CreatedPartner {
     pub key: IssuedKey,
 }
 
-/// Makes a partner with its first key. An email that an account has is refused: the command was pasted twice.
+/// Makes a partner with its opening credit and its first key: all of it or nothing.
 pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<CreatedPartner> {
-    make_partner(app, actor, new, false).await
-}
-
-/// The same, also when another account has its email.
-pub async fn create_partner_again(app: &App, actor: &str, new: NewPartner) -> Result<CreatedPartner> {
-    make_partner(app, actor, new, true).await
-}
-
-async fn make_partner(app: &App, actor: &str, new: NewPartner, shares: bool) -> Result<CreatedPartner> {
     let now = app.now();
     let id = AccountId::partner(now, vault::random());
     let account = NewAccount {
@@ -72,30 +68,28 @@ async fn make_partner(app: &App, actor: &str, new: NewPartner, shares: bool) -> 
         low_balance: app.settings.low_balance,
         created_at: now,
     };
-    let line = audit_line(app, actor, "partner create", format!("{id}"));
-    let no = app
-        .store
-        .write(LANE, move |tx| {
-            if !shares {
-                require_new_email(tx, &account.id, account.email.as_deref())?;
-            }
-            let no = accounts::create(tx, &account)?;
-            let email = account.email.as_deref().unwrap_or("no email");
-            audit::record(tx, &line.changing("no partner", format!("{}, {email}", account.name)))?;
-            Ok(no)
-        })
-        .await?;
-    if new.credit.is_positive() {
-        let credit = Adjustment {
-            account: no,
-            amount: new.credit,
-            kind: CreditKind::Promo,
-            reason: "opening credit".into(),
-        };
-        credit_wallet(app, actor, credit).await?;
-    }
-    let key = create_key(app, actor, no, KeyTerms::default()).await?;
-    Ok(CreatedPartner { id, key })
+    let line = audit_line(app, actor, "partner create", id.to_string());
+    let credit = Booking::new(app, actor, Direction::Credit, &id, new.credit, CreditKind::Promo, OPENING);
+    let credit = Some(credit).filter(|_| new.credit.is_positive());
+    let (key, issued) = KeyDraft::new(app, KeyTerms::default());
+    let key_line = audit_line(app, actor, "key create", issued.id.to_string());
+    let write = move |tx: &mut Tx| {
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
+            return Ok(());
+        }
+        if !new.shares_email {
+            require_new_email(tx, &account.id, account.email.as_deref())?;
+        }
+        let no = accounts::create(tx, &account)?;
+        let email = account.email.as_deref().unwrap_or("no email");
+        audit::record(tx, &line.changing("no partner", format!("{}, {email}", account.name)))?;
+        if let Some(credit) = &credit {
+            credit.book(tx, no)?;
+        }
+        key.enter(tx, no, &key_line)
+    };
+    app.store.write(LANE, write).await?;
+    Ok(CreatedPartner { id, key: issued })
 }
 
 /// Refuses an email that another account has. Two processes that make the same partner at once pick the same number:

@@ -12,6 +12,8 @@ queries! {
              AND (CAST(?3 AS TEXT) IS NULL OR actor = ?3)
              AND (CAST(?4 AS TEXT) IS NULL OR substr(command, 1, length(?4)) = ?4)
              ORDER BY at DESC, id DESC LIMIT ?5");
+    LATEST = "SELECT at FROM audit WHERE at >= ?1 AND command = ?2 AND substr(detail, 1, length(CAST(?3 AS TEXT))) = ?3
+             ORDER BY at DESC LIMIT 1";
 }
 
 /// An act of an operator. The caller makes the id, so that a re-run writes it once.
@@ -74,4 +76,9 @@ pub fn list(tx: &mut Tx, wanted: &Wanted) -> Result<Vec<Deed>> {
     let from = wanted.from.map_or(i64::MIN, Time::micros);
     let to = wanted.to.map_or(i64::MAX, Time::micros);
     tx.all(LIST, params![from, to, &wanted.actor, &wanted.command, wanted.limit])
+}
+
+/// When a command was last done since then, with a line that begins like this.
+pub fn latest(tx: &mut Tx, since: Time, command: &str, begins: &str) -> Result<Option<Time>> {
+    tx.opt(LATEST, params![since, command, begins])
 }

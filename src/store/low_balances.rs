@@ -16,7 +16,9 @@ macro_rules! from_partners {
 }
 
 queries! {
-    ENLIST = "INSERT INTO low_balances (account, was_low, looked_line) VALUES (?1, 1, 0)";
+    ENLIST = "INSERT INTO low_balances (account, was_low, looked_line) VALUES (?1, 1, 0) ON CONFLICT (account) DO NOTHING";
+    LEFT_OUT = "SELECT a.no FROM accounts a WHERE a.no > ?1 AND a.kind = 'PARTNER'
+             AND NOT EXISTS (SELECT 1 FROM low_balances b WHERE b.account = a.no) ORDER BY a.no";
     /// Those whose state is not what is remembered, and those that are low and have moved since.
     MOVED = text!("SELECT b.account", from_partners!("
              WHERE (w.balance < a.low_balance AND (b.was_low = 0 OR w.lines > b.looked_line))
@@ -47,9 +49,14 @@ columns! {
     }
 }
 
-/// Enters a new partner. It counts as low, so that its first credit is no crossing.
+/// Enters a partner, unless it is entered. It counts as low, so that its first credit is no crossing.
 pub fn enlist(tx: &mut Tx, account: AccountNo) -> Result<()> {
     tx.execute(ENLIST, params![account]).map(drop)
+}
+
+/// Partners after this account that are not entered: older programs make them so.
+pub fn left_out(tx: &mut Tx, after: AccountNo) -> Result<Vec<AccountNo>> {
+    tx.all(LEFT_OUT, params![after])
 }
 
 pub fn moved(tx: &mut Tx) -> Result<Vec<AccountNo>> {
@@ -76,5 +83,6 @@ fn was_above(tx: &mut Tx, account: AccountNo, now: &Standing) -> Result<bool> {
 
 /// Begins anew with the balance as it is: a threshold that moves is no crossing.
 pub fn begin(tx: &mut Tx, account: AccountNo) -> Result<()> {
+    enlist(tx, account)?;
     tx.execute(BEGIN, params![account]).map(drop)
 }

@@ -69,6 +69,8 @@ pub struct StatementLine {
     pub change: Usd,
     pub balance: Usd,
     pub order: Option<String>,
+    /// The id of the entry, which carries an operator's own reference.
+    pub entry: String,
     /// What the transfer of this line paid for.
     pub invoice: Option<InvoiceId>,
     pub at: crate::domain::time::Time,
@@ -76,8 +78,8 @@ pub struct StatementLine {
 }
 
 columns! {
-    StatementLine in "p" { line, kind = "e.kind", amount: Usd, balance, order = "p.order_id", at = "e.at", note = "e.note" }
-        => StatementLine { change: amount.negated(), invoice: None, line, kind, balance, order, at, note }
+    StatementLine in "p" { line, kind = "e.kind", amount: Usd, balance, order = "p.order_id", entry = "p.entry", at = "e.at", note = "e.note" }
+        => StatementLine { change: amount.negated(), invoice: None, line, kind, balance, order, entry, at, note }
 }
 
 pub fn create(tx: &mut Tx, account: AccountNo) -> Result<()> {

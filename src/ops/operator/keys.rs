@@ -9,6 +9,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
 use crate::ops::dates::iso;
+use crate::store::audit::Line;
 pub use crate::store::keys::Key;
 use crate::store::keys::{self, NewKey};
 use crate::store::tx::Tx;
@@ -44,27 +45,45 @@ impl KeyTerms {
     }
 }
 
-fn new_key(app: &App, account: AccountNo, terms: &KeyTerms) -> (NewKey, IssuedKey) {
-    let secret = secret_text("sk_", [vault::random(), vault::random()]);
-    let KeyTerms { daily_limit, ips, read_only, name, expires_at } = terms.clone();
-    let (id, secret_hash, created_at) = (app.new_key_id(), vault::hash_secret(&secret), app.now());
-    let issued = IssuedKey { id: id.clone(), secret };
-    (NewKey { id, account, secret_hash, daily_limit, ips, read_only, name, expires_at, created_at }, issued)
+/// A key with all that its write must not make itself. Whose it is is said there: a new partner is made in the same write.
+pub(super) struct KeyDraft {
+    id: KeyId,
+    secret_hash: [u8; 32],
+    terms: KeyTerms,
+    created_at: Time,
 }
 
-pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTerms) -> Result<IssuedKey> {
-    let (key, issued) = new_key(app, account, &terms);
-    let line = audit_line(app, actor, "key create", key.id.to_string());
-    let write = move |tx: &mut Tx| {
+impl KeyDraft {
+    pub(super) fn new(app: &App, terms: KeyTerms) -> (KeyDraft, IssuedKey) {
+        let secret = secret_text("sk_", [vault::random(), vault::random()]);
+        let (id, secret_hash, created_at) = (app.new_key_id(), vault::hash_secret(&secret), app.now());
+        let issued = IssuedKey { id: id.clone(), secret };
+        (KeyDraft { id, secret_hash, terms, created_at }, issued)
+    }
+
+    fn of(&self, account: AccountNo) -> NewKey {
+        let KeyTerms { daily_limit, ips, read_only, name, expires_at } = self.terms.clone();
+        let (id, secret_hash, created_at) = (self.id.clone(), self.secret_hash, self.created_at);
+        NewKey { id, account, secret_hash, daily_limit, ips, read_only, name, expires_at, created_at }
+    }
+
+    /// `line` is for the audit log.
+    pub(super) fn enter(&self, tx: &mut Tx, account: AccountNo, line: &Line) -> Result<()> {
         if tx.is_rerun() && audit::exists(tx, &line.id)? {
             return Ok(());
         }
+        let key = self.of(account);
         wallet::lock(tx, account)?;
         require_new_name(tx, account, &key)?;
         keys::create(tx, &key)?;
-        audit::record(tx, &line.changing("no key", terms.in_words()))
-    };
-    app.store.write(account.0, write).await?;
+        audit::record(tx, &line.changing("no key", self.terms.in_words()))
+    }
+}
+
+pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTerms) -> Result<IssuedKey> {
+    let (key, issued) = KeyDraft::new(app, terms);
+    let line = audit_line(app, actor, "key create", issued.id.to_string());
+    app.store.write(account.0, move |tx| key.enter(tx, account, &line)).await?;
     Ok(issued)
 }
 
@@ -76,7 +95,11 @@ fn require_new_name(tx: &mut Tx, account: AccountNo, new: &NewKey) -> Result<()>
         return Ok(());
     }
     match keys::list(tx, Some(account))?.iter().find(|key| same(key)) {
-        Some(key) => Err(Refusal::field("name", format!("is the name of {} already", key.id)).into()),
+        Some(key) => Err(Refusal::field(
+            "name",
+            format!("is taken by {}; choose another, or revoke that key first", key.id),
+        )
+        .into()),
         None => Ok(()),
     }
 }
@@ -132,7 +155,8 @@ pub async fn rotate_key(
         name: old.name,
         expires_at: expires_at.or(life),
     };
-    let (new, key) = new_key(app, old.account, &terms);
+    let (draft, key) = KeyDraft::new(app, terms.clone());
+    let new = draft.of(old.account);
     let line = audit_line(app, actor, "key rotate", format!("{old_id} by {}", new.id));
     let account = old.account;
     let write = move |tx: &mut Tx| {

@@ -91,7 +91,7 @@ fn create_private(path: &Path) -> Result<()> {
 }
 
 /// The newest migration that this program knows.
-fn ours() -> i32 {
+pub fn ours() -> i32 {
     lite::migrations::runner().get_migrations().iter().map(|m| m.version()).max().unwrap_or(0)
 }
 
@@ -132,15 +132,19 @@ fn newer(version: i32) -> String {
     )
 }
 
+/// The schema that a database has; `None` before the first migration. Blocking: call it from a plain thread.
+pub fn applied(location: &Location) -> Result<Option<i32>> {
+    match location {
+        Location::Sqlite(path) if !path.exists() => Ok(None),
+        Location::Sqlite(path) => applied_lite(path, &mut open_writer(path)?),
+        Location::Postgres(url) => applied_pg(&mut Session::connect(url)?),
+    }
+}
+
 /// Why a database cannot be used as it is; `None` when it has this program's schema.
 pub fn mismatch(location: &Location) -> Result<Option<String>> {
     let ours = ours();
-    let applied = match location {
-        Location::Sqlite(path) if !path.exists() => None,
-        Location::Sqlite(path) => applied_lite(path, &mut open_writer(path)?)?,
-        Location::Postgres(url) => applied_pg(&mut Session::connect(url)?)?,
-    };
-    Ok(match applied {
+    Ok(match applied(location)? {
         None => Some(
             "the database is not set up yet: run `simgate migrate`, or start `simgate serve` once".into(),
         ),

@@ -11,7 +11,7 @@ use simgate::domain::token::TokenKind;
 use simgate::error::Error;
 use simgate::ops::buying::Fills;
 use simgate::ops::login::{self, Ask};
-use simgate::ops::operator::{self, Adjustment};
+use simgate::ops::operator::{self, Adjustment, Direction};
 use simgate::ops::orders::{self, Purchase};
 use simgate::ops::{retention, tokens, topups};
 use simgate::start;
@@ -36,7 +36,7 @@ async fn revoke(gateway: &Gateway, token: &str, id: &str) -> Reply {
 async fn fund(gateway: &Gateway, email: &str, amount: Usd) {
     let account = logins::user(&gateway.app, &Email::parse(email).unwrap()).await.unwrap().no;
     let credit = Adjustment { account, amount, kind: CreditKind::Promo, reason: "test".into() };
-    operator::credit_wallet(&gateway.app, "test", credit).await.unwrap();
+    operator::adjust_wallet(&gateway.app, "test", Direction::Credit, credit, None).await.unwrap();
 }
 
 fn purchase(package_code: &str) -> Purchase {

@@ -22,7 +22,8 @@ const INVOICES: usize = 5;
 /// Opens deposits of others. From the second round on they are a crowd.
 async fn crowd(desk: &Desk) {
     for n in 0..PARTNERS {
-        let new = NewPartner { name: format!("Crowd {n}"), email: None, credit: Usd::ZERO };
+        let new =
+            NewPartner { name: format!("Crowd {n}"), email: None, credit: Usd::ZERO, shares_email: false };
         let partner = operator::create_partner(&desk.app, "test", new).await.unwrap();
         let account = operator::account(&desk.app, partner.id.as_str()).await.unwrap().no;
         for _ in 0..INVOICES {

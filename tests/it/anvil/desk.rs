@@ -14,7 +14,7 @@ use simgate::domain::transfer::{Transfer, TransferState};
 use simgate::error::Error;
 use simgate::ops::deposits::{self, Deposit, NewDeposit, Verified};
 use simgate::ops::ledger;
-use simgate::ops::operator::{self, Adjustment, NewPartner};
+use simgate::ops::operator::{self, Adjustment, Direction, NewPartner};
 use simgate::ops::scan::{Halt, Pace, Scanner};
 use simgate::start::{self, Role};
 use simgate::store::cursors::{self, Cursor};
@@ -120,7 +120,8 @@ impl Desk {
         let proxies = Proxy::row(&node, setup.proxies).await;
         let settings = changed(settings_for(&node, &proxies), setup.settings);
         let app = open_app(&place, &settings).await;
-        let new = NewPartner { name: "Chain Travel".into(), email: None, credit: Usd::ZERO };
+        let new =
+            NewPartner { name: "Chain Travel".into(), email: None, credit: Usd::ZERO, shares_email: false };
         let partner = operator::create_partner(&app, "test", new).await.unwrap();
         let account = operator::account(&app, partner.id.as_str()).await.unwrap().no;
         let scanner = Mutex::new(Scanner::new(app.chains[&Network::Polygon].clone()));
@@ -236,7 +237,7 @@ impl Desk {
             kind: CreditKind::Correction,
             reason: "spent".into(),
         };
-        operator::debit_wallet(&self.app, "test", debit).await.unwrap();
+        operator::adjust_wallet(&self.app, "test", Direction::Debit, debit, None).await.unwrap();
     }
 
     /// What the books say of an account of the chart, debits above credits.

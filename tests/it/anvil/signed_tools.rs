@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use simgate::domain::ledger::CreditKind;
 use simgate::domain::money::Usd;
-use simgate::ops::operator::{self, Adjustment};
+use simgate::ops::operator::{self, Adjustment, Direction};
 
 use super::till::{PLAN, Setup, Till, at_till, while_mining};
 use crate::support::buying;
@@ -61,7 +61,7 @@ async fn topups(till: &Till) -> Vec<Value> {
 async fn empty_wallet(till: &Till, amount: Usd) {
     let account = buying::account(&till.gateway, "ann@example.com").await;
     let all = Adjustment { account, amount, kind: CreditKind::Promo, reason: "test".into() };
-    operator::debit_wallet(&till.gateway.app, "test", all).await.unwrap();
+    operator::adjust_wallet(&till.gateway.app, "test", Direction::Debit, all, None).await.unwrap();
 }
 
 pub fn price(due: &Value) -> Usd {

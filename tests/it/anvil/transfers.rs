@@ -97,7 +97,7 @@ by_hand! {
     /// A transaction counts for the address it paid, whoever asks about it.
     async fn somebody_elses_payment_is_theirs(desk) {
         let (paid, unpaid) = (desk.invoice(25).await, desk.invoice(35).await);
-        let new = NewPartner { name: "Envious Travel".into(), email: None, credit: Usd::ZERO };
+        let new = NewPartner { name: "Envious Travel".into(), email: None, credit: Usd::ZERO, shares_email: false };
         let other = operator::create_partner(&desk.app, "test", new).await.unwrap();
         let other = operator::account(&desk.app, other.id.as_str()).await.unwrap().no;
         let wish = NewDeposit {

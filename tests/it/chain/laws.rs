@@ -60,7 +60,8 @@ struct Case<'a> {
 
 impl Case<'_> {
     async fn new(gateway: &Gateway, network: Network) -> Case<'_> {
-        let new = NewPartner { name: "Law Travel".into(), email: None, credit: Usd::ZERO };
+        let new =
+            NewPartner { name: "Law Travel".into(), email: None, credit: Usd::ZERO, shares_email: false };
         let partner = operator::create_partner(&gateway.app, "test", new).await.unwrap();
         let account = operator::account(&gateway.app, partner.id.as_str()).await.unwrap().no;
         let new = NewDeposit { account, amount: Usd::dollars(100), currency: Currency::Usdc, network };

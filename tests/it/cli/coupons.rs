@@ -72,7 +72,7 @@ both_databases! {
         }
         for (option, value, said) in [
             ("--package", "JP-5GB-30D-TOPUP", "JP-5GB-30D-TOPUP is a TOPUP plan"),
-            ("--country", "xx", "no country has the code XX"),
+            ("--country", "xx", "is XX, the code of no country"),
         ] {
             let args = ["coupon", "create", "--code", "A", "--percent", "5", option, value];
             let told = simgate(gateway, &args);

@@ -185,6 +185,7 @@ both_databases! {
         gateway.supplier("unavailable").await;
         let told = simgate(gateway, &["order", "retry", &silent]);
         assert!(told.exit == 0 && told.stdout.contains("still gave no clear answer"), "{}{}", told.stdout, told.stderr);
+        assert!(told.stderr.starts_with(&format!("asking the supplier sim about {silent}, for up to 30 s\n")), "{}", told.stderr);
         assert_eq!(ok(gateway, &format!("order retry {silent}"))["supplierAnswer"], "NO_ANSWER");
         gateway.supplier("ok").await;
         let told = ok(gateway, &format!("order retry {sold}"));

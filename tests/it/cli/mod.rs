@@ -5,6 +5,7 @@ mod coupons;
 mod first_day;
 mod keys;
 mod ledger_laws;
+mod mistakes;
 mod restore;
 mod settlement;
 mod users;

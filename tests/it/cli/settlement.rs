@@ -119,7 +119,7 @@ both_databases! {
         assert!(simgate(gateway, &["transfers", "unmatched"]).stdout.contains(&id(30)));
         let health = simgate(gateway, &["doctor", "--json"]).document(0);
         let check = health["checks"].as_array().unwrap().iter().find(|check| check["check"] == "transfers").unwrap().clone();
-        assert_eq!((&check["health"], &check["finding"]), (&json!("warn"), &json!("arrived and nobody's: 3")));
+        assert_eq!((&check["health"], &check["finding"]), (&json!("warn"), &json!("transfers that arrived and belong to nobody: 3")));
 
         // Whatever it is called by, the operator finds it.
         for text in [id(20), hash_of_20.clone(), hash_of_20.to_uppercase().replace("0X", "0x")] {
@@ -217,6 +217,8 @@ both_databases! {
         let partner = &gateway.partner;
         let id = invoice["invoiceId"].as_str().unwrap();
         let address = invoice["depositAddress"].as_str().unwrap();
+        let lines = ok(gateway, &format!("wallet statement {partner}"))["transactions"].clone();
+        assert_eq!((&lines[0]["invoiceId"], &lines[0]["ref"]), (&invoice["invoiceId"], &json!(null)));
         for text in [id, &tx_hash, address] {
             let found = ok(gateway, &format!("find {text}"));
             assert_eq!(column(&found["invoices"], "invoiceId"), [id], "{text}");

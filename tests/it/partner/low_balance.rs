@@ -4,6 +4,7 @@ use serde_json::json;
 use simgate::ops::low_balance;
 
 use crate::support::command_line::ok;
+use crate::support::database::execute;
 use crate::support::harness::{Gateway, both_databases};
 use crate::support::logins::mails;
 use crate::support::shapes::ORDERS;
@@ -62,6 +63,26 @@ both_databases! {
         futures_util::future::join_all(all).await;
         gateway.until("a mail", async || (!mails(gateway, EMAIL).await.is_empty()).then_some(())).await;
         assert_eq!(told(gateway).await, 1);
+    }
+
+    /// An older instance makes partners without entering them here, in a rolling upgrade.
+    async fn a_partner_of_an_older_instance_is_told_too(gateway) {
+        let old = "INSERT INTO accounts (no, id, name, email, price_list, low_balance, created_at, kind)
+            SELECT MAX(no) + 1, 'ptn_old', 'Old Travel', 'ops@acme.example', 'default', 50000000, 0, 'PARTNER' FROM accounts;
+            INSERT INTO wallets (account, balance, lines, placed, numbers, opened, failed, suspended)
+            SELECT MAX(no), 0, 0, 0, 0, 0, 0, 0 FROM accounts";
+        execute(&gateway.app.settings.database, old).unwrap();
+        ok(gateway, "wallet credit ptn_old 60 --reason first");
+        ok(gateway, "wallet debit ptn_old 20 --reason less");
+        gateway.until("a mail", async || (!mails(gateway, EMAIL).await.is_empty()).then_some(())).await;
+        assert_eq!(told(gateway).await, 1);
+        // Its threshold can be moved before the job has seen it.
+        execute(&gateway.app.settings.database, "DELETE FROM low_balances WHERE account = (SELECT no FROM accounts WHERE id = 'ptn_old')").unwrap();
+        ok(gateway, "partner set ptn_old --low-balance 45");
+        assert_eq!(told(gateway).await, 1, "a threshold that moves is no crossing");
+        ok(gateway, "wallet credit ptn_old 10 --reason more");
+        ok(gateway, "wallet debit ptn_old 10 --reason less");
+        assert_eq!(told(gateway).await, 2);
     }
 
     async fn nobody_is_told_without_a_crossing_or_an_email(gateway) {

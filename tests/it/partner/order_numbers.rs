@@ -237,7 +237,7 @@ both_databases! {
         let code = logins::code(gateway, "cem@example.com").await;
         assert_eq!(logins::verify(gateway, "cem@example.com", &code).await.problem(403), "LIMIT_EXCEEDED");
         assert_eq!(logins::verify(gateway, "cem@example.com", &code).await.problem(403), "LIMIT_EXCEEDED", "it is still good");
-        let new = NewPartner { name: "Nobody".into(), email: None, credit: Usd::dollars(5) };
+        let new = NewPartner { name: "Nobody".into(), email: None, credit: Usd::dollars(5), shares_email: false };
         let refused = operator::create_partner(&gateway.app, "test", new).await;
         assert!(matches!(refused, Err(Error::Refused(Refusal::NoMoreAccounts))));
         assert_eq!(simgate(gateway, &["partner", "create", "--name", "Nobody", "--json"]).document(1)["code"], "LIMIT_EXCEEDED");

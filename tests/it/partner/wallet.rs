@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use simgate::domain::ids::AccountNo;
 use simgate::domain::ledger::CreditKind;
 use simgate::domain::money::Usd;
-use simgate::ops::operator::{self, Adjustment};
+use simgate::ops::operator::{self, Adjustment, Direction};
 
 use crate::support::harness::{Gateway, Key, both_databases};
 use crate::support::shapes::{ORDERS, column, mask, money, names};
@@ -23,6 +23,10 @@ fn adjustment(account: AccountNo, amount: &str, kind: CreditKind) -> Adjustment 
     Adjustment { account, amount: usd(amount), kind, reason: format!("a {} matter", kind.as_str()) }
 }
 
+async fn adjust(gateway: &Gateway, direction: Direction, what: Adjustment) {
+    operator::adjust_wallet(&gateway.app, "test", direction, what, None).await.unwrap();
+}
+
 /// One of everything that moves a wallet.
 async fn everything(gateway: &Gateway) -> Value {
     let order = gateway.order("JP-1GB-7D").await;
@@ -38,12 +42,8 @@ async fn everything(gateway: &Gateway) -> Value {
     operator::refund_order(&gateway.app, "test", order["id"].as_str().unwrap(), usd("0.2"), "slow network")
         .await
         .unwrap();
-    operator::credit_wallet(&gateway.app, "test", adjustment(account, "19.999123", CreditKind::Bank))
-        .await
-        .unwrap();
-    operator::debit_wallet(&gateway.app, "test", adjustment(account, "0.000123", CreditKind::Correction))
-        .await
-        .unwrap();
+    adjust(gateway, Direction::Credit, adjustment(account, "19.999123", CreditKind::Bank)).await;
+    adjust(gateway, Direction::Debit, adjustment(account, "0.000123", CreditKind::Correction)).await;
     order
 }
 
@@ -131,7 +131,7 @@ both_databases! {
                 seen.extend(page["transactions"].as_array().unwrap().clone());
                 let Some(after) = page["nextAfter"].as_str() else { break };
                 query = format!("?limit={limit}&after={after}");
-                operator::credit_wallet(&gateway.app, "test", adjustment(account(gateway).await, "1", CreditKind::Promo)).await.unwrap();
+                adjust(gateway, Direction::Credit, adjustment(account(gateway).await, "1", CreditKind::Promo)).await;
             }
             let seen: Vec<Value> = seen.into_iter().filter(|line| line["line"].as_i64() <= Some(10)).collect();
             assert_eq!(json!(seen), whole, "limit {limit}");

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+use serde_json::{Deserializer, Value, json};
 
 use crate::support::command_line::{database_url, run};
 use crate::support::database::execute;
@@ -47,7 +50,10 @@ fn a_mistake_in_the_file_is_told_by_its_line() {
     on_site(Db::Sqlite, vec![], async |site| {
         let dir = &site.place.dir;
         for (text, told) in [
-            ("log = \"warn\"\n\nlisten = 127.0.0.1:1\n", "simgate.toml, line 3 is not valid TOML"),
+            (
+                "log = \"warn\"\n\nlisten = 127.0.0.1:1\n",
+                "simgate.toml, line 3 is not valid TOML: text must stand between quotes: listen = \"127.0.0.1:1\"",
+            ),
             ("log = \"warn\"\nlisten = \"x", "simgate.toml, line 2 is not valid TOML"),
             (
                 "# ours\n\nlisten_on = \"127.0.0.1:1\"\n",
@@ -63,6 +69,63 @@ fn a_mistake_in_the_file_is_told_by_its_line() {
             let said = refused(NEW, dir, &["serve"]);
             assert!(said.contains(told), "{text}: {said}");
         }
+    });
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    on_site(Db::Sqlite, vec![], async |site| {
+        let dir = &site.place.dir;
+        fs::write(dir.join("simgate.toml"), "rate_limit = \"many\"\nlisten = 127.0.0.1:1\nlisen = 1\n")
+            .unwrap();
+        let said = refused(NEW, dir, &["serve", "--write-queue", "0"]);
+        for named in ["rate_limit in simgate.toml, line 1", "line 2", "\"lisen\"", "--write-queue"] {
+            assert!(said.contains(named), "{named}: {said}");
+        }
+    });
+}
+
+#[test]
+fn with_json_a_gateway_greets_with_one_document() {
+    on_site(Db::Sqlite, vec![], async |site| {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_simgate"))
+            .args(["serve", "--json", "--listen", "127.0.0.1:0", "--log", "error"])
+            .env_clear()
+            .current_dir(&site.place.dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut documents = Deserializer::from_reader(server.stdout.take().unwrap()).into_iter::<Value>();
+        let greeting = documents.next().unwrap().unwrap();
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert_eq!(
+            (&greeting["mode"], &greeting["demoFile"]),
+            (&json!("sandbox"), &json!("./simgate-demo.env"))
+        );
+        assert!(greeting["plans"].as_i64() > Some(400) && greeting["version"].is_string(), "{greeting}");
+        assert!(documents.next().is_none(), "and nothing else");
+    });
+    let told = run(NEW, std::path::Path::new("/"), &[], &["--version", "--json"]).document(0);
+    assert_eq!(told["version"], env!("CARGO_PKG_VERSION"));
+    let told = run(NEW, std::path::Path::new("/"), &[], &["wallet", "--help", "--json"]).document(0);
+    assert!(told["help"].as_str().unwrap().contains("statement"), "{told}");
+}
+
+#[test]
+fn migrate_says_what_it_did() {
+    on_site(Db::Sqlite, vec![], async |site| {
+        let dir = &site.place.dir;
+        let migrate = || run(NEW, dir, &[], &["migrate", "--json"]).document(0);
+        let first = migrate();
+        assert_eq!((&first["migrated"], &first["schemaBefore"]), (&json!(true), &json!(null)));
+        assert_eq!(first["demoFile"], "./simgate-demo.env");
+        assert!(dir.join("simgate-demo.env").exists());
+        let second = migrate();
+        assert_eq!((&second["migrated"], &second["demoFile"]), (&json!(false), &json!(null)));
+        assert_eq!((&second["schemaBefore"], &second["schema"]), (&first["schema"], &first["schema"]));
+        assert!(run(NEW, dir, &[], &["migrate"]).stdout.contains("had this schema already"));
     });
 }
 

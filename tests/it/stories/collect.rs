@@ -8,7 +8,7 @@ use simgate::domain::refusal::Refusal;
 use simgate::domain::token::TokenKind;
 use simgate::error::Error;
 use simgate::ops::login::{self, Ask, CodeAnswer};
-use simgate::ops::operator::{self, Adjustment};
+use simgate::ops::operator::{self, Adjustment, Direction};
 use simgate::ops::{guests, mail};
 
 use super::play::{Play, Told, told};
@@ -50,7 +50,7 @@ pub async fn collect(play: &mut Play<'_>, at: usize) -> Told {
     }
     let account = user(&app, &email).await.map_err(told)?.no;
     let credit = Adjustment { account, amount: OWN, kind: CreditKind::Promo, reason: "story".into() };
-    operator::credit_wallet(&app, "test", credit).await.map_err(told)?;
+    operator::adjust_wallet(&app, "test", Direction::Credit, credit, None).await.map_err(told)?;
     play.accounts.push(account);
     play.model.wallets.push(OWN);
     play.model.collect(checkout, play.accounts.len() - 1);

@@ -74,7 +74,7 @@ impl Play<'_> {
         let app = world.app.clone();
         let (mut accounts, mut buyers, mut limited) = (Vec::new(), Vec::new(), None);
         for name in ["Ann", "Bob"] {
-            let new = NewPartner { name: name.into(), email: None, credit: Usd::ZERO };
+            let new = NewPartner { name: name.into(), email: None, credit: Usd::ZERO, shares_email: false };
             let made = operator::create_partner(&app, "test", new).await.unwrap();
             let account = operator::account(&app, made.id.as_str()).await.unwrap().no;
             let price_list = RETAIL_PRICE_LIST.to_string();

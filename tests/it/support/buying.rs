@@ -8,7 +8,7 @@ use simgate::domain::ids::AccountNo;
 use simgate::domain::ledger::CreditKind;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
-use simgate::ops::operator::{self, Adjustment};
+use simgate::ops::operator::{self, Adjustment, Direction};
 use simgate::ops::transfers::{self, Unmatched};
 use simgate::store::amounts::{self, Ring};
 use simgate::store::tx::Tx;
@@ -154,7 +154,7 @@ pub async fn account(gateway: &Gateway, email: &str) -> AccountNo {
 pub async fn fund(gateway: &Gateway, email: &str, amount: Usd) {
     let account = account(gateway, email).await;
     let credit = Adjustment { account, amount, kind: CreditKind::Promo, reason: "test".into() };
-    operator::credit_wallet(&gateway.app, "test", credit).await.unwrap();
+    operator::adjust_wallet(&gateway.app, "test", Direction::Credit, credit, None).await.unwrap();
 }
 
 /// What waits for the operator, when there is so much of it.

@@ -235,7 +235,7 @@ pub fn client() -> reqwest::ClientBuilder {
 }
 
 async fn new_partner(app: &App, name: &str, credit: Usd) -> (String, Key) {
-    let new = NewPartner { name: name.into(), email: None, credit };
+    let new = NewPartner { name: name.into(), email: None, credit, shares_email: false };
     let made = operator::create_partner(app, "test", new).await.unwrap();
     let key = Key { id: made.key.id.to_string(), secret: made.key.secret };
     key.until_known(app).await;
