@@ -16,6 +16,7 @@ pub mod orders;
 pub mod payment;
 pub mod problem;
 pub mod qr;
+pub mod schema;
 mod state;
 pub mod statement;
 pub mod wire;
