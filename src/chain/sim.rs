@@ -156,10 +156,6 @@ impl SimChain {
         self.look(|_, world| Ok(world.head())).await
     }
 
-    pub async fn mode(&self) -> Result<ChainMode> {
-        Ok(self.mood().await?.0)
-    }
-
     /// The mode, and how many blocks a lagging node lacks.
     pub async fn mood(&self) -> Result<(ChainMode, i64)> {
         self.look(|_, world| Ok((world.mode, world.behind))).await

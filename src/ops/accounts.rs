@@ -5,7 +5,8 @@ use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::Result;
-use crate::store::wallet::{self, StatementLine, StatementQuery};
+pub use crate::store::wallet::StatementLine;
+use crate::store::wallet::{self, StatementQuery};
 
 pub struct Balance {
     pub available: Usd,

@@ -184,7 +184,7 @@ impl Terminal {
     pub async fn refusal(&self, permission: &Permission, seal: &Seal) -> Result<Option<Reason>, Trouble> {
         let nodes = match &self.place {
             Place::Nodes(nodes) => nodes,
-            Place::Simulated(token) => return token.refusal(permission, seal).await,
+            Place::Simulated(token) => return Ok(token.check(permission, seal).await?.err()),
         };
         let call = permission.transfer_call(seal);
         let caller = self.sender.as_ref().map_or(permission.to, |sender| sender.gas.key.bytes);

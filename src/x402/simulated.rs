@@ -37,30 +37,28 @@ impl SimToken {
         SimToken { chain, domain: Arc::new(domain) }
     }
 
-    /// Why the token would refuse this transfer in the next block; `None` when it would make it.
-    pub async fn refusal(&self, permission: &Permission, seal: &Seal) -> Result<Option<Reason>, Trouble> {
+    /// The transfer that a signature allows, or why the token would refuse it in the next block.
+    pub async fn check(
+        &self,
+        permission: &Permission,
+        seal: &Seal,
+    ) -> Result<Result<Signed, Reason>, Trouble> {
+        if seal.signer(&permission.hash(&self.domain)) != Some(permission.from) {
+            return Ok(Err(Reason::Signature));
+        }
         let head = self.chain.head().await.map_err(Trouble::new)?;
-        Ok(if seal.signer(&permission.hash(&self.domain)) != Some(permission.from) {
-            Some(Reason::Signature)
-        } else if self.is_used(permission, head).await? {
-            Some(Reason::Used)
-        } else if signed(permission).is_none() {
-            Some(Reason::Funds)
-        } else {
-            None
-        })
+        if self.is_used(permission, head).await? {
+            return Ok(Err(Reason::Used));
+        }
+        Ok(signed(permission).ok_or(Reason::Funds))
     }
 
     pub async fn is_used(&self, permission: &Permission, by: i64) -> Result<bool, Trouble> {
         self.chain.has_used(&permission.from, &permission.nonce, by).await
     }
 
-    /// Makes the transfer in the next block, unless it was made before. False when it would be refused there.
-    pub async fn transfer(&self, permission: &Permission, seal: &Seal) -> Result<bool, Trouble> {
-        if self.refusal(permission, seal).await?.is_some() {
-            return Ok(false);
-        }
-        let Some(signed) = signed(permission) else { return Ok(false) };
+    /// Makes a checked transfer in the next block, unless it was made before. False when that block is not in its time.
+    pub async fn transfer(&self, signed: Signed) -> Result<bool, Trouble> {
         self.chain.pay_signed(signed).await.map_err(Trouble::new)
     }
 

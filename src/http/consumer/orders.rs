@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::paging::{self, PageQuery};
+use super::paging::{Page, PageQuery, PageView};
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
@@ -104,17 +104,11 @@ pub struct ProductView {
     package_code: String,
 }
 
+/// What an order shows wherever it is shown.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Order)]
-pub struct OrderView {
-    #[schema(example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
-    id: String,
-    /// A short reference for people.
-    #[schema(example = "SG4K7M2Q9XTB")]
-    order_no: String,
-    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
-    created_at: String,
+pub struct BoughtView {
+    /// COMPLETED, or PROCESSING while the supplier has not delivered. An order may have been given back since.
     status: StatusWord,
     product: ProductView,
     /// What was charged for it.
@@ -138,21 +132,39 @@ pub struct OrderView {
     install_url: String,
 }
 
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Order)]
+pub struct OrderView {
+    #[schema(example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    id: String,
+    /// A short reference for people.
+    #[schema(example = "SG4K7M2Q9XTB")]
+    order_no: String,
+    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
+    created_at: String,
+    #[serde(flatten)]
+    #[schema(inline)]
+    bought: BoughtView,
+}
+
 /// The order of every door, in the words of this one.
 fn view(order: shapes::OrderView) -> OrderView {
     OrderView {
         id: order.id,
         order_no: order.order_no,
         created_at: order.created_at,
-        status: StatusWord::from(order.status.0),
-        product: ProductView { name: order.plan_name, package_code: order.package_code },
-        amount: order.charged_usd,
-        iccid: order.iccid,
-        smdp_address: order.smdp_address,
-        matching_id: order.matching_id,
-        lpa_url: order.lpa_string,
-        qr_code: order.qr_code_url,
-        install_url: order.install_url,
+        bought: BoughtView {
+            status: StatusWord::from(order.status.0),
+            product: ProductView { name: order.plan_name, package_code: order.package_code },
+            amount: order.charged_usd,
+            iccid: order.iccid,
+            smdp_address: order.smdp_address,
+            matching_id: order.matching_id,
+            lpa_url: order.lpa_string,
+            qr_code: order.qr_code_url,
+            install_url: order.install_url,
+        },
     }
 }
 
@@ -164,27 +176,9 @@ pub struct PurchaseView {
     success: bool,
     #[schema(example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
     order_id: String,
-    /// COMPLETED, or PROCESSING while the supplier has not delivered. An order that is repeated by its
-    /// `Idempotency-Key` may have been given back since.
-    status: StatusWord,
-    #[schema(required = true, example = "8901234567890123452")]
-    iccid: Option<String>,
-    #[schema(required = true, example = "smdp.sim.example")]
-    smdp_address: Option<String>,
-    #[schema(required = true)]
-    matching_id: Option<String>,
-    /// The activation code: `LPA:1$`, the SM-DP+ address, `$`, the matching id.
-    #[schema(required = true, example = "LPA:1$smdp.sim.example$SIM-0123")]
-    lpa_url: Option<String>,
-    /// An image of the activation code, to be scanned.
-    #[schema(format = "uri")]
-    qr_code: String,
-    /// A page that helps with the installation.
-    #[schema(format = "uri")]
-    install_url: String,
-    product: ProductView,
-    /// What was charged for it.
-    amount: Money,
+    #[serde(flatten)]
+    #[schema(inline)]
+    bought: BoughtView,
     /// What the wallet holds now.
     balance: Money,
 }
@@ -214,15 +208,7 @@ pub async fn place(
     let view = PurchaseView {
         success: true,
         order_id: order.id,
-        status: order.status,
-        iccid: order.iccid,
-        smdp_address: order.smdp_address,
-        matching_id: order.matching_id,
-        lpa_url: order.lpa_url,
-        qr_code: order.qr_code,
-        install_url: order.install_url,
-        product: order.product,
-        amount: order.amount,
+        bought: order.bought,
         balance: Money(receipt.balance),
     };
     purchase_answer(&receipt, &view)
@@ -231,15 +217,9 @@ pub async fn place(
 #[derive(Serialize, ToSchema)]
 #[schema(as = OrderList)]
 pub struct OrdersView {
-    #[schema(example = true)]
-    success: bool,
-    #[schema(example = 1, minimum = 1)]
-    page: i64,
-    #[schema(example = 20, minimum = 1, maximum = 100)]
-    limit: i64,
-    /// How many there are, on all pages.
-    #[schema(minimum = 0)]
-    total: i64,
+    #[serde(flatten)]
+    #[schema(inline)]
+    page: PageView,
     /// Newest first.
     orders: Vec<OrderView>,
 }
@@ -251,11 +231,11 @@ pub struct OrdersView {
 #[utoipa::path(get, path = "/api/orders", operation_id = "listOrders", tag = "orders", params(PageQuery),
     responses((status = 200, description = "One page", body = OrdersView)))]
 pub async fn list(bearer: Bearer, state: State, query: Query) -> Answer {
-    let (page, limit) = paging::read(query)?;
-    let found = orders::history(&state.app, bearer.account, page, limit).await?;
+    let page = Page::read(query)?;
+    let found = orders::history(&state.app, bearer.account, page.number, page.limit).await?;
     let shown: Result<Vec<_>> =
         found.orders.iter().map(|listed| order_view(&state.app, listed).map(view)).collect();
-    let view = OrdersView { success: true, page, limit, total: found.total, orders: shown? };
+    let view = OrdersView { page: page.view(found.total), orders: shown? };
     uncached(json(StatusCode::OK, &view))
 }
 

@@ -24,6 +24,7 @@ use crate::http::kit::State;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::is_unprintable;
 use crate::http::kit::problem::Problem;
+use crate::http::kit::schema::flat;
 use utoipa::openapi::schema::AdditionalProperties;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
@@ -173,7 +174,10 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
         together = together.add(name, Vec::<String>::new());
     }
     let printable = format!("[^{}]", unprintable());
-    components.schemas.values_mut().for_each(|schema| spell_out(schema, &printable));
+    for schema in components.schemas.values_mut() {
+        *schema = flat(schema.clone());
+        spell_out(schema, &printable);
+    }
     components.schemas.iter_mut().for_each(|(name, schema)| name_words(name, schema));
     for (name, schema) in &mut components.schemas {
         if let RefOr::T(Schema::Object(object)) = schema

@@ -21,6 +21,7 @@ mod path;
 pub mod payment;
 pub mod problem;
 pub mod qr;
+pub mod schema;
 mod state;
 pub mod statement;
 pub mod wire;

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::failure::FailureView;
 use super::input::{IGNORED, Input, TOKEN};
 use crate::http::kit::fields::Fields;
+use crate::http::kit::schema::flat;
 
 /// Keywords that tell a validator nothing, or too much: with floats it cannot decide whether one is a multiple.
 const LEFT_OUT: [&str; 5] = ["example", "examples", "multipleOf", "title", "default"];
@@ -24,9 +25,9 @@ pub fn of<T: ToSchema>() -> Value {
     T::schemas(&mut known);
     let known: Map<String, Value> = known
         .into_iter()
-        .map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default()))
+        .map(|(name, schema)| (name, serde_json::to_value(flat(schema)).unwrap_or_default()))
         .collect();
-    tidy(serde_json::to_value(T::schema()).unwrap_or_default(), &known)
+    tidy(serde_json::to_value(flat(T::schema())).unwrap_or_default(), &known)
 }
 
 /// One of these results, or an error.

@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::http::StatusCode;
 
-use super::told;
+use super::{mail_code, told};
 use crate::app::App;
 use crate::domain::checkout::Checkout;
 use crate::domain::email::Email;
@@ -20,7 +20,7 @@ use crate::http::kit::fields::{Form, Segment, invoice_id};
 use crate::http::kit::html::page;
 use crate::http::kit::problem::Refused;
 use crate::ops::checkout::progress::{self, Progress};
-use crate::ops::login::{self, Ask, Asked, CodeAnswer};
+use crate::ops::login::CodeAnswer;
 use crate::ops::{catalog, guests};
 
 const CODE_CHARS: usize = 40;
@@ -57,16 +57,7 @@ pub async fn code(
     let email = fields.required_email("email");
     let email = fields.finish_with(email)?;
     let (owed, _) = owed_to(app, &invoice).await?;
-    match login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await? {
-        // While a mailed code is good the page is the same; and somebody who keeps asking in the name of others must not
-        // keep them from typing the code that they have.
-        Asked::Sent { .. } | Asked::TooSoon { until: Some(_), .. } | Asked::Enough { until: Some(_), .. } => {
-        }
-        Asked::TooSoon { retry_after_secs, until: None }
-        | Asked::Enough { retry_after_secs, until: None } => {
-            return Err(Refusal::RateLimited { retry_after_secs }.into());
-        }
-    }
+    mail_code(app, &email, client).await?;
     page(StatusCode::OK, &ClaimPage { invoice: &invoice, owed, email: &email, problem: None })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 
-use super::{onward, told, wanted_plan};
+use super::{onward, reference, told, wanted_plan};
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::checkout::{NETWORKS, USUAL_CURRENCY};
@@ -152,8 +152,7 @@ fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, (Currency, Network)), R
         package_code: plan.code.clone(),
         customer_email: Some(email),
         discount_code,
-        // A visitor who goes back and changes something means another checkout.
-        reference: once.map(|_| format!("form {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))),
+        reference: once.map(|_| reference("form", &said)),
         ..Wish::default()
     };
     Ok((wish, (currency.unwrap_or(USUAL_CURRENCY), network.unwrap_or(NETWORKS[0]))))

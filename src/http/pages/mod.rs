@@ -11,21 +11,27 @@ pub mod pay;
 pub mod topup;
 pub mod wallet;
 
+use std::borrow::Borrow;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
 
 use crate::app::App;
+use crate::domain::email::Email;
 use crate::domain::ids::InvoiceId;
+use crate::domain::login::Door;
 use crate::domain::plan::{Plan, typed_code};
 use crate::domain::refusal::Refusal;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::Query;
 use crate::http::kit::html::{page, said};
 use crate::http::kit::problem::Refused;
 use crate::ops::catalog;
+use crate::ops::login::{self, Ask, Asked};
+use crate::vault;
 
 #[derive(Template)]
 #[template(path = "onward.html")]
@@ -42,6 +48,26 @@ pub fn onward(invoice: &InvoiceId, hint: &'static str) -> Answer {
 /// The plan that a form or a link names, as it is sold now.
 pub fn wanted_plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
     catalog::base_plan(app, &typed_code(&query.typed("plan"))).ok_or(Refusal::PlanNotFound)
+}
+
+/// Mails a code to an address. While a mailed code is good all is the same; and somebody who keeps asking in the name of
+/// others must not keep them from typing the code that they have.
+async fn mail_code(app: &App, email: &Email, client: IpAddr) -> Result<()> {
+    match login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await? {
+        Asked::Sent { .. } | Asked::TooSoon { until: Some(_), .. } | Asked::Enough { until: Some(_), .. } => {
+            Ok(())
+        }
+        Asked::TooSoon { retry_after_secs, until: None }
+        | Asked::Enough { retry_after_secs, until: None } => {
+            Err(Refusal::RateLimited { retry_after_secs }.into())
+        }
+    }
+}
+
+/// The reference of a form, from all that it says: sent twice it is one purchase, and a visitor who goes back and changes
+/// something means another one.
+fn reference(form: &str, said: &[impl Borrow<str>]) -> String {
+    format!("{form} {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))
 }
 
 /// What to say above a form that must be filled in again, and with which status. Other errors get their own page.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 
-use super::{in_words, told, wanted_plan};
+use super::{in_words, mail_code, reference, told, wanted_plan};
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::login::Door;
@@ -25,8 +25,7 @@ use crate::ops::buying::{Outcome, Short, Wish};
 use crate::ops::coupons;
 use crate::ops::guests;
 use crate::ops::install;
-use crate::ops::login::{self, Ask, Asked, CodeAnswer};
-use crate::vault;
+use crate::ops::login::CodeAnswer;
 
 const AGENT_NAME: &str = "checkout page";
 
@@ -81,14 +80,14 @@ impl Order {
     }
 
     fn wish(&self) -> Wish {
-        let said = [&*self.once, &self.plan.code, &self.email.to_string(), &self.discount].join("\n");
-        let name = || format!("wallet {}", vault::hex(&vault::hash_secret(&said)[..16]));
+        let email = self.email.to_string();
+        let said = [&*self.once, &self.plan.code, &email, &self.discount];
         Wish {
             package_code: self.plan.code.clone(),
             customer_email: Some(self.email.clone()),
             discount_code: Some(self.discount.clone()).filter(|code| !code.is_empty()),
             max_price: Some(self.price),
-            reference: (!self.once.is_empty()).then(name),
+            reference: (!self.once.is_empty()).then(|| reference("wallet", &said)),
             ..Wish::default()
         }
     }
@@ -108,14 +107,7 @@ pub async fn code(_: Anyone, state: State, Client(client): Client, Form(mut fiel
         Ok(price) => order.price = price,
         Err(error) => return unbought(&order, error),
     }
-    match login::ask(app, Ask { door: Door::Pages, email: order.email.clone(), client }).await? {
-        Asked::Sent { .. } | Asked::TooSoon { until: Some(_), .. } | Asked::Enough { until: Some(_), .. } => {
-        }
-        Asked::TooSoon { retry_after_secs, until: None }
-        | Asked::Enough { retry_after_secs, until: None } => {
-            return Err(Refusal::RateLimited { retry_after_secs }.into());
-        }
-    }
+    mail_code(app, &order.email, client).await?;
     page(StatusCode::OK, &WalletPage { order: &order, problem: None })
 }
 

@@ -17,14 +17,15 @@ impl Round<'_> {
             return Err(Error::fault("a simulated settler with real nodes").into());
         };
         let (permission, seal) = permission(authorization)?;
-        if let Some(reason) = token.refusal(&permission, &seal).await? {
-            return Ok(self.would_fail(authorization, reason).await?);
-        }
+        let signed = match token.check(&permission, &seal).await? {
+            Ok(signed) => signed,
+            Err(reason) => return Ok(self.would_fail(authorization, reason).await?),
+        };
         let (sent, now) = (authorization.clone(), self.now);
         let write =
             move |tx: &mut Tx| authorizations::advance(tx, &sent, AuthorizationEvent::Sent, None, now);
         if self.app.store.finish(authorization.account.0, write).await? {
-            token.transfer(&permission, &seal).await?;
+            token.transfer(signed).await?;
         }
         Ok(())
     }

@@ -5,11 +5,11 @@ use utoipa::ToSchema;
 
 use super::{READS, Tool};
 use crate::error::Result;
-use crate::http::kit::statement::describe;
-use crate::http::kit::wire::{Money, iso};
+use crate::http::kit::statement::LineView;
+use crate::http::kit::wire::Money;
 use crate::http::mcp::call::{Call, Output};
 use crate::http::mcp::schema::{self, limit, page, read_page, token};
-use crate::ops::accounts;
+use crate::ops::accounts::{self, StatementLine};
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -52,26 +52,24 @@ async fn show(call: Call) -> Result<Output> {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct LineView {
-    /// Its number on the statement, counted from 1.
-    id: String,
-    /// ORDER, TOPUP, FAILED, CANCELLED, REFUND, CREDIT, DEBIT, DEPOSIT, REVERSAL, ASSIGNED, CLAIMED or PAYOUT.
-    r#type: String,
+struct TransactionView {
+    #[serde(flatten)]
+    #[schema(inline)]
+    line: LineView,
     /// Positive when money came in.
     amount_usd: Money,
     /// The balance after it.
     balance_after_usd: Money,
-    /// What it was, for people.
-    description: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    order_id: Option<String>,
-    /// The invoice that a payment on a chain was for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    invoice_id: Option<String>,
-    #[schema(format = DateTime)]
-    created_at: String,
+}
+
+impl From<StatementLine> for TransactionView {
+    fn from(line: StatementLine) -> TransactionView {
+        TransactionView {
+            amount_usd: Money(line.change),
+            balance_after_usd: Money(line.balance),
+            line: LineView::from(line),
+        }
+    }
 }
 
 #[derive(Serialize, ToSchema)]
@@ -84,7 +82,7 @@ struct StatementView {
     #[schema(minimum = 0)]
     total: i64,
     /// Newest first.
-    transactions: Vec<LineView>,
+    transactions: Vec<TransactionView>,
 }
 
 pub fn transactions() -> Tool {
@@ -108,15 +106,6 @@ async fn list(call: Call) -> Result<Output> {
     let (page, limit) = read_page(&mut fields);
     fields.finish()?;
     let (lines, total) = accounts::statement_page(call.app(), holder.account, page, limit).await?;
-    let transactions = lines.into_iter().map(|line| LineView {
-        id: line.line.to_string(),
-        description: describe(&line.kind, line.note.as_deref()),
-        r#type: line.kind,
-        amount_usd: Money(line.change),
-        balance_after_usd: Money(line.balance),
-        order_id: line.order,
-        invoice_id: line.invoice.map(|invoice| invoice.to_string()),
-        created_at: iso(line.at),
-    });
-    Output::of(&StatementView { page, limit, total, transactions: transactions.collect() })
+    let transactions = lines.into_iter().map(TransactionView::from).collect();
+    Output::of(&StatementView { page, limit, total, transactions })
 }
