@@ -257,6 +257,7 @@ async fn seed(app: &App) -> Result<()> {
     Ok(())
 }
 
+/// The variables that the examples in README.md and docs/ begin with.
 fn write_demo_file(app: &App, key: &str, secret: &str) -> Result<()> {
     let path = &app.settings.demo_file;
     let wrong = |error| Error::fault(format!("{}: {error}", path.display()));
@@ -267,7 +268,8 @@ fn write_demo_file(app: &App, key: &str, secret: &str) -> Result<()> {
         .mode(0o600)
         .open(path)
         .map_err(wrong)?;
-    let text = format!("B2B_URL={}\nB2B_KEY={key}\nB2B_SECRET={secret}\n", app.settings.base_url);
+    let (partners, agents) = (&app.settings.base_url, &app.settings.agent_url);
+    let text = format!("B2B_URL={partners}\nB2B_KEY={key}\nB2B_SECRET={secret}\nAGENT_URL={agents}\n");
     file.write_all(text.as_bytes()).map_err(wrong)
 }
 

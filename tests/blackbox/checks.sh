@@ -203,8 +203,10 @@ blackbox() {
     fi
     check "the published consumer client buys" stdio_client
     check "README as pasted" timeout --foreground 120 python3 "$bb/readme.py" README.md "$gw_dir"
-    check "docs/agents.md: curl" env "AGENT_URL=$api_url" timeout --foreground 120 python3 "$bb/readme.py" docs/agents.md "$gw_dir"
-    check "docs/consumer.md: curl" env "AGENT_URL=$api_url" timeout --foreground 60 python3 "$bb/readme.py" docs/consumer.md "$gw_dir"
+    check "docs/integrate.md as pasted" timeout --foreground 180 python3 "$bb/readme.py" docs/integrate.md "$gw_dir"
+    check "docs/integrate.md pasted again" timeout --foreground 180 python3 "$bb/readme.py" docs/integrate.md "$gw_dir"
+    check "docs/agents.md: curl" timeout --foreground 120 python3 "$bb/readme.py" docs/agents.md "$gw_dir"
+    check "docs/consumer.md: curl" timeout --foreground 60 python3 "$bb/readme.py" docs/consumer.md "$gw_dir"
     check "samples of /docs" doc_samples
     check "docs/agents.md: TypeScript" agents_typescript ts
     check "docs/agents.md: Python" agents_python python

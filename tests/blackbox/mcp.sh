@@ -92,7 +92,7 @@ tool_gateway() {
     --expected-failures "$mcp/not-applicable-2026-07-28.yml"
   check "inspector --strict" inspector
   check "tdqs lint" "$tools/mcp2/bin/tdqs" lint --url "$api_url/api/mcp" --fail-on warning
-  check "docs/tools.md: curl" env "AGENT_URL=$api_url" timeout --foreground 60 python3 "$bb/readme.py" docs/tools.md "$gw_dir"
+  check "docs/tools.md: curl" timeout --foreground 60 python3 "$bb/readme.py" docs/tools.md "$gw_dir"
   check "docs/tools.md: Python" tools_python
   check "docs/tools.md: TypeScript" tools_typescript
   check "TypeScript SDK 1.x buys" in_node node client-v1.mjs "$api_url"

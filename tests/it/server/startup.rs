@@ -1,14 +1,16 @@
-//! A gateway that cannot start says why, and what to do: exit 2, on stderr for people and as JSON for programs.
+//! A gateway that cannot start says why, and what to do: exit 2, on stderr for people and as JSON for programs. The first
+//! start leaves a file for those who try it out.
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use serde_json::{Deserializer, Value, json};
 
 use crate::support::command_line::{database_url, run};
 use crate::support::database::execute;
-use crate::support::harness::{Db, both_databases};
+use crate::support::harness::{Db, both_databases, reply};
 use crate::support::process::on_site;
 
 const NEW: &str = "sqlite:new.db";
@@ -180,6 +182,29 @@ fn live_tells_all_that_it_lacks() {
             assert!(told.contains(line), "{line}: {told}");
         }
         assert!(told.lines().count() > 6, "each on a line of its own: {told}");
+    });
+}
+
+#[test]
+fn the_demo_file_has_what_examples_begin_with() {
+    on_site(Db::Sqlite, vec![("agent_url", "http://agents.example")], async |site| {
+        let path = site.place.dir.join("simgate-demo.env");
+        let mut server = site.start().await;
+        let file = fs::read_to_string(&path).unwrap();
+        let values: Vec<(&str, &str)> = file.lines().map(|line| line.split_once('=').unwrap()).collect();
+        let [("B2B_URL", base), ("B2B_KEY", key), ("B2B_SECRET", secret), ("AGENT_URL", agents)] = values[..]
+        else {
+            panic!("{file}");
+        };
+        assert_eq!((base, agents), (server.base.as_str(), "http://agents.example"));
+        let balance = site.client.get(format!("{base}/api/b2b/v1/balance"));
+        let balance =
+            reply(balance.header("x-b2b-key", key).header("x-b2b-secret", secret)).await.expect(200);
+        assert_eq!(balance["balanceUsd"], 1_000);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        server.kill();
+        site.start().await;
+        assert_eq!(fs::read_to_string(&path).unwrap(), file, "only the first start writes it");
     });
 }
 
