@@ -201,6 +201,10 @@ blackbox() {
       check "redocly lint, consumer" redocly_lint "$tmp/consumer.json"
       check "spectral lint, consumer" spectral_lint "$tmp/consumer.json"
     fi
+    if check "sandbox openapi.json" curl -fsS --max-time 10 -o "$tmp/sandbox.json" "$api_url/sandbox/openapi.json"; then
+      check "redocly lint, sandbox" redocly_lint "$tmp/sandbox.json"
+      check "spectral lint, sandbox" spectral_lint "$tmp/sandbox.json"
+    fi
     check "the published consumer client buys" stdio_client
     check "README as pasted" timeout --foreground 120 python3 "$bb/readme.py" README.md "$gw_dir"
     check "docs/integrate.md as pasted" timeout --foreground 180 python3 "$bb/readme.py" docs/integrate.md "$gw_dir"

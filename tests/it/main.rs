@@ -6,6 +6,7 @@ mod chain;
 mod checkouts;
 mod cli;
 mod consumer;
+mod docs;
 mod fire;
 mod mcp;
 mod pages;

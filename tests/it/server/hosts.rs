@@ -93,7 +93,7 @@ const FOREIGN: [&str; 14] = [
 #[test]
 fn the_sandbox_answers_to_its_own_names_only() {
     run(Db::Sqlite, vec![], async |gateway| {
-        for path in [OUTBOX, "/metrics"] {
+        for path in [OUTBOX, "/sandbox/openapi.json", "/metrics"] {
             for host in OURS {
                 assert_eq!(by_name(gateway, path, host).await, 200, "{path} by {host}");
             }

@@ -1,10 +1,24 @@
-//! What a sandbox shows of how its simulators behave.
+//! What a sandbox shows of how its simulators behave, and how it describes its helpers.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use simgate::chain::address::SANDBOX_EVM_XPUB;
 
-use crate::support::harness::{Gateway, both_databases, reply};
+use crate::support::harness::{Db, Gateway, both_databases, reply, run};
+use crate::support::openapi::operations;
 use crate::support::shapes::ORDERS;
+
+const OPERATIONS: [(&str, &str, &str); 8] = [
+    ("get", "/sandbox/chain", "getChains"),
+    ("get", "/sandbox/outbox", "readOutbox"),
+    ("get", "/sandbox/supplier", "getSupplier"),
+    ("post", "/sandbox/chain", "setChain"),
+    ("post", "/sandbox/job", "setJob"),
+    ("post", "/sandbox/pay", "payInvoice"),
+    ("post", "/sandbox/supplier", "setSupplier"),
+    ("post", "/sandbox/usage", "moveUsage"),
+];
 
 async fn mood(gateway: &Gateway, of: &str) -> Value {
     reply(gateway.client.get(format!("{}/sandbox/{of}", gateway.base))).await.expect(200)
@@ -60,4 +74,28 @@ both_databases! {
             gateway.sandbox("chain", json!({ "network": network, "mode": "ok" })).await;
         }
     }
+}
+
+#[test]
+fn every_helper_is_described() {
+    run(Db::Sqlite, vec![], async |gateway| {
+        let api = mood(gateway, "openapi.json").await;
+        assert_eq!((&api["info"]["title"], &api["security"]), (&json!("simgate sandbox"), &json!([{}])));
+        assert_eq!(api["servers"][0]["url"], gateway.base);
+        let described = operations(&api).into_iter().map(|(method, path, operation)| {
+            (method, path, operation["operationId"].as_str().unwrap().to_string())
+        });
+        let wanted = OPERATIONS.map(|(method, path, id)| (method.into(), path.into(), id.into()));
+        assert_eq!(described.collect::<BTreeSet<_>>(), BTreeSet::from(wanted));
+        for (method, path, operation) in operations(&api) {
+            let at = format!("{method} {path}");
+            for field in ["summary", "description"] {
+                assert!(operation[field].as_str().is_some_and(|text| !text.is_empty()), "{at}: {field}");
+            }
+            assert!(operation["responses"]["403"].is_object(), "{at}: a foreign name is refused");
+            let url = format!("{}{path}", gateway.base);
+            let there = reply(gateway.client.request(method.to_uppercase().parse().unwrap(), url)).await;
+            assert!(matches!(there.status, 200 | 400 | 415), "{at}: {}", there.text);
+        }
+    });
 }

@@ -1,6 +1,6 @@
 //! What an OpenAPI file describes, and whether an answer fits it.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub fn operations(api: &Value) -> Vec<(String, String, &Value)> {
     let mut found = Vec::new();
@@ -10,6 +10,24 @@ pub fn operations(api: &Value) -> Vec<(String, String, &Value)> {
         }
     }
     found
+}
+
+/// A schema with all that it refers to in it.
+pub fn inlined(api: &Value, schema: &Value) -> Value {
+    match schema {
+        Value::Object(keywords) => {
+            let named = keywords.get("$ref").and_then(|path| path.as_str()?.rsplit('/').next());
+            let mut all = match named.map(|name| inlined(api, &api["components"]["schemas"][name])) {
+                Some(Value::Object(all)) => all,
+                _ => Map::new(),
+            };
+            let own = keywords.iter().filter(|(keyword, _)| *keyword != "$ref");
+            all.extend(own.map(|(keyword, inner)| (keyword.clone(), inlined(api, inner))));
+            all.into()
+        }
+        Value::Array(schemas) => schemas.iter().map(|schema| inlined(api, schema)).collect(),
+        other => other.clone(),
+    }
 }
 
 /// A small check: objects have the described fields and no others, required ones are there, types agree.
