@@ -1,5 +1,7 @@
 //! A moment as programs and people write it, everywhere in UTC.
 
+use jiff::Timestamp;
+
 use crate::domain::time::Time;
 
 /// ISO 8601 with milliseconds.
@@ -17,18 +19,31 @@ pub fn readable(time: Time) -> String {
     formatted(time, "%-d %B %Y, %H:%M UTC")
 }
 
+/// A time before or after all that can be written is written as the first or the last of these.
 fn formatted(time: Time, form: &str) -> String {
-    // Times come from our clock or were parsed as times, so they are in range.
-    jiff::Timestamp::from_microsecond(time.micros()).unwrap_or_default().strftime(form).to_string()
+    let nearest = if time.micros() < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_microsecond(time.micros()).unwrap_or(nearest).strftime(form).to_string()
 }
 
 /// RFC 3339, or a date, which means its midnight.
 pub fn parse(text: &str) -> Option<Time> {
     let moment = if is_date(text) { format!("{text}T00:00:00Z").parse() } else { text.parse() };
-    moment.ok().map(|moment: jiff::Timestamp| Time::from_micros(moment.as_microsecond()))
+    moment.ok().map(|moment: Timestamp| Time::from_micros(moment.as_microsecond()))
 }
 
 /// Whether a parsable text names a day, not a moment.
 pub fn is_date(text: &str) -> bool {
     text.len() == "2026-01-31".len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_as_early_or_as_late_as_possible() {
+        assert!(iso(Time::from_micros(i64::MAX)).starts_with("9999-12-30T"));
+        assert!(iso(Time::from_micros(i64::MIN)).starts_with("-9999-01-02T"));
+        assert_eq!(iso_exact(Time::from_micros(-1)), "1969-12-31T23:59:59.999999Z");
+    }
 }

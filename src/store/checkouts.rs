@@ -292,20 +292,17 @@ pub enum Step<'a> {
 /// Changes the status of checkouts. Nothing else does. Answers the coupons and the ids of those that moved; the others
 /// were in another state than their caller saw, or their state does not allow it.
 pub fn advance(tx: &mut Tx, step: &Step, now: Time) -> Result<Vec<(Option<String>, InvoiceId)>> {
-    let (stood, event) = match step {
-        Step::Paid(checkout, _) => (checkout.status, CheckoutEvent::Paid),
-        Step::PaidInVain(checkout) => (checkout.status, CheckoutEvent::PaidInVain),
-        Step::Lapsed { .. } => (CheckoutStatus::Open, CheckoutEvent::Lapsed),
-    };
-    let Some(next) = stood.after(event) else { return Ok(Vec::new()) };
-    let (id, order) = match step {
-        Step::Paid(checkout, order) => (&checkout.id, Some(*order)),
-        Step::PaidInVain(checkout) => (&checkout.id, None),
+    let (checkout, event, order) = match step {
+        Step::Paid(checkout, order) => (checkout, CheckoutEvent::Paid, Some(*order)),
+        Step::PaidInVain(checkout) => (checkout, CheckoutEvent::PaidInVain, None),
         Step::Lapsed { network, before } => {
-            return tx.write_all(MOVE_DUE, params![network, *before, now, next]);
+            let next = CheckoutStatus::Open.after(CheckoutEvent::Lapsed);
+            return next
+                .map_or(Ok(Vec::new()), |next| tx.write_all(MOVE_DUE, params![network, *before, now, next]));
         }
     };
-    tx.write_all(MOVE, params![id, stood, next, order, now])
+    let Some(next) = checkout.status.after(event) else { return Ok(Vec::new()) };
+    tx.write_all(MOVE, params![&checkout.id, checkout.status, next, order, now])
 }
 
 /// Something about its payment changed. False when it is no checkout.

@@ -14,17 +14,18 @@ use crate::domain::transfer::Sighting;
 /// Counts how often the newest blocks were read: each pass begins with another node.
 #[derive(Default)]
 pub(super) struct Passes {
-    from: i64,
+    /// The range that was asked for last.
+    last: Option<(i64, i64)>,
     turn: usize,
 }
 
 impl Passes {
-    /// The node to begin with. A range that starts at or before the last one begins a new pass.
-    fn turn(&mut self, from: i64) -> usize {
-        if from <= self.from {
+    /// The node to begin with. The ranges of one pass follow each other, and all lead to the same block.
+    fn turn(&mut self, from: i64, to: i64) -> usize {
+        let last = self.last.replace((from, to));
+        if last.is_some_and(|(before, end)| from <= before || to != end) {
             self.turn = self.turn.wrapping_add(1);
         }
-        self.from = from;
         self.turn
     }
 }
@@ -36,7 +37,7 @@ impl Evm {
         to: i64,
         watched: &Watched,
     ) -> Result<Scanned, Trouble> {
-        let mut nodes = self.in_turn(self.passes().turn(from));
+        let mut nodes = self.in_turn(self.passes().turn(from, to));
         loop {
             let question = |node| self.scan_at(node, from, to, watched);
             let (node, scanned) = self.first_of(nodes.clone(), question).await?;
@@ -142,5 +143,19 @@ impl Evm {
         let plain = |sighting: &Sighting| Sighting { recipient: String::new(), ..sighting.clone() };
         let mined = self.transaction_by_quorum(&sighting.id.tx_hash).await?;
         Ok(mined.is_some_and(|mined| mined.transfers.iter().any(|seen| plain(seen) == plain(sighting))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Passes;
+
+    #[test]
+    fn each_pass_begins_with_another_node() {
+        let mut passes = Passes::default();
+        // In one range, and in three of them, as far from the first block as one likes.
+        let ranges = [(936, 1_000), (937, 1_001), (938, 1_002), (960, 1_002), (990, 1_002), (938, 1_002)];
+        let turns = ranges.map(|(from, to)| passes.turn(from, to));
+        assert_eq!(turns, [0, 1, 2, 2, 2, 3]);
     }
 }

@@ -158,7 +158,7 @@ pub struct OrderRecordView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub payment: Option<PaymentDueView>,
-    /// Once it is delivered; a top-up has nothing to install.
+    /// Once it is delivered, until its activation code is forgotten; a top-up has nothing to install.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub esim: Option<EsimView>,

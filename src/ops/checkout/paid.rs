@@ -137,53 +137,15 @@ pub async fn settle(
             return Ok(Settled::Begun(Box::new(order)));
         }
         wallet::lock(tx, owner)?;
-        let Some((payment, invoice)) = transfers::lock_open(tx, &id, &hash)? else {
-            return Ok(Settled::NotWaiting);
-        };
-        if transfers::twins(tx, &payment)?.iter().any(|twin| twin.state.is_booked()) {
-            return Ok(Settled::NotWaiting);
-        }
-        let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
-        let filled = Filled::of(tx, &checkout)?;
-        let reference = reference(tx, &checkout)?;
-        let pays = checkout.is_paid_by(&payment);
-        if pays
-            && checkout.status.after(CheckoutEvent::Paid).is_some()
-            && !filled.is_gone()
-            && let Some(cost) = deliverable_at(tx, &checkout, &payment)?
-            && redeem::is_payable(tx, &checkout, draft.now)?
-        {
-            let order = draft.order(&checkout, payment.amount, cost, &filled, reference);
-            moves::hold(tx, &payment, draft.now)?;
-            authorizations::settle(tx, &payment, draft.now)?;
-            begin(tx, &checkout, &order, &Entry::paid(&order.id, &payment))?;
-            if is_late(&checkout, &payment) {
-                mail::tell_owner(tx, &draft.slip, &checkout, News::LateDelivery, payment.amount)?;
-            }
+        let Some(arrival) = Arrival::lock(tx, &id, &hash)? else { return Ok(Settled::NotWaiting) };
+        if let Some(order) = arrival.begin_order(tx, &draft)? {
             return Ok(Settled::Begun(Box::new(order)));
         }
         if !deep {
             return Ok(Settled::NotWaiting);
         }
         moves::credit(tx, &id, &hash, dust, draft.now)?;
-        authorizations::settle(tx, &payment, draft.now)?;
-        // A payment that was not asked for ends nothing: the checkout can still be paid.
-        let refunded = pays && !checkouts::advance(tx, &Step::PaidInVain(&checkout), draft.now)?.is_empty();
-        if refunded {
-            redeem::release(tx, &checkout, draft.now)?;
-            if let Some(reference) = reference {
-                claims::free(tx, checkout.account, &reference, &checkout.id)?;
-            }
-        }
-        // No mail about a payment that counted before, vanished and came back, nor about one that nobody asked for.
-        if payment.round == 0 && (pays || !checkout.status.is_unpaid()) {
-            let news = match refunded {
-                true if filled.is_gone() => News::EsimGone,
-                true => News::TooLate,
-                false => News::PaidAgain,
-            };
-            mail::tell_owner(tx, &draft.slip, &checkout, news, payment.amount)?;
-        }
+        arrival.give_to_owner(tx, &draft)?;
         Ok(Settled::ToOwner)
     };
     let settled = app.store.finish(owner.0, write).await?;
@@ -196,6 +158,75 @@ pub async fn settle(
         Settled::ToOwner => Some(TransferState::Credited),
         Settled::NotWaiting => None,
     })
+}
+
+/// A payment that is to be booked, with what it may pay for. Both are locked.
+struct Arrival {
+    payment: Transfer,
+    checkout: Checkout,
+    filled: Filled,
+    reference: Option<String>,
+    /// Whether the payment is what the checkout asks for.
+    pays: bool,
+}
+
+impl Arrival {
+    /// `None` when the payment no longer waits in this block, or counts as another transfer of the same signature.
+    fn lock(tx: &mut Tx, id: &TransferId, block_hash: &str) -> Result<Option<Arrival>> {
+        let Some((payment, invoice)) = transfers::lock_open(tx, id, block_hash)? else { return Ok(None) };
+        if transfers::twins(tx, &payment)?.iter().any(|twin| twin.state.is_booked()) {
+            return Ok(None);
+        }
+        let checkout = checkouts::lock(tx, &invoice)?.ok_or_else(|| Error::fault("a checkout vanished"))?;
+        let filled = Filled::of(tx, &checkout)?;
+        let reference = reference(tx, &checkout)?;
+        let pays = checkout.is_paid_by(&payment);
+        Ok(Some(Arrival { payment, checkout, filled, reference, pays }))
+    }
+
+    /// Holds the money and begins the order, if the plan can still be delivered for it.
+    fn begin_order(&self, tx: &mut Tx, draft: &PaidDraft) -> Result<Option<Order>> {
+        let Arrival { payment, checkout, filled, reference, pays } = self;
+        if !pays || checkout.status.after(CheckoutEvent::Paid).is_none() || filled.is_gone() {
+            return Ok(None);
+        }
+        let Some(cost) = deliverable_at(tx, checkout, payment)? else { return Ok(None) };
+        if !redeem::is_payable(tx, checkout, draft.now)? {
+            return Ok(None);
+        }
+        let order = draft.order(checkout, payment.amount, cost, filled, reference.clone());
+        moves::hold(tx, payment, draft.now)?;
+        authorizations::settle(tx, payment, draft.now)?;
+        begin(tx, checkout, &order, &Entry::paid(&order.id, payment))?;
+        if is_late(checkout, payment) {
+            mail::tell_owner(tx, &draft.slip, checkout, News::LateDelivery, payment.amount)?;
+        }
+        Ok(Some(order))
+    }
+
+    /// The money was credited to the owner: ends what it was to pay for, and says so.
+    fn give_to_owner(&self, tx: &mut Tx, draft: &PaidDraft) -> Result<()> {
+        let Arrival { payment, checkout, filled, reference, pays } = self;
+        authorizations::settle(tx, payment, draft.now)?;
+        // A payment that was not asked for ends nothing: the checkout can still be paid.
+        let refunded = *pays && !checkouts::advance(tx, &Step::PaidInVain(checkout), draft.now)?.is_empty();
+        if refunded {
+            redeem::release(tx, checkout, draft.now)?;
+            if let Some(reference) = reference {
+                claims::free(tx, checkout.account, reference, &checkout.id)?;
+            }
+        }
+        // No mail about a payment that counted before, vanished and came back, nor about one that nobody asked for.
+        if payment.round == 0 && (*pays || !checkout.status.is_unpaid()) {
+            let news = match refunded {
+                true if filled.is_gone() => News::EsimGone,
+                true => News::TooLate,
+                false => News::PaidAgain,
+            };
+            mail::tell_owner(tx, &draft.slip, checkout, news, payment.amount)?;
+        }
+        Ok(())
+    }
 }
 
 fn is_late(checkout: &Checkout, payment: &Transfer) -> bool {

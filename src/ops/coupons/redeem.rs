@@ -71,7 +71,13 @@ pub fn spend_at_once(tx: &mut Tx, order: &Order) -> Result<()> {
 /// is locked until the write ends.
 pub fn is_payable(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
     let Some(applied) = &checkout.coupon else { return Ok(true) };
-    match stood(tx, checkout)? {
+    let stood = stood(tx, checkout)?;
+    is_good(tx, checkout, applied, stood, now)
+}
+
+/// The same of a checkout with a coupon whose use stands like this.
+fn is_good(tx: &mut Tx, checkout: &Checkout, applied: &Applied, stood: UseState, now: Time) -> Result<bool> {
+    match stood {
         UseState::Reserved => Ok(true),
         UseState::Spent => Ok(false),
         UseState::Returned => {
@@ -84,34 +90,32 @@ pub fn is_payable(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
 
 /// A payer has signed for this checkout: reserves its use, unless it is reserved. False when the coupon has none left.
 pub fn sign(tx: &mut Tx, checkout: &Checkout, now: Time) -> Result<bool> {
-    if checkout.coupon.is_none() {
-        return Ok(true);
+    let Some(applied) = &checkout.coupon else { return Ok(true) };
+    let stood = stood(tx, checkout)?;
+    let good = is_good(tx, checkout, applied, stood, now)?;
+    if good && stood == UseState::Returned {
+        move_use(tx, checkout, stood, UseEvent::Signed, None, now)?;
     }
-    if !is_payable(tx, checkout, now)? {
-        return Ok(false);
-    }
-    if stood(tx, checkout)? == UseState::Returned {
-        move_use(tx, checkout, UseEvent::Signed, None, now)?;
-    }
-    Ok(true)
+    Ok(good)
 }
 
 /// The payment of a checkout became this order. The same write has called `is_payable`.
 pub fn spend(tx: &mut Tx, checkout: &Checkout, order: &Order) -> Result<()> {
-    match checkout.coupon {
-        Some(_) => move_use(tx, checkout, UseEvent::Paid, Some(&order.id), order.created_at),
-        None => Ok(()),
+    if checkout.coupon.is_none() {
+        return Ok(());
     }
+    let stood = stood(tx, checkout)?;
+    move_use(tx, checkout, stood, UseEvent::Paid, Some(&order.id), order.created_at)
 }
 
 fn move_use(
     tx: &mut Tx,
     checkout: &Checkout,
+    stood: UseState,
     event: UseEvent,
     order: Option<&OrderId>,
     now: Time,
 ) -> Result<()> {
-    let stood = stood(tx, checkout)?;
     match coupons::advance(tx, checkout.id.as_str(), stood, event, order, now)? {
         true => Ok(()),
         false => Err(Error::fault("a coupon's use moved under its lock")),
