@@ -49,6 +49,7 @@ impl Examples {
     pub fn add(&self, operation: &mut Operation) {
         let recorded = operation.operation_id.as_ref().and_then(|id| self.bodies.get(id));
         let problem = self.problem.as_deref().and_then(value);
+        let status_of_problem = problem.as_ref().map(|problem| problem["status"].to_string());
         let example = |body: &str| recorded.and_then(|bodies| bodies.get(body)).and_then(|text| value(text));
         if let Some(RefOr::T(request)) = &mut operation.request_body {
             show(request.content.get_mut(JSON), example(REQUEST));
@@ -56,9 +57,8 @@ impl Examples {
         for (status, response) in &mut operation.responses.responses {
             let RefOr::T(response) = response else { continue };
             show(response.content.get_mut(JSON), example(status));
-            if let Some(problem) = problem.as_ref().filter(|problem| problem["status"].to_string() == *status)
-            {
-                show(response.content.get_mut(PROBLEM_JSON), Some(problem.clone()));
+            if status_of_problem.as_ref() == Some(status) {
+                show(response.content.get_mut(PROBLEM_JSON), problem.clone());
             }
         }
     }
