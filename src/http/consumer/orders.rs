@@ -120,7 +120,7 @@ pub struct OrderView {
     /// What was charged for it.
     amount: Money,
     /// 19 or 20 digits; null until the eSIM is delivered.
-    #[schema(required = true, example = "8901234567890123452")]
+    #[schema(required = true, example = "8901234567890123455")]
     iccid: Option<String>,
     /// With the two below, null until it is delivered and after it was given back.
     #[schema(required = true, example = "smdp.sim.example")]
@@ -167,7 +167,7 @@ pub struct PurchaseView {
     /// COMPLETED, or PROCESSING while the supplier has not delivered. An order that is repeated by its
     /// `Idempotency-Key` may have been given back since.
     status: StatusWord,
-    #[schema(required = true, example = "8901234567890123452")]
+    #[schema(required = true, example = "8901234567890123455")]
     iccid: Option<String>,
     #[schema(required = true, example = "smdp.sim.example")]
     smdp_address: Option<String>,

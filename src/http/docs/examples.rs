@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Components, Content, RefOr, Schema};
 
 use crate::http::kit::problem::Problem;
-use utoipa::ToSchema;
 
 /// What an operation takes.
 pub const REQUEST: &str = "request";
@@ -50,9 +50,8 @@ impl Examples {
         for (status, response) in &mut operation.responses.responses {
             let RefOr::T(response) = response else { continue };
             show(response.content.get_mut(JSON), example(status));
-            if self.problem.as_ref().is_some_and(|problem| problem["status"].to_string() == *status) {
-                show(response.content.get_mut(PROBLEM_JSON), self.problem.clone());
-            }
+            let fits = |problem: &&Value| problem["status"].as_u64() == status.parse().ok();
+            show(response.content.get_mut(PROBLEM_JSON), self.problem.as_ref().filter(fits).cloned());
         }
     }
 
