@@ -34,7 +34,7 @@ const USUAL_LAG: i64 = 50;
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct UsageRequest {
     /// Of an eSIM that was delivered: 19 or 20 digits.
-    #[schema(pattern = "^[0-9]{19,20}$", example = "8901234567890123452")]
+    #[schema(pattern = "^[0-9]{19,20}$", example = "8901234567890123455")]
     iccid: String,
     /// How much data the phone has used in all, in gigabytes.
     #[schema(minimum = 0, maximum = 1000000, example = 0.4)]

@@ -84,7 +84,7 @@ impl From<&Applied> for CouponView {
 #[serde(rename_all = "camelCase")]
 #[schema(as = PurchasedEsim)]
 pub struct EsimView {
-    #[schema(example = "8901234567890123452")]
+    #[schema(example = "8901234567890123455")]
     pub iccid: String,
     /// The activation code: `LPA:1$`, the SM-DP+ address, `$`, the matching id.
     #[schema(example = "LPA:1$smdp.sim.example$SIM-0123")]

@@ -16,7 +16,7 @@ use crate::http::kit::catalog::products::ProductsView;
 pub struct SearchQuery {
     /// A destination in your own words: countries, regions, codes; also how much data, for how long, at which price.
     /// Without it, featured plans.
-    #[param(max_length = 200, example = "Spain 10GB 30 days under $20")]
+    #[param(max_length = 200, example = "Japan 1GB 7 days")]
     country: Option<String>,
     #[param(minimum = 1, maximum = 200, default = 10, example = 10)]
     limit: Option<i64>,

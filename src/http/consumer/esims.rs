@@ -23,7 +23,7 @@ use crate::ops::{topups, usage};
 pub struct UsageView {
     #[schema(example = true)]
     success: bool,
-    #[schema(example = "8901234567890123452")]
+    #[schema(example = "8901234567890123455")]
     iccid: String,
     status: EsimStatusWord,
     #[schema(example = "0.4 GB")]

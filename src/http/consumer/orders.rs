@@ -114,7 +114,7 @@ pub struct BoughtView {
     /// What was charged for it.
     amount: Money,
     /// 19 or 20 digits; null until the eSIM is delivered.
-    #[schema(required = true, example = "8901234567890123452")]
+    #[schema(required = true, example = "8901234567890123455")]
     iccid: Option<String>,
     /// With the two below, null until it is delivered and after it was given back.
     #[schema(required = true, example = "smdp.sim.example")]

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Components, Content, RefOr, Schema};
 
 use crate::http::kit::problem::Problem;
-use utoipa::ToSchema;
 
 /// What an operation takes.
 pub const REQUEST: &str = "request";
@@ -49,7 +49,6 @@ impl Examples {
     pub fn add(&self, operation: &mut Operation) {
         let recorded = operation.operation_id.as_ref().and_then(|id| self.bodies.get(id));
         let problem = self.problem.as_deref().and_then(value);
-        let status_of_problem = problem.as_ref().map(|problem| problem["status"].to_string());
         let example = |body: &str| recorded.and_then(|bodies| bodies.get(body)).and_then(|text| value(text));
         if let Some(RefOr::T(request)) = &mut operation.request_body {
             show(request.content.get_mut(JSON), example(REQUEST));
@@ -57,9 +56,8 @@ impl Examples {
         for (status, response) in &mut operation.responses.responses {
             let RefOr::T(response) = response else { continue };
             show(response.content.get_mut(JSON), example(status));
-            if status_of_problem.as_ref() == Some(status) {
-                show(response.content.get_mut(PROBLEM_JSON), problem.clone());
-            }
+            let fits = |problem: &&Value| problem["status"].as_u64() == status.parse().ok();
+            show(response.content.get_mut(PROBLEM_JSON), problem.as_ref().filter(fits).cloned());
         }
     }
 

@@ -37,7 +37,7 @@ pub struct OrdersQuery {
     page: Option<i64>,
     #[param(minimum = 1, maximum = 100, default = 20, example = 20)]
     limit: Option<i64>,
-    #[param(pattern = "^[0-9]{19,20}$", example = "8901234567890123452")]
+    #[param(pattern = "^[0-9]{19,20}$", example = "8901234567890123455")]
     iccid: Option<String>,
     /// Every order that used this reference, in any state.
     #[param(rename = "partnerRefId", max_length = 128, pattern = "printable", example = "booking-1001")]
@@ -160,7 +160,7 @@ pub struct OrderView {
     pub order_no: String,
     pub status: OrderStatusWord,
     /// 19 or 20 digits; null until the eSIM is delivered.
-    #[schema(required = true, example = "8901234567890123452")]
+    #[schema(required = true, example = "8901234567890123455")]
     pub iccid: Option<String>,
     #[schema(example = "JP-5GB-30D")]
     pub package_code: String,
@@ -222,7 +222,7 @@ pub struct TopUpOrderView {
     pub id: String,
     #[schema(required = true)]
     pub partner_ref_id: Option<String>,
-    #[schema(example = "8901234567890123452")]
+    #[schema(example = "8901234567890123455")]
     pub iccid: String,
     #[schema(example = "JP-5GB-30D-TOPUP")]
     pub package_code: String,
@@ -315,7 +315,7 @@ pub struct OrdersView {
 pub struct UsageView {
     #[schema(example = true)]
     pub success: bool,
-    #[schema(example = "8901234567890123452")]
+    #[schema(example = "8901234567890123455")]
     pub iccid: String,
     pub status: EsimStatusWord,
     #[schema(example = 5.0, minimum = 0)]

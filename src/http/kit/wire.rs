@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::{KnownFormat, SchemaFormat};
-use utoipa::{Number, PartialSchema, ToSchema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::domain::checkout::Stage;
 use crate::domain::esim::EsimStatus;
@@ -41,8 +41,8 @@ impl PartialSchema for Money {
             .schema_type(Type::Number)
             // Without it, some generators choose a type that is too short for micro-dollars.
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
-            .description(Some("US dollars, exact to the micro-dollar"))
-            .multiple_of(Some(Number::Float(0.000001)))
+            // No `multipleOf`: validators that divide doubles find that 1249.18 is no multiple of a millionth.
+            .description(Some("US dollars, exact to the micro-dollar: at most six decimals"))
             .examples([serde_json::json!(4.49)])
             .into()
     }

@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use serde::Serialize;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::domain::plan::PlanType;
 use crate::domain::{country, search};
@@ -22,7 +22,8 @@ pub struct PlansQuery {
     /// Two-letter ISO 3166 code, in any case: only plans that work there. A code of no country is refused.
     #[param(pattern = "^[A-Za-z]{2}$", example = "JP")]
     country: Option<String>,
-    #[param(required = false, schema_with = plan_type_or_base, example = "BASE")]
+    /// `BASE` is a new eSIM, `TOPUP` more data on an existing one.
+    #[param(inline, value_type = Option<PlanTypeOrBase>, example = "BASE")]
     r#type: Option<String>,
     /// Words that must all occur in name, code, operator or country names.
     #[param(max_length = 128, pattern = "printable", example = "japan 5")]
@@ -79,11 +80,17 @@ fn country(query: &mut Query) -> Option<String> {
 }
 
 /// The type of plan to list, with its default.
-pub fn plan_type_or_base() -> RefOr<Schema> {
-    let words = PlanType::ALL.map(PlanType::as_str);
-    let default = serde_json::Value::from(PlanType::Base.as_str());
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).default(Some(default)).into()
+pub struct PlanTypeOrBase;
+
+impl PartialSchema for PlanTypeOrBase {
+    fn schema() -> RefOr<Schema> {
+        let words = PlanType::ALL.map(PlanType::as_str);
+        let default = serde_json::Value::from(PlanType::Base.as_str());
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).default(Some(default)).into()
+    }
 }
+
+impl ToSchema for PlanTypeOrBase {}
 
 /// Plans on sale.
 // Written from prepared pieces; this type describes the result.

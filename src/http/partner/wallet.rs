@@ -43,7 +43,7 @@ pub struct TransactionsQuery {
     #[param(format = DateTime, example = "2026-02-01T00:00:00.000Z")]
     to: Option<String>,
     /// Where the last page ended: its `nextAfter`.
-    #[param(pattern = "^c[1-9][0-9]{0,17}$", example = "c20")]
+    #[param(pattern = "^c[1-9][0-9]{0,17}$", example = "c6")]
     after: Option<String>,
     #[param(minimum = 1, maximum = 1000, default = 100, example = 100)]
     limit: Option<i64>,

@@ -21,7 +21,7 @@ const ICCID: u64 = 890_123_456_789_012_345;
 const IMAGE: &str = "data:image/png;base64,iVBORw0KGgo=";
 const HEAD: i64 = 1_000;
 const MATCHING_ID: &str = "SIM-0123456789ABCDEF0123456A";
-/// Longer texts are cut.
+/// Longer texts are cut after a line.
 const MOST_CHARS: usize = 600;
 
 pub struct Calm {
@@ -98,7 +98,9 @@ impl Calm {
             rest = &after[gap..];
         }
         match calm.char_indices().nth(MOST_CHARS) {
-            Some((end, _)) => format!("{}…", calm[..end].trim_end()),
+            Some((end, _)) => {
+                format!("{}\n…", calm[..end].rsplit_once('\n').map_or(&calm[..end], |(whole, _)| whole))
+            }
             None => calm,
         }
     }

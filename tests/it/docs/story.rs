@@ -13,8 +13,12 @@ use crate::support::harness::{Gateway, Reply, reply};
 const RECORD: &str = "RECORD_EXAMPLES";
 pub const PROBLEM: &str = "Problem";
 
-/// Short enough that a slow supplier is not waited for.
-pub const HASTY: [(&str, &str); 2] = [("answer_within_ms", "500"), ("supplier_timeout_ms", "1000")];
+/// Short enough that a slow supplier is not waited for. The secret decides the amounts that checkouts ask for.
+pub const HASTY: [(&str, &str); 3] = [
+    ("answer_within_ms", "500"),
+    ("supplier_timeout_ms", "1000"),
+    ("secret", "the same in every recording of a story"),
+];
 
 /// One call of a story.
 #[derive(Clone, Copy)]
