@@ -119,8 +119,12 @@ async fn partners(url: &str, count: usize, file: &str) -> Outcome {
     let app = open(url).await?;
     let mut out = std::fs::File::create(file)?;
     for number in 0..count {
-        let new =
-            NewPartner { name: format!("Partner {number}"), email: None, credit: Usd::dollars(100_000_000) };
+        let new = NewPartner {
+            name: format!("Partner {number}"),
+            email: None,
+            credit: Usd::dollars(100_000_000),
+            shares_email: false,
+        };
         let made = operator::create_partner(&app, "bench", new).await?;
         writeln!(out, "{} {}", made.key.id, made.key.secret)?;
     }

@@ -171,7 +171,7 @@ async fn gateway_before(dir: &Path, node: &Arc<Node>) -> Outcome<App> {
 
 /// A new partner with an invoice.
 async fn deposit(app: &App, currency: Currency) -> Outcome<(AccountNo, Invoice)> {
-    let new = NewPartner { name: "Bench".into(), email: None, credit: Usd::ZERO };
+    let new = NewPartner { name: "Bench".into(), email: None, credit: Usd::ZERO, shares_email: false };
     let partner = operator::create_partner(app, "bench", new).await?;
     let account = operator::account(app, partner.id.as_str()).await?.no;
     let new = NewDeposit { account, amount: Usd::dollars(100), currency, network: Network::Arbitrum };
