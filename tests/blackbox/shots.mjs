@@ -32,9 +32,9 @@ async function deliver(invoiceId) {
   throw new Error("the eSIM did not come");
 }
 
-// The upper part of a page. All are equally high, because they stand side by side.
-async function shoot(name, path, width) {
-  const page = await browser.newPage({ viewport: { width, height: 1280 }, colorScheme: "light" });
+// A part of a page. Those of buyers are equally high, because they stand side by side.
+async function shoot(name, path, width, height = 1280) {
+  const page = await browser.newPage({ viewport: { width, height }, colorScheme: "light" });
   const answer = await page.goto(API_URL + path, { waitUntil: "networkidle" });
   assert(answer.ok(), `${path}: ${answer.status()}`);
   await page.screenshot({ path: `${images}${name}.png` });
@@ -47,6 +47,7 @@ try {
   const invoice = await checkOut();
   await shoot("pay", `/pay/${invoice}`, 390);
   await shoot("install", await deliver(invoice), 390);
+  await shoot("docs", "/docs#placeOrder", 1280, 800);
 } finally {
   await browser.close();
 }

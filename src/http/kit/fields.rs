@@ -171,7 +171,7 @@ fn unknown<'a>(
 
 /// Names in a sentence.
 fn in_words(names: &[&str]) -> String {
-    if names.is_empty() { "nothing is known here".into() } else { format!("known are {}", names.join(", ")) }
+    if names.is_empty() { "none is taken here".into() } else { format!("known are {}", names.join(", ")) }
 }
 
 /// The words of a closed set, as messages list them.

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::domain::plan::PlanType;
-use crate::domain::{country, search};
+use crate::domain::search;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Partner;
@@ -61,22 +61,8 @@ pub async fn plans(partner: Partner, state: State, query: Query, headers: Header
 
 /// The code of a country that exists, in capitals.
 fn country(query: &mut Query) -> Option<String> {
-    let letters = query.take("country", "must be a two-letter country code", |text| {
-        (text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic())).then(|| text.to_ascii_uppercase())
-    })?;
-    if country::exists(&letters) {
-        return Some(letters);
-    }
-    query.wrong(
-        "country",
-        match search::country_named(&letters) {
-            Some(meant) => {
-                format!("is {letters}, the code of no country; did you mean {} ({})?", meant.code, meant.name)
-            }
-            None => format!("is {letters}, the code of no country"),
-        },
-    );
-    None
+    let text = query.take("country", "must be a two-letter country code", |text| Some(text.to_string()))?;
+    search::country_code(&text).map_err(|wrong| query.wrong("country", wrong)).ok()
 }
 
 /// The type of plan to list, with its default.

@@ -38,7 +38,7 @@ both_databases! {
             (&fill, json!({ "packageCode": "JP-1GB-7D-TOPUP", "maxpriceusd": 1 }), "maxpriceusd", "unknown; did you mean maxPriceUsd?"),
             (&deposit, json!({ "amountUsd": 25, "currency": "USDC", "netwrok": "TRON" }), "netwrok", "unknown; did you mean network?"),
             (&verify, json!({ "invoiceId": "inv_1", "tx_hash": "0x" }), "tx_hash", "unknown; did you mean txHash?"),
-            (&cancel, json!({ "dryRun": true }), "dryRun", "unknown; nothing is known here"),
+            (&cancel, json!({ "dryRun": true }), "dryRun", "unknown; none is taken here"),
         ] {
             let refused = gateway.post(path, body.clone()).await;
             assert_eq!(mistakes(&refused), [(field.to_string(), message.to_string())], "{body}");
@@ -143,7 +143,7 @@ both_databases! {
             };
             told.sort_unstable();
             assert_eq!(told, known, "{method} {path}: {message}");
-            assert!(!known.is_empty() || message == "unknown; nothing is known here", "{message}");
+            assert!(!known.is_empty() || message == "unknown; none is taken here", "{message}");
         }
         for (query, field, message) in [
             ("/plans?contry=JP", "contry", "unknown; did you mean country? known are country, type, query, page, limit"),
