@@ -90,7 +90,7 @@ function replaced(sample, page, known) {
     [/\btok_\w+/g, known.tokenId],
     [/\b89\d{17,18}\b/g, known.iccid],
     [/\b0x[0-9a-f]{64}\b/g, known.txHash],
-    [/\bann@example\.com/g, mailbox(page)],
+    [/\bann(?:@|%40)example\.com/g, mailbox(page)],
     [/(?<="(?:otp|code)": ")\d{6}/g, known.mailedCode],
   ];
   let text = sample;

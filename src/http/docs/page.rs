@@ -275,12 +275,13 @@ fn operation(source: &Source, api: &Value, id: &str, examples: &Examples) -> Opt
 fn filled_in(path: &str, inputs: &[Field], sampled: &[&str]) -> String {
     let placed = |path: String, input: &Field| path.replace(&format!("{{{}}}", input.name), &input.example);
     let path = inputs.iter().filter(|input| input.place == "path").fold(path.to_string(), placed);
-    let query: Vec<String> = inputs
-        .iter()
-        .filter(|input| input.place == "query" && (input.required || sampled.contains(&input.name.as_str())))
-        .map(|input| format!("{}={}", input.name, input.example))
-        .collect();
-    if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    let is_sent = |input: &&Field| input.required || sampled.contains(&input.name.as_str());
+    for input in inputs.iter().filter(|input| input.place == "query").filter(is_sent) {
+        query.append_pair(&input.name, &input.example);
+    }
+    let query = query.finish();
+    if query.is_empty() { path } else { format!("{path}?{query}") }
 }
 
 fn headers(keys: Vec<Credential>, inputs: &[Field], sampled: &[&str]) -> Vec<Header> {
