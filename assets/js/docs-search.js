@@ -1,5 +1,5 @@
-// Searches the contents of the documentation: an entry stays when it has every word, in its title, path or inputs.
-import { field } from "./parts.js";
+// Searches the contents of the documentation: an entry stays when it has every word, in its title, path, inputs, answers or description.
+import { field, make } from "./parts.js";
 
 const contents = document.querySelector(".contents");
 const entries = [...contents.querySelectorAll("li")];
@@ -13,5 +13,7 @@ wanted.addEventListener("input", () => {
   for (const group of contents.querySelectorAll("section")) {
     group.hidden = !group.querySelector("li:not([hidden])");
   }
+  nothing.hidden = entries.some((entry) => !entry.hidden);
 });
-contents.prepend(label);
+const nothing = make("p", { class: "soft", hidden: "", role: "status" }, "Nothing found.");
+contents.prepend(label, nothing);

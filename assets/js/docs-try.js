@@ -3,7 +3,7 @@
 import { asked, field, make } from "./parts.js";
 
 const credentials = [...document.querySelectorAll(".credential")].map((row) => {
-  const [label, input] = field(row.dataset.header, { class: "secret" });
+  const [label, input] = field(row.dataset.prefix ? "Token" : row.dataset.header, { class: "secret" });
   return { ...row.dataset, label, input };
 });
 if (credentials.length > 0) {
@@ -24,7 +24,7 @@ function request(operation, inputs, body) {
     else if (value) headers[name] = value;
   }
   if ("key" in operation.dataset) {
-    for (const { header, prefix, input } of credentials) headers[header] = prefix + input.value.trim();
+    for (const { header, prefix, input } of credentials) headers[header] = prefix + input.value.trim().replace(prefix, "");
   }
   if (body) headers["Content-Type"] = "application/json";
   const init = { method: operation.dataset.method, headers, body: body?.value, credentials: "omit", cache: "no-store" };
@@ -35,7 +35,7 @@ for (const operation of document.querySelectorAll(".operation")) {
   const form = make("form", { class: "try" });
   const inputs = [...operation.querySelectorAll("tr[data-in]")].flatMap(({ dataset }) => {
     if (dataset.in === "body") return [];
-    const [label, input] = field(dataset.name, { placeholder: dataset.example });
+    const [label, input] = field(dataset.name, { placeholder: dataset.example, ...(dataset.in === "path" && { required: "" }) });
     form.append(label);
     return [{ place: dataset.in, name: dataset.name, input }];
   });

@@ -7,6 +7,7 @@ use super::{Failure, Outcome, args};
 use crate::app::App;
 use crate::domain::coupon::{self, Applicability, Coupon, Discount};
 use crate::domain::money::Usd;
+use crate::domain::plan::typed_code;
 use crate::domain::refusal::{PlanMistake, Refusal};
 use crate::domain::search;
 use crate::domain::time::Time;
@@ -52,7 +53,7 @@ pub struct Create {
     /// Only for the mobile app: it is shown, and refused at every door of this gateway
     #[arg(long)]
     app_only: bool,
-    /// Only for this plan, which must be a BASE plan
+    /// Only for this plan, which must be a BASE plan; its code in any case
     #[arg(long, value_name = "CODE")]
     package: Option<String>,
     /// Only for plans that work in this country (two letters)
@@ -127,7 +128,7 @@ async fn create(app: &App, actor: &str, new: Create) -> Result<Record, Failure> 
     let coupon = Coupon {
         affiliate: new.affiliate,
         applicability: if new.app_only { Applicability::MobileApp } else { Applicability::General },
-        package_code: new.package,
+        package_code: new.package.as_deref().map(typed_code),
         country: new.country,
         min_price: new.min,
         starts_at: new.starts,

@@ -13,7 +13,7 @@ use crate::domain::refusal::Refusal;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Anyone;
-use crate::http::kit::fields::{EMAIL_CHARS, Fields, JsonBody, Query, iccid, invoice_id, listed};
+use crate::http::kit::fields::{EMAIL_CHARS, Fields, ID_CHARS, JsonBody, Query, iccid, invoice_id, listed};
 use crate::http::kit::orders::{UsageView, usage_view};
 use crate::http::kit::payment::{named_currency, named_network};
 use crate::http::kit::wire::{
@@ -64,10 +64,12 @@ pub fn settable_status() -> RefOr<Schema> {
 pub async fn usage(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     fields.allow(&["iccid", "usedGb", "status"]);
-    let number = fields.required_text("iccid", 20);
+    let number = fields.required_text("iccid", ID_CHARS);
     let used_mb = fields.gigabytes("usedGb");
     let allowed = "NEW, INSTALLED, ACTIVE, DEPLETED, EXPIRED";
-    let settable = |text: &str| EsimStatus::parse(text).filter(|status| *status != EsimStatus::Cancelled);
+    let settable = |text: &str| {
+        EsimStatus::parse(&text.to_ascii_uppercase()).filter(|status| *status != EsimStatus::Cancelled)
+    };
     let status = fields.word("status", allowed, settable);
     fields.finish()?;
     let iccid = iccid(number)?;
@@ -126,7 +128,7 @@ pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     fields.allow(&["mode", "delayMs", "count"]);
     let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
-    let mode = fields.required_word("mode", allowed, SupplierMode::parse);
+    let mode = fields.required_word("mode", allowed, |text| SupplierMode::parse(&text.to_ascii_lowercase()));
     let delay_ms = fields.whole("delayMs", 0, 3_600_000).unwrap_or(1_000);
     let count = fields.whole("count", 1, 1_000_000);
     let mode = fields.finish_with(mode)?;
@@ -237,7 +239,7 @@ pub struct PaidView {
 ///
 /// Plays the payer: a transfer to the address of a deposit or a checkout, of what it asks for or of another amount. It is
 /// mined in the next block, 200 ms later, and final after as many blocks as its network asks for. An invoice can be paid
-/// again, and late.
+/// again, and late. A deposit takes any amount, a checkout only the one that it asks for.
 #[utoipa::path(post, path = "/sandbox/pay", operation_id = "payInvoice", tag = "chains",
     request_body = PayRequest,
     responses((status = 200, description = "Sent; it waits for its block", body = PaidView)))]
@@ -342,11 +344,12 @@ pub struct ChainsView {
 /// - `ok`: a payment is seen in its block, and final in time.
 /// - `down`: no node answers. Nothing is credited, and `verifyDeposit` is 503 `CHAIN_UNAVAILABLE`; when the chain is back,
 ///   what came meanwhile is credited.
-/// - `lagging`: one of three nodes lacks the newest blocks. Payments are credited, since the others have them.
+/// - `lagging`: the chain's node lacks the newest `behind` blocks. Payments are seen that much later, and nothing is lost.
 /// - `lying`: one of three nodes shows payments that never happened. They are not credited.
 ///
 /// `reorg` replaces the newest blocks: what was paid in them vanishes, or comes again with `keep`. A payment that was not
-/// final is then `ORPHANED`; one that was credited is taken back, `REVERSED`. What is left out stays as it is.
+/// final is then `ORPHANED`; one that was credited is taken back, `REVERSED`. What is left out stays as it is. The mode is shared by
+/// everybody who uses this sandbox: set it back to `ok`.
 #[utoipa::path(post, path = "/sandbox/chain", operation_id = "setChain", tag = "chains",
     request_body = ChainRequest,
     responses((status = 200, description = "The chain from now on", body = ChainSetView)))]
@@ -355,7 +358,8 @@ pub async fn chain(_: Anyone, state: State, body: JsonBody) -> Answer {
     fields.allow(&["network", "mode", "behind", "reorg", "keep"]);
     let networks = listed(Network::ALL.map(Network::as_str));
     let network = fields.required_word("network", &networks, named_network);
-    let mode = fields.word("mode", "ok, down, lagging, lying", ChainMode::parse);
+    let mode =
+        fields.word("mode", "ok, down, lagging, lying", |text| ChainMode::parse(&text.to_ascii_lowercase()));
     let behind = fields.whole("behind", 0, MANY_BLOCKS).unwrap_or(USUAL_LAG);
     let depth = fields.whole("reorg", 1, MANY_BLOCKS);
     let keep = match fields.flag("keep") {
@@ -425,7 +429,8 @@ pub async fn job(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     fields.allow(&["job", "mode"]);
     let name = fields.required_text("job", 64);
-    let fate = fields.required_word("mode", "ok, panic, hang", Fate::parse);
+    let fate =
+        fields.required_word("mode", "ok, panic, hang", |text| Fate::parse(&text.to_ascii_lowercase()));
     let fate = fields.finish_with(fate)?;
     state.app.jobs.decide(&name, fate)?;
     json(StatusCode::OK, &JobView { success: true, job: name, mode: JobModeWord(fate) })

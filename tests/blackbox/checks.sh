@@ -148,6 +148,7 @@ as_payer() (
 # The samples of the documentation pages, by a customer of their own for each language.
 doc_samples() {
   local language
+  gateway_command coupon create --code SUMMER --percent 10 || return
   for language in curl typescript python; do
     TOKEN=$(sign_in "samples-$language@example.com") &&
       gateway_command wallet credit "samples-$language@example.com" 50 --reason samples &&

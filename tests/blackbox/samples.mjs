@@ -135,6 +135,7 @@ for (const page of Object.keys(prepared)) {
   }
 }
 await ask("/sandbox/supplier", { body: { mode: "ok" } });
+await ask("/sandbox/job", { body: { job: "recover", mode: "ok" } });
 for (const { network } of (await ask("/sandbox/chain")).chains) {
   await ask("/sandbox/chain", { body: { network, mode: "ok" } });
 }

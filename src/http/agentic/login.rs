@@ -41,9 +41,10 @@ pub struct OtpSentView {
 /// Ask for a code
 ///
 /// Mails a one-time code to an address: 6 digits, good for 10 minutes and one use. The answer is the same whether the
-/// address has an account or not; the account is made when the code is verified. An address gets one mail a minute, from
-/// a bucket of three that gains one every seven and a half minutes. After too many wrong guesses, at the address or by
-/// your client, a code has twenty letters instead of six digits.
+/// address has an account or not; the account is made when the code is verified. An address gets one mail a minute, and
+/// three in a row; after that, one every seven and a half minutes. After too many wrong guesses, at the address or by
+/// your client, a code has twenty letters instead of six digits. A sandbox mails nothing: its codes are at
+/// `/sandbox/outbox?email=…`.
 #[utoipa::path(post, path = "/api/agentic/auth/request-otp", operation_id = "requestOtp", tag = "login",
     request_body = OtpRequest, security(()),
     responses((status = 200, description = "A code is on its way", body = OtpSentView)))]

@@ -182,7 +182,7 @@ pub struct ToppedUpView {
 #[utoipa::path(post, path = "/api/esims/{id}/topup", operation_id = "topUp", tag = "eSIMs", request_body = TopUpRequest,
     params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U"),
         ("Idempotency-Key" = Option<String>, Header, description = "Your own reference: 1 to 128 printable characters",
-        min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "trip-42-more")),
+        min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "order-42-more")),
     responses(
         (status = 200, description = "Added, or the same top-up again (header Idempotent-Replayed)", body = ToppedUpView),
         (status = 202, description = "Paid, and still with the supplier", body = ToppedUpView)))]

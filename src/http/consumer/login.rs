@@ -40,8 +40,9 @@ pub struct CodeSentView {
 /// Ask for a code
 ///
 /// Mails a one-time code: 6 digits, good for 10 minutes and one use. The answer is the same whether the address has an
-/// account or not. An address gets one mail a minute, from a bucket of three that gains one every seven and a half
-/// minutes; asking again while a mailed code is good is no error.
+/// account or not. An address gets one mail a minute, and three in a row; after that, one every seven and a half
+/// minutes. Asking again while a mailed code is good is no error. A sandbox mails nothing: its codes are at
+/// `/sandbox/outbox?email=…`.
 #[utoipa::path(post, path = "/api/auth/otp/send", operation_id = "sendCode", tag = "login",
     request_body = CodeRequest, security(()),
     responses((status = 200, description = "A good code is in the mailbox, or on its way to it", body = CodeSentView)))]

@@ -191,7 +191,7 @@ pub struct PurchaseView {
 /// `error` names a page where the missing money can be paid in.
 #[utoipa::path(post, path = "/api/orders", operation_id = "placeOrder", tag = "orders", request_body = OrderRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "Your own reference: 1 to 128 printable characters",
-        min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "trip-42")),
+        min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "order-42")),
     responses(
         (status = 200, description = "Delivered, or the same order again (header Idempotent-Replayed)", body = PurchaseView),
         (status = 202, description = "Paid, and still with the supplier", body = PurchaseView)))]

@@ -75,7 +75,7 @@ pub const PARTNER: Surface = Surface {
         let header =
             |name, about| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::with_description(name, about)));
         vec![
-            ("partnerKey", header("X-B2B-Key", "The public half of an API key")),
+            ("partnerKey", header("X-B2B-Key", "The public half of an API key, which the operator makes")),
             ("partnerSecret", header("X-B2B-Secret", "The secret half of the same key")),
         ]
     },

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::body::Bytes;
-use axum::extract::Path;
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde_json::Value;
@@ -15,12 +14,13 @@ use super::examples::{Examples, REQUEST};
 use super::fields::{self, Field, blocks, escaped, members, prose, text};
 use super::openapi::Surface;
 use super::samples::{self, Call, Header};
-use super::story::Story;
+use super::story::{self, Story};
 use crate::domain::refusal::Refusal;
 use crate::error;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
+use crate::http::kit::fields::Segment;
 use crate::http::kit::html::guard_scripted;
 
 /// What a page is made of.
@@ -38,6 +38,7 @@ struct DocsPage<'a> {
     story: &'a Story,
     /// The story that the pages begin with also has what all of them share.
     is_first: bool,
+    sandbox: bool,
     groups: &'a [Group],
     credentials: Vec<Credential>,
     chapters: Vec<Chapter>,
@@ -114,8 +115,9 @@ pub async fn first(_: Anyone, state: State) -> Answer {
     answer(&state, "")
 }
 
-pub async fn further(_: Anyone, state: State, Path(page): Path<String>) -> Answer {
-    answer(&state, &page)
+pub async fn further(_: Anyone, state: State, Segment(page): Segment) -> Answer {
+    // A part of a path that is no text is empty, as the first page's is.
+    if page.is_empty() { Err(Refusal::NotFound.into()) } else { answer(&state, &page) }
 }
 
 fn answer(state: &State, page: &str) -> Answer {
@@ -151,6 +153,7 @@ fn page(source: &Source, groups: &[Group]) -> Bytes {
         introduction: blocks(&text(&api["info"]["description"])),
         story: source.story,
         is_first,
+        sandbox: groups.iter().any(|group| group.name == story::SANDBOX.name),
         groups,
         credentials: credentials(&api),
         chapters: chapters.collect(),
@@ -169,17 +172,23 @@ fn described(source: &Source) -> Value {
 fn group(source: &Source) -> Group {
     let api = described(source);
     let address = source.story.address();
-    let entry = |id: &'static str| {
+    let entry = |chapter: &story::Chapter, id: &str| {
         let (method, path, operation) = fields::operation(&api, id)?;
         let names = fields::inputs(&api, operation).into_iter().map(|field| field.name);
-        let names: Vec<String> = names.collect();
+        let answers = members(&operation["responses"]).filter(|(_, response)| is_own(source, response));
+        let told = answers.map(|(status, response)| format!("{status} {}", text(&response["description"])));
+        let words: Vec<String> = names.chain(told).chain([text(&operation["description"])]).collect();
         Some(Entry {
             address: format!("{address}#{id}"),
             title: text(&operation["summary"]),
-            words: format!("{} {path} {id} {}", method.to_uppercase(), names.join(" ")),
+            words: format!("{method} {path} {id} {} {}", chapter.title, words.join(" ")).replace('`', ""),
         })
     };
-    Group { name: source.story.name, entries: source.story.operations().filter_map(entry).collect(), address }
+    let chapters = source.story.chapters.iter();
+    let entries = chapters.flat_map(|chapter| {
+        chapter.operations.iter().filter_map(|id| entry(chapter, id)).collect::<Vec<_>>()
+    });
+    Group { name: source.story.name, entries: entries.collect(), address }
 }
 
 fn problem_group() -> Group {
@@ -237,11 +246,7 @@ fn operation(source: &Source, api: &Value, id: &str, examples: &Examples) -> Opt
         headers: headers(keys, &inputs, source.story.sampled),
         body: request.clone(),
     };
-    let is_own = |(status, response): &(&String, &Value)| {
-        let mut shared = source.surface.shared();
-        !shared.any(|(of_all, about)| **status == of_all.to_string() && response["description"] == about)
-    };
-    let replies = members(&operation["responses"]).filter(is_own);
+    let replies = members(&operation["responses"]).filter(|(_, response)| is_own(source, response));
     let answers = members(&operation["responses"])
         .filter_map(|(status, _)| Some((status.clone(), escaped(&examples.text(id, status)?))));
     let reply = |(status, response): (&String, &Value)| Reply {
@@ -269,6 +274,11 @@ fn operation(source: &Source, api: &Value, id: &str, examples: &Examples) -> Opt
         spends: source.story.spending.contains(&id),
         needs_key,
     })
+}
+
+/// Whether an answer is not one of those that many operations share.
+fn is_own(source: &Source, response: &Value) -> bool {
+    !source.surface.shared().any(|(_, about)| response["description"] == about)
 }
 
 /// The path with an example in each of its places, and the parts of the query that samples show.

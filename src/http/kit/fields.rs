@@ -226,8 +226,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Names the member that a missing one may have been sent as. Where unknown members are reported, that was said.
+    /// Names the member that a missing one may have been sent as. Where unknown members are reported, that was said. Nobody
+    /// misspells a body of many members, and comparing them all would be work that anyone could ask for.
     fn explain_missing(&mut self) {
+        if self.members.values.len() > MOST_UNKNOWN {
+            return;
+        }
         for wrong in self.errors.iter_mut().filter(|wrong| wrong.message == REQUIRED) {
             let sent_as = |name: &&String| near::meant(name, &[wrong.field.as_str()]).is_some();
             if let Some(name) = self.members.values.keys().filter(sent_as).min() {

@@ -1,11 +1,11 @@
 //! The style of all pages, and the scripts of the few that have one.
 
-use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
 use crate::domain::refusal::Refusal;
 use crate::http::kit::answers::Answer;
+use crate::http::kit::fields::Segment;
 
 const STYLE: &str = include_str!("../../../assets/style.css");
 const SCRIPTS: &[(&str, &str)] = &[
@@ -18,7 +18,7 @@ pub async fn style() -> Response {
     file("text/css; charset=utf-8", STYLE)
 }
 
-pub async fn script(Path(name): Path<String>) -> Answer {
+pub async fn script(Segment(name): Segment) -> Answer {
     let found = SCRIPTS.iter().find(|(known, _)| *known == name);
     let (_, code) = found.ok_or(Refusal::NotFound)?;
     Ok(file("text/javascript; charset=utf-8", code))

@@ -15,7 +15,7 @@ use simgate::ops::coupons;
 
 both_databases! {
     async fn coupons_are_made_listed_and_disabled(gateway) {
-        let made = ok(gateway, "coupon create --code Autumn --fixed 2.5 --affiliate --app-only --package JP-1GB-7D --country jp \
+        let made = ok(gateway, "coupon create --code Autumn --fixed 2.5 --affiliate --app-only --package jp-1gb-7d --country jp \
             --min 3 --starts 2026-09-01 --ends 2099-09-30 --uses 100 --uses-per-user 2 --below-cost --description 'For friends'");
         for (field, value) in [
             ("code", json!("AUTUMN")), ("percent", Value::Null), ("affiliate", json!(true)), ("applicability", json!("MOBILE_APP")),

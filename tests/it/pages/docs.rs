@@ -97,7 +97,7 @@ both_databases! {
                 assert!(!script.text.contains("Storage") && !script.text.contains("cookie"), "{source} keeps something");
             }
         }
-        for nowhere in ["/docs/nowhere", "/js/nowhere.js"] {
+        for nowhere in ["/docs/nowhere", "/docs/%FF", "/js/nowhere.js", "/js/%FF"] {
             assert_eq!(reply(gateway.client.get(format!("{}{nowhere}", gateway.base))).await.status, 404);
         }
     }

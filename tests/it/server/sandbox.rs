@@ -53,7 +53,7 @@ both_databases! {
 
     async fn the_moods_of_supplier_and_chains_are_shown(gateway) {
         assert_eq!(mood(gateway, "supplier").await, json!({ "success": true, "mode": "ok", "delayMs": 0, "count": null }));
-        gateway.sandbox("supplier", json!({ "mode": "reject", "delayMs": 7, "count": 2 })).await;
+        gateway.sandbox("supplier", json!({ "mode": "REJECT", "delayMs": 7, "count": 2 })).await;
         assert_eq!(mood(gateway, "supplier").await, json!({ "success": true, "mode": "reject", "delayMs": 7, "count": 2 }));
         gateway.post(ORDERS, json!({ "packageCode": "JP-1GB-7D" })).await.expect(502);
         assert_eq!(mood(gateway, "supplier").await["count"], 1, "one call was taken off");
@@ -65,7 +65,7 @@ both_databases! {
         assert_eq!(networks.len(), 4);
         assert!(chains.as_array().unwrap().iter().all(|chain| chain["mode"] == "ok" && chain["head"].as_i64().unwrap() > 0));
         gateway.sandbox("chain", json!({ "network": "TRON", "mode": "lagging", "behind": 9 })).await;
-        gateway.sandbox("chain", json!({ "network": "BASE", "mode": "down" })).await;
+        gateway.sandbox("chain", json!({ "network": "BASE", "mode": "Down" })).await;
         let chains = mood(gateway, "chain").await["chains"].clone();
         let of = |network: &str| chains.as_array().unwrap().iter().find(|chain| chain["network"] == network).unwrap().clone();
         assert_eq!((of("TRON")["mode"].clone(), of("TRON")["behind"].clone()), (json!("lagging"), json!(9)));

@@ -7,8 +7,10 @@ use super::Surface;
 const INTRODUCTION: &str = "What a customer does with a wallet: search, log in by a mailed code, buy, top up, look at usage, \
 give back. Prices are retail.\n\n\
 The token is a session's, from `/api/auth/otp/verify`, and ends after 24 hours; a personal access token of the agentic API \
-works too. A failure has a status other than 2xx and a sentence for people in `error`. Bodies are JSON, with or without a \
-Content-Type. Pages of any origin may call this API.\n\n\
+works too. A failure has a status other than 2xx and a sentence for people in `error`. Bodies are JSON; their \
+Content-Type may be left out, but must not be another. Pages of any origin may call this API.\n\n\
+A wallet is filled by a person: when it is short, the 402 has a `magicLink`, a page that asks for an amount and leads to \
+the payment.\n\n\
 Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC.";
 
 pub const CONSUMER: Surface = Surface {
