@@ -1,5 +1,5 @@
 // samples.mjs URL LANGUAGE: runs the samples of the documentation pages in one language, as they stand there and in the
-// order of the pages. What a reader would replace is replaced: ids, mailed codes, and whose mailbox it is.
+// order of the pages. What a reader would replace is replaced: ids, references, mailed codes, and whose mailbox it is.
 // API_KEY and API_SECRET are a partner's, TOKEN is of a customer who has money.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -90,6 +90,7 @@ function replaced(sample, page, known) {
     [/\btok_\w+/g, known.tokenId],
     [/\b89\d{17,18}\b/g, known.iccid],
     [/\b0x[0-9a-f]{64}\b/g, known.txHash],
+    [/\bbooking-\d+/g, `samples-${language}`],
     [/\bann(?:@|%40)example\.com/g, mailbox(page)],
     [/(?<="(?:otp|code)": ")\d{6}/g, known.mailedCode],
   ];
