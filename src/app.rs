@@ -45,7 +45,9 @@ pub struct Parts {
     pub vault: Vault,
     /// Order numbers, by this database's own key.
     pub numbers: Numbers,
-    /// The simulated supplier, in sandbox mode.
+    /// Everybody who sells to us, by name.
+    pub suppliers: BTreeMap<&'static str, Arc<dyn Supplier>>,
+    /// The simulated supplier, which a sandbox can tell how to behave.
     pub sim: Arc<Sim>,
     /// The networks that money can come by; those without nodes of their own are simulated.
     pub chains: BTreeMap<Network, Arc<dyn Chain>>,
@@ -90,6 +92,7 @@ impl Deref for App {
 impl App {
     pub fn new(settings: Settings, store: Arc<Store>, vault: Vault, numbers: Numbers) -> Result<App> {
         let sim = Sim::new(store.clone(), settings.sandbox_plans, settings.sandbox_journal.as_deref())?;
+        let sim = Arc::new(sim);
         let clock = Arc::new(Clock::default());
         let mut chains: BTreeMap<Network, Arc<dyn Chain>> = BTreeMap::new();
         let mut sim_chains = BTreeMap::new();
@@ -124,7 +127,8 @@ impl App {
             clock,
             vault,
             numbers,
-            sim: Arc::new(sim),
+            suppliers: BTreeMap::from([(sim.name(), sim.clone() as Arc<dyn Supplier>)]),
+            sim,
             chains,
             sim_chains,
             settler,
@@ -152,10 +156,8 @@ impl App {
 
     /// The supplier that an order belongs to, by the name in its row.
     pub fn supplier(&self, name: &str) -> Result<Arc<dyn Supplier>> {
-        if name == self.sim.name() {
-            return Ok(self.sim.clone());
-        }
-        Err(Error::fault(format!("no supplier is called {name:?}")))
+        let supplier = self.suppliers.get(name).cloned();
+        supplier.ok_or_else(|| Error::fault(format!("no supplier is called {name:?}")))
     }
 
     pub fn new_invoice_id(&self) -> InvoiceId {

@@ -126,6 +126,8 @@ pub struct Checkout {
     pub data_mb: i64,
     pub duration_days: i64,
     pub supplier: String,
+    /// The supplier's own code of the plan.
+    pub supplier_code: String,
     pub cost: Usd,
     /// The retail price.
     pub list_price: Usd,
@@ -335,6 +337,7 @@ mod tests {
                 data_mb: 1024,
                 duration_days: 7,
                 supplier: "sim".into(),
+                supplier_code: "JP-1GB-7D".into(),
                 cost: Usd::dollars(1),
                 list_price: Usd::dollars(3),
                 coupon: None,

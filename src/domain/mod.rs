@@ -2,6 +2,7 @@
 //! without the rest of the program.
 
 pub mod account;
+pub mod amount;
 pub mod authorization;
 pub mod checkout;
 pub mod client;
@@ -20,6 +21,7 @@ pub mod number;
 pub mod order;
 pub mod payback;
 pub mod plan;
+pub mod price;
 pub mod refusal;
 pub mod search;
 pub mod slot;

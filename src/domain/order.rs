@@ -77,6 +77,10 @@ pub struct Order {
     pub customer_email: Option<Email>,
     pub cost: Usd,
     pub supplier: String,
+    /// The supplier's own code of the plan.
+    pub supplier_code: String,
+    /// The supplier's own number for the sale, when it has told one.
+    pub supplier_number: Option<String>,
     pub key_id: String,
     pub status: OrderStatus,
     /// Until then somebody may still be asking the supplier; after it recovery may.

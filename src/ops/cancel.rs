@@ -10,6 +10,7 @@ use super::coupons::redeem;
 use super::patience::Patience;
 use super::{orders, owned};
 use crate::app::App;
+use crate::domain::amount::Amount;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
@@ -174,7 +175,7 @@ async fn pursue(app: App, order: Order) -> Result<Option<Outcome>> {
 pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
     let esim = order.esim.as_ref().ok_or_else(|| Error::fault("a delivered order without its eSIM"))?;
     let supplier = app.supplier(&order.supplier)?;
-    let answer = supplier.cancel(Cancel { profile: &esim.profile, cost: order.cost }).await;
+    let answer = supplier.cancel(Cancel { profile: &esim.profile, cost: Amount::usd(order.cost) }).await;
     let outcome = match &answer {
         Answer::Done(Cancelled::Yes { .. }) => "done",
         Answer::Done(Cancelled::No(_)) | Answer::Refused(_) => "refused",
@@ -182,7 +183,11 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
     };
     counter!("simgate_supplier_calls_total", "call" => "cancel", "outcome" => outcome).increment(1);
     match answer {
-        Answer::Done(Cancelled::Yes { returned }) => granted(app, order, supplier.name(), returned).await,
+        Answer::Done(Cancelled::Yes { returned }) => {
+            let returned =
+                returned.in_usd().ok_or_else(|| Error::fault("a supplier of dollars gave back others"))?;
+            granted(app, order, supplier.name(), returned).await
+        }
         Answer::Done(Cancelled::No(reason)) => denied(app, order, reason).await,
         Answer::Refused(_) => denied(app, order, CancelReason::SupplierCannotCancel).await,
         Answer::NotSent(why) | Answer::Doubt(why) => {

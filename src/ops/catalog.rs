@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::LANE;
 use super::audit::{self, audit_line};
 use crate::app::App;
-use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST, typed_code};
+use crate::domain::plan::{DEFAULT_PRICE_LIST, Listing, Plan, PlanType, RETAIL_PRICE_LIST, typed_code};
+use crate::domain::price;
 use crate::domain::refusal::{PlanMistake, Refusal};
 use crate::domain::text;
 use crate::error::{Error, Result};
 use crate::store::catalog;
 use crate::store::tx::Tx;
-use crate::supplier::Answer;
 
 /// No single write may hold the writer for long: a sync is many small jobs, and a last one that publishes.
 const PLANS_PER_JOB: usize = 160;
@@ -154,10 +154,8 @@ pub struct Synced {
 pub async fn sync(app: &App) -> Result<Synced> {
     let supplier = app.supplier(crate::supplier::sim::NAME)?;
     let name = supplier.name();
-    let plans = match supplier.plans().await {
-        Answer::Done(plans) => plans,
-        Answer::Refused(why) | Answer::NotSent(why) | Answer::Doubt(why) => return Err(Error::fault(why)),
-    };
+    let plans: Vec<Plan> =
+        supplier.plans().await.told().map_err(Error::fault)?.into_iter().filter_map(priced).collect();
     // Nobody could name it: codes are looked up in capitals.
     let (plans, nameless): (Vec<Plan>, Vec<Plan>) =
         plans.into_iter().map(readable).partition(|plan| plan.code == typed_code(&plan.code));
@@ -169,7 +167,7 @@ pub async fn sync(app: &App) -> Result<Synced> {
     for batch in plans.chunks(PLANS_PER_JOB) {
         let batch = batch.to_vec();
         let put = move |tx: &mut Tx| {
-            batch.iter().try_for_each(|plan| catalog::put(tx, plan, name, DEFAULT_PRICE_LIST))
+            batch.iter().try_for_each(|plan| catalog::put(tx, plan, name, &plan.code, DEFAULT_PRICE_LIST))
         };
         app.store.finish(LANE, put).await?;
     }
@@ -193,6 +191,25 @@ pub async fn sync_by_hand(app: &App, actor: &str) -> Result<Synced> {
     let plans = |count: usize| format!("{count} plans");
     audit::record(app, line.changing(plans(before), plans(synced.plans))).await?;
     Ok(synced)
+}
+
+/// A supplier's plan at our prices.
+pub fn priced(listing: Listing) -> Option<Plan> {
+    let cost = listing.cost.in_usd()?;
+    let (wholesale, retail) = price::of(cost);
+    Some(Plan {
+        code: listing.code,
+        name: listing.name,
+        plan_type: listing.plan_type,
+        family: listing.family,
+        countries: listing.countries,
+        data_mb: listing.data_mb?,
+        duration_days: listing.duration_days,
+        operator: listing.operator,
+        cost,
+        wholesale,
+        retail,
+    })
 }
 
 /// Cleans a supplier's texts, because people and language models read them.

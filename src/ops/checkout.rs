@@ -350,6 +350,7 @@ impl CheckoutDraft {
             data_mb: offer.data_mb,
             duration_days: offer.duration_days,
             supplier: offer.supplier.clone(),
+            supplier_code: offer.supplier_code.clone(),
             cost: offer.cost,
             list_price: offer.price,
             coupon,

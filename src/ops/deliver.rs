@@ -14,6 +14,7 @@ use super::mail::{self, News, Slip};
 use super::orders::Receipt;
 use super::receipts;
 use crate::app::App;
+use crate::domain::amount::Amount;
 use crate::domain::email::Email;
 use crate::domain::esim::Esim;
 use crate::domain::ledger::Entry;
@@ -29,7 +30,7 @@ use crate::store::ledger::{self, Note};
 use crate::store::orders::{Change, Step};
 use crate::store::tx::Tx;
 use crate::store::{WriteJob, checkouts, esims, orders, wallet};
-use crate::supplier::{Answer, DoubtRule, Profile, Provision, Supplier, TopUp};
+use crate::supplier::{Answer, Bought, DoubtRule, Profile, Provision, Supplier, TopUp};
 
 /// How many characters are kept of a supplier's or an operator's reason for a failure.
 pub(super) const WHY_CHARS: usize = 500;
@@ -133,18 +134,13 @@ pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> 
     let supplier = app.supplier(&order.supplier)?;
     let started = Instant::now();
     let answer = ask(supplier.as_ref(), order).await?;
-    let outcome = match &answer {
-        Answer::Done(_) => "done",
-        Answer::Refused(_) => "refused",
-        Answer::NotSent(_) => "not_sent",
-        Answer::Doubt(_) => "doubt",
-    };
-    let call = call_name(order);
+    let (call, outcome) = (call_name(order), answer.outcome());
     counter!("simgate_supplier_calls_total", "call" => call, "outcome" => outcome).increment(1);
     histogram!("simgate_supplier_seconds", "call" => call).record(started.elapsed().as_secs_f64());
     match answer {
-        Answer::Done(profile) => fulfil(app, order, supplier.name(), profile).await,
-        Answer::Refused(why) => fail(app, order, "SUPPLIER_REJECTED", &why).await,
+        Answer::Done(Bought::Delivered { what, .. }) => fulfil(app, order, supplier.name(), what).await,
+        Answer::Done(Bought::Underway { .. }) => Ok(Standing::Open),
+        Answer::Refused(no) => fail(app, order, "SUPPLIER_REJECTED", &no.said).await,
         // A question that never left us says nothing about an earlier one that did.
         Answer::NotSent(why) if turn == Turn::First => fail(app, order, "SUPPLIER_UNAVAILABLE", &why).await,
         Answer::NotSent(why) | Answer::Doubt(why) => {
@@ -168,38 +164,36 @@ pub(super) fn note_silence(order: &Order) {
     tracing::warn!(order = %order.id, "the supplier did not answer in time; it will be asked again");
 }
 
-async fn ask(supplier: &dyn Supplier, order: &Order) -> Result<Answer<Option<Profile>>> {
-    let DoubtRule::RepeatIsSafe = supplier.doubt_rule();
+async fn ask(supplier: &dyn Supplier, order: &Order) -> Result<Answer<Bought<Option<Profile>>>> {
+    if supplier.abilities().doubt != DoubtRule::RepeatIsSafe {
+        return Ok(Answer::Doubt("this way of resolving doubts is not known yet".into()));
+    }
+    let (code, number) = (order.supplier_code.as_str(), order.supplier_number.as_deref());
+    let expected_cost = Amount::usd(order.cost);
     if !order.id.is_topup() {
         let ask = Provision {
             order: &order.id,
-            package_code: &order.package_code,
+            code,
+            expected_cost,
             data_mb: order.data_mb,
             duration_days: order.duration_days,
             ordered_at: order.created_at,
+            number,
         };
-        return Ok(match supplier.provision(ask).await {
-            Answer::Done(profile) => Answer::Done(Some(profile)),
-            Answer::Refused(why) => Answer::Refused(why),
-            Answer::NotSent(why) => Answer::NotSent(why),
-            Answer::Doubt(why) => Answer::Doubt(why),
-        });
+        return Ok(supplier.provision(ask).await.map(|bought| bought.map(Some)));
     }
     let esim = order.esim.as_ref().ok_or_else(|| Error::fault(format!("top-up {} has no eSIM", order.id)))?;
     let ask = TopUp {
         order: &order.id,
         profile: &esim.profile,
-        package_code: &order.package_code,
+        code,
+        expected_cost,
         data_mb: order.data_mb,
         duration_days: order.duration_days,
         ordered_at: order.created_at,
+        number,
     };
-    Ok(match supplier.top_up(ask).await {
-        Answer::Done(()) => Answer::Done(None),
-        Answer::Refused(why) => Answer::Refused(why),
-        Answer::NotSent(why) => Answer::NotSent(why),
-        Answer::Doubt(why) => Answer::Doubt(why),
-    })
+    Ok(supplier.top_up(ask).await.map(|bought| bought.map(|()| None)))
 }
 
 async fn fulfil(

@@ -281,7 +281,7 @@ async fn supplier(app: &App) -> Result<Check> {
         Ok(Answer::Done(plans)) => {
             Check::ok("supplier", format!("{name} answers and sells {} plans", plans.len()))
         }
-        Ok(Answer::Refused(why) | Answer::NotSent(why) | Answer::Doubt(why)) => silent(&why),
+        Ok(other) => silent(&other.told().err().unwrap_or_default()),
         Err(_) => silent("no answer within 10 s"),
     })
 }

@@ -410,6 +410,8 @@ fn new_order(draft: &OrderDraft, offer: &Offer, filled: Option<Esim>) -> Order {
         customer_email: draft.purchase.customer_email.clone(),
         cost: offer.cost,
         supplier: offer.supplier.clone(),
+        supplier_code: offer.supplier_code.clone(),
+        supplier_number: None,
         key_id: draft.buyer.key_id.clone(),
         status: OrderStatus::Provisioning,
         ask_until: draft.ask_until,

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::deliver::{self, Turn};
 use super::{cancel, orders};
 use crate::app::App;
+use crate::domain::amount::Amount;
 use crate::domain::ids::OrderId;
 use crate::domain::ledger::Entry;
 use crate::domain::order::{Order, OrderStatus};
@@ -113,7 +114,7 @@ async fn cancel_orphan(app: &App, id: &OrderId, profile: &str) -> Result<()> {
     let order = app.store.read(move |tx| rows::by_id(tx, &lookup)).await?;
     let order = order.ok_or_else(|| Error::fault("an order vanished"))?;
     let supplier = app.supplier(&order.supplier)?;
-    let lost = match supplier.cancel(Cancel { profile, cost: order.cost }).await {
+    let lost = match supplier.cancel(Cancel { profile, cost: Amount::usd(order.cost) }).await {
         Answer::Done(Cancelled::Yes { .. }) => None,
         Answer::Done(Cancelled::No(_)) | Answer::Refused(_) => {
             Some(Entry::orphan(&order.id, supplier.name(), order.cost))

@@ -20,7 +20,6 @@ use crate::store::tx::Tx;
 pub use crate::store::{Location, backup::Unpacked};
 use crate::store::{amounts, audit, backup, orders};
 pub use crate::supplier::Sold;
-use crate::supplier::{Answer, sim};
 
 /// How many addresses of each kind may have been given out since the backup was made.
 const SKIPPED: i64 = 1_000;
@@ -150,10 +149,13 @@ async fn skip_indexes(app: &App, kind: AddressKind, until: Time) -> Result<Skipp
 }
 
 async fn unknown_sales(app: &App) -> Result<Sales> {
-    let sold = match app.supplier(sim::NAME)?.sold().await {
-        Answer::Done(sold) => sold,
-        Answer::Refused(why) | Answer::NotSent(why) | Answer::Doubt(why) => return Ok(Sales::NotTold(why)),
-    };
+    let mut sold = Vec::new();
+    for supplier in app.suppliers.values() {
+        match supplier.sold(Time::from_micros(0)).await.told() {
+            Ok(sales) => sold.extend(sales),
+            Err(why) => return Ok(Sales::NotTold(why)),
+        }
+    }
     let read = move |tx: &mut Tx| {
         let mut unknown = Vec::new();
         for sale in &sold {

@@ -12,7 +12,7 @@ queries! {
     PUT = text!(insert_into!("plans", Put), "
            ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
                countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
-               operator = excluded.operator, supplier = excluded.supplier, cost = excluded.cost, retail = excluded.retail, on_sale = 1");
+               operator = excluded.operator, supplier = excluded.supplier, supplier_code = excluded.supplier_code, cost = excluded.cost, retail = excluded.retail, on_sale = 1");
     PUT_PRICE = "INSERT INTO prices (price_list, code, price) VALUES (?1, ?2, ?3)
                  ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price";
     CODES = "SELECT code FROM plans WHERE supplier = ?1 AND on_sale = 1";
@@ -34,16 +34,16 @@ columns! {
 }
 
 values! {
-    Put(plan: Plan, countries: &'a str, supplier: &'a str) {
-        code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, supplier = supplier, cost,
+    Put(plan: Plan, countries: &'a str, supplier: &'a str, supplier_code: &'a str) {
+        code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, supplier = supplier, supplier_code = supplier_code, cost,
         retail, on_sale = true,
     }
 }
 
 /// Adds or updates a plan, on sale, with its price on one list and its retail price on the users' list.
-pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, price_list: &str) -> Result<()> {
+pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, supplier_code: &str, price_list: &str) -> Result<()> {
     let countries = plan.countries.join(",");
-    tx.execute(PUT, &Put::params(plan, &countries, supplier))?;
+    tx.execute(PUT, &Put::params(plan, &countries, supplier, supplier_code))?;
     tx.execute(PUT_PRICE, params![price_list, &plan.code, plan.wholesale])?;
     tx.execute(PUT_PRICE, params![RETAIL_PRICE_LIST, &plan.code, plan.retail]).map(drop)
 }

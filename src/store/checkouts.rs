@@ -21,6 +21,7 @@ use crate::error::Result;
 columns! {
     Checkout {
         id, account, token, seq, keyed, esim_order, package_code, plan_name, family, data_mb, duration_days, supplier,
+        supplier_code = "COALESCE(c.supplier_code, c.package_code)",
         cost, list_price, coupon: Option<Applied> = Applied::COLUMNS, amount, network, currency, address, wide, sign_to,
         customer_email, status, order = "order_id", claimed_by, created_at, expires_at, late_until, updated_at,
     }
@@ -30,7 +31,7 @@ values! {
     /// What is written of any new checkout.
     Facts(checkout: Checkout, origin: &'a str) {
         id: TEXT, account: BIGINT, token: TEXT, package_code: TEXT, plan_name: TEXT, family: TEXT, data_mb: BIGINT,
-        duration_days: BIGINT, supplier: TEXT, cost: BIGINT, list_price: BIGINT, amount: BIGINT, network: TEXT,
+        duration_days: BIGINT, supplier: TEXT, supplier_code: TEXT, cost: BIGINT, list_price: BIGINT, amount: BIGINT, network: TEXT,
         currency: TEXT, address: TEXT, customer_email: TEXT, origin: TEXT = origin, created_at: BIGINT, expires_at: BIGINT,
         late_until: BIGINT, coupon: TEXT = checkout.coupon.as_ref().map(|coupon| &coupon.code),
         discount: BIGINT = coupon::discount(checkout.coupon.as_ref()), esim_order: TEXT, wide: BIGINT, sign_to: TEXT,

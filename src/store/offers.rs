@@ -99,6 +99,7 @@ pub struct Offer {
     pub duration_days: i64,
     pub cost: Usd,
     pub supplier: String,
+    pub supplier_code: String,
     pub price: Usd,
 }
 
@@ -106,6 +107,7 @@ pub struct Offer {
 columns! {
     Offer in "p" {
         price = "x.price", plan_type, name, family, data_mb, duration_days, cost, supplier,
+        supplier_code = "COALESCE(p.supplier_code, p.code)",
     }
 }
 

@@ -26,7 +26,7 @@ columns! {
     Order in "o" {
         id, account, seq, keyed: bool, checkout_no: Option<i64>, esim_order, reference, package_code, plan_name, family,
         data_mb, duration_days, price, uniqueness_discount = "o.spot", coupon: Option<Applied> = "o.coupon, o.discount", customer_email, cost,
-        supplier, key_id, status, ask_until, created_at, updated_at, failure: Option<Failure> = Failure::COLUMNS,
+        supplier, supplier_code = "COALESCE(o.supplier_code, o.package_code)", supplier_number, key_id, status, ask_until, created_at, updated_at, failure: Option<Failure> = Failure::COLUMNS,
         refunded, esim: Option<Esim> = Esim::COLUMNS,
     } => Order {
         number: match (checkout_no, seq, keyed) {
@@ -36,7 +36,7 @@ columns! {
             (None, None, _) => None,
         },
         id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb, duration_days, price,
-        uniqueness_discount, coupon, customer_email, cost, supplier, key_id, status, ask_until, created_at, updated_at, failure, refunded,
+        uniqueness_discount, coupon, customer_email, cost, supplier, supplier_code, supplier_number, key_id, status, ask_until, created_at, updated_at, failure, refunded,
         esim,
     }
 }
@@ -45,7 +45,7 @@ values! {
     /// What is written of any new order.
     Facts(order: Order) {
         id: TEXT, account: BIGINT, reference: TEXT, package_code: TEXT, plan_name: TEXT, family: TEXT, data_mb: BIGINT,
-        duration_days: BIGINT, price: BIGINT, cost: BIGINT, supplier: TEXT, key_id: TEXT, ask_until: BIGINT,
+        duration_days: BIGINT, price: BIGINT, cost: BIGINT, supplier: TEXT, supplier_code: TEXT, key_id: TEXT, ask_until: BIGINT,
         created_at: BIGINT, customer_email: TEXT,
         coupon: TEXT = order.coupon.as_ref().map(|coupon| &coupon.code),
         discount: BIGINT = coupon::discount(order.coupon.as_ref()),

@@ -13,13 +13,15 @@ use arc_swap::ArcSwap;
 use ring::digest::{SHA256, digest};
 
 use super::{
-    Answer, Ask, Cancel, Cancelled, DoubtRule, Profile, Provision, Reading, Sold, Supplier, TopUp,
-    sim_catalog,
+    Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, DoubtRule, Profile, Provision, Reading,
+    Sold, Supplier, TopUp, sim_catalog,
 };
+use crate::domain::amount::Amount;
 use crate::domain::esim::{Activation, EsimStatus, Usage, luhn_digit};
 use crate::domain::ids::OrderId;
+use crate::domain::money::Usd;
 use crate::domain::order::CancelReason;
-use crate::domain::plan::Plan;
+use crate::domain::plan::Listing;
 use crate::domain::time::Time;
 use crate::domain::words::words;
 use crate::error::{Error, Result};
@@ -28,6 +30,8 @@ use crate::vault::hex;
 
 pub const NAME: &str = "sim";
 const INSTALL_DAYS: i64 = 180;
+/// Nobody pays it, so it never gets less.
+const BALANCE: Usd = Usd::dollars(1_000_000);
 const LONG_AGO: Time = Time::from_micros(0);
 /// Sim writes have no wallet; they share one lane.
 const LANE: i64 = 0;
@@ -237,29 +241,37 @@ impl Supplier for Sim {
         NAME
     }
 
-    fn doubt_rule(&self) -> DoubtRule {
-        DoubtRule::RepeatIsSafe
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            doubt: DoubtRule::RepeatIsSafe,
+            cancel: CancelWay::AtOnce,
+            top_up: true,
+            usage: true,
+            checks_cost: true,
+            rate: f64::INFINITY,
+            reading_every: Duration::ZERO,
+        }
     }
 
-    fn plans(&self) -> Ask<'_, Vec<Plan>> {
+    fn plans(&self) -> Ask<'_, Vec<Listing>> {
         Box::pin(async { Answer::Done(sim_catalog::plans(self.catalog_size)) })
     }
 
-    fn provision<'a>(&'a self, ask: Provision<'a>) -> Ask<'a, Profile> {
+    fn provision<'a>(&'a self, ask: Provision<'a>) -> Ask<'a, Bought<Profile>> {
         Box::pin(self.answer(Some(ask.ordered_at), async move |mode| {
             let profile = profile_for(&ask);
             if mode == SupplierMode::Duplicate
                 && let Some(earlier) = self.delivered_before(ask.order).await?
             {
-                return Ok(Answer::Done(earlier));
+                return Ok(Answer::Done(delivered(earlier)));
             }
             self.note(&format!("sold {} {}", ask.order, profile.iccid))?;
             *self.last_sold()? = Some((ask.order.clone(), profile.clone()));
-            Ok(Answer::Done(profile))
+            Ok(Answer::Done(delivered(profile)))
         }))
     }
 
-    fn top_up<'a>(&'a self, ask: TopUp<'a>) -> Ask<'a, ()> {
+    fn top_up<'a>(&'a self, ask: TopUp<'a>) -> Ask<'a, Bought<()>> {
         Box::pin(self.answer(Some(ask.ordered_at), async move |_| {
             let (order, profile) = (ask.order.clone(), ask.profile.to_string());
             let (data_mb, days) = (ask.data_mb, ask.duration_days);
@@ -274,7 +286,7 @@ impl Supplier for Sim {
                     .await?;
             }
             self.note(&format!("topped {} {}", ask.order, ask.profile))?;
-            Ok(Answer::Done(()))
+            Ok(Answer::Done(delivered(())))
         }))
     }
 
@@ -311,7 +323,11 @@ impl Supplier for Sim {
         })
     }
 
-    fn sold(&self) -> Ask<'_, Vec<Sold>> {
+    fn balance(&self) -> Ask<'_, Amount> {
+        Box::pin(async { Answer::Done(Amount::usd(BALANCE)) })
+    }
+
+    fn sold(&self, _since: Time) -> Ask<'_, Vec<Sold>> {
         Box::pin(async {
             let Some(path) = &self.journal_path else {
                 return Answer::Refused("the simulator keeps no list without sandbox_journal".into());
@@ -322,6 +338,10 @@ impl Supplier for Sim {
             }
         })
     }
+}
+
+fn delivered<T>(what: T) -> Bought<T> {
+    Bought::Delivered { what, number: None, cost: None }
 }
 
 /// The sales in a journal, each once: repeating a question writes a second line.
@@ -384,10 +404,12 @@ mod tests {
         let order = OrderId::esim(Time::from_micros(5_000), 42);
         let ask = || Provision {
             order: &order,
-            package_code: "JP-1GB-7D",
+            code: "JP-1GB-7D",
+            expected_cost: Amount::usd(Usd::dollars(1)),
             data_mb: 1024,
             duration_days: 7,
             ordered_at: Time::from_micros(5_000),
+            number: None,
         };
         let profile = profile_for(&ask());
         assert_eq!(profile, profile_for(&ask()));

@@ -95,6 +95,8 @@ impl PaidDraft {
             customer_email: checkout.customer_email.clone(),
             cost,
             supplier: checkout.supplier.clone(),
+            supplier_code: checkout.supplier_code.clone(),
+            supplier_number: None,
             key_id: checkout.token.clone(),
             status: OrderStatus::Provisioning,
             ask_until: self.ask_until,

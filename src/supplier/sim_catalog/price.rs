@@ -1,5 +1,4 @@
-//! What the simulated supplier charges, and the prices we sell at: all in whole micro-dollars.
-//! Every price follows from what a gigabyte costs in a market; more data is always cheaper by the gigabyte,
+//! What the simulated supplier charges, in whole micro-dollars. Every cost follows from what a gigabyte costs in a market; more data is always cheaper by the gigabyte,
 //! and more data or more time never costs less.
 
 use crate::domain::money::Usd;
@@ -22,50 +21,16 @@ pub const DURATIONS: &[(i64, i64)] = &[
     (45, 1_190), (60, 1_250), (90, 1_360), (120, 1_450), (180, 1_600), (365, 2_000),
 ];
 
-pub struct Prices {
-    pub cost: Usd,
-    pub wholesale: Usd,
-    pub retail: Usd,
-}
-
-/// The prices of a size and a duration, both from the tables above.
-pub fn of(gigabyte_cents: i64, data_mb: i64, days: i64) -> Prices {
+/// The cost of a size and a duration, both from the tables above.
+pub fn of(gigabyte_cents: i64, data_mb: i64, days: i64) -> Usd {
     let thousandths = weight(SIZES, data_mb) * weight(DURATIONS, days);
     // Suppliers quote four decimals.
-    let cost = gigabyte_cents * thousandths / 10_000 * (CENT / 100);
-    let wholesale = wholesale(cost);
-    Prices {
-        cost: Usd::from_micros(cost),
-        wholesale: Usd::from_micros(wholesale),
-        retail: Usd::from_micros(retail(wholesale)),
-    }
+    Usd::from_micros(gigabyte_cents * thousandths / 10_000 * (CENT / 100))
 }
 
 fn weight(table: &[(i64, i64)], key: i64) -> i64 {
     let entry = table.iter().find(|entry| entry.0 == key);
     entry.expect("plans are made of listed sizes and durations").1
-}
-
-/// 15 % on top of small costs, falling towards 8 % for large ones; rounded up to the cent.
-fn wholesale(cost: i64) -> i64 {
-    let margin = cost * 8 / 100 + (cost * 7 / 100).min(14 * CENT);
-    round_up(cost + margin, CENT)
-}
-
-/// 75 % on top of small prices, falling towards 35 % for large ones; rounded up to a usual shop price: 0.79, 4.29, then
-/// 12.49, 12.99, then 54.99.
-fn retail(wholesale: i64) -> i64 {
-    let target = wholesale * 135 / 100 + (wholesale * 40 / 100).min(80 * CENT);
-    let step = match target / CENT {
-        ..500 => 10 * CENT,
-        500..5_000 => 50 * CENT,
-        _ => 100 * CENT,
-    };
-    round_up(target + CENT, step) - CENT
-}
-
-fn round_up(amount: i64, step: i64) -> i64 {
-    (amount + step - 1) / step * step
 }
 
 #[cfg(test)]
@@ -79,21 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_grow_with_the_cost() {
-        let mut last = (0, 0);
-        for cost in (1..2_000_000).map(|step| step * 100) {
-            let sold = (wholesale(cost), retail(wholesale(cost)));
-            assert!(sold.0 > cost && sold.0 * 13 <= sold.1 * 10, "{cost} {sold:?}");
-            assert!(sold.0 >= last.0 && sold.1 >= last.1, "{cost} {sold:?}");
-            last = sold;
-        }
-    }
-
-    #[test]
-    fn a_price_by_hand() {
-        let prices = of(71, 5120, 30);
-        assert_eq!(prices.cost, Usd::from_micros(3_289_400));
-        assert_eq!(prices.wholesale, Usd::from_micros(3_700_000));
-        assert_eq!(prices.retail, Usd::from_micros(5_990_000));
+    fn a_cost_by_hand() {
+        assert_eq!(of(71, 5120, 30), Usd::from_micros(3_289_400));
     }
 }
