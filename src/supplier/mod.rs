@@ -2,6 +2,8 @@
 //! resolved, and what else it can do. The gateway asks with our order id as the reference and treats every uncertain
 //! answer as a doubt. Only suppliers that say how a doubt is resolved are accepted.
 
+pub mod airalo;
+pub mod esim_access;
 pub mod sim;
 pub mod sim_catalog;
 pub mod terms;

@@ -14,5 +14,6 @@ mod partner;
 mod server;
 mod storage;
 mod stories;
+mod suppliers;
 mod support;
 mod tidy;

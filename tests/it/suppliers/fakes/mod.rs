@@ -1,0 +1,2 @@
+pub mod airalo;
+pub mod esim_access;
