@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Notify, watch};
@@ -13,13 +14,14 @@ use crate::chain::evm::{Evm, EvmSettings};
 use crate::chain::sim::SimChain;
 use crate::chain::{Chain, address};
 use crate::clock::Clock;
-use crate::config::{Settings, SettlerSetting};
+use crate::config::{Mode, Settings, SettlerSetting};
 use crate::domain::ids::{EntryId, InvoiceId, KeyId, OrderId};
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::knowledge::Library;
 use crate::mail::Mailer;
+use crate::ops::breaker::Breakers;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
 use crate::ops::jobs::Jobs;
@@ -30,6 +32,9 @@ use crate::ops::vitals::Heads;
 use crate::store::Store;
 use crate::supplier::Supplier;
 use crate::supplier::sim::Sim;
+use crate::supplier::terms::{Kind, Terms};
+use crate::supplier::turns::Turns;
+use crate::supplier::wire::Pace;
 use crate::vault::{self, Numbers, Vault};
 use crate::x402::remote::Facilitator;
 use crate::x402::settler::{CURRENCY, SettledBy, Settler, Terminal};
@@ -47,6 +52,8 @@ pub struct Parts {
     pub numbers: Numbers,
     /// Everybody who sells to us, by name.
     pub suppliers: BTreeMap<&'static str, Arc<dyn Supplier>>,
+    /// The suppliers that do not answer, as this process sees them.
+    pub breakers: Breakers,
     /// The simulated supplier, which a sandbox can tell how to behave.
     pub sim: Arc<Sim>,
     /// The networks that money can come by; those without nodes of their own are simulated.
@@ -94,6 +101,7 @@ impl App {
         let sim = Sim::new(store.clone(), settings.sandbox_plans, settings.sandbox_journal.as_deref())?;
         let sim = Arc::new(sim);
         let clock = Arc::new(Clock::default());
+        let suppliers = suppliers(&settings, &store, &clock, &sim)?;
         let mut chains: BTreeMap<Network, Arc<dyn Chain>> = BTreeMap::new();
         let mut sim_chains = BTreeMap::new();
         let mut nodes_of = BTreeMap::new();
@@ -127,7 +135,8 @@ impl App {
             clock,
             vault,
             numbers,
-            suppliers: BTreeMap::from([(sim.name(), sim.clone() as Arc<dyn Supplier>)]),
+            suppliers,
+            breakers: Breakers::default(),
             sim,
             chains,
             sim_chains,
@@ -178,6 +187,33 @@ impl App {
 
     pub fn new_key_id(&self) -> KeyId {
         KeyId::new(self.now(), vault::random())
+    }
+}
+
+/// The suppliers that the settings name; a sandbox has its simulator besides.
+fn suppliers(
+    settings: &Settings,
+    store: &Arc<Store>,
+    clock: &Arc<Clock>,
+    sim: &Arc<Sim>,
+) -> Result<BTreeMap<&'static str, Arc<dyn Supplier>>> {
+    let mut all: BTreeMap<&'static str, Arc<dyn Supplier>> = BTreeMap::new();
+    if settings.mode == Mode::Sandbox {
+        all.insert(sim.name(), sim.clone());
+    }
+    for terms in &settings.suppliers {
+        let step = Duration::from_secs_f64(1.0 / terms.rate);
+        let turns = Turns { store: store.clone(), clock: clock.clone(), supplier: terms.name, step };
+        all.insert(terms.name, adapter(terms, Arc::new(turns)).map_err(Error::settings)?);
+    }
+    Ok(all)
+}
+
+fn adapter(terms: &Terms, pace: Arc<dyn Pace>) -> Result<Arc<dyn Supplier>, String> {
+    match terms.kind {
+        Kind::EsimAccess => Err(format!("{} {}", terms.name, Arc::strong_count(&pace))),
+        Kind::Airalo => Err(terms.name.into()),
+        Kind::Simulator => Err("a sandbox has its simulator by itself".into()),
     }
 }
 

@@ -8,6 +8,7 @@ mod mail;
 mod mcp;
 mod networks;
 mod raw;
+mod suppliers;
 mod x402;
 
 use std::net::{IpAddr, SocketAddr};
@@ -20,14 +21,15 @@ use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::domain::words::words;
 use crate::store::Location;
+use crate::supplier::terms::Terms;
 
 pub use self::connections::Connections;
 pub use self::host::Host;
-pub use self::live::NO_SUPPLIER;
 pub use self::mail::Logins;
 pub use self::mcp::{Mcp, X402Offers, origin};
 pub use self::networks::{FinalBy, NetworkSettings, Settlement};
 pub use self::raw::{ConfigError, Raw};
+pub use self::suppliers::FIELDS as SUPPLIER_FIELDS;
 pub use self::x402::{SettlerSetting, X402};
 
 /// One setting as the outside sees it. `listen` is `--listen`, `SIMGATE_LISTEN` and `listen = …` in the file.
@@ -134,6 +136,7 @@ pub struct Settings {
     pub logins: Logins,
     pub settlement: Settlement,
     pub x402: X402,
+    pub suppliers: Vec<Terms>,
     pub mcp: Mcp,
 }
 
@@ -260,6 +263,7 @@ impl Settings {
             logins: Logins::check(raw)?,
             x402: X402::check(raw, mode, &settlement)?,
             mcp: Mcp::check(raw)?,
+            suppliers: suppliers::check(raw, mode),
             settlement,
         };
         let public_sandbox = raw.require("public_sandbox", "must be true or false", flag)?;
@@ -436,13 +440,13 @@ mod tests {
             "smtp_host = ",
             "mail_from = ",
             "base_rpc = ",
-            "a real supplier",
+            "[supplier.",
         ];
         assert!(lines.iter().all(|line| all.contains(line)), "{all}");
         let fewer =
             lacks(&[("secret", "x"), ("smtp_host", "mail.example"), ("polygon_rpc", "https://one.example")]);
         let left: Vec<&str> = lines.into_iter().filter(|line| fewer.contains(line)).collect();
-        assert_eq!(left, ["evm_xpub = ", "tron_xpub = ", "mail_from = ", "a real supplier"], "{fewer}");
+        assert_eq!(left, ["evm_xpub = ", "tron_xpub = ", "mail_from = ", "[supplier."], "{fewer}");
     }
 
     #[test]

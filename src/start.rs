@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::config::{Connections, Mode, NO_SUPPLIER, Settings};
+use crate::config::{Connections, Mode, Settings};
 use crate::domain::ids::secret_text;
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::refresh;
+use crate::ops::{suppliers, sync};
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
 use crate::store::{Capacity, Location, LogSize, Serving, Store, accounts, addresses, meta};
@@ -40,7 +41,6 @@ pub enum Role {
 
 /// Opens the database: a server migrates and seeds it, a command refuses a schema that is not its own.
 pub async fn open(settings: Settings, role: Role) -> Result<App> {
-    refuse_live(&settings)?;
     let location = settings.database.clone();
     let lock = match role {
         Role::Server => Some(
@@ -76,13 +76,6 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
     Ok(app)
 }
 
-fn refuse_live(settings: &Settings) -> Result<()> {
-    match settings.mode {
-        Mode::Sandbox => Ok(()),
-        Mode::Live => Err(Error::settings(format!("mode is live, and this is missing: {NO_SUPPLIER}"))),
-    }
-}
-
 /// Builds the application on an up-to-date schema; a server also seeds a new database.
 async fn assemble(settings: Settings, location: Location, role: Role) -> Result<App> {
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
@@ -102,6 +95,7 @@ async fn assemble(settings: Settings, location: Location, role: Role) -> Result<
     }
     let numbers = number_key(&store, &vault, role).await?;
     let app = App::new(settings, store, vault, numbers)?;
+    suppliers::enlist(&app).await?;
     if role == Role::Server {
         refresh(&app).await?;
         seed(&app).await?;
@@ -240,14 +234,15 @@ async fn sandbox_secret(store: &Store) -> Result<String> {
     Ok(secret)
 }
 
-/// First start only: the catalog, and in sandbox mode a demo partner.
+/// First start of a sandbox only: the catalog, and a demo partner.
 async fn seed(app: &App) -> Result<()> {
-    if catalog::is_empty(app).await? {
-        catalog::sync(app).await?;
+    if app.settings.mode != Mode::Sandbox {
+        return Ok(());
     }
-    if app.settings.mode == Mode::Sandbox
-        && app.store.read(|tx| meta::get(tx, "demo_partner")).await?.is_none()
-    {
+    if catalog::is_empty(app).await? {
+        sync::seed(app).await?;
+    }
+    if app.store.read(|tx| meta::get(tx, "demo_partner")).await?.is_none() {
         let demo =
             NewPartner { name: "Demo Travel".into(), email: None, credit: DEMO_CREDIT, shares_email: false };
         let partner = operator::create_partner(app, "seed", demo).await?;
@@ -292,10 +287,12 @@ pub async fn serve(mut settings: Settings, greet: impl FnOnce(Greeting)) -> Resu
         Some(address) => Some(bind("metrics_listen", address).await?),
         None => None,
     };
-    refuse_live(&settings)?;
     let location = settings.database.clone();
     let serving = on_plain_thread(move || Serving::begin(&location)).await?;
     let app = open(settings, Role::Server).await?;
+    if app.settings.mode == Mode::Live {
+        suppliers::require_enabled(&app).await?;
+    }
     greet(greeting(&app));
     let stop = CancellationToken::new();
     let signalled = stop.clone();

@@ -2,16 +2,18 @@
 
 use clap::{Args, Subcommand};
 
-use super::output::{Form, Record, table};
+use super::output::{Form, Record, Report, table};
 use super::{Outcome, args};
 use crate::app::App;
 use crate::domain::plan::PlanType;
 use crate::domain::search;
 use crate::ops::catalog::{self, Wanted};
+use crate::ops::suppliers;
+use crate::ops::sync::Synced;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Take the supplier's plans into the catalog; plans it no longer has are withdrawn
+    /// Take in the plans of every enabled supplier (one: `simgate supplier sync`)
     #[command(after_help = "Example: simgate catalog sync")]
     Sync,
     /// Plans on sale, with cost and prices
@@ -39,13 +41,33 @@ pub struct List {
 
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
-        Command::Sync => {
-            let synced = catalog::sync_by_hand(app, actor).await?;
-            Record::new().with("plans", synced.plans as i64).with("withdrawn", synced.withdrawn as i64)
-        }
+        Command::Sync => return sync(app, actor).await,
         Command::List(query) => list(app, &query),
     };
     Ok(record.into())
+}
+
+/// One supplier that fails does not stop the others.
+async fn sync(app: &App, actor: &str) -> Outcome {
+    let (mut plans, mut withdrawn, mut trouble) = (0, 0, Vec::new());
+    for (name, synced) in suppliers::sync_all(app, actor).await? {
+        match synced {
+            Ok(Synced { changes, applied: true }) => {
+                plans += changes.offered.len();
+                withdrawn += changes.gone.len();
+            }
+            Ok(Synced { .. }) => {
+                trouble.push(format!("{name} looks wrong: see `simgate supplier sync {name} --dry-run`"));
+            }
+            Err(error) => trouble.push(error.to_string()),
+        }
+    }
+    let passed = trouble.is_empty();
+    let record = Record::new()
+        .with("plans", plans as i64)
+        .with("withdrawn", withdrawn as i64)
+        .with("trouble", trouble);
+    Ok(Report { record, passed })
 }
 
 /// As the partner API lists them, with the cost that partners do not see.

@@ -24,6 +24,7 @@ mod report;
 mod restore;
 mod serve;
 mod settings;
+mod supplier;
 mod sweep;
 mod text;
 mod transfers;
@@ -111,6 +112,9 @@ enum Operation {
     #[command(subcommand)]
     Order(order::Command),
     Find(find::Find),
+    /// Who sells to us
+    #[command(subcommand)]
+    Supplier(supplier::Command),
     /// What is on sale
     #[command(subcommand)]
     Catalog(catalog::Command),
@@ -295,6 +299,7 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
         Operation::Wallet(command) => wallet::run(&app, &actor, command).await,
         Operation::Order(command) => order::run(&app, &actor, command).await,
         Operation::Find(find) => find.run(&app).await,
+        Operation::Supplier(command) => supplier::run(&app, &actor, command).await,
         Operation::Catalog(command) => catalog::run(&app, &actor, command).await,
         Operation::Coupon(command) => coupon::run(&app, &actor, command).await,
         Operation::Report(command) => report::run(&app, command).await,

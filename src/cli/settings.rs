@@ -62,20 +62,20 @@ pub fn collect(matches: &ArgMatches, file: Option<&Path>) -> Result<Raw, Failure
 
 /// Commands log only warnings unless they are told what to log.
 pub fn quiet_log_filter<'a>(raw: &Raw, settings: &'a Settings) -> &'a str {
-    let untouched = raw.shown().iter().any(|(name, _, source)| *name == "log" && source == "default");
+    let untouched = raw.shown().iter().any(|(name, _, source)| name == "log" && source == "default");
     if untouched { "warn" } else { &settings.log }
 }
 
 /// The database as it may be shown: without a password.
 pub fn database(raw: &Raw) -> String {
     let mut all = raw.shown().into_iter();
-    all.find(|(name, ..)| *name == "database_url").map(|(_, value, _)| value).unwrap_or_default()
+    all.find(|(name, ..)| name == "database_url").map(|(_, value, _)| value).unwrap_or_default()
 }
 
 /// Every setting with its effective value and where it came from.
 pub fn show(raw: &Raw, settings: &Settings) -> Record {
     let rows = raw.shown().into_iter().map(|(name, value, source)| {
-        let value = match name {
+        let value = match name.as_str() {
             "base_url" => settings.base_url.clone(),
             "agent_url" => settings.agent_url.clone(),
             "checkout_url" => settings.checkout_url.clone(),

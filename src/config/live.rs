@@ -3,9 +3,6 @@
 use super::Raw;
 use crate::domain::network::Network;
 
-/// What no setting of this build can give.
-pub const NO_SUPPLIER: &str = "a real supplier: this build has only the simulator, and no setting helps";
-
 /// The settings that must not be empty: the line to add, and what it is.
 #[rustfmt::skip]
 const NEEDED: &[(&str, &str, &str)] = &[
@@ -18,6 +15,12 @@ const NEEDED: &[(&str, &str, &str)] = &[
 const NODES: &str = "base_rpc = [\"https://node.one.example\", \"https://node.two.example\"]   # two or more nodes of a \
                      network, of different companies; also polygon_rpc, arbitrum_rpc, tron_rpc";
 
+/// Tables stand after all other lines, so it is told last.
+const SUPPLIER: &str =
+    "[supplier.acme]   # who sells to you, by a name of your choice; at the end of the file
+  kind = \"esim-access\"   # or airalo; docs/suppliers.md has the fields of each
+  access_code = \"…\"   # better as SIMGATE_SUPPLIER_ACME_ACCESS_CODE";
+
 /// Tells of anything that is missing and that live mode needs.
 pub fn require_all(raw: &Raw) {
     let empty = NEEDED.iter().filter(|(name, ..)| raw.text(name).is_empty());
@@ -27,9 +30,12 @@ pub fn require_all(raw: &Raw) {
     if !Network::ALL.iter().any(has_nodes) {
         missing.push(NODES.into());
     }
+    if raw.suppliers.is_empty() {
+        missing.push(SUPPLIER.into());
+    }
     if !missing.is_empty() {
         raw.is_wrong(format!(
-            "mode ({}) is live, and this is missing. Add these lines to simgate.toml:\n  {}\nand {NO_SUPPLIER}",
+            "mode ({}) is live, and this is missing. Add these lines to simgate.toml:\n  {}",
             raw.source("mode"),
             missing.join("\n  ")
         ));

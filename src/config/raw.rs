@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Spec, specs};
+use super::{Spec, specs, suppliers};
 use crate::domain::near;
 use crate::store::hide_password;
 
@@ -24,6 +24,8 @@ impl std::error::Error for ConfigError {}
 /// The effective text of each setting and where it came from.
 pub struct Raw {
     values: BTreeMap<&'static str, (String, String)>,
+    /// What was given of each supplier, by its name.
+    pub(super) suppliers: BTreeMap<String, suppliers::Given>,
     wrong: RefCell<Vec<String>>,
     unfit: RefCell<Vec<String>>,
 }
@@ -37,6 +39,7 @@ impl Raw {
     ) -> Result<Raw, ConfigError> {
         let mut raw = Raw {
             values: specs().map(|spec| (spec.name, (spec.default.into(), "default".into()))).collect(),
+            suppliers: BTreeMap::new(),
             wrong: RefCell::default(),
             unfit: RefCell::default(),
         };
@@ -51,6 +54,7 @@ impl Raw {
             }
             match known(&name.to_lowercase()) {
                 Some(spec) => raw.set(spec, value, format!("{variable} in the environment")),
+                None if suppliers::take_variable(&mut raw, &variable, &value) => {}
                 None => {
                     let hint = hint(name, |setting| format!("SIMGATE_{}", setting.to_uppercase()));
                     raw.is_wrong(format!("{variable} in the environment is not a setting of simgate{hint}"));
@@ -68,6 +72,10 @@ impl Raw {
 
     fn take_file(&mut self, path: &str, text: &str) -> Result<(), ConfigError> {
         for (name, value) in self.read_toml(path, text)? {
+            if name == "supplier" {
+                suppliers::take_tables(self, path, text, value);
+                continue;
+            }
             let place = format!("{path}, line {}", line_of(text, &name));
             let Some(spec) = known(&name) else {
                 let hint = hint(&name, str::to_string);
@@ -186,12 +194,19 @@ impl Raw {
     }
 
     /// Name, value (secrets hidden) and source of every setting, for `simgate config`.
-    pub fn shown(&self) -> Vec<(&'static str, String, String)> {
+    pub fn shown(&self) -> Vec<(String, String, String)> {
         let show = |spec: &Spec| {
             let (text, source) = &self.values[spec.name];
-            (spec.name, shown(spec, text), source.clone())
+            (spec.name.to_string(), shown(spec, text), source.clone())
         };
-        specs().map(show).collect()
+        let mut all: Vec<_> = specs().map(show).collect();
+        for (name, given) in &self.suppliers {
+            for spec in suppliers::FIELDS {
+                let Some((text, source)) = given.get(spec.name) else { continue };
+                all.push((format!("supplier.{name}.{}", spec.name), shown(spec, text), source.clone()));
+            }
+        }
+        all
     }
 }
 
@@ -230,7 +245,7 @@ impl Unquoted {
 }
 
 /// The line on which the file names a setting, counted from 1.
-fn line_of(text: &str, name: &str) -> usize {
+pub(super) fn line_of(text: &str, name: &str) -> usize {
     let named = |line: &str| {
         let rest = line.trim_start_matches(['[', '"', '\'', ' ', '\t']).strip_prefix(name);
         rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-'))
@@ -257,7 +272,7 @@ fn shown(spec: &Spec, text: &str) -> String {
     match text {
         "" => String::new(),
         _ if spec.secret => "(hidden)".into(),
-        text if spec.name.ends_with("_url") => hide_password(text),
+        text if spec.name.ends_with("url") => hide_password(text),
         text => text.into(),
     }
 }

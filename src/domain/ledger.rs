@@ -17,7 +17,7 @@ pub enum Account {
     Sales,
     /// What a supplier's profiles cost us.
     Cost(&'static str),
-    /// What we owe a supplier.
+    /// What we paid in at a supplier, less what it sold us; below zero it is what we owe it.
     Supplier(&'static str),
     Bank,
     Promo,
@@ -134,6 +134,7 @@ words! {
         Payout = "PAYOUT",
         Sweep = "SWEEP",
         Claimed = "CLAIMED",
+        Funded = "FUNDED",
     }
 }
 
@@ -360,6 +361,12 @@ impl Entry {
     pub fn sweep(id: &EntryId, network: Network, currency: Currency, amount: Usd) -> Entry {
         let legs = [(Account::Treasury, amount), (Account::Cash(network, currency), amount.negated())];
         Entry::new(id.to_string(), EntryKind::Sweep, None, &legs)
+    }
+
+    /// The operator paid in at a supplier, who sells for what was paid in.
+    pub fn funded(id: &EntryId, supplier: &'static str, amount: Usd) -> Entry {
+        let legs = [(Account::Supplier(supplier), amount), (Account::Treasury, amount.negated())];
+        Entry::new(id.to_string(), EntryKind::Funded, None, &legs)
     }
 
     /// Somebody who holds a guest's invoice has claimed what we owe for it. Named after the invoice: it happens once.

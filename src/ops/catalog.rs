@@ -1,24 +1,14 @@
-//! What is on sale: a snapshot in memory, replaced as a whole when any process changes the catalog, and the sync that
-//! fills the database from the supplier. Prices in the snapshot are for display; an order reads its own.
+//! What is on sale: a snapshot in memory, replaced as a whole when any process changes the catalog. Prices in it are for
+//! display; an order reads its own. `sync.rs` fills the database from suppliers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::LANE;
-use super::audit::{self, audit_line};
 use crate::app::App;
-use crate::domain::plan::{DEFAULT_PRICE_LIST, Listing, Plan, PlanType, RETAIL_PRICE_LIST, typed_code};
-use crate::domain::price;
+use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::domain::refusal::{PlanMistake, Refusal};
-use crate::domain::text;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::catalog;
-use crate::store::tx::Tx;
-
-/// No single write may hold the writer for long: a sync is many small jobs, and a last one that publishes.
-const PLANS_PER_JOB: usize = 160;
-/// Longer names of plans and carriers are cut.
-const NAME_CHARS: usize = 200;
 
 /// Everything on sale, by price list. `wholesale` is that list's price. Users pay `retail`, on any list.
 #[derive(Default)]
@@ -143,79 +133,6 @@ pub fn wanted(app: &App, wanted: &Wanted) -> Vec<Arc<Plan>> {
     let mut found: Vec<Arc<Plan>> = plans.filter(|plan| wanted.fits(plan)).cloned().collect();
     found.sort_by(|a, b| a.list_order().cmp(&b.list_order()));
     found
-}
-
-pub struct Synced {
-    pub plans: usize,
-    pub withdrawn: usize,
-}
-
-/// Takes the supplier's plans into the catalog. What the supplier no longer has is withdrawn, not deleted.
-pub async fn sync(app: &App) -> Result<Synced> {
-    let supplier = app.supplier(crate::supplier::sim::NAME)?;
-    let name = supplier.name();
-    let plans: Vec<Plan> =
-        supplier.plans().await.told().map_err(Error::fault)?.into_iter().filter_map(priced).collect();
-    // Nobody could name it: codes are looked up in capitals.
-    let (plans, nameless): (Vec<Plan>, Vec<Plan>) =
-        plans.into_iter().map(readable).partition(|plan| plan.code == typed_code(&plan.code));
-    for plan in nameless {
-        tracing::error!(code = %plan.code, "a plan is left out: its code is not in capitals");
-    }
-    let current: std::collections::HashSet<String> = plans.iter().map(|plan| plan.code.clone()).collect();
-    let count = plans.len();
-    for batch in plans.chunks(PLANS_PER_JOB) {
-        let batch = batch.to_vec();
-        let put = move |tx: &mut Tx| {
-            batch.iter().try_for_each(|plan| catalog::put(tx, plan, name, &plan.code, DEFAULT_PRICE_LIST))
-        };
-        app.store.finish(LANE, put).await?;
-    }
-    let known = app.store.snapshot(move |tx| catalog::codes_on_sale(tx, name)).await?;
-    let gone: Vec<String> = known.into_iter().filter(|code| !current.contains(code)).collect();
-    let withdrawn = gone.len();
-    for batch in gone.chunks(PLANS_PER_JOB) {
-        let batch = batch.to_vec();
-        let withdraw = move |tx: &mut Tx| batch.iter().try_for_each(|code| catalog::withdraw(tx, code));
-        app.store.finish(LANE, withdraw).await?;
-    }
-    app.store.finish(LANE, catalog::publish).await?;
-    Ok(Synced { plans: count, withdrawn })
-}
-
-/// The same by an operator, in the audit log.
-pub async fn sync_by_hand(app: &App, actor: &str) -> Result<Synced> {
-    let before = app.catalog.borrow().size();
-    let synced = sync(app).await?;
-    let line = audit_line(app, actor, "catalog sync", format!("{} plans withdrawn", synced.withdrawn));
-    let plans = |count: usize| format!("{count} plans");
-    audit::record(app, line.changing(plans(before), plans(synced.plans))).await?;
-    Ok(synced)
-}
-
-/// A supplier's plan at our prices.
-pub fn priced(listing: Listing) -> Option<Plan> {
-    let cost = listing.cost.in_usd()?;
-    let (wholesale, retail) = price::of(cost);
-    Some(Plan {
-        code: listing.code,
-        name: listing.name,
-        plan_type: listing.plan_type,
-        family: listing.family,
-        countries: listing.countries,
-        data_mb: listing.data_mb?,
-        duration_days: listing.duration_days,
-        operator: listing.operator,
-        cost,
-        wholesale,
-        retail,
-    })
-}
-
-/// Cleans a supplier's texts, because people and language models read them.
-fn readable(plan: Plan) -> Plan {
-    let (name, operator) = (text::visible(&plan.name, NAME_CHARS), text::visible(&plan.operator, NAME_CHARS));
-    Plan { name, operator, ..plan }
 }
 
 pub async fn is_empty(app: &App) -> Result<bool> {

@@ -6,6 +6,7 @@ mod running;
 
 use std::time::Duration;
 
+use super::suppliers::{self, Overview};
 use super::{operator, restore, transfers};
 use crate::app::App;
 use crate::chain::Chain;
@@ -17,7 +18,7 @@ use crate::error::Result;
 use crate::store::tx::Tx;
 use crate::store::wallet::Drawn;
 use crate::store::{accounts, cursors, meta, reports, wallet};
-use crate::supplier::{Answer, sim};
+use crate::supplier::Answer;
 use crate::x402::settler::{SettledBy, Settler, Terminal, Unfit};
 
 /// How long a supplier or a chain may take before it counts as unable to serve.
@@ -61,7 +62,8 @@ impl Check {
 
 /// All checks of an open application.
 pub async fn examine(app: &App) -> Result<Vec<Check>> {
-    let mut checks = vec![supplier(app).await?, catalog(app), ledger(app).await?, stuck(app).await?];
+    let mut checks = suppliers(app).await?;
+    checks.extend([catalog(app), ledger(app).await?, stuck(app).await?]);
     if restore::is_on_hold(app).await? {
         let advice = "check what the restore printed, then run `simgate restore --confirm`";
         checks.push(Check::warn("restore", "buying is on hold since a backup was restored", advice));
@@ -267,9 +269,37 @@ async fn unmatched(app: &App) -> Result<Check> {
     })
 }
 
-async fn supplier(app: &App) -> Result<Check> {
-    let supplier = app.supplier(sim::NAME)?;
+/// Each supplier: whether it answers, is enabled, synced and has money.
+async fn suppliers(app: &App) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for overview in suppliers::list(app).await? {
+        checks.push(supplier(app, &overview).await?);
+    }
+    if checks.is_empty() {
+        checks.push(Check::fail(
+            "supplier",
+            "the settings name none",
+            "add a table [supplier.NAME]: see docs/suppliers.md",
+        ));
+    }
+    Ok(checks)
+}
+
+async fn supplier(app: &App, known: &Overview) -> Result<Check> {
+    let supplier = app.supplier(known.name)?;
     let name = supplier.name();
+    if let Some(why) = &known.held_back {
+        let advice = format!("look at `simgate supplier sync {name} --dry-run`, then agree with --accept");
+        return Ok(Check::warn("supplier", format!("the last sync of {name} was held back: {why}"), advice));
+    }
+    if known.low_balance {
+        let left = known.balance.map(|left| left.to_string()).unwrap_or_default();
+        return Ok(Check::warn(
+            "supplier",
+            format!("{name} has {left} left"),
+            "pay in there, and book it: `simgate supplier fund`",
+        ));
+    }
     let silent = |why: &str| {
         Check::fail(
             "supplier",
@@ -278,6 +308,13 @@ async fn supplier(app: &App) -> Result<Check> {
         )
     };
     Ok(match tokio::time::timeout(PATIENCE, supplier.plans()).await {
+        Ok(Answer::Done(plans)) if !known.enabled => Check::warn(
+            "supplier",
+            format!("{name} answers and has {} plans, but is not enabled", plans.len()),
+            format!(
+                "look at them with `simgate supplier sync {name} --dry-run`, then `simgate supplier enable {name}`"
+            ),
+        ),
         Ok(Answer::Done(plans)) => {
             Check::ok("supplier", format!("{name} answers and sells {} plans", plans.len()))
         }

@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::meta;
-use crate::domain::plan::{Plan, RETAIL_PRICE_LIST};
+use crate::domain::money::Usd;
+use crate::domain::plan::{Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::error::Result;
 
 queries! {
     PUT = text!(insert_into!("plans", Put), "
            ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
                countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
-               operator = excluded.operator, supplier = excluded.supplier, supplier_code = excluded.supplier_code, cost = excluded.cost, retail = excluded.retail, on_sale = 1");
+               operator = excluded.operator, supplier = excluded.supplier, supplier_code = excluded.supplier_code, cost = excluded.cost, retail = excluded.retail, on_sale = 1, listed = 1");
     PUT_PRICE = "INSERT INTO prices (price_list, code, price) VALUES (?1, ?2, ?3)
                  ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price";
-    CODES = "SELECT code FROM plans WHERE supplier = ?1 AND on_sale = 1";
-    WITHDRAW = "UPDATE plans SET on_sale = 0 WHERE code = ?1";
+    KNOWN = text!("SELECT ", Known::COLUMNS, " FROM plans p WHERE p.supplier = ?1 ORDER BY p.code");
+    WITHDRAW = "UPDATE plans SET on_sale = 0, listed = 0 WHERE code = ?1";
+    SHELVE = "UPDATE plans SET on_sale = ?2 * listed WHERE code = ?1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
     ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, "
                FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 AND x.price_list <> 'retail'
@@ -48,8 +50,38 @@ pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, supplier_code: &str, price_
     tx.execute(PUT_PRICE, params![RETAIL_PRICE_LIST, &plan.code, plan.retail]).map(drop)
 }
 
-pub fn codes_on_sale(tx: &mut Tx, supplier: &str) -> Result<Vec<String>> {
-    tx.all(CODES, params![supplier])
+/// A supplier's plan as the catalog has it.
+pub struct Known {
+    pub code: String,
+    pub supplier_code: String,
+    pub name: String,
+    pub plan_type: PlanType,
+    pub family: String,
+    pub countries: String,
+    pub data_mb: i64,
+    pub duration_days: i64,
+    pub operator: String,
+    pub cost: Usd,
+    /// Whether the supplier had it at the last sync.
+    pub listed: bool,
+    pub on_sale: bool,
+}
+
+columns! {
+    Known in "p" {
+        code, supplier_code = "COALESCE(p.supplier_code, p.code)", name, plan_type, family, countries, data_mb, duration_days,
+        operator, cost, listed, on_sale,
+    }
+}
+
+/// Every plan that a supplier ever had.
+pub fn known(tx: &mut Tx, supplier: &str) -> Result<Vec<Known>> {
+    tx.all(KNOWN, params![supplier])
+}
+
+/// Puts a plan that the supplier has on sale, or takes it off without forgetting that the supplier has it.
+pub fn shelve(tx: &mut Tx, code: &str, on_sale: bool) -> Result<()> {
+    tx.execute(SHELVE, params![code, on_sale]).map(drop)
 }
 
 /// Withdraws a plan that the supplier no longer has: nobody can order it, and its orders stay as they are.

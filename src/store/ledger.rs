@@ -195,7 +195,7 @@ queries! {
         WHERE c.claimed_by IS NOT NULL AND (p.wallet IS NULL OR p.wallet <> c.claimed_by) LIMIT 10";
     GUESTS_OFF = "SELECT a.id, w.balance FROM wallets w JOIN accounts a ON a.no = w.account
         WHERE a.kind = 'GUEST' AND (w.balance <> 0 OR w.lines <> 0) LIMIT 10";
-    CASH = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
+    SUM_OF = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
 }
 
 pub fn exists(tx: &mut Tx, entry: &str) -> Result<bool> {
@@ -309,7 +309,12 @@ pub fn insert(tx: &mut Tx, entry: &Entry, at: Time, note: Note, line: Option<Lin
 
 /// What the books say lies on our addresses, on one network and in one token.
 pub fn cash(tx: &mut Tx, network: Network, currency: Currency) -> Result<Usd> {
-    tx.one(CASH, params![&Account::Cash(network, currency).name()])
+    sum_of(tx, &Account::Cash(network, currency))
+}
+
+/// The debits of an account less its credits.
+pub fn sum_of(tx: &mut Tx, account: &Account) -> Result<Usd> {
+    tx.one(SUM_OF, params![&account.name()])
 }
 
 /// A row that breaks a law.

@@ -34,6 +34,7 @@ pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
 pub mod slots;
+pub mod suppliers;
 pub mod tokens;
 pub mod transfers;
 mod types;

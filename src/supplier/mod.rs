@@ -7,6 +7,7 @@ pub mod esim_access;
 pub mod sim;
 pub mod sim_catalog;
 pub mod terms;
+pub mod turns;
 pub mod wire;
 
 use std::pin::Pin;
@@ -49,6 +50,11 @@ impl<T> Answer<T> {
             Answer::Refused(no) => Err(no.said),
             Answer::NotSent(why) | Answer::Doubt(why) => Err(why),
         }
+    }
+
+    /// Whether the supplier answered, yes or no.
+    pub fn is_an_answer(&self) -> bool {
+        matches!(self, Answer::Done(_) | Answer::Refused(_))
     }
 
     /// The word for metrics.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use crate::domain::amount::Fiat;
+use crate::domain::amount::{Amount, Fiat};
 use crate::domain::words::words;
 
 words! {
@@ -45,6 +45,10 @@ pub struct Terms {
     pub rate: f64,
     pub quiet: Duration,
     pub currency: Fiat,
+    /// Less than this left of what we paid in is an alarm.
+    pub low_balance: Amount,
+    /// How often its plans are taken in.
+    pub sync_every: Duration,
     /// Whether a cancel may become a request that people at the supplier review.
     pub reviewed_cancels: bool,
 }

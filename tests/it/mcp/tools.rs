@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
-use simgate::ops::{catalog, operator};
+use simgate::ops::{catalog, operator, sync};
 
 use crate::support::buying::{self, PLAN, fund, usd};
 use crate::support::command_line::ok;
@@ -359,7 +359,7 @@ both_databases! {
 
     /// A model reads all of a result: one about all the world ends in time.
     async fn a_result_has_its_length(gateway) with [("sandbox_plans", "5000")] {
-        catalog::sync(&gateway.app).await.unwrap();
+        sync::seed(&gateway.app).await.unwrap();
         catalog::load(&gateway.app).await.unwrap();
         let found = fine(call(gateway, "get_esim_catalog", json!({ "countryCode": "global", "limit": 200 })).await);
         let shown = found["plans"].as_array().unwrap().len() as u64;

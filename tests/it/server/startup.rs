@@ -177,7 +177,7 @@ fn live_tells_all_that_it_lacks() {
             "smtp_host = ",
             "mail_from = ",
             "base_rpc = ",
-            "a real supplier",
+            "[supplier.",
         ] {
             assert!(told.contains(line), "{line}: {told}");
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use simgate::config::{Raw, Settings};
 use simgate::domain::plan::DEFAULT_PRICE_LIST;
-use simgate::ops::catalog::priced;
+use simgate::ops::sync::{self, compare};
 use simgate::store::tx::Tx;
 use simgate::store::{Capacity, Location, Store, catalog, migrate};
 use simgate::supplier::{sim, sim_catalog};
@@ -156,8 +156,9 @@ fn fill(location: Location) {
     let capacity = Capacity { lanes: 1, readers: 1, queue: 16, log: None };
     let store = Store::open(location, &capacity).unwrap();
     let put = |tx: &mut Tx| {
-        let mut plans = sim_catalog::plans(0).into_iter().filter_map(priced);
-        plans.try_for_each(|plan| catalog::put(tx, &plan, sim::NAME, &plan.code, DEFAULT_PRICE_LIST))?;
+        let plans = compare::changes(&[], sim_catalog::plans(0), None, "").offered;
+        let mut priced = plans.iter().map(|(plan, code)| (sync::priced(plan), code));
+        priced.try_for_each(|(plan, code)| catalog::put(tx, &plan, sim::NAME, code, DEFAULT_PRICE_LIST))?;
         catalog::publish(tx)
     };
     tokio::runtime::Runtime::new().unwrap().block_on(store.write(0, put)).unwrap();

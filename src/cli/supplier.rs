@@ -1,0 +1,283 @@
+//! `simgate supplier`: who sells to us. Enter one in the settings, test it, sync it with a preview, enable it.
+
+use clap::Subcommand;
+
+use super::output::{Form, Record, Report, Table, cell, table};
+use super::{Failure, Outcome, args};
+use crate::app::App;
+use crate::domain::money::Usd;
+use crate::domain::refusal::{Conflict, Refusal};
+use crate::ops::suppliers::{self, Overview, Tried, books};
+use crate::ops::sync::{self, Change, Changes, Consent};
+use crate::supplier::{CancelWay, DoubtRule};
+
+/// How many plans of each kind a person reads; programs get all.
+const SHOWN: usize = 20;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Every supplier of the settings, and how it stands
+    #[command(after_help = "Example: simgate supplier list
+A supplier is a table [supplier.NAME] in simgate.toml: see docs/suppliers.md.")]
+    List(Form),
+    /// Ask for balance and plans, which proves address and credentials and buys nothing
+    #[command(after_help = "Example: simgate supplier test acme")]
+    Test {
+        /// Its name in the settings
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Take its plans into the catalog; plans it no longer has are withdrawn
+    #[command(after_help = "Example: simgate supplier sync acme --dry-run
+A sync that would withdraw a fifth of the plans, or move a cost by half, changes nothing until you have looked at it \
+(--dry-run) and agreed (--accept).")]
+    Sync {
+        /// Its name in the settings
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Show what would change, and change nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// You have looked at it: take it although it looks wrong
+        #[arg(long, conflicts_with = "dry_run")]
+        accept: bool,
+    },
+    /// Sell its plans
+    #[command(after_help = "Example: simgate supplier enable acme")]
+    Enable {
+        /// Its name in the settings
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Sell no more of its plans; orders that are under way go on
+    #[command(after_help = "Example: simgate supplier disable acme")]
+    Disable {
+        /// Its name in the settings
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Write down that you have paid in at a supplier
+    #[command(after_help = "Example: simgate supplier fund acme 500 --ref wire-4711
+The same reference is booked once. The books then know what should be left there.")]
+    Fund {
+        /// Its name in the settings
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// How much
+        #[arg(value_name = "USD", value_parser = args::some_usd, allow_negative_numbers = true)]
+        amount: Usd,
+        /// Your own reference, like a number on a bank statement
+        #[arg(long = "ref", value_name = "TEXT", value_parser = args::name)]
+        reference: String,
+    },
+    /// Compare its balance and its sales with the books, and name every difference
+    #[command(after_help = "Example: simgate supplier reconcile acme
+Exit code 1 when something differs.")]
+    Reconcile {
+        /// Its name in the settings
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// What is left of the money that you paid in there
+    #[command(after_help = "Example: simgate supplier balance acme")]
+    Balance {
+        /// Its name in the settings
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
+    match &command {
+        Command::List(_) => {}
+        Command::Test { name }
+        | Command::Sync { name, .. }
+        | Command::Enable { name }
+        | Command::Disable { name }
+        | Command::Fund { name, .. }
+        | Command::Reconcile { name }
+        | Command::Balance { name } => suppliers::require(app, name)?,
+    }
+    match command {
+        Command::List(_) => Ok(list(app).await?.into()),
+        Command::Test { name } => test(app, &name).await,
+        Command::Sync { name, dry_run: true, .. } => {
+            let changes = sync::preview(app, &name).await.map_err(silent)?;
+            Ok(shown(&name, &changes).with("applied", false).remark("Nothing was changed.").into())
+        }
+        Command::Sync { name, accept, .. } => {
+            let consent = if accept { Consent::Given } else { Consent::Needed };
+            take(app, actor, &name, consent).await
+        }
+        Command::Enable { name } => switch(app, actor, &name, true).await,
+        Command::Disable { name } => switch(app, actor, &name, false).await,
+        Command::Balance { name } => balance(app, &name).await,
+        Command::Fund { name, amount, reference } => fund(app, actor, &name, amount, &reference).await,
+        Command::Reconcile { name } => reconcile(app, &name).await,
+    }
+}
+
+/// A supplier that does not answer is no fault of ours.
+fn silent(error: crate::error::Error) -> Failure {
+    Failure::refused(Refusal::SupplierUnavailable { refunded: Usd::ZERO }, error.to_string())
+}
+
+fn ways(overview: &Overview) -> (&'static str, &'static str) {
+    let doubt = match overview.abilities.doubt {
+        DoubtRule::RepeatIsSafe => "repeat",
+        DoubtRule::FindByReference { .. } => "find",
+        DoubtRule::FindInList { .. } => "list",
+        DoubtRule::ClaimFirst => "claim",
+    };
+    let cancel = match overview.abilities.cancel {
+        CancelWay::AtOnce => "at once",
+        CancelWay::Reviewed => "reviewed",
+        CancelWay::Never => "never",
+    };
+    (doubt, cancel)
+}
+
+async fn list(app: &App) -> Result<Record, Failure> {
+    let all = suppliers::list(app).await?;
+    let table = table!(all.iter(), |supplier| {
+        "name" => supplier.name,
+        "kind" => supplier.kind.as_str(),
+        "enabled" => supplier.enabled,
+        "plans" => supplier.plans as i64,
+        "onSale" => supplier.on_sale as i64,
+        "syncedAt" => supplier.synced_at,
+        "heldBack" => supplier.held_back.clone(),
+        "balance" => supplier.balance.map(|left| left.to_string()),
+        "balanceAt" => supplier.balance_at,
+        "lowBalance" => supplier.low_balance,
+        "doubts" => ways(supplier).0,
+        "cancels" => ways(supplier).1,
+        "url" => supplier.url.clone(),
+    });
+    Ok(Record::new().with("suppliers", table))
+}
+
+async fn test(app: &App, name: &str) -> Outcome {
+    let tried = suppliers::test(app, name).await?;
+    let passed = tried.passed();
+    let Tried { balance, plans } = tried;
+    let record = Record::new()
+        .with("supplier", name)
+        .with("passed", passed)
+        .with("balance", balance.as_ref().ok().map(ToString::to_string))
+        .with("plans", plans.as_ref().ok().map(|count| *count as i64))
+        .with("trouble", balance.err().or(plans.err()));
+    let remark = match passed {
+        true => format!("It answers. Look at its plans: simgate supplier sync {name} --dry-run"),
+        false => "Check url and credentials in the settings (`simgate config`), then try again.".into(),
+    };
+    Ok(Report { record: record.remark(remark), passed })
+}
+
+async fn take(app: &App, actor: &str, name: &str, consent: Consent) -> Outcome {
+    let synced = sync::by_hand(app, actor, name, consent).await.map_err(silent)?;
+    let record = shown(name, &synced.changes).with("applied", synced.applied);
+    let remark = match synced.applied {
+        true => format!(
+            "Its plans are in the catalog. They are sold when it is enabled: simgate supplier enable {name}"
+        ),
+        false => format!(
+            "Nothing was changed, because this looks wrong. If it is right: simgate supplier sync {name} --accept"
+        ),
+    };
+    Ok(Report { record: record.remark(remark), passed: synced.applied })
+}
+
+fn shown(name: &str, changes: &Changes) -> Record {
+    let plans = |some: &[Change]| {
+        let row = |change: &Change| {
+            [
+                cell(change.code.as_str()),
+                cell(change.supplier_code.as_str()),
+                cell(change.name.as_str()),
+                cell(change.cost_before),
+                cell(change.cost_after),
+            ]
+        };
+        let columns = ["packageCode", "supplierCode", "name", "costBeforeUsd", "costAfterUsd"];
+        Table::new(columns, some.iter().take(SHOWN).map(row))
+    };
+    let left_out = changes
+        .left_out
+        .iter()
+        .take(SHOWN)
+        .map(|plan| [cell(plan.supplier_code.as_str()), cell(plan.name.as_str()), cell(plan.why)]);
+    Record::new()
+        .with("supplier", name)
+        .with("plans", changes.offered.len() as i64)
+        .with("addedCount", changes.added.len() as i64)
+        .with("goneCount", changes.gone.len() as i64)
+        .with("dearerCount", changes.dearer.len() as i64)
+        .with("cheaperCount", changes.cheaper.len() as i64)
+        .with("changedCount", changes.changed.len() as i64)
+        .with("leftOutCount", changes.left_out.len() as i64)
+        .with("looksWrong", changes.suspicious.clone())
+        .with("added", plans(&changes.added))
+        .with("gone", plans(&changes.gone))
+        .with("dearer", plans(&changes.dearer))
+        .with("cheaper", plans(&changes.cheaper))
+        .with("leftOut", Table::new(["supplierCode", "name", "why"], left_out))
+}
+
+async fn switch(app: &App, actor: &str, name: &str, enabled: bool) -> Outcome {
+    let changed = suppliers::enable(app, actor, name, enabled).await?;
+    let all = suppliers::list(app).await?;
+    let on_sale = all.iter().find(|supplier| supplier.name == name).map_or(0, |supplier| supplier.on_sale);
+    let record = Record::new()
+        .with("supplier", name)
+        .with("enabled", enabled)
+        .with("changed", changed)
+        .with("onSale", on_sale as i64);
+    let remark = match (enabled, on_sale) {
+        (true, 0) => format!("Nothing of it is on sale yet: simgate supplier sync {name}"),
+        (true, plans) => format!("{plans} of its plans are on sale."),
+        (false, _) => "None of its plans is on sale. Orders that are under way go on.".into(),
+    };
+    Ok(record.remark(remark).into())
+}
+
+async fn fund(app: &App, actor: &str, name: &str, amount: Usd, reference: &str) -> Outcome {
+    let (booked, known) = books::fund(app, actor, name, amount, reference).await.map_err(|error| {
+        let other = format!("another amount was booked for {name} under the reference {reference:?}");
+        Failure::worded(error, Conflict::default().into(), other)
+    })?;
+    let record = Record::new()
+        .with("supplier", name)
+        .with("amountUsd", amount)
+        .with("bookedUsd", booked)
+        .with("known", known);
+    Ok(if known { record.remark("It was booked before; nothing was done now.") } else { record }.into())
+}
+
+async fn reconcile(app: &App, name: &str) -> Outcome {
+    let found = books::reconcile(app, name).await?;
+    let passed = found.agrees();
+    let rows = found
+        .differences
+        .iter()
+        .map(|difference| [cell(difference.order.to_string()), cell(difference.what), cell(difference.cost)]);
+    let record = Record::new()
+        .with("supplier", name)
+        .with("agrees", passed)
+        .with("bookedUsd", found.booked)
+        .with("balance", found.reported.as_ref().ok().map(ToString::to_string))
+        .with("offByUsd", found.off_by())
+        .with("openOrders", found.open as i64)
+        .with("openCostUsd", found.open_cost)
+        .with("salesListed", found.listed.as_ref().ok().map(|count| *count as i64))
+        .with("trouble", found.reported.err().or(found.listed.err()))
+        .with("differences", Table::new(["order", "what", "costUsd"], rows));
+    Ok(Report { record, passed })
+}
+
+async fn balance(app: &App, name: &str) -> Outcome {
+    match suppliers::balance(app, name).await? {
+        Ok(left) => Ok(Record::new().with("supplier", name).with("balance", left.to_string()).into()),
+        Err(why) => Err(silent(crate::error::Error::fault(format!("supplier {name}: {why}")))),
+    }
+}

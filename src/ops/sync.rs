@@ -1,0 +1,142 @@
+//! Takes a supplier's catalog into ours. A pull that failed, or that looks wrong, changes nothing until an operator has
+//! looked at it. What a supplier no longer has is withdrawn, never deleted.
+
+mod codes;
+pub mod compare;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub use self::compare::{Change, Changes, LeftOut};
+use super::LANE;
+use super::audit::{self, audit_line};
+use crate::app::App;
+use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan};
+use crate::domain::price;
+use crate::error::{Error, Result};
+use crate::store::tx::Tx;
+use crate::store::{catalog, suppliers};
+use crate::supplier::{Supplier, sim};
+
+/// No single write may hold the writer for long: a sync is many small jobs, and a last one that publishes.
+const PLANS_PER_JOB: usize = 160;
+
+/// Whether a sync may change what looks wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// A sync that looks wrong is held back.
+    Needed,
+    /// The operator has looked.
+    Given,
+}
+
+pub struct Synced {
+    pub changes: Changes,
+    /// False when it was held back.
+    pub applied: bool,
+}
+
+/// What a sync would change.
+pub async fn preview(app: &App, name: &str) -> Result<Changes> {
+    let supplier = app.supplier(name)?;
+    let listings =
+        supplier.plans().await.told().map_err(|why| Error::fault(format!("supplier {name}: {why}")))?;
+    let owner = supplier.name();
+    let known = app.store.snapshot(move |tx| catalog::known(tx, owner)).await?;
+    let catalog = catalog_name(app, supplier.as_ref());
+    let prefix = catalog.as_ref().map_or(String::new(), |_| format!("{owner}:"));
+    Ok(compare::changes(&known, listings, catalog.as_deref(), &prefix))
+}
+
+/// Whose catalog it is, for the codes of its plans; `None` for the simulator, whose codes are ours.
+fn catalog_name(app: &App, supplier: &dyn Supplier) -> Option<String> {
+    let terms = app.settings.suppliers.iter().find(|terms| terms.name == supplier.name())?;
+    let host = terms.url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    Some(format!("{}\n{host}", terms.kind.as_str()))
+}
+
+/// Takes a supplier's plans into the catalog.
+pub async fn sync(app: &App, name: &str, consent: Consent) -> Result<Synced> {
+    let changes = preview(app, name).await?;
+    let supplier = app.supplier(name)?.name();
+    let mut doubts = changes.suspicious.clone();
+    if changes.offered.is_empty() {
+        doubts.push("the supplier listed nothing that can be sold".into());
+    }
+    if !doubts.is_empty() && (consent == Consent::Needed || changes.offered.is_empty()) {
+        let why = doubts.join("; ");
+        tracing::error!(
+            supplier,
+            why,
+            "a sync changed nothing: `simgate supplier sync {supplier} --dry-run` shows it"
+        );
+        let note = move |tx: &mut Tx| suppliers::note_sync(tx, supplier, None, Some(&why));
+        app.store.finish(LANE, note).await?;
+        return Ok(Synced { changes, applied: false });
+    }
+    apply(app, supplier, &changes).await?;
+    Ok(Synced { changes, applied: true })
+}
+
+async fn apply(app: &App, supplier: &'static str, changes: &Changes) -> Result<()> {
+    let enabled = enabled(app).await?.contains(supplier);
+    for batch in changes.offered.chunks(PLANS_PER_JOB) {
+        let batch = Arc::new(batch.to_vec());
+        let put = move |tx: &mut Tx| {
+            for (plan, supplier_code) in batch.iter() {
+                catalog::put(tx, &priced(plan), supplier, supplier_code, DEFAULT_PRICE_LIST)?;
+                if !enabled {
+                    catalog::shelve(tx, &plan.code, false)?;
+                }
+            }
+            Ok(())
+        };
+        app.store.finish(LANE, put).await?;
+    }
+    for batch in changes.gone.chunks(PLANS_PER_JOB) {
+        let codes: Vec<String> = batch.iter().map(|gone| gone.code.clone()).collect();
+        let withdraw = move |tx: &mut Tx| codes.iter().try_for_each(|code| catalog::withdraw(tx, code));
+        app.store.finish(LANE, withdraw).await?;
+    }
+    let now = app.now();
+    let publish = move |tx: &mut Tx| {
+        suppliers::note_sync(tx, supplier, Some(now), None)?;
+        catalog::publish(tx)
+    };
+    app.store.finish(LANE, publish).await
+}
+
+/// A plan at our prices.
+pub fn priced(plan: &Plan) -> Plan {
+    let (wholesale, retail) = price::of(plan.cost);
+    Plan { wholesale, retail, ..plan.clone() }
+}
+
+/// The suppliers whose plans are sold.
+pub async fn enabled(app: &App) -> Result<HashSet<String>> {
+    let all = app.store.read(suppliers::all).await?;
+    Ok(all.into_iter().filter(|standing| standing.enabled).map(|standing| standing.name).collect())
+}
+
+/// The plans that a sandbox begins with.
+pub async fn seed(app: &App) -> Result<()> {
+    sync(app, sim::NAME, Consent::Given).await.map(drop)
+}
+
+/// A sync by an operator, in the audit log.
+pub async fn by_hand(app: &App, actor: &str, name: &str, consent: Consent) -> Result<Synced> {
+    let synced = sync(app, name, consent).await?;
+    if synced.applied {
+        let changes = &synced.changes;
+        let detail = format!(
+            "{name}: {} plans; {} added, {} gone, {} dearer, {} cheaper",
+            changes.offered.len(),
+            changes.added.len(),
+            changes.gone.len(),
+            changes.dearer.len(),
+            changes.cheaper.len()
+        );
+        audit::record(app, audit_line(app, actor, "supplier sync", detail)).await?;
+    }
+    Ok(synced)
+}

@@ -1,0 +1,79 @@
+//! What is known of each supplier: whether its plans are sold, whose turn it is to send to it, how its last sync went,
+//! and what is left of the money that we paid in there.
+
+use super::engine::{Stored, Tx, columns, params, queries, text};
+use crate::domain::time::Time;
+use crate::error::Result;
+
+queries! {
+    STANDINGS = text!("SELECT ", Standing::COLUMNS, " FROM suppliers s ORDER BY s.name");
+    ENLIST = "INSERT INTO suppliers (name, enabled, turn) VALUES (?1, ?2, 0) ON CONFLICT (name) DO NOTHING";
+    ENABLE = "UPDATE suppliers SET enabled = ?2 WHERE name = ?1 AND enabled <> ?2";
+    /// The turn that was taken; the next one is a step later. A turn that nobody can have taken is from before the clock
+    /// was set back.
+    TURN = "UPDATE suppliers SET turn = CASE WHEN turn > ?2 AND turn <= ?4 THEN turn ELSE ?2 END + ?3
+            WHERE name = ?1 AND (turn <= ?4 OR turn > ?4 + ?3 + 60000000) RETURNING turn - ?3";
+    SYNCED = "UPDATE suppliers SET synced_at = COALESCE(?2, synced_at), held_back = ?3 WHERE name = ?1";
+    BALANCE = "UPDATE suppliers SET balance = ?2, balance_at = ?3 WHERE name = ?1";
+    LOOK = "UPDATE suppliers SET look_at = ?3 WHERE name = ?1 AND (look_at <= ?2 OR look_at > ?3)";
+    SYNC = "UPDATE suppliers SET sync_at = ?3 WHERE name = ?1 AND enabled = 1 AND (sync_at <= ?2 OR sync_at > ?3)";
+    TEST = "UPDATE suppliers SET tested_at = ?2 WHERE name = ?1 AND (tested_at IS NULL OR tested_at < ?3)";
+}
+
+#[derive(Clone, Debug)]
+pub struct Standing {
+    pub name: String,
+    pub enabled: bool,
+    pub synced_at: Option<Time>,
+    /// Why the last sync changed nothing.
+    pub held_back: Option<String>,
+    /// In millionths of the supplier's currency.
+    pub balance: Option<i64>,
+    pub balance_at: Option<Time>,
+}
+
+columns! { Standing in "s" { name, enabled, synced_at, held_back, balance, balance_at } }
+
+pub fn all(tx: &mut Tx) -> Result<Vec<Standing>> {
+    tx.all(STANDINGS, &[])
+}
+
+/// Enters a supplier that the database does not know yet.
+pub fn enlist(tx: &mut Tx, name: &str, enabled: bool) -> Result<()> {
+    tx.execute(ENLIST, params![name, enabled]).map(drop)
+}
+
+/// False when it was so already.
+pub fn enable(tx: &mut Tx, name: &str, enabled: bool) -> Result<bool> {
+    Ok(tx.execute(ENABLE, params![name, enabled])? == 1)
+}
+
+/// Takes the next turn to send to a supplier: when it is. `None` when that would be after `latest`.
+pub fn turn(tx: &mut Tx, name: &str, now: Time, step_micros: i64, latest: Time) -> Result<Option<Time>> {
+    let taken: Option<i64> = tx.write_opt(TURN, params![name, now, step_micros, latest])?;
+    Ok(taken.map(Time::from_micros))
+}
+
+/// Notes a sync that changed the catalog, or why one changed nothing.
+pub fn note_sync(tx: &mut Tx, name: &str, synced_at: Option<Time>, held_back: Option<&str>) -> Result<()> {
+    tx.execute(SYNCED, params![name, synced_at, held_back]).map(drop)
+}
+
+pub fn note_balance(tx: &mut Tx, name: &str, micros: i64, now: Time) -> Result<()> {
+    tx.execute(BALANCE, params![name, micros, now]).map(drop)
+}
+
+/// Takes the turn to read a supplier's balance; the next one is then. False when another instance was first.
+pub fn take_look(tx: &mut Tx, name: &str, now: Time, next: Time) -> Result<bool> {
+    Ok(tx.execute(LOOK, params![name, now, next])? == 1)
+}
+
+/// The same for taking in its plans.
+pub fn take_sync(tx: &mut Tx, name: &str, now: Time, next: Time) -> Result<bool> {
+    Ok(tx.execute(SYNC, params![name, now, next])? == 1)
+}
+
+/// Takes the day's test purchase; false when one was made after `since`.
+pub fn take_test(tx: &mut Tx, name: &str, now: Time, since: Time) -> Result<bool> {
+    Ok(tx.execute(TEST, params![name, now, since])? == 1)
+}
