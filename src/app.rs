@@ -24,6 +24,7 @@ use crate::mail::Mailer;
 use crate::ops::breaker::Breakers;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
+use crate::ops::hooks::Messages;
 use crate::ops::jobs::Jobs;
 use crate::ops::keys::KeyRing;
 use crate::ops::refresh::{Rounds, Versions};
@@ -52,6 +53,8 @@ pub struct Parts {
     pub numbers: Numbers,
     /// Everybody who sells to us, by name.
     pub suppliers: BTreeMap<&'static str, Arc<dyn Supplier>>,
+    /// What suppliers have told us lately.
+    pub messages: Messages,
     /// The suppliers that do not answer, as this process sees them.
     pub breakers: Breakers,
     /// The simulated supplier, which a sandbox can tell how to behave.
@@ -136,6 +139,7 @@ impl App {
             vault,
             numbers,
             suppliers,
+            messages: Messages::default(),
             breakers: Breakers::default(),
             sim,
             chains,

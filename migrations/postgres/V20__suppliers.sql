@@ -17,6 +17,7 @@ CREATE TABLE suppliers (
     name       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     enabled    BIGINT NOT NULL,
     turn       BIGINT NOT NULL,
+    message_turn BIGINT NOT NULL DEFAULT 0,
     synced_at  BIGINT,
     held_back  TEXT COLLATE "C",
     balance    BIGINT,

@@ -17,6 +17,7 @@ CREATE TABLE suppliers (
     name       TEXT NOT NULL PRIMARY KEY,
     enabled    INTEGER NOT NULL,
     turn       INTEGER NOT NULL,
+    message_turn INTEGER NOT NULL DEFAULT 0,
     synced_at  INTEGER,
     held_back  TEXT,
     balance    INTEGER,

@@ -3,11 +3,12 @@
 use clap::Subcommand;
 
 use super::output::{Form, Record, Report, Table, cell, table};
-use super::{Failure, Outcome, args};
+use super::{Failure, Outcome, args, twice};
 use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::refusal::{Conflict, Refusal};
-use crate::ops::suppliers::{self, Overview, Tried, books};
+use crate::ops::hooks;
+use crate::ops::suppliers::{self, Overview, Tried, books, trial};
 use crate::ops::sync::{self, Change, Changes, Consent};
 use crate::supplier::{CancelWay, DoubtRule};
 
@@ -21,11 +22,19 @@ pub enum Command {
 A supplier is a table [supplier.NAME] in simgate.toml: see docs/suppliers.md.")]
     List(Form),
     /// Ask for balance and plans, which proves address and credentials and buys nothing
-    #[command(after_help = "Example: simgate supplier test acme")]
+    #[command(after_help = "Example: simgate supplier test acme
+With --buy it makes one real purchase of the cheapest plan, books it, tries on it how the supplier resolves doubts, and \
+gives it back where that can be done. Once a day.")]
     Test {
         /// Its name in the settings
         #[arg(value_name = "NAME")]
         name: String,
+        /// Buy the cheapest plan, after a question
+        #[arg(long)]
+        buy: bool,
+        /// Buy without a question
+        #[arg(long, requires = "buy")]
+        yes: bool,
     },
     /// Take its plans into the catalog; plans it no longer has are withdrawn
     #[command(after_help = "Example: simgate supplier sync acme --dry-run
@@ -90,7 +99,7 @@ Exit code 1 when something differs.")]
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     match &command {
         Command::List(_) => {}
-        Command::Test { name }
+        Command::Test { name, .. }
         | Command::Sync { name, .. }
         | Command::Enable { name }
         | Command::Disable { name }
@@ -100,7 +109,8 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     }
     match command {
         Command::List(_) => Ok(list(app).await?.into()),
-        Command::Test { name } => test(app, &name).await,
+        Command::Test { name, buy: false, .. } => test(app, &name).await,
+        Command::Test { name, yes, .. } => buy(app, actor, &name, yes).await,
         Command::Sync { name, dry_run: true, .. } => {
             let changes = sync::preview(app, &name).await.map_err(silent)?;
             Ok(shown(&name, &changes).with("applied", false).remark("Nothing was changed.").into())
@@ -153,6 +163,7 @@ async fn list(app: &App) -> Result<Record, Failure> {
         "doubts" => ways(supplier).0,
         "cancels" => ways(supplier).1,
         "url" => supplier.url.clone(),
+        "messagesTo" => supplier.url.as_ref().map(|_| hooks::address(app, supplier.name)),
     });
     Ok(Record::new().with("suppliers", table))
 }
@@ -172,6 +183,35 @@ async fn test(app: &App, name: &str) -> Outcome {
         false => "Check url and credentials in the settings (`simgate config`), then try again.".into(),
     };
     Ok(Report { record: record.remark(remark), passed })
+}
+
+async fn buy(app: &App, actor: &str, name: &str, yes: bool) -> Outcome {
+    let plan = trial::cheapest(app, name).await.map_err(silent)?;
+    let question = format!("This buys {} ({}) from {name} for {}.", plan.name, plan.code, plan.cost);
+    if !yes && !twice::agreed(&format!("{question} Buy it?")) {
+        return Err(Failure::refused(
+            Conflict::default().into(),
+            "nothing was bought; --yes buys without a question",
+        ));
+    }
+    let trial = trial::buy(app, actor, name, &plan).await.map_err(|error| {
+        let lately = format!("{name} was tried by a purchase within the last day; once a day is enough");
+        Failure::worded(error, Conflict::default().into(), lately)
+    })?;
+    let passed = trial.doubts.is_ok();
+    let record = Record::new()
+        .with("supplier", name)
+        .with("passed", passed)
+        .with("order", trial.order.to_string())
+        .with("supplierCode", trial.code)
+        .with("name", trial.name)
+        .with("cost", trial.cost.to_string())
+        .with("iccid", trial.iccid)
+        .with("doubts", trial.doubts.map_or_else(|why| why, |()| "resolved as declared".into()))
+        .with("returned", trial.returned.as_ref().ok().map(ToString::to_string))
+        .with("notReturned", trial.returned.err())
+        .with("activationCode", trial.activation);
+    Ok(Report { record, passed })
 }
 
 async fn take(app: &App, actor: &str, name: &str, consent: Consent) -> Outcome {

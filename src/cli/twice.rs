@@ -21,8 +21,8 @@ pub async fn warned<T>(
     let Some(at) = audit::lately(app, command, begins).await?.filter(|_| !yes) else { return deed.await };
     let before =
         format!("the same was done already, at {}: {command}, {}", iso(at), begins.trim_end_matches(','));
-    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        return if agreed(&before) {
+    if at_terminal() {
+        return if agreed(&format!("{before}. Do it again?")) {
             deed.await
         } else {
             Err(Failure::refused(Conflict::default().into(), "nothing was done"))
@@ -37,8 +37,16 @@ pub async fn warned<T>(
     }
 }
 
-fn agreed(before: &str) -> bool {
-    eprint!("{before}. Do it again? [y/N] ");
+fn at_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks an operator at a terminal; elsewhere nobody agrees.
+pub fn agreed(question: &str) -> bool {
+    if !at_terminal() {
+        return false;
+    }
+    eprint!("{question} [y/N] ");
     let mut answer = String::new();
     let read = std::io::stderr().flush().and_then(|()| std::io::stdin().lock().read_line(&mut answer));
     read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")

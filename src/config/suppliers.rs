@@ -215,3 +215,67 @@ impl Table<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ConfigError, Settings};
+    use secrecy::ExposeSecret;
+
+    fn load(file: &str, env: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+        let env = env.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        Settings::check(&Raw::collect(&BTreeMap::new(), env, Some(("simgate.toml", file)))?)
+    }
+
+    const LOCAL: &str = "[supplier.acme]\nkind = \"esim-access\"\nurl = \"http://127.0.0.1:9/open\"\n";
+
+    #[test]
+    fn a_supplier_is_a_table_and_its_credentials_may_come_from_the_environment() {
+        let env = [("SIMGATE_SUPPLIER_ACME_ACCESS_CODE", "hush-hush")];
+        let settings = load(&format!("log = \"warn\"\n{LOCAL}rate = 2.5\nquiet_minutes = 3"), &env).unwrap();
+        let [acme] = settings.suppliers.as_slice() else { panic!("one supplier") };
+        assert_eq!(
+            (acme.name, acme.kind, acme.rate, acme.quiet.as_secs()),
+            ("acme", Kind::EsimAccess, 2.5, 180)
+        );
+        assert_eq!(
+            (acme.client.expose_secret(), acme.url.as_str()),
+            ("hush-hush", "http://127.0.0.1:9/open")
+        );
+        assert!(!format!("{acme:?}").contains("hush"), "{acme:?}");
+        let env = [
+            ("SIMGATE_SUPPLIER_MY_SIMS_KIND", "airalo"),
+            ("SIMGATE_SUPPLIER_MY_SIMS_URL", "http://localhost:9"),
+            ("SIMGATE_SUPPLIER_MY_SIMS_CLIENT_ID", "me"),
+            ("SIMGATE_SUPPLIER_MY_SIMS_CLIENT_SECRET", "hush"),
+        ];
+        assert_eq!(load("", &env).unwrap().suppliers[0].name, "my-sims");
+    }
+
+    #[test]
+    fn all_that_is_wrong_with_suppliers_is_told_at_once() {
+        let file = "[supplier.acme]\nkind = \"esim-access\"\nurl = \"http://127.0.0.1:9\"\nacces_code = \"x\"\nauth = \"signed\"\nrate = 0\n\
+                    currency = \"EUR\"\n\n[supplier.other]\nkind = \"cheap\"\n\n[supplier.sim]\nkind = \"simulator\"\n";
+        let told = load(file, &[]).err().expect("wrong").0;
+        for part in [
+            "acces_code in simgate.toml, line 4 of supplier \"acme\" is an unknown field; did you mean access_code?",
+            "access_code of supplier \"acme\" (not set): must be set",
+            "secret_key of supplier \"acme\" (not set): must be set",
+            "rate of supplier \"acme\" (rate in simgate.toml, line 6): must be a number",
+            "currency of supplier \"acme\" (currency in simgate.toml, line 7): must be USD",
+            "kind of supplier \"other\" (kind in simgate.toml, line 10): must be esim-access or airalo",
+            "supplier \"sim\": a name has",
+        ] {
+            assert!(told.contains(part), "{part}\n{told}");
+        }
+        assert!(load("supplier = 3", &[]).is_err() && load("[supplier]\nacme = 1", &[]).is_err());
+    }
+
+    #[test]
+    fn a_sandbox_buys_nothing_that_costs_money() {
+        let real = LOCAL.replace("http://127.0.0.1:9/open", "https://api.example.com");
+        let told = load(&format!("{real}access_code = \"x\""), &[]).err().expect("refused").0;
+        assert!(told.contains("a sandbox sells for test money"), "{told}");
+        assert!(load(&format!("{LOCAL}access_code = \"x\""), &[]).is_ok());
+    }
+}

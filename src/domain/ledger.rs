@@ -135,6 +135,8 @@ words! {
         Sweep = "SWEEP",
         Claimed = "CLAIMED",
         Funded = "FUNDED",
+        Trial = "TRIAL",
+        TrialReturned = "TRIAL_RETURNED",
     }
 }
 
@@ -369,6 +371,18 @@ impl Entry {
         Entry::new(id.to_string(), EntryKind::Funded, None, &legs)
     }
 
+    /// The operator bought a plan to try a supplier. It is no order of anybody's.
+    pub fn trial(trial: &OrderId, supplier: &'static str, cost: Usd) -> Entry {
+        let legs = [(Account::Cost(supplier), cost), (Account::Supplier(supplier), cost.negated())];
+        Entry::new(trial_name(trial, supplier), EntryKind::Trial, None, &legs)
+    }
+
+    /// The supplier took back what was bought to try it.
+    pub fn trial_returned(trial: &OrderId, supplier: &'static str, returned: Usd) -> Entry {
+        let legs = [(Account::Supplier(supplier), returned), (Account::Cost(supplier), returned.negated())];
+        Entry::new(format!("{}.returned", trial_name(trial, supplier)), EntryKind::TrialReturned, None, &legs)
+    }
+
     /// Somebody who holds a guest's invoice has claimed what we owe for it. Named after the invoice: it happens once.
     pub fn claimed(invoice: &InvoiceId, order: Option<&OrderId>, by: AccountNo, amount: Usd) -> Entry {
         let legs = [(Account::Owed(invoice.clone()), amount), (Account::Wallet(by), amount.negated())];
@@ -382,6 +396,11 @@ impl Entry {
             _ => None,
         })
     }
+}
+
+/// The name of the entry of a trial: this finds the trials of a supplier.
+pub fn trial_name(trial: impl std::fmt::Display, supplier: &str) -> String {
+    format!("trial.{supplier}.{trial}")
 }
 
 fn cash(transfer: &Transfer) -> Account {

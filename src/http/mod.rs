@@ -3,6 +3,7 @@
 mod agentic;
 mod consumer;
 mod docs;
+mod hooks;
 mod kit;
 pub mod mcp;
 mod pages;
@@ -123,6 +124,7 @@ pub fn router(app: App) -> Router {
         .route("/not-me/{link}", get(mailed::not_me).post(mailed::silence))
         .route("/not-me/{link}/undo", post(mailed::unsilence))
         .route("/revoke-token/{link}", get(mailed::revocation).post(mailed::revoke))
+        .route("/hooks/{path}", post(hooks::message))
         .route("/style.css", get(assets::style))
         .route("/js/{file}", get(assets::script))
         .route("/healthz", get(healthy))

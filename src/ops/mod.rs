@@ -20,6 +20,7 @@ mod depth;
 pub mod doctor;
 pub mod find;
 pub mod guests;
+pub mod hooks;
 pub mod install;
 pub mod jobs;
 pub mod keys;

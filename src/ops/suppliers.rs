@@ -1,6 +1,7 @@
 //! What an operator does with suppliers: look at them, try them, and let their plans be sold or not.
 
 pub mod books;
+pub mod trial;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,12 @@
 //! Writes entries, and proves the books. Entries come from the constructors in `domain::ledger`; here they are stored
 //! with the wallet row they move, in one transaction. `check` recomputes everything from postings.
 
+use std::collections::HashSet;
+
 use super::engine::{Sql, Stored, Tx, columns, params, queries, text};
 use super::wallet::{self, Line};
 use crate::domain::ids::{AccountNo, OrderId};
-use crate::domain::ledger::{Account, Entry, Posting};
+use crate::domain::ledger::{Account, Entry, Posting, trial_name};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::time::Time;
@@ -195,6 +197,9 @@ queries! {
         WHERE c.claimed_by IS NOT NULL AND (p.wallet IS NULL OR p.wallet <> c.claimed_by) LIMIT 10";
     GUESTS_OFF = "SELECT a.id, w.balance FROM wallets w JOIN accounts a ON a.no = w.account
         WHERE a.kind = 'GUEST' AND (w.balance <> 0 OR w.lines <> 0) LIMIT 10";
+    TRIALS = "SELECT id FROM entries WHERE kind = 'TRIAL'";
+    SUPPLIER_FROM_NOWHERE = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p JOIN entries e ON e.id = p.entry
+        WHERE p.account LIKE 'supplier:%' AND e.kind NOT IN ('FULFILLED', 'CANCELLED', 'ORPHAN', 'FUNDED', 'TRIAL', 'TRIAL_RETURNED') LIMIT 10";
     SUM_OF = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
 }
 
@@ -312,6 +317,13 @@ pub fn cash(tx: &mut Tx, network: Network, currency: Currency) -> Result<Usd> {
     sum_of(tx, &Account::Cash(network, currency))
 }
 
+/// What was bought to try a supplier.
+pub fn trials(tx: &mut Tx, supplier: &str) -> Result<HashSet<OrderId>> {
+    let begins = trial_name("", supplier);
+    let names: Vec<String> = tx.all(TRIALS, &[])?;
+    Ok(names.iter().filter_map(|name| name.strip_prefix(&begins)).map(OrderId::from_text).collect())
+}
+
 /// The debits of an account less its credits.
 pub fn sum_of(tx: &mut Tx, account: &Account) -> Result<Usd> {
     tx.one(SUM_OF, params![&account.name()])
@@ -371,6 +383,7 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("every transfer is booked to its owner", Unit::Usd, TRANSFER_OWNER_OFF),
     ("every posting for a transfer has its transfer", Unit::Usd, NO_TRANSFER),
     ("cash comes from transfers, and goes by payouts and sweeps", Unit::Usd, CASH_FROM_NOWHERE),
+    ("what a supplier holds was paid in, and goes by what it sold", Unit::Usd, SUPPLIER_FROM_NOWHERE),
     ("every confirmed invoice has a credited transfer", Unit::Usd, INVOICES_OFF),
     ("what was taken off a delivered order's price is booked, and nothing else is", Unit::Usd, SPOT_OFF),
     ("what was paid above a delivered order's price is booked, and nothing else is", Unit::Usd, ROUNDING_OFF),

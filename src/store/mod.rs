@@ -7,6 +7,7 @@ pub mod addresses;
 pub mod amounts;
 pub mod audit;
 pub mod authorizations;
+pub mod bought;
 pub mod cash;
 pub mod catalog;
 pub mod checkouts;

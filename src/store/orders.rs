@@ -185,27 +185,8 @@ queries! {
     DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND (o.ask_until < ?1 OR o.ask_until > ?3) LIMIT ?2");
     ORPHANS = "SELECT id, orphan_profile FROM orders WHERE orphan IS NOT NULL AND orphan = 'OPEN' LIMIT 100";
     OPEN_COUNTS = "SELECT status, COUNT(*) FROM orders WHERE status IN ('PROVISIONING', 'CANCELLING') AND updated_at < ?1 GROUP BY status";
-    OF_SUPPLIER = text!("SELECT ", Bought::COLUMNS, " FROM orders o WHERE o.supplier = ?1");
     RECENT = select_order!("WHERE (CAST(?1 AS BIGINT) IS NULL OR o.account = ?1) AND (CAST(?2 AS TEXT) IS NULL OR o.status = ?2)
                 ORDER BY o.created_at DESC, o.id DESC LIMIT ?3");
-}
-
-/// An order as a supplier's records should have it.
-pub struct Bought {
-    pub id: OrderId,
-    pub status: OrderStatus,
-    /// Whether its profile turned up after its money had gone back.
-    pub orphaned: bool,
-    pub cost: Usd,
-}
-
-columns! {
-    Bought in "o" { id, status, orphaned = "CAST(CASE WHEN o.orphan IS NULL THEN 0 ELSE 1 END AS BIGINT)", cost }
-}
-
-/// Everything that was ever ordered from a supplier.
-pub fn of_supplier(tx: &mut Tx, supplier: &str) -> Result<Vec<Bought>> {
-    tx.all(OF_SUPPLIER, params![supplier])
 }
 
 /// What became of an order that was held: its number, and the balance left.

@@ -13,6 +13,9 @@ queries! {
     /// was set back.
     TURN = "UPDATE suppliers SET turn = CASE WHEN turn > ?2 AND turn <= ?4 THEN turn ELSE ?2 END + ?3
             WHERE name = ?1 AND (turn <= ?4 OR turn > ?4 + ?3 + 60000000) RETURNING turn - ?3";
+    /// The same for questions that messages make us ask.
+    MESSAGE_TURN = "UPDATE suppliers SET message_turn = CASE WHEN message_turn > ?2 AND message_turn <= ?4 THEN message_turn ELSE ?2 END + ?3
+            WHERE name = ?1 AND (message_turn <= ?4 OR message_turn > ?4 + ?3 + 60000000) RETURNING message_turn - ?3";
     SYNCED = "UPDATE suppliers SET synced_at = COALESCE(?2, synced_at), held_back = ?3 WHERE name = ?1";
     BALANCE = "UPDATE suppliers SET balance = ?2, balance_at = ?3 WHERE name = ?1";
     LOOK = "UPDATE suppliers SET look_at = ?3 WHERE name = ?1 AND (look_at <= ?2 OR look_at > ?3)";
@@ -51,6 +54,18 @@ pub fn enable(tx: &mut Tx, name: &str, enabled: bool) -> Result<bool> {
 /// Takes the next turn to send to a supplier: when it is. `None` when that would be after `latest`.
 pub fn turn(tx: &mut Tx, name: &str, now: Time, step_micros: i64, latest: Time) -> Result<Option<Time>> {
     let taken: Option<i64> = tx.write_opt(TURN, params![name, now, step_micros, latest])?;
+    Ok(taken.map(Time::from_micros))
+}
+
+/// The same for a question that a message makes us ask.
+pub fn message_turn(
+    tx: &mut Tx,
+    name: &str,
+    now: Time,
+    step_micros: i64,
+    latest: Time,
+) -> Result<Option<Time>> {
+    let taken: Option<i64> = tx.write_opt(MESSAGE_TURN, params![name, now, step_micros, latest])?;
     Ok(taken.map(Time::from_micros))
 }
 

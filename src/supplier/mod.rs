@@ -254,6 +254,32 @@ pub struct Sold {
     pub what: String,
 }
 
+/// What a supplier's message says. It is never believed: it only makes us ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Something happened to the sale with this number of the supplier's.
+    About {
+        /// The message's own id, by which it is known when it comes again.
+        message: Option<String>,
+        number: String,
+    },
+    /// Nothing that we would ask about.
+    Nothing,
+    /// Its signature is wrong.
+    Forged,
+}
+
+impl Heard {
+    /// The word for metrics.
+    pub fn outcome(&self) -> &'static str {
+        match self {
+            Heard::About { .. } => "heard",
+            Heard::Nothing => "nothing",
+            Heard::Forged => "forged",
+        }
+    }
+}
+
 pub type Ask<'a, T> = Pin<Box<dyn Future<Output = Answer<T>> + Send + 'a>>;
 
 pub trait Supplier: Send + Sync {
@@ -276,6 +302,10 @@ pub trait Supplier: Send + Sync {
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled>;
     /// What is left of the money that we paid in.
     fn balance(&self) -> Ask<'_, Amount>;
+    /// What a message of its says. `signature` is the header that came with it.
+    fn hear(&self, _body: &[u8], _signature: Option<&str>) -> Heard {
+        Heard::Nothing
+    }
     /// Everything it sold us since then, if it keeps a list: this shows what a restored backup does not know.
     fn sold(&self, since: Time) -> Ask<'_, Vec<Sold>>;
 }

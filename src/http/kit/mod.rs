@@ -4,7 +4,7 @@
 pub mod accept;
 pub mod answers;
 pub mod auth;
-mod body;
+pub mod body;
 pub mod catalog;
 mod cors;
 pub mod doorway;

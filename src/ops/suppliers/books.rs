@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::ops::LANE;
 use crate::ops::audit::audit_line;
 use crate::store::audit;
+use crate::store::bought::{self, Bought};
 use crate::store::ledger::{self, Note};
-use crate::store::orders::{self, Bought};
 use crate::store::tx::Tx;
 
 /// A whole list of sales may take many requests.
@@ -91,13 +91,18 @@ pub async fn reconcile(app: &App, name: &str) -> Result<Reconciled> {
     };
     // Read after the supplier was asked: a sale that it lists is in our books, or still open there.
     let read = move |tx: &mut Tx| {
-        Ok((ledger::sum_of(tx, &Account::Supplier(name))?, orders::of_supplier(tx, name)?))
+        Ok((
+            ledger::sum_of(tx, &Account::Supplier(name))?,
+            bought::of_supplier(tx, name)?,
+            ledger::trials(tx, name)?,
+        ))
     };
-    let (booked, ours) = app.store.study(read).await?;
+    let (booked, ours, trials) = app.store.study(read).await?;
     let open: Vec<&Bought> = ours.iter().filter(|order| order.status == OrderStatus::Provisioning).collect();
     let open_cost = open.iter().fold(Usd::ZERO, |sum, order| sum.plus(order.cost));
     let listed = sold.as_ref().map(Vec::len).map_err(String::clone);
-    let theirs: HashSet<OrderId> = sold.into_iter().flatten().map(|sale| sale.order).collect();
+    let theirs: HashSet<OrderId> =
+        sold.into_iter().flatten().map(|sale| sale.order).filter(|order| !trials.contains(order)).collect();
     let differences = if listed.is_ok() { differences(&ours, &theirs) } else { Vec::new() };
     Ok(Reconciled { booked, reported, listed, differences, open: open.len(), open_cost })
 }

@@ -76,6 +76,7 @@ const HELD: &str = "money is held exactly while an order is PROVISIONING";
 const SALES: &str = "every delivered order is a sale of what was charged, and no other is";
 const COST: &str = "every delivered order has its cost";
 const ESIM: &str = "every delivered order has its eSIM";
+const SUPPLIER: &str = "what a supplier holds was paid in, and goes by what it sold";
 const COUNTERS: &str = "every wallet's order counters equal its orders";
 
 const OWED: &str = "what we owe is owed to guests' invoices, and not more than once";
@@ -84,6 +85,11 @@ const GUESTS: &str = "guests have no wallet";
 
 /// What is done, which law it breaks, and the row that must be named.
 const DAMAGE: &[(&str, &str, &str)] = &[
+    (
+        "UPDATE postings SET account = 'supplier:sim' WHERE entry = '{first}' AND leg = 1",
+        SUPPLIER,
+        "{first} leg 1",
+    ),
     ("UPDATE wallets SET balance = balance + 1 WHERE account = {wallet}", WALLETS, "{partner}"),
     ("UPDATE wallets SET balance = balance - 1000000 WHERE account = {wallet}", WALLETS, "{partner}"),
     ("UPDATE wallets SET lines = lines + 1 WHERE account = {wallet}", LINES, "{partner}"),
