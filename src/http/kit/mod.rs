@@ -26,4 +26,4 @@ mod state;
 pub mod statement;
 pub mod wire;
 
-pub use state::{State, Texts};
+pub use state::{State, Texts, Written};

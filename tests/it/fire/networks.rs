@@ -77,7 +77,10 @@ fn what_is_refused_is_not_looked_up(db: Db) {
         // Answers are counted after the look-up and by another clock: one may be refused that was just looked up.
         let most = 10 + started.elapsed().as_secs() + 1;
         let looked_up = looked_up().await;
-        assert!(passed >= 10 && (passed..=most).contains(&looked_up), "{passed}, {looked_up} of at most {most}");
+        assert!(
+            passed >= 10 && (passed..=most).contains(&looked_up),
+            "{passed}, {looked_up} of at most {most}"
+        );
     });
 }
 
