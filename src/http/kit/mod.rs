@@ -7,6 +7,7 @@ pub mod auth;
 mod body;
 pub mod catalog;
 mod cors;
+pub mod details;
 pub mod doorway;
 pub mod fields;
 mod forwarded;
