@@ -39,6 +39,11 @@ pub fn by_code(code: &str) -> Option<&'static Country> {
     ALL.get(at)
 }
 
+/// The name of a country by its code; a code that is not known stands for itself.
+pub fn name_of(code: &str) -> &str {
+    by_code(code).map_or(code, |country| country.name)
+}
+
 /// Codes of places where nobody sells mobile data to travellers.
 const WITHOUT_PLANS: [&str; 9] = ["AQ", "BV", "GS", "HM", "IO", "KP", "PN", "TF", "UM"];
 

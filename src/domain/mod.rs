@@ -8,6 +8,7 @@ pub mod checkout;
 pub mod client;
 pub mod country;
 pub mod coupon;
+mod details;
 pub mod email;
 pub mod esim;
 pub mod ids;

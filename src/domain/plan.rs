@@ -1,5 +1,7 @@
 //! A plan: what can be bought. `BASE` is a new eSIM, `TOPUP` is more data on one that exists.
 
+use std::sync::Arc;
+
 use super::amount::Amount;
 use super::country;
 use super::money::Usd;
@@ -25,6 +27,8 @@ pub struct Plan {
     pub data_mb: i64,
     pub duration_days: i64,
     pub operator: String,
+    /// Shared by the plans of a snapshot that have the same.
+    pub details: Arc<Details>,
     pub cost: Usd,
     pub wholesale: Usd,
     pub retail: Usd,

@@ -29,7 +29,7 @@ use self::kit::auth::Anyone;
 use self::kit::doorway::{self, Docs};
 use self::kit::hosts::{self, Hosts};
 use self::kit::problem::Refused;
-use self::kit::{State, Texts};
+use self::kit::{State, Texts, Written};
 use self::mcp::discovery;
 use self::pages::{assets, claim, guest, help, install, mailed, pay, topup};
 use self::partner::{deposits, orders, plans, topups, wallet};
@@ -93,10 +93,10 @@ pub fn router(app: App) -> Router {
     // Search belongs to both, and is served once.
     let search = OpenApiRouter::<State>::default().routes(routes!(agentic::search::search));
     consumer_description.merge(search.into_openapi());
-    let partner_description = openapi::complete(&PARTNER, partner_description);
-    let agentic_description = openapi::complete(&AGENTIC, agentic_description);
-    let consumer_description = openapi::complete(&CONSUMER, consumer_description);
-    let sandbox_description = openapi::complete(&SANDBOX, sandbox_description);
+    let partner_description = openapi::described(&PARTNER, partner_description);
+    let agentic_description = openapi::described(&AGENTIC, agentic_description);
+    let consumer_description = openapi::described(&CONSUMER, consumer_description);
+    let sandbox_description = openapi::described(&SANDBOX, sandbox_description);
     let router = partner_api
         .merge(agentic_api)
         .merge(consumer_api)
@@ -138,7 +138,7 @@ pub fn router(app: App) -> Router {
     }
     let hosts = Arc::new(Hosts::new(&app.settings));
     let router = router.merge(private.layer(middleware::from_fn_with_state(hosts, hosts::guard)));
-    let source = |story, surface, api| Source { story, surface, api };
+    let source = |story, surface, api: &Written| Source { story, surface, api: api.clone() };
     let mut sources = vec![
         source(&story::PARTNER, &PARTNER, &partner_description),
         source(&story::AGENTIC, &AGENTIC, &agentic_description),
@@ -148,13 +148,13 @@ pub fn router(app: App) -> Router {
         sources.push(source(&story::SANDBOX, &SANDBOX, &sandbox_description));
     }
     let texts = Texts {
-        docs_pages: docs::page::render(&sources),
-        postman: docs::postman::render(&partner_description),
+        docs_pages: docs::page::render(sources),
+        postman: docs::postman::render(partner_description.clone()),
         llms_text: llms::render(&app.settings, mcp::in_brief()),
-        partner_description: partner_description.to_json().unwrap_or_default().into(),
-        agentic_description: agentic_description.to_json().unwrap_or_default().into(),
-        consumer_description: consumer_description.to_json().unwrap_or_default().into(),
-        sandbox_description: sandbox_description.to_json().unwrap_or_default().into(),
+        partner_description,
+        agentic_description,
+        consumer_description,
+        sandbox_description,
     };
     let docs = Docs::of(&app.settings);
     let state = State::new(app, texts);

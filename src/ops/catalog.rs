@@ -154,6 +154,7 @@ mod tests {
             data_mb: 1024,
             duration_days: 7,
             operator: "Any".into(),
+            details: Arc::default(),
             cost: Usd::ZERO,
             wholesale: Usd::ZERO,
             retail: Usd::ZERO,

@@ -265,6 +265,7 @@ mod tests {
             data_mb: gb * 1024,
             duration_days: days,
             operator: "Any".into(),
+            details: Default::default(),
             cost: Usd::ZERO,
             wholesale: Usd::ZERO,
             retail: Usd::from_micros(cents * 10_000),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
-use super::meta;
+use super::{details, meta};
 use crate::domain::money::Usd;
 use crate::domain::plan::{Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::error::Result;
@@ -13,14 +13,16 @@ queries! {
     PUT = text!(insert_into!("plans", Put), "
            ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
                countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
-               operator = excluded.operator, supplier = excluded.supplier, supplier_code = excluded.supplier_code, cost = excluded.cost, retail = excluded.retail, on_sale = 1, listed = 1");
+               operator = excluded.operator, details = excluded.details, supplier = excluded.supplier,
+               supplier_code = excluded.supplier_code, cost = excluded.cost, retail = excluded.retail, on_sale = 1, listed = 1
+           WHERE plans.supplier = excluded.supplier");
     PUT_PRICE = "INSERT INTO prices (price_list, code, price) VALUES (?1, ?2, ?3)
                  ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price";
     KNOWN = text!("SELECT ", Known::COLUMNS, " FROM plans p WHERE p.supplier = ?1 ORDER BY p.code");
     WITHDRAW = "UPDATE plans SET on_sale = 0, listed = 0 WHERE code = ?1";
     SHELVE = "UPDATE plans SET on_sale = ?2 * listed WHERE code = ?1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
-    ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, "
+    ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, ", p.details
                FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 AND x.price_list <> 'retail'
                AND (x.price_list, x.code) > (?1, ?2) ORDER BY x.price_list, x.code LIMIT 500");
 }
@@ -32,12 +34,14 @@ columns! {
     } => Plan {
         countries: countries.split(',').map(str::to_string).collect(),
         code, name, plan_type, family, data_mb, duration_days, operator, cost, wholesale, retail,
+        // `on_sale` reads them, to share them.
+        details: Arc::default(),
     }
 }
 
 values! {
-    Put(plan: Plan, countries: &'a str, supplier: &'a str, supplier_code: &'a str) {
-        code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, supplier = supplier, supplier_code = supplier_code, cost,
+    Put(plan: Plan, countries: &'a str, details: Option<&'a str>, supplier: &'a str, supplier_code: &'a str) {
+        code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, details = details, supplier = supplier, supplier_code = supplier_code, cost,
         retail, on_sale = true,
     }
 }
@@ -45,7 +49,8 @@ values! {
 /// Adds or updates a plan, on sale, with its price on one list and its retail price on the users' list.
 pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, supplier_code: &str, price_list: &str) -> Result<()> {
     let countries = plan.countries.join(",");
-    tx.execute(PUT, &Put::params(plan, &countries, supplier, supplier_code))?;
+    let details = details::write(&plan.details)?;
+    tx.execute(PUT, &Put::params(plan, &countries, details.as_deref(), supplier, supplier_code))?;
     tx.execute(PUT_PRICE, params![price_list, &plan.code, plan.wholesale])?;
     tx.execute(PUT_PRICE, params![RETAIL_PRICE_LIST, &plan.code, plan.retail]).map(drop)
 }
@@ -103,13 +108,15 @@ pub fn publish(tx: &mut Tx) -> Result<()> {
 /// them at once would hold the catalog in memory twice.
 pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
     let mut lists: HashMap<String, Vec<Arc<Plan>>> = HashMap::new();
+    let mut known = details::Known::default();
     let mut last = (String::new(), String::new());
     loop {
-        let part: Vec<(String, Plan)> = tx.all(ON_SALE, params![&last.0, &last.1])?;
-        let Some((list, plan)) = part.last() else { break };
+        let part: Vec<(String, Plan, Option<String>)> = tx.all(ON_SALE, params![&last.0, &last.1])?;
+        let Some((list, plan, _)) = part.last() else { break };
         last = (list.clone(), plan.code.clone());
-        for (list, plan) in part {
-            lists.entry(list).or_default().push(Arc::new(plan));
+        for (list, plan, details) in part {
+            let details = known.read(details, &plan.code);
+            lists.entry(list).or_default().push(Arc::new(Plan { details, ..plan }));
         }
     }
     lists.values_mut().for_each(Vec::shrink_to_fit);

@@ -15,6 +15,7 @@ pub mod claims;
 pub mod coupons;
 pub mod cursors;
 pub mod debts;
+mod details;
 mod engine;
 pub mod esims;
 pub mod guesses;

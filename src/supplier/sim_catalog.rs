@@ -67,7 +67,13 @@ struct Family {
     operators: &'static str,
     gigabyte_cents: i64,
     ladder: Ladder,
+    details: Details,
 }
+
+/// The only market where users have to show who they are.
+const IDENTIFIED: &str = "HK";
+/// Wider plans do not name their networks.
+const MOST_NAMED: usize = 5;
 
 /// The whole catalog; with more of the same kind when a benchmark wants `at_least` this many plans.
 pub fn plans(at_least: usize) -> Vec<Listing> {
@@ -123,6 +129,12 @@ impl Family {
             countries: vec![country.code.to_owned()],
             operators: market.operators,
             gigabyte_cents: market.gigabyte_cents,
+            details: Details {
+                networks: carriers(market).collect(),
+                speed: speed(market).map(str::to_owned),
+                kyc_required: (market.code == IDENTIFIED).then_some(true),
+                ..common()
+            },
             ladder: match market.range {
                 Range::Wide => WIDE,
                 Range::Usual => USUAL,
@@ -132,10 +144,19 @@ impl Family {
     }
 
     fn of_zone(zone: &Zone) -> Family {
+        let countries = zone.countries();
+        let named = MARKETS.iter().filter(|market| {
+            countries.len() <= MOST_NAMED && countries.iter().any(|code| code == market.code)
+        });
         Family {
             code: zone.code,
             name: zone.name,
-            countries: zone.countries(),
+            details: Details {
+                networks: named.flat_map(carriers).collect(),
+                exit_country: Some("NL".into()),
+                ..common()
+            },
+            countries,
             operators: "Multiple networks",
             gigabyte_cents: zone.gigabyte_cents,
             ladder: REGIONAL,
@@ -144,12 +165,6 @@ impl Family {
 
     fn base(&self, data_mb: i64, days: i64) -> Listing {
         let (amount, unit) = amount(data_mb);
-        let networks = self.operators.split(" / ").filter(|_| self.countries.len() == 1);
-        let carrier = |operator: &str| Carrier {
-            country: self.code.to_owned(),
-            operator: operator.to_owned(),
-            technologies: vec!["4G".into()],
-        };
         Listing {
             code: format!("{}-{amount}{unit}-{days}D", self.code),
             name: format!("{} {amount} {unit} {days} {}", self.name, if days == 1 { "day" } else { "days" }),
@@ -162,14 +177,7 @@ impl Family {
             cost: Amount::usd(price::of(self.gigabyte_cents, data_mb, days)),
             retail_hint: None,
             in_stock: true,
-            details: Details {
-                kind: Some(VolumeKind::Fixed),
-                networks: networks.map(carrier).collect(),
-                activation_policy: Some("Its days begin with its first use.".into()),
-                hotspot: Some(true),
-                top_up: Some(true),
-                ..Details::default()
-            },
+            details: self.details.clone(),
         }
     }
 
@@ -179,6 +187,7 @@ impl Family {
             code: format!("{}-TOPUP", base.code),
             name: format!("{} top-up", base.name),
             plan_type: PlanType::Topup,
+            details: Details { kind: base.details.kind, ..Details::default() },
             ..base
         }
     }
@@ -188,13 +197,45 @@ impl Family {
         let base = self.base(data_mb, days);
         let operators: Vec<&str> = self.operators.split(" / ").collect();
         let operator = operators[(network - 1) % operators.len()];
+        let mut details = base.details;
+        details.networks.retain(|carrier| carrier.operator == operator);
         Listing {
             code: format!("{}-N{network}", base.code),
             name: format!("{} {operator}", base.name),
             operator: operator.to_owned(),
+            details,
             ..base
         }
     }
+}
+
+/// What is said of every base plan.
+fn common() -> Details {
+    Details {
+        kind: Some(VolumeKind::Fixed),
+        activation_policy: Some("Its days begin with its first use.".into()),
+        hotspot: Some(true),
+        top_up: Some(true),
+        ..Details::default()
+    }
+}
+
+/// Large markets have the fastest networks; of small ones nothing is said.
+fn speed(market: &Market) -> Option<&'static str> {
+    match market.range {
+        Range::Wide => Some("4G/5G"),
+        Range::Usual => Some("4G"),
+        Range::Narrow => None,
+    }
+}
+
+fn carriers(market: &Market) -> impl Iterator<Item = Carrier> {
+    let technologies: Vec<String> = speed(market).unwrap_or("4G").split('/').map(str::to_owned).collect();
+    market.operators.split(" / ").map(move |operator| Carrier {
+        country: market.code.to_owned(),
+        operator: operator.to_owned(),
+        technologies: technologies.clone(),
+    })
 }
 
 /// Half a gigabyte is 512 MB, but people read "500 MB".
@@ -288,6 +329,20 @@ mod tests {
     fn the_catalog_is_the_same_every_time() {
         assert_eq!(plans(0), plans(0));
         assert_eq!(plans(20_000), plans(20_000));
+    }
+
+    #[test]
+    fn the_sandbox_shows_details_of_every_kind() {
+        let plans = plans(0);
+        let details = |code: &str| &plans.iter().find(|plan| plan.code == code).unwrap().details;
+        let (japan, both) = (details("JP-1GB-7D"), details("JAPAN-KOREA-1GB-7D"));
+        assert_eq!((japan.speed.as_deref(), japan.networks[0].technologies.len()), (Some("4G/5G"), 2));
+        assert!(both.networks.len() > japan.networks.len() && both.exit_country.is_some());
+        assert!(details("GLOBAL-1GB-7D").networks.is_empty() && details("AD-1GB-7D").speed.is_none());
+        assert_eq!((details("HK-1GB-7D").kyc_required, japan.kyc_required), (Some(true), None));
+        for plan in plans {
+            assert_eq!(plan.details.clone().cleaned(), plan.details, "{}", plan.code);
+        }
     }
 
     #[test]

@@ -80,6 +80,7 @@ async function checkoutPages() {
   await visit(`/checkout?plan=${plan}&discount=NOPE`, "discount code is unknown");
   const { plans } = await json("/api/products/search?country=global&limit=1");
   await visit(`/checkout?plan=${plans[0].packageCode}`, "more");
+  await visit("/checkout?plan=JAPAN-KOREA-1GB-7D", "Mobile networks by country");
   await visit("/checkout?plan=NOPE", "This plan is not on sale");
   await visit(`/checkout?plan=${plan}`, "Continue to the payment");
   await send({ email: "kid@example.com", network: "TRON", discount: "TRIP10" }, "Waiting for your payment");

@@ -201,6 +201,7 @@ mod tests {
             data_mb: gb * 1024,
             duration_days: days,
             operator: String::new(),
+            details: Default::default(),
             cost: Usd::ZERO,
             wholesale: Usd::ZERO,
             retail: Usd::from_micros(cents * 10_000),

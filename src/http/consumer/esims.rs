@@ -11,6 +11,7 @@ use crate::domain::plan::Plan;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::{Bearer, Client};
+use crate::http::kit::details::DetailsView;
 use crate::http::kit::fields::{Segment, UntypedJson, order_id};
 use crate::http::kit::orders::usage_view;
 use crate::http::kit::wire::{EsimStatusWord, Money, gigabytes};
@@ -97,12 +98,16 @@ pub struct PackageView {
     retail_price: Money,
     #[schema(example = "USD")]
     currency: &'static str,
+    #[serde(flatten)]
+    #[schema(inline)]
+    details: DetailsView,
 }
 
 impl From<Plan> for PackageView {
     /// From a plan at this customer's price.
     fn from(plan: Plan) -> PackageView {
         PackageView {
+            details: DetailsView::from(&plan),
             package_code: plan.code,
             name: plan.name,
             data_amount: gigabytes(plan.data_mb),

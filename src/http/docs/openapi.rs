@@ -8,10 +8,10 @@ mod headers;
 mod sandbox;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use axum::body::Bytes;
 use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::{Operation, Parameter};
 use utoipa::{PartialSchema, ToSchema};
@@ -20,11 +20,12 @@ pub use self::agentic::AGENTIC;
 pub use self::consumer::CONSUMER;
 pub use self::sandbox::SANDBOX;
 use super::examples::Examples;
-use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::is_unprintable;
 use crate::http::kit::problem::Problem;
 use crate::http::kit::schema::flat;
+use crate::http::kit::{State, Written};
 use utoipa::openapi::schema::AdditionalProperties;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
@@ -50,17 +51,14 @@ pub struct Surface {
     strict: &'static [&'static str],
     /// The refusals of single operations; these replace a shared one with the same status.
     refusals: &'static [(&'static str, u16, &'static str)],
-    /// Recorded bodies: the text of a file of `examples/`.
-    examples: &'static str,
+    /// Recorded bodies: a file of `examples/`.
+    pub examples: &'static LazyLock<Examples>,
 }
 
-impl Surface {
-    pub fn examples(&self) -> Examples {
-        Examples::read(self.examples)
-    }
-}
+static PARTNER_EXAMPLES: LazyLock<Examples> =
+    LazyLock::new(|| Examples::read(include_str!("examples/partner.json")));
 
-pub const PARTNER: Surface = Surface {
+pub static PARTNER: Surface = Surface {
     title: "simgate partner API",
     introduction: INTRODUCTION,
     tags: &[
@@ -91,7 +89,7 @@ pub const PARTNER: Surface = Surface {
     ],
     strict: &["OrderRequest", "DepositRequest", "VerifyRequest"],
     refusals: REFUSALS,
-    examples: include_str!("examples/partner.json"),
+    examples: &PARTNER_EXAMPLES,
 };
 
 /// The refusals of operations that take a body.
@@ -160,14 +158,18 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("getUsage", 404, "ESIM_NOT_FOUND, or ORDER_NOT_FOUND by an order id"),
 ];
 
+/// A whole description, as JSON.
+pub fn described(surface: &'static Surface, api: OpenApi) -> Written {
+    Written::later(|| complete(surface, api).to_json().unwrap_or_default().into())
+}
+
 /// Adds its refusals and examples to every operation, and what all operations share.
-pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
-    let examples = surface.examples();
+fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     let components = api.components.get_or_insert_default();
     let mut problem = vec![(Problem::name().to_string(), Problem::schema())];
     Problem::schemas(&mut problem);
     components.schemas.extend(problem);
-    PARTNER.examples().add_problem(components);
+    PARTNER.examples.add_problem(components);
     let mut together = SecurityRequirement::default();
     for (name, scheme) in (surface.keys)() {
         components.security_schemes.insert(name.into(), RefOr::T(scheme));
@@ -195,7 +197,7 @@ pub fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
                 }
             }
             add_errors(surface, operation);
-            examples.add(operation);
+            surface.examples.add(operation);
         }
     }
     api
@@ -285,22 +287,22 @@ fn add_errors(surface: &Surface, operation: &mut Operation) {
     headers::add(operation);
 }
 
-pub async fn partner_file(_: Anyone, state: State) -> Response {
-    file(&state.texts.partner_description)
+pub async fn partner_file(_: Anyone, state: State) -> Answer {
+    file(&state.texts.partner_description).await
 }
 
-pub async fn agentic_file(_: Anyone, state: State) -> Response {
-    file(&state.texts.agentic_description)
+pub async fn agentic_file(_: Anyone, state: State) -> Answer {
+    file(&state.texts.agentic_description).await
 }
 
-pub async fn consumer_file(_: Anyone, state: State) -> Response {
-    file(&state.texts.consumer_description)
+pub async fn consumer_file(_: Anyone, state: State) -> Answer {
+    file(&state.texts.consumer_description).await
 }
 
-pub async fn sandbox_file(_: Anyone, state: State) -> Response {
-    file(&state.texts.sandbox_description)
+pub async fn sandbox_file(_: Anyone, state: State) -> Answer {
+    file(&state.texts.sandbox_description).await
 }
 
-pub fn file(json: &Bytes) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], json.clone()).into_response()
+pub async fn file(json: &Written) -> Answer {
+    Ok(([(header::CONTENT_TYPE, "application/json")], json.get().await?.clone()).into_response())
 }

@@ -8,26 +8,25 @@ use axum::body::Bytes;
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde_json::Value;
-use utoipa::openapi::OpenApi;
 
-use super::examples::{Examples, REQUEST};
+use super::examples::REQUEST;
 use super::fields::{self, Field, blocks, escaped, members, prose, text};
 use super::openapi::Surface;
 use super::samples::{self, Call, Header};
 use super::story::{self, Story};
 use crate::domain::refusal::Refusal;
 use crate::error;
-use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::Segment;
 use crate::http::kit::html::guard_scripted;
+use crate::http::kit::{State, Written};
 
 /// What a page is made of.
-pub struct Source<'a> {
+pub struct Source {
     pub story: &'static Story,
     pub surface: &'static Surface,
-    pub api: &'a OpenApi,
+    pub api: Written,
 }
 
 #[derive(Template)]
@@ -112,41 +111,44 @@ struct Schema {
 }
 
 pub async fn first(_: Anyone, state: State) -> Answer {
-    answer(&state, "")
+    answer(&state, "").await
 }
 
 pub async fn further(_: Anyone, state: State, Segment(page): Segment) -> Answer {
     // A part of a path that is no text is empty, as the first page's is.
-    if page.is_empty() { Err(Refusal::NotFound.into()) } else { answer(&state, &page) }
+    if page.is_empty() { Err(Refusal::NotFound.into()) } else { answer(&state, &page).await }
 }
 
-fn answer(state: &State, page: &str) -> Answer {
-    let html = state.texts.docs_pages.get(page).ok_or(Refusal::NotFound)?;
+async fn answer(state: &State, page: &str) -> Answer {
+    let html = state.texts.docs_pages.get().await?.get(page).ok_or(Refusal::NotFound)?;
     let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
     let mut response = (headers, html.clone()).into_response();
     guard_scripted(response.headers_mut());
     Ok(response)
 }
 
-/// Written once, at start, by the last part of their addresses.
-pub fn render(sources: &[Source]) -> BTreeMap<&'static str, Bytes> {
-    let mut groups: Vec<Group> = sources.iter().map(group).collect();
+/// By the last part of their addresses.
+pub fn render(sources: Vec<Source>) -> Written<BTreeMap<&'static str, Bytes>> {
+    Written::later(move || write(&sources))
+}
+
+/// All of them at once: each names the operations of all in its sidebar.
+fn write(sources: &[Source]) -> BTreeMap<&'static str, Bytes> {
+    let described = |source: &Source| serde_json::from_slice(source.api.now()).unwrap_or_default();
+    let apis: Vec<Value> = sources.iter().map(described).collect();
+    let mut groups: Vec<Group> = sources.iter().zip(&apis).map(|(source, api)| group(source, api)).collect();
     groups.push(problem_group());
-    sources.iter().map(|source| (source.story.page, page(source, &groups))).collect()
+    let pages =
+        sources.iter().zip(&apis).map(|(source, api)| (source.story.page, page(source, api, &groups)));
+    pages.collect()
 }
 
 /// A description we made ourselves does not fail to render; if it did, the page says so.
-fn page(source: &Source, groups: &[Group]) -> Bytes {
-    let api = described(source);
-    let examples = source.surface.examples();
+fn page(source: &Source, api: &Value, groups: &[Group]) -> Bytes {
     let is_first = source.story.page.is_empty();
     let chapters = source.story.chapters.iter().map(|chapter| Chapter {
         title: chapter.title,
-        operations: chapter
-            .operations
-            .iter()
-            .filter_map(|id| operation(source, &api, id, &examples))
-            .collect(),
+        operations: chapter.operations.iter().filter_map(|id| operation(source, api, id)).collect(),
     });
     let page = DocsPage {
         title: text(&api["info"]["title"]),
@@ -155,26 +157,21 @@ fn page(source: &Source, groups: &[Group]) -> Bytes {
         is_first,
         sandbox: groups.iter().any(|group| group.name == story::SANDBOX.name),
         groups,
-        credentials: credentials(&api),
+        credentials: credentials(api),
         chapters: chapters.collect(),
         shared: shared(source.surface),
         problems: if is_first { problems() } else { Vec::new() },
-        problem: escaped(&examples.problem_text()),
-        schemas: schemas(&api),
+        problem: escaped(&source.surface.examples.problem_text()),
+        schemas: schemas(api),
     };
     page.render().unwrap_or_else(|error| format!("The documentation cannot be shown: {error}")).into()
 }
 
-fn described(source: &Source) -> Value {
-    serde_json::to_value(source.api).unwrap_or_default()
-}
-
-fn group(source: &Source) -> Group {
-    let api = described(source);
+fn group(source: &Source, api: &Value) -> Group {
     let address = source.story.address();
     let entry = |chapter: &story::Chapter, id: &str| {
-        let (method, path, operation) = fields::operation(&api, id)?;
-        let names = fields::inputs(&api, operation).into_iter().map(|field| field.name);
+        let (method, path, operation) = fields::operation(api, id)?;
+        let names = fields::inputs(api, operation).into_iter().map(|field| field.name);
         let answers = members(&operation["responses"]).filter(|(_, response)| is_own(source, response));
         let told = answers.map(|(status, response)| format!("{status} {}", text(&response["description"])));
         let words: Vec<String> = names.chain(told).chain([text(&operation["description"])]).collect();
@@ -233,7 +230,8 @@ fn credentials(api: &Value) -> Vec<Credential> {
     schemes.map(|(_, scheme)| credential(scheme)).collect()
 }
 
-fn operation(source: &Source, api: &Value, id: &str, examples: &Examples) -> Option<Operation> {
+fn operation(source: &Source, api: &Value, id: &str) -> Option<Operation> {
+    let examples = source.surface.examples;
     let (method, path, operation) = fields::operation(api, id)?;
     // An operation with a `security` of its own also answers those who show no key.
     let needs_key = operation.get("security").is_none();

@@ -1,16 +1,14 @@
 //! The partner API as a Postman collection: ready to send once key and secret are filled in. Each request keeps what the
 //! next ones need, such as the id of the order, in a variable.
 
-use axum::body::Bytes;
-use axum::response::Response;
 use serde_json::{Value, json};
-use utoipa::openapi::OpenApi;
 
 use super::examples::{Examples, REQUEST};
 use super::openapi::{PARTNER, file};
 use super::{fields, story};
-use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
+use crate::http::kit::{State, Written};
 
 const SCHEMA: &str = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json";
 const ABOUT: &str = "Fill in the variables apiKey and apiSecret, then send the requests from top to bottom. \
@@ -25,24 +23,26 @@ const KEPT: &[(&str, &str, &str)] = &[
     ("listTopUpPlans", "topUpCode", "plans[0].packageCode"),
 ];
 
-pub async fn collection(_: Anyone, state: State) -> Response {
-    file(&state.texts.postman)
+pub async fn collection(_: Anyone, state: State) -> Answer {
+    file(&state.texts.postman).await
 }
 
-/// Written once, at start.
-pub fn render(api: &OpenApi) -> Bytes {
-    let api = serde_json::to_value(api).unwrap_or_default();
+/// From the description of the partner API.
+pub fn render(api: Written) -> Written {
+    Written::later(move || write(&serde_json::from_slice(api.now()).unwrap_or_default()).into())
+}
+
+fn write(api: &Value) -> String {
     let variable = |name: &str, value: &str| json!({ "key": name, "value": value });
     let server = api["servers"][0]["url"].as_str().unwrap_or_default();
     let mut variables = vec![variable("baseUrl", server), variable("apiKey", ""), variable("apiSecret", "")];
     variables.extend(KEPT.iter().map(|(_, name, _)| variable(name, "")));
-    let examples = PARTNER.examples();
     let collection = json!({
         "info": { "name": api["info"]["title"], "description": ABOUT, "schema": SCHEMA },
         "variable": variables,
-        "item": sequence().filter_map(|id| item(&api, &examples, id)).collect::<Vec<_>>(),
+        "item": sequence().filter_map(|id| item(api, PARTNER.examples, id)).collect::<Vec<_>>(),
     });
-    collection.to_string().into()
+    collection.to_string()
 }
 
 /// The operations in the order of their story. What was topped up cannot be cancelled, so a cancel has an order of its own.

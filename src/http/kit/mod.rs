@@ -7,6 +7,7 @@ pub mod auth;
 pub mod body;
 pub mod catalog;
 mod cors;
+pub mod details;
 pub mod doorway;
 pub mod fields;
 mod forwarded;
@@ -26,4 +27,4 @@ mod state;
 pub mod statement;
 pub mod wire;
 
-pub use state::{State, Texts};
+pub use state::{State, Texts, Written};

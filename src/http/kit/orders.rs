@@ -5,6 +5,7 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answers::{Answer, json};
+use super::details::DetailsView;
 use super::fields::{Query, REFERENCE_CHARS, listed};
 use super::wire::{
     CancelReasonWord, EsimStatusWord, Money, OrderStatusWord, PlanTypeWord, gigabytes, iso, iso_exact,
@@ -128,10 +129,19 @@ pub struct PlanView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "NTT Docomo / SoftBank")]
     pub operator: Option<String>,
+    #[serde(flatten)]
+    #[schema(inline)]
+    pub details: DetailsView,
 }
 
 impl From<&Plan> for PlanView {
     fn from(plan: &Plan) -> PlanView {
+        PlanView { details: plan.into(), ..PlanView::without_details(plan) }
+    }
+}
+
+impl PlanView {
+    pub fn without_details(plan: &Plan) -> PlanView {
         let is_base = plan.plan_type == PlanType::Base;
         PlanView {
             package_code: plan.code.clone(),
@@ -142,6 +152,7 @@ impl From<&Plan> for PlanView {
             price_usd: Money(plan.wholesale),
             plan_type: PlanTypeWord(plan.plan_type),
             operator: is_base.then(|| plan.operator.clone()),
+            details: DetailsView::default(),
         }
     }
 }

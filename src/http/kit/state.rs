@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::Deref;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -13,6 +13,7 @@ use axum::http::request::Parts;
 use super::catalog::Catalog;
 use super::limits::Limits;
 use crate::app::App;
+use crate::error::{Error, Result};
 
 #[derive(Clone)]
 pub struct State(Arc<Shared>);
@@ -24,17 +25,49 @@ pub struct Shared {
     pub texts: Texts,
 }
 
-/// Documents that are written once, at start.
+/// Documents that are written once.
 pub struct Texts {
-    pub partner_description: Bytes,
-    pub agentic_description: Bytes,
-    pub consumer_description: Bytes,
+    pub partner_description: Written,
+    pub agentic_description: Written,
+    pub consumer_description: Written,
     /// Served in sandbox mode only.
-    pub sandbox_description: Bytes,
+    pub sandbox_description: Written,
     /// By the last part of their addresses.
-    pub docs_pages: BTreeMap<&'static str, Bytes>,
-    pub postman: Bytes,
+    pub docs_pages: Written<BTreeMap<&'static str, Bytes>>,
+    pub postman: Written,
     pub llms_text: Bytes,
+}
+
+/// Something that is written when it is first asked for: most starts of a gateway are never asked for documents.
+pub struct Written<T = Bytes>(Arc<LazyLock<T, Write<T>>>);
+
+type Write<T> = Box<dyn FnOnce() -> T + Send>;
+
+impl<T> Clone for Written<T> {
+    fn clone(&self) -> Written<T> {
+        Written(self.0.clone())
+    }
+}
+
+impl<T: Send + Sync + 'static> Written<T> {
+    pub fn later(write: impl FnOnce() -> T + Send + 'static) -> Written<T> {
+        Written(Arc::new(LazyLock::new(Box::new(write))))
+    }
+
+    /// For other writers.
+    pub fn now(&self) -> &T {
+        &self.0
+    }
+
+    /// For requests. Writing takes a moment, so a thread does it that may take its time.
+    pub async fn get(&self) -> Result<&T> {
+        let written = self.clone();
+        let write = move || {
+            LazyLock::force(&written.0);
+        };
+        tokio::task::spawn_blocking(write).await.map_err(Error::fault)?;
+        Ok(&self.0)
+    }
 }
 
 impl Deref for State {

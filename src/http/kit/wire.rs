@@ -16,7 +16,7 @@ use crate::domain::invoice::{InvoiceException, InvoiceStatus};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::order::{CancelReason, OrderStatus};
-use crate::domain::plan::PlanType;
+use crate::domain::plan::{PlanType, VolumeKind};
 use crate::domain::refusal::Difference;
 use crate::domain::transfer::PaymentStatus;
 use crate::error::Result;
@@ -81,6 +81,7 @@ vocabulary! {
     OrderStatusWord OrderStatus "OrderStatus";
     EsimStatusWord EsimStatus "EsimStatus";
     PlanTypeWord PlanType "PlanType";
+    PlanKindWord VolumeKind "PlanKind";
     CancelReasonWord CancelReason "CancelReason";
     NetworkWord Network "Network";
     CurrencyWord Currency "Currency";

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 
+use super::plan_details::PlanDetails;
 use super::{onward, reference, told, wanted_plan};
 use crate::app::App;
 use crate::config::Mode;
@@ -42,6 +43,7 @@ struct CheckoutPage<'a> {
     plan: &'a Plan,
     data_gb: f64,
     countries: String,
+    details: PlanDetails,
     networks: Vec<Network>,
     currencies: Vec<Currency>,
     /// The pairs that cannot be had, in words.
@@ -160,9 +162,7 @@ fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, (Currency, Network)), R
 
 /// The first few by name, and how many more there are.
 fn countries(plan: &Plan) -> String {
-    let name =
-        |code: &String| country::by_code(code).map_or(code.as_str(), |country| country.name).to_string();
-    let named: Vec<String> = plan.countries.iter().take(NAMED).map(name).collect();
+    let named: Vec<&str> = plan.countries.iter().take(NAMED).map(|code| country::name_of(code)).collect();
     match plan.countries.len() - named.len() {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
@@ -191,6 +191,7 @@ fn shown(app: &App, status: StatusCode, shown: Shown) -> Answer {
         plan,
         data_gb: gigabytes(plan.data_mb),
         countries: countries(plan),
+        details: PlanDetails::of(plan),
         networks,
         currencies,
         missing: missing.join(", "),

@@ -8,6 +8,7 @@ pub mod help;
 pub mod install;
 pub mod mailed;
 pub mod pay;
+mod plan_details;
 pub mod topup;
 pub mod wallet;
 

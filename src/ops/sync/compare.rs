@@ -1,6 +1,7 @@
 //! What a supplier's catalog would change in ours, and whether that looks right. Pure: it reads two lists.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::codes;
 use crate::domain::country;
@@ -192,6 +193,7 @@ fn sellable(
         data_mb,
         duration_days: listing.duration_days,
         operator: listing.operator,
+        details: Arc::new(listing.details.cleaned()),
         cost,
         wholesale: Usd::ZERO,
         retail: Usd::ZERO,

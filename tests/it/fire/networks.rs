@@ -72,9 +72,15 @@ fn what_is_refused_is_not_looked_up(db: Db) {
             let request = site.client.get(format!("{}{AUTH}/tokens", server.base));
             request.header("x-forwarded-for", at(0, 0, n)).bearer_auth(made_up(n))
         };
+        let started = Instant::now();
         let passed = passed(10, 401, (0..200).map(guess)).await;
-        assert!(passed >= 10);
-        assert_eq!(looked_up().await, passed);
+        // Answers are counted after the look-up and by another clock: one may be refused that was just looked up.
+        let most = 10 + started.elapsed().as_secs() + 1;
+        let looked_up = looked_up().await;
+        assert!(
+            passed >= 10 && (passed..=most).contains(&looked_up),
+            "{passed}, {looked_up} of at most {most}"
+        );
     });
 }
 

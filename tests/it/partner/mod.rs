@@ -10,6 +10,7 @@ mod mistakes;
 mod openapi;
 mod order_numbers;
 mod orders;
+mod plan_details;
 mod plans;
 mod references;
 mod topups;

@@ -42,10 +42,9 @@ both_databases! {
         assert!(listed.len() >= 2_000);
         let mut countries = BTreeSet::new();
         for plan in listed {
-            assert_eq!(
-                names(plan),
-                ["dataAmountGb", "durationDays", "locationCodes", "name", "operator", "packageCode", "planType", "priceUsd"]
-            );
+            for name in ["dataAmountGb", "durationDays", "locationCodes", "name", "operator", "packageCode", "planType", "priceUsd"] {
+                assert!(names(plan).contains(&name), "{name} of {plan}");
+            }
             assert_eq!(plan["planType"], "BASE");
             assert!(plan["dataAmountGb"].as_f64().unwrap() > 0.0 && plan["durationDays"].as_i64().unwrap() > 0);
             assert!(plan["priceUsd"].as_f64().unwrap() > 0.0);
@@ -59,7 +58,7 @@ both_databases! {
         assert!(countries.len() > 190, "{} countries", countries.len());
         let topups = plans(gateway, "?type=TOPUP").await;
         for plan in topups["plans"].as_array().unwrap() {
-            assert_eq!(names(plan), ["dataAmountGb", "durationDays", "name", "packageCode", "planType", "priceUsd"]);
+            assert_eq!(names(plan), ["dataAmountGb", "durationDays", "kind", "name", "packageCode", "planType", "priceUsd"]);
             assert_eq!(plan["planType"], "TOPUP");
         }
         let codes: Vec<&str> = column(&all["plans"], "packageCode").into_iter().chain(column(&topups["plans"], "packageCode")).collect();
@@ -69,16 +68,49 @@ both_databases! {
           "currency": "USD",
           "plans": [
             {
+              "activationPolicy": "Its days begin with its first use.",
               "dataAmountGb": 0.5,
               "durationDays": 1,
+              "hotspot": true,
+              "kind": "FIXED",
               "locationCodes": [
                 "JP"
               ],
               "name": "Japan 500 MB 1 day",
+              "networks": [
+                {
+                  "country": "JP",
+                  "operators": [
+                    {
+                      "name": "NTT Docomo",
+                      "technologies": [
+                        "4G",
+                        "5G"
+                      ]
+                    },
+                    {
+                      "name": "SoftBank",
+                      "technologies": [
+                        "4G",
+                        "5G"
+                      ]
+                    },
+                    {
+                      "name": "KDDI",
+                      "technologies": [
+                        "4G",
+                        "5G"
+                      ]
+                    }
+                  ]
+                }
+              ],
               "operator": "NTT Docomo / SoftBank / KDDI",
               "packageCode": "JP-500MB-1D",
               "planType": "BASE",
-              "priceUsd": 0.38
+              "priceUsd": 0.38,
+              "speed": "4G/5G",
+              "topUp": true
             }
           ],
           "success": true,

@@ -27,7 +27,7 @@ both_databases! {
             let plans = list["plans"].as_array().unwrap();
             assert!(plans.len() > 1);
             for plan in plans {
-                assert_eq!(names(plan), ["dataAmountGb", "durationDays", "name", "packageCode", "planType", "priceUsd"]);
+                assert_eq!(names(plan), ["dataAmountGb", "durationDays", "kind", "name", "packageCode", "planType", "priceUsd"]);
                 assert_eq!(plan["planType"], "TOPUP");
                 assert!(plan["packageCode"].as_str().unwrap().starts_with(family), "{plan}");
             }

@@ -1,8 +1,11 @@
 //! What the operations of the agentic API have in common: a bearer token, and what is refused.
 
+use std::sync::LazyLock;
+
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use super::Surface;
+use crate::http::docs::examples::Examples;
 
 const INTRODUCTION: &str = "Buy eSIM data plans as an agent, at retail prices.\n\n\
 An agent proves an email address once, by a code that is mailed to it, and gets a personal access token that never \
@@ -11,7 +14,10 @@ A checkout answers 402 with the exact amount of USDT or USDC to send, and where.
 until the eSIM is delivered.\n\n\
 Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC.";
 
-pub const AGENTIC: Surface = Surface {
+static EXAMPLES: LazyLock<Examples> =
+    LazyLock::new(|| Examples::read(include_str!("../examples/agentic.json")));
+
+pub static AGENTIC: Surface = Surface {
     title: "simgate agentic API",
     introduction: INTRODUCTION,
     tags: &[
@@ -38,7 +44,7 @@ pub const AGENTIC: Surface = Surface {
     ],
     strict: &["CheckoutRequest"],
     refusals: REFUSALS,
-    examples: include_str!("../examples/agentic.json"),
+    examples: &EXAMPLES,
 };
 
 #[rustfmt::skip]

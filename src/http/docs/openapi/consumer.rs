@@ -1,8 +1,11 @@
 //! What the operations of the consumer API have in common: a bearer token, and what is refused.
 
+use std::sync::LazyLock;
+
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use super::Surface;
+use crate::http::docs::examples::Examples;
 
 const INTRODUCTION: &str = "What a customer does with a wallet: search, log in by a mailed code, buy, top up, look at usage, \
 give back. Prices are retail.\n\n\
@@ -13,7 +16,10 @@ A wallet is filled by a person: when it is short, the 402 has a `magicLink`, a p
 the payment.\n\n\
 Money is a JSON number of US dollars with at most six decimals. Times are ISO 8601 UTC.";
 
-pub const CONSUMER: Surface = Surface {
+static EXAMPLES: LazyLock<Examples> =
+    LazyLock::new(|| Examples::read(include_str!("../examples/consumer.json")));
+
+pub static CONSUMER: Surface = Surface {
     title: "simgate consumer API",
     introduction: INTRODUCTION,
     tags: &[
@@ -41,7 +47,7 @@ pub const CONSUMER: Surface = Surface {
     ],
     strict: &["OrderRequest", "TopUpRequest"],
     refusals: REFUSALS,
-    examples: include_str!("../examples/consumer.json"),
+    examples: &EXAMPLES,
 };
 
 #[rustfmt::skip]

@@ -1,13 +1,19 @@
 //! What the sandbox's helpers have in common: no credentials, and a caller that knows the gateway by its own name.
 
+use std::sync::LazyLock;
+
 use super::Surface;
+use crate::http::docs::examples::Examples;
 
 const INTRODUCTION: &str = "Play the world around a gateway in sandbox mode: the payer, the chains, the phone, the supplier, the \
 mailbox, and failures of each.\n\n\
 These calls take no credentials, and do not exist in live mode. They answer only to the gateway's own names and addresses, so \
 that no page of another site can call them. What they set is shared by everybody who uses this sandbox.";
 
-pub const SANDBOX: Surface = Surface {
+static EXAMPLES: LazyLock<Examples> =
+    LazyLock::new(|| Examples::read(include_str!("../examples/sandbox.json")));
+
+pub static SANDBOX: Surface = Surface {
     title: "simgate sandbox",
     introduction: INTRODUCTION,
     tags: &[
@@ -32,5 +38,5 @@ pub const SANDBOX: Surface = Surface {
         ("moveUsage", 404, "ESIM_NOT_FOUND"),
         ("moveUsage", 409, "ESIM_NOT_ACTIVE: it was cancelled"),
     ],
-    examples: include_str!("../examples/sandbox.json"),
+    examples: &EXAMPLES,
 };

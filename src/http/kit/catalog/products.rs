@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,6 +14,7 @@ use crate::domain::country;
 use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::http::kit::details::{DetailsView, Length, Members};
 use crate::http::kit::fields::Query;
 use crate::http::kit::wire::{Money, PlanTypeWord, gigabytes};
 use crate::ops::catalog::Snapshot;
@@ -47,11 +48,13 @@ pub struct Products {
     pub listed: Memory<str>,
 }
 
-/// A plan as JSON, written once, without its countries, which are inserted at `cut`. The hash is that of the whole
-/// plan: the hash of an answer is made from those of its plans, without reading the answer again.
+/// A plan as JSON, written once, without its countries, which are inserted at `cut`, and without its end. The hash is
+/// that of the whole plan: the hash of an answer is made from those of its plans, without reading the answer again.
 struct Fragment {
     json: Box<str>,
     cut: usize,
+    /// Its last members, which many plans share.
+    details: Arc<str>,
     hash: u64,
 }
 
@@ -85,7 +88,11 @@ impl Products {
         let index = Index::prepare(snapshot);
         let locations = index.coverages().map(write_locations).collect::<Result<Vec<_>>>()?;
         let coverages = (0..).map(|number| index.coverage_of(number));
-        let written = index.plans().zip(coverages).map(|(plan, at)| Fragment::write(plan, &locations[at]));
+        let mut details = Members::new(Length::Brief);
+        let written = index
+            .plans()
+            .zip(coverages)
+            .map(|(plan, at)| Fragment::write(plan, &locations[at], &mut details));
         let fragments = written.collect::<Result<_>>()?;
         Ok(Products { index, fragments, locations, ..Products::default() })
     }
@@ -146,7 +153,7 @@ impl Products {
     /// How many bytes a plan takes in a list.
     fn length(&self, number: u32) -> usize {
         let (fragment, locations) = self.parts(number);
-        fragment.json.len() + locations.len() + 1
+        fragment.json.len() + locations.len() + fragment.details.len() + 2
     }
 
     fn write(&self, head: &str, found: &Found) -> String {
@@ -161,7 +168,7 @@ impl Products {
             }
             let (fragment, locations) = self.parts(*number);
             let (before, behind) = fragment.json.split_at(fragment.cut);
-            [before, locations, behind].iter().for_each(|part| json.push_str(part));
+            [before, locations, behind, &fragment.details, "}"].iter().for_each(|part| json.push_str(part));
         }
         json.push(']');
         if let Some(nothing) = &found.nothing {
@@ -214,12 +221,11 @@ fn write_locations(codes: &[String]) -> Result<Box<str>> {
 }
 
 fn names(codes: &[String]) -> Vec<String> {
-    let name = |code: &String| country::by_code(code).map_or(code.clone(), |country| country.name.into());
-    codes.iter().map(name).collect()
+    codes.iter().map(|code| country::name_of(code).to_string()).collect()
 }
 
 impl Fragment {
-    fn write(plan: &Plan, locations: &str) -> Result<Fragment> {
+    fn write(plan: &Plan, locations: &str, details: &mut Members) -> Result<Fragment> {
         let view = ProductView {
             package_code: &plan.code,
             name: &plan.name,
@@ -233,18 +239,19 @@ impl Fragment {
             location_names: names(&plan.countries),
             operator: &plan.operator,
             plan_type: PlanTypeWord(plan.plan_type),
+            details: DetailsView::default(),
         };
         let mut json = serde_json::to_string(&view).map_err(Error::fault)?;
-        let hash = digest(&SHA256, json.as_bytes())
-            .as_ref()
-            .iter()
-            .take(8)
-            .fold(0, |hash, byte| hash << 8 | u64::from(*byte));
+        json.pop();
+        let details = details.of(plan)?;
+        let mut whole = Context::new(&SHA256);
+        [json.as_str(), &details].iter().for_each(|part| whole.update(part.as_bytes()));
+        let hash = whole.finish().as_ref().iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
         // Quotes inside a text are escaped, so this can be nothing but the members themselves.
         let cut =
             json.find(locations).ok_or_else(|| Error::fault("a plan is written without its countries"))?;
         json.replace_range(cut..cut + locations.len(), "");
-        Ok(Fragment { json: json.into_boxed_str(), cut, hash })
+        Ok(Fragment { json: json.into_boxed_str(), cut, details, hash })
     }
 }
 
@@ -278,6 +285,9 @@ pub struct ProductView<'a> {
     #[schema(example = "NTT Docomo / SoftBank")]
     operator: &'a str,
     plan_type: PlanTypeWord,
+    #[serde(flatten)]
+    #[schema(inline)]
+    details: DetailsView,
 }
 
 /// Plans that answer a search.

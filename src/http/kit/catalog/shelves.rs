@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::packed::Packed;
 use crate::domain::plan::{Plan, PlanType};
 use crate::error::{Error, Result};
+use crate::http::kit::details::{Length, Members};
 use crate::http::kit::orders::PlanView;
 use crate::ops::catalog::Snapshot;
 
@@ -19,11 +20,12 @@ pub struct Shelves(HashMap<String, [Shelf; 2]>);
 
 impl Shelves {
     pub fn prepare(snapshot: &Snapshot) -> Result<Shelves> {
-        let mut shelves = HashMap::new();
+        let (mut shelves, mut details) = (HashMap::new(), Members::new(Length::Whole));
         for (list, plans) in snapshot.lists() {
             let plans = || plans.iter().map(Arc::as_ref);
-            let of =
-                |plan_type| Shelf::prepare(plans().filter(move |plan: &&Plan| plan.plan_type == plan_type));
+            let mut of = |plan_type| {
+                Shelf::prepare(plans().filter(move |plan: &&Plan| plan.plan_type == plan_type), &mut details)
+            };
             shelves.insert(list.to_string(), [of(PlanType::Base)?, of(PlanType::Topup)?]);
         }
         Ok(Shelves(shelves))
@@ -43,12 +45,36 @@ type Bits = Arc<[u64]>;
 /// The plans of one price list and type, cheapest size first within each coverage.
 #[derive(Default)]
 pub struct Shelf {
-    fragments: Vec<Box<str>>,
+    fragments: Vec<Fragment>,
     everything: OnceLock<Arc<Packed>>,
     countries: HashMap<String, CountryShelf>,
     /// Every word that occurs in a plan's name, code, operator or countries, and the plans it occurs in.
     words: Vec<(Box<str>, Box<[u32]>)>,
     remembered: Mutex<HashMap<String, Bits>>,
+}
+
+/// A plan as JSON, but for its end, which many plans share.
+struct Fragment {
+    json: Box<str>,
+    /// Its last members.
+    details: Arc<str>,
+}
+
+impl Fragment {
+    fn write(plan: &Plan, details: &mut Members) -> Result<Fragment> {
+        let mut json = serde_json::to_string(&PlanView::without_details(plan)).map_err(Error::fault)?;
+        json.pop();
+        Ok(Fragment { json: json.into_boxed_str(), details: details.of(plan)? })
+    }
+
+    fn length(&self) -> usize {
+        self.json.len() + self.details.len() + 1
+    }
+
+    fn add_to(&self, json: &mut String) {
+        let parts: [&str; 3] = [&self.json, &self.details, "}"];
+        parts.iter().for_each(|part| json.push_str(part));
+    }
 }
 
 #[derive(Default)]
@@ -67,14 +93,13 @@ pub struct Wanted {
 }
 
 impl Shelf {
-    fn prepare<'a>(plans: impl Iterator<Item = &'a Plan>) -> Result<Shelf> {
+    fn prepare<'a>(plans: impl Iterator<Item = &'a Plan>, details: &mut Members) -> Result<Shelf> {
         let mut sorted: Vec<&Plan> = plans.collect();
         sorted.sort_by_key(|plan| plan.list_order());
         let mut shelf = Shelf::default();
         let mut words: HashMap<String, Vec<u32>> = HashMap::new();
         for (number, plan) in (0u32..).zip(sorted) {
-            let fragment = serde_json::to_string(&PlanView::from(plan)).map_err(Error::fault)?;
-            shelf.fragments.push(fragment.into_boxed_str());
+            shelf.fragments.push(Fragment::write(plan, details)?);
             for code in &plan.countries {
                 shelf.countries.entry(code.clone()).or_default().plans.push(number);
             }
@@ -154,7 +179,7 @@ impl Shelf {
             }
             None => plans,
         };
-        let length: usize = shown.iter().map(|number| self.fragments[*number as usize].len() + 1).sum();
+        let length: usize = shown.iter().map(|number| self.fragments[*number as usize].length() + 1).sum();
         let mut json = String::with_capacity(length + 80);
         json.push_str("{\"success\":true,\"currency\":\"USD\",\"total\":");
         json.push_str(&plans.len().to_string());
@@ -163,7 +188,7 @@ impl Shelf {
             if place > 0 {
                 json.push(',');
             }
-            json.push_str(&self.fragments[*number as usize]);
+            self.fragments[*number as usize].add_to(&mut json);
         }
         json.push_str("]}");
         Arc::new(Packed::new(json))

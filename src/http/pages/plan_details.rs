@@ -1,0 +1,68 @@
+//! What is known of a plan, for people. The words are the supplier's, so they are shown as text and never as anything else.
+
+use crate::domain::country;
+use crate::domain::plan::{Carrier, Details, Plan, VolumeKind};
+
+pub struct PlanDetails {
+    /// In one line.
+    pub networks: String,
+    /// Of a plan for several countries.
+    pub by_country: Vec<(String, String)>,
+    /// What the supplier has said, by its name.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+impl PlanDetails {
+    pub fn of(plan: &Plan) -> PlanDetails {
+        let details = &plan.details;
+        let mut by_country: Vec<(String, String)> = details
+            .by_country()
+            .map(|(code, carriers)| (country::name_of(code).to_string(), listed(carriers)))
+            .collect();
+        let networks = match by_country.len() {
+            1 => by_country.remove(0).1,
+            _ => plan.operator.clone(),
+        };
+        PlanDetails { networks, by_country, facts: facts(details) }
+    }
+}
+
+/// `NTT Docomo (4G, 5G), SoftBank (4G)`.
+fn listed(carriers: &[Carrier]) -> String {
+    let name = |carrier: &Carrier| match carrier.technologies.as_slice() {
+        [] => carrier.operator.clone(),
+        technologies => format!("{} ({})", carrier.operator, technologies.join(", ")),
+    };
+    carriers.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+fn facts(details: &Details) -> Vec<(&'static str, String)> {
+    let kind = details.kind.and_then(|kind| match kind {
+        VolumeKind::Fixed => None,
+        VolumeKind::DayPass => Some("The data is for each day".to_string()),
+        VolumeKind::Unlimited => Some("Unlimited data".to_string()),
+    });
+    let either = |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_string());
+    let exits = details
+        .exit_country
+        .as_ref()
+        .map(|codes| codes.split(',').map(country::name_of).collect::<Vec<_>>().join(", "));
+    let facts = [
+        ("Kind", kind),
+        ("Fair use", details.fair_use.clone()),
+        ("Speed", details.speed.clone()),
+        ("Start", details.activation_policy.clone()),
+        (
+            "Hotspot",
+            either(
+                details.hotspot,
+                "Can be shared with other devices",
+                "Cannot be shared with other devices",
+            ),
+        ),
+        ("More data", either(details.top_up, "Can be added later", "Cannot be added later")),
+        ("Internet access", exits.map(|places| format!("Through {places}"))),
+        ("Identity check", either(details.kyc_required, "Needed before the eSIM works", "Not needed")),
+    ];
+    facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
