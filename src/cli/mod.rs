@@ -20,6 +20,7 @@ mod order;
 mod output;
 mod partner;
 mod payout;
+mod price;
 mod report;
 mod restore;
 mod serve;
@@ -114,6 +115,9 @@ enum Operation {
     /// What is on sale
     #[command(subcommand)]
     Catalog(catalog::Command),
+    /// Price lists: the rules that prices are made by
+    #[command(subcommand)]
+    Price(price::Command),
     /// Codes that take something off retail prices
     #[command(subcommand)]
     Coupon(coupon::Command),
@@ -296,6 +300,7 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
         Operation::Order(command) => order::run(&app, &actor, command).await,
         Operation::Find(find) => find.run(&app).await,
         Operation::Catalog(command) => catalog::run(&app, &actor, command).await,
+        Operation::Price(command) => price::run(&app, &actor, command).await,
         Operation::Coupon(command) => coupon::run(&app, &actor, command).await,
         Operation::Report(command) => report::run(&app, command).await,
         Operation::Ledger(command) => ledger::run(&app, command).await,

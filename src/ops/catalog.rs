@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::LANE;
 use super::audit::{self, audit_line};
+use super::prices;
 use crate::app::App;
+use crate::domain::money::Usd;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Listing, Plan, PlanType, RETAIL_PRICE_LIST, typed_code};
-use crate::domain::price;
 use crate::domain::refusal::{PlanMistake, Refusal};
 use crate::domain::text;
 use crate::error::{Error, Result};
@@ -16,17 +17,20 @@ use crate::store::catalog;
 use crate::store::tx::Tx;
 
 /// No single write may hold the writer for long: a sync is many small jobs, and a last one that publishes.
-const PLANS_PER_JOB: usize = 160;
+pub(super) const PLANS_PER_JOB: usize = 160;
 /// Longer names of plans and carriers are cut.
 const NAME_CHARS: usize = 200;
 
-/// Everything on sale, by price list. `wholesale` is that list's price. Users pay `retail`, on any list.
+/// Everything on sale, by price list. `wholesale` is that list's price. Users pay `retail`.
 #[derive(Default)]
 pub struct Snapshot {
     lists: HashMap<String, PriceList>,
+    /// What users can buy.
+    retail: PriceList,
 }
 
 /// The plans of one list, sorted for two kinds of look-up. Both share the same plans.
+#[derive(Default)]
 struct PriceList {
     /// By code.
     plans: Vec<Arc<Plan>>,
@@ -45,10 +49,13 @@ impl PriceList {
 }
 
 impl Snapshot {
-    pub fn new(lists: HashMap<String, Vec<Arc<Plan>>>) -> Snapshot {
-        Snapshot { lists: lists.into_iter().map(|(name, plans)| (name, PriceList::new(plans))).collect() }
+    pub fn new(mut lists: HashMap<String, Vec<Arc<Plan>>>) -> Snapshot {
+        let retail = PriceList::new(lists.remove(RETAIL_PRICE_LIST).unwrap_or_default());
+        let lists = lists.into_iter().map(|(name, plans)| (name, PriceList::new(plans)));
+        Snapshot { lists: lists.collect(), retail }
     }
 
+    /// The lists that partners have.
     pub fn lists(&self) -> impl Iterator<Item = (&str, &[Arc<Plan>])> {
         self.lists.iter().map(|(name, list)| (name.as_str(), list.plans.as_slice()))
     }
@@ -58,18 +65,24 @@ impl Snapshot {
         self.lists.get(name).map_or(&[], |list| &list.plans)
     }
 
+    /// What users can buy, by code; `retail` is its price.
+    pub fn retail(&self) -> &[Arc<Plan>] {
+        &self.retail.plans
+    }
+
     /// How many plans there are to buy.
     pub fn size(&self) -> usize {
-        self.lists().map(|(_, plans)| plans.len()).max().unwrap_or(0)
+        self.lists().map(|(_, plans)| plans.len()).max().unwrap_or(0).max(self.retail.plans.len())
     }
 
     fn find(&self, code: &str) -> Option<&Arc<Plan>> {
-        let plans = self.list(DEFAULT_PRICE_LIST);
+        let plans = self.retail();
         plans.binary_search_by(|plan| plan.code.as_str().cmp(code)).ok().map(|place| &plans[place])
     }
 
     fn topups(&self, list: &str, family: &str) -> &[Arc<Plan>] {
-        let Some(PriceList { topups, .. }) = self.lists.get(list) else { return &[] };
+        let kept = if list == RETAIL_PRICE_LIST { Some(&self.retail) } else { self.lists.get(list) };
+        let Some(PriceList { topups, .. }) = kept else { return &[] };
         let start = topups.partition_point(|plan| plan.family.as_str() < family);
         let end = topups.partition_point(|plan| plan.family.as_str() <= family);
         &topups[start..end]
@@ -97,7 +110,7 @@ pub fn require_base(app: &App, code: &str) -> Result<Arc<Plan>, Refusal> {
     }
 }
 
-/// A plan on sale, by its code. Its price is for display, like everything in the snapshot.
+/// A plan on sale to users, by its code. Its price is for display, like everything in the snapshot.
 pub fn find(app: &App, code: &str) -> Option<Arc<Plan>> {
     app.catalog.borrow().find(code).cloned()
 }
@@ -105,10 +118,8 @@ pub fn find(app: &App, code: &str) -> Option<Arc<Plan>> {
 /// The top-ups that fit a coverage, cheapest first; `wholesale` is what this list's buyer pays.
 pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
     let snapshot = app.catalog.borrow().clone();
-    // Users have no list in memory, because every plan holds its retail price.
     let retail = price_list == RETAIL_PRICE_LIST;
-    let kept = if retail { DEFAULT_PRICE_LIST } else { price_list };
-    let plans = snapshot.topups(kept, family).iter().map(|plan| Plan::clone(plan));
+    let plans = snapshot.topups(price_list, family).iter().map(|plan| Plan::clone(plan));
     let mut found: Vec<Plan> =
         plans.map(|plan| if retail { Plan { wholesale: plan.retail, ..plan } } else { plan }).collect();
     found.sort_by(|a, b| a.wholesale.cmp(&b.wholesale).then_with(|| a.code.cmp(&b.code)));
@@ -155,7 +166,7 @@ pub async fn sync(app: &App) -> Result<Synced> {
     let supplier = app.supplier(crate::supplier::sim::NAME)?;
     let name = supplier.name();
     let plans: Vec<Plan> =
-        supplier.plans().await.told().map_err(Error::fault)?.into_iter().filter_map(priced).collect();
+        supplier.plans().await.told().map_err(Error::fault)?.into_iter().filter_map(unpriced).collect();
     // Nobody could name it: codes are looked up in capitals.
     let (plans, nameless): (Vec<Plan>, Vec<Plan>) =
         plans.into_iter().map(readable).partition(|plan| plan.code == typed_code(&plan.code));
@@ -166,9 +177,8 @@ pub async fn sync(app: &App) -> Result<Synced> {
     let count = plans.len();
     for batch in plans.chunks(PLANS_PER_JOB) {
         let batch = batch.to_vec();
-        let put = move |tx: &mut Tx| {
-            batch.iter().try_for_each(|plan| catalog::put(tx, plan, name, &plan.code, DEFAULT_PRICE_LIST))
-        };
+        let put =
+            move |tx: &mut Tx| batch.iter().try_for_each(|plan| catalog::put(tx, plan, name, &plan.code));
         app.store.finish(LANE, put).await?;
     }
     let known = app.store.snapshot(move |tx| catalog::codes_on_sale(tx, name)).await?;
@@ -179,7 +189,7 @@ pub async fn sync(app: &App) -> Result<Synced> {
         let withdraw = move |tx: &mut Tx| batch.iter().try_for_each(|code| catalog::withdraw(tx, code));
         app.store.finish(LANE, withdraw).await?;
     }
-    app.store.finish(LANE, catalog::publish).await?;
+    prices::reprice(app).await?;
     Ok(Synced { plans: count, withdrawn })
 }
 
@@ -193,10 +203,9 @@ pub async fn sync_by_hand(app: &App, actor: &str) -> Result<Synced> {
     Ok(synced)
 }
 
-/// A supplier's plan at our prices.
-pub fn priced(listing: Listing) -> Option<Plan> {
+/// A supplier's plan, before it has prices.
+pub fn unpriced(listing: Listing) -> Option<Plan> {
     let cost = listing.cost.in_usd()?;
-    let (wholesale, retail) = price::of(cost);
     Some(Plan {
         code: listing.code,
         name: listing.name,
@@ -207,8 +216,8 @@ pub fn priced(listing: Listing) -> Option<Plan> {
         duration_days: listing.duration_days,
         operator: listing.operator,
         cost,
-        wholesale,
-        retail,
+        wholesale: Usd::ZERO,
+        retail: Usd::ZERO,
     })
 }
 
@@ -225,7 +234,6 @@ pub async fn is_empty(app: &App) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::money::Usd;
 
     fn plan(code: &str, family: &str, plan_type: PlanType) -> Arc<Plan> {
         Arc::new(Plan {
@@ -252,7 +260,8 @@ mod tests {
             plan("ASIA-1", "ASIA", PlanType::Base),
             plan("JP-1-TOPUP", "JP", PlanType::Topup),
         ];
-        let snapshot = Snapshot::new(HashMap::from([(DEFAULT_PRICE_LIST.to_string(), plans)]));
+        let lists = [DEFAULT_PRICE_LIST, RETAIL_PRICE_LIST].map(|list| (list.to_string(), plans.clone()));
+        let snapshot = Snapshot::new(HashMap::from(lists));
         for code in ["ASIA-1", "JP-1", "JP-1-TOPUP", "JP-2-TOPUP", "KR-1-TOPUP"] {
             assert_eq!(snapshot.find(code).map(|plan| plan.code.as_str()), Some(code));
         }

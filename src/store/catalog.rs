@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::meta;
-use crate::domain::plan::{Plan, RETAIL_PRICE_LIST};
+use super::prices::sold_at;
+use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, RETAIL_PRICE_LIST};
 use crate::error::Result;
 
 queries! {
     PUT = text!(insert_into!("plans", Put), "
            ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
                countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
-               operator = excluded.operator, supplier = excluded.supplier, supplier_code = excluded.supplier_code, cost = excluded.cost, retail = excluded.retail, on_sale = 1");
-    PUT_PRICE = "INSERT INTO prices (price_list, code, price) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price";
+               operator = excluded.operator, supplier = excluded.supplier, supplier_code = excluded.supplier_code, cost = excluded.cost, on_sale = 1");
     CODES = "SELECT code FROM plans WHERE supplier = ?1 AND on_sale = 1";
     WITHDRAW = "UPDATE plans SET on_sale = 0 WHERE code = ?1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
     ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, "
-               FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 AND x.price_list <> 'retail'
+               FROM plans p JOIN prices x ON x.code = p.code LEFT JOIN prices r ON r.price_list = 'retail' AND r.code = p.code
+               WHERE p.on_sale = 1 AND ", sold_at!("x"), " > 0
                AND (x.price_list, x.code) > (?1, ?2) ORDER BY x.price_list, x.code LIMIT 500");
 }
 
 columns! {
     Plan in "p" {
-        code, name, plan_type, family, countries: String, data_mb, duration_days, operator, cost, wholesale = "x.price",
-        retail,
+        code, name, plan_type, family, countries: String, data_mb, duration_days, operator, cost, wholesale = sold_at!("x"),
+        retail = concat!("COALESCE(", sold_at!("r"), ", 0)"),
     } => Plan {
         countries: countries.split(',').map(str::to_string).collect(),
         code, name, plan_type, family, data_mb, duration_days, operator, cost, wholesale, retail,
@@ -36,16 +36,14 @@ columns! {
 values! {
     Put(plan: Plan, countries: &'a str, supplier: &'a str, supplier_code: &'a str) {
         code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, supplier = supplier, supplier_code = supplier_code, cost,
-        retail, on_sale = true,
+        on_sale = true,
     }
 }
 
-/// Adds or updates a plan, on sale, with its price on one list and its retail price on the users' list.
-pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, supplier_code: &str, price_list: &str) -> Result<()> {
+/// Adds or updates a plan. Nobody sees it before it has a price; `ops::prices::reprice` makes them.
+pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, supplier_code: &str) -> Result<()> {
     let countries = plan.countries.join(",");
-    tx.execute(PUT, &Put::params(plan, &countries, supplier, supplier_code))?;
-    tx.execute(PUT_PRICE, params![price_list, &plan.code, plan.wholesale])?;
-    tx.execute(PUT_PRICE, params![RETAIL_PRICE_LIST, &plan.code, plan.retail]).map(drop)
+    tx.execute(PUT, &Put::params(plan, &countries, supplier, supplier_code)).map(drop)
 }
 
 pub fn codes_on_sale(tx: &mut Tx, supplier: &str) -> Result<Vec<String>> {
@@ -66,9 +64,9 @@ pub fn publish(tx: &mut Tx) -> Result<()> {
     meta::bump(tx, meta::Version::Catalog).map(drop)
 }
 
-/// Everything on sale, by price list; `wholesale` is that list's price. The users' list is left out: its prices are
-/// each plan's `retail`, and a copy of the whole catalog would only fill memory. Rows are read in parts, because all of
-/// them at once would hold the catalog in memory twice.
+/// Everything on sale, by price list; `wholesale` is that list's price, and `retail` is 0 for what users cannot buy. The
+/// users' list holds the plans of the default list, as far as they are there: a copy of the whole catalog would only fill
+/// memory. Rows are read in parts, because all of them at once would hold the catalog in memory twice.
 pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
     let mut lists: HashMap<String, Vec<Arc<Plan>>> = HashMap::new();
     let mut last = (String::new(), String::new());
@@ -77,9 +75,17 @@ pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
         let Some((list, plan)) = part.last() else { break };
         last = (list.clone(), plan.code.clone());
         for (list, plan) in part {
-            lists.entry(list).or_default().push(Arc::new(plan));
+            let known = if list == RETAIL_PRICE_LIST { by_default(&lists, &plan) } else { None };
+            lists.entry(list).or_default().push(known.unwrap_or_else(|| Arc::new(plan)));
         }
     }
     lists.values_mut().for_each(Vec::shrink_to_fit);
     Ok(lists)
+}
+
+/// The same plan on the default list, whose rows come first and sorted.
+fn by_default(lists: &HashMap<String, Vec<Arc<Plan>>>, plan: &Plan) -> Option<Arc<Plan>> {
+    let plans = lists.get(DEFAULT_PRICE_LIST)?;
+    let place = plans.binary_search_by(|other| other.code.cmp(&plan.code)).ok()?;
+    Some(plans[place].clone())
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use simgate::clock::Clock;
 use simgate::config::{Raw, Settings};
-use simgate::domain::plan::DEFAULT_PRICE_LIST;
-use simgate::ops::catalog::priced;
+use simgate::ops::catalog::unpriced;
+use simgate::ops::prices;
 use simgate::store::tx::Tx;
 use simgate::store::{Capacity, Location, Store, catalog, migrate};
 use simgate::supplier::{sim, sim_catalog};
@@ -156,11 +157,14 @@ fn fill(location: Location) {
     let capacity = Capacity { lanes: 1, readers: 1, queue: 16, log: None };
     let store = Store::open(location, &capacity).unwrap();
     let put = |tx: &mut Tx| {
-        let mut plans = sim_catalog::plans(0).into_iter().filter_map(priced);
-        plans.try_for_each(|plan| catalog::put(tx, &plan, sim::NAME, &plan.code, DEFAULT_PRICE_LIST))?;
-        catalog::publish(tx)
+        let mut plans = sim_catalog::plans(0).into_iter().filter_map(unpriced);
+        plans.try_for_each(|plan| catalog::put(tx, &plan, sim::NAME, &plan.code))
     };
-    tokio::runtime::Runtime::new().unwrap().block_on(store.write(0, put)).unwrap();
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        store.write(0, put).await.unwrap();
+        let clock = Clock::default();
+        prices::reprice_in(&store, || clock.now()).await.unwrap();
+    });
     store.close();
 }
 
