@@ -90,7 +90,7 @@ fn list(app: &App, query: &List) -> Record {
         "durationDays" => plan.duration_days,
         "costUsd" => plan.cost,
         "wholesalePriceUsd" => plan.wholesale,
-        "retailPriceUsd" => plan.retail,
+        "retailPriceUsd" => Some(plan.retail).filter(|price| price.is_positive()),
     });
     Record::new().with("total", total as i64).with("plans", table)
 }

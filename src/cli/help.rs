@@ -7,7 +7,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Money", &["wallet", "transfers", "payout", "sweep", "addresses"]),
     ("People", &["partner", "key", "user", "mail"]),
     ("Orders", &["order", "find"]),
-    ("Catalog", &["supplier", "catalog", "coupon"]),
+    ("Catalog", &["supplier", "catalog", "price", "coupon"]),
     ("Books", &["report", "ledger", "audit"]),
     ("Running", &["serve", "config", "doctor", "migrate", "backup", "restore", "completions"]),
 ];

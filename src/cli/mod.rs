@@ -20,6 +20,7 @@ mod order;
 mod output;
 mod partner;
 mod payout;
+mod price;
 mod report;
 mod restore;
 mod serve;
@@ -118,6 +119,9 @@ enum Operation {
     /// What is on sale
     #[command(subcommand)]
     Catalog(catalog::Command),
+    /// Price lists: the rules that prices are made by
+    #[command(subcommand)]
+    Price(price::Command),
     /// Codes that take something off retail prices
     #[command(subcommand)]
     Coupon(coupon::Command),
@@ -301,6 +305,7 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
         Operation::Find(find) => find.run(&app).await,
         Operation::Supplier(command) => supplier::run(&app, &actor, command).await,
         Operation::Catalog(command) => catalog::run(&app, &actor, command).await,
+        Operation::Price(command) => price::run(&app, &actor, command).await,
         Operation::Coupon(command) => coupon::run(&app, &actor, command).await,
         Operation::Report(command) => report::run(&app, command).await,
         Operation::Ledger(command) => ledger::run(&app, command).await,

@@ -19,6 +19,10 @@ pub struct Form {
 }
 
 impl Form {
+    pub fn is_csv(&self) -> bool {
+        self.csv
+    }
+
     /// How many lines are listed: as many as asked for; else all for a file, and the usual number for a reader.
     pub fn limit(&self, asked: Option<i64>, usual: i64) -> i64 {
         asked.unwrap_or(if self.csv { i64::MAX - 1 } else { usual })

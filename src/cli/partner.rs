@@ -125,7 +125,9 @@ async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
     if let Some(list) = &set.price_list
         && app.catalog.borrow().list(list).is_empty()
     {
-        let message = format!("no plan has a price on the list {list:?}");
+        let message = format!(
+            "no plan has a price for partners on the list {list:?}; `simgate price set --list NAME` and `price publish` make one"
+        );
         return Err(Failure::refused(Refusal::field("priceList", &message), message));
     }
     let change = PartnerChange {

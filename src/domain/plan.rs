@@ -119,5 +119,5 @@ pub fn typed_code(text: &str) -> String {
 
 /// The price list every partner has at first.
 pub const DEFAULT_PRICE_LIST: &str = "default";
-/// The list that users pay. It holds the plans' own retail prices, so nothing is prepared or stored for it.
+/// The list that users pay.
 pub const RETAIL_PRICE_LIST: &str = "retail";

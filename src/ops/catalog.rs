@@ -10,13 +10,16 @@ use crate::domain::refusal::{PlanMistake, Refusal};
 use crate::error::Result;
 use crate::store::catalog;
 
-/// Everything on sale, by price list. `wholesale` is that list's price. Users pay `retail`, on any list.
+/// Everything on sale, by price list. `wholesale` is that list's price. Users pay `retail`.
 #[derive(Default)]
 pub struct Snapshot {
     lists: HashMap<String, PriceList>,
+    /// What users can buy.
+    retail: PriceList,
 }
 
 /// The plans of one list, sorted for two kinds of look-up. Both share the same plans.
+#[derive(Default)]
 struct PriceList {
     /// By code.
     plans: Vec<Arc<Plan>>,
@@ -35,10 +38,13 @@ impl PriceList {
 }
 
 impl Snapshot {
-    pub fn new(lists: HashMap<String, Vec<Arc<Plan>>>) -> Snapshot {
-        Snapshot { lists: lists.into_iter().map(|(name, plans)| (name, PriceList::new(plans))).collect() }
+    pub fn new(mut lists: HashMap<String, Vec<Arc<Plan>>>) -> Snapshot {
+        let retail = PriceList::new(lists.remove(RETAIL_PRICE_LIST).unwrap_or_default());
+        let lists = lists.into_iter().map(|(name, plans)| (name, PriceList::new(plans)));
+        Snapshot { lists: lists.collect(), retail }
     }
 
+    /// The lists that partners have.
     pub fn lists(&self) -> impl Iterator<Item = (&str, &[Arc<Plan>])> {
         self.lists.iter().map(|(name, list)| (name.as_str(), list.plans.as_slice()))
     }
@@ -48,18 +54,24 @@ impl Snapshot {
         self.lists.get(name).map_or(&[], |list| &list.plans)
     }
 
+    /// What users can buy, by code; `retail` is its price.
+    pub fn retail(&self) -> &[Arc<Plan>] {
+        &self.retail.plans
+    }
+
     /// How many plans there are to buy.
     pub fn size(&self) -> usize {
-        self.lists().map(|(_, plans)| plans.len()).max().unwrap_or(0)
+        self.lists().map(|(_, plans)| plans.len()).max().unwrap_or(0).max(self.retail.plans.len())
     }
 
     fn find(&self, code: &str) -> Option<&Arc<Plan>> {
-        let plans = self.list(DEFAULT_PRICE_LIST);
+        let plans = self.retail();
         plans.binary_search_by(|plan| plan.code.as_str().cmp(code)).ok().map(|place| &plans[place])
     }
 
     fn topups(&self, list: &str, family: &str) -> &[Arc<Plan>] {
-        let Some(PriceList { topups, .. }) = self.lists.get(list) else { return &[] };
+        let kept = if list == RETAIL_PRICE_LIST { Some(&self.retail) } else { self.lists.get(list) };
+        let Some(PriceList { topups, .. }) = kept else { return &[] };
         let start = topups.partition_point(|plan| plan.family.as_str() < family);
         let end = topups.partition_point(|plan| plan.family.as_str() <= family);
         &topups[start..end]
@@ -87,7 +99,7 @@ pub fn require_base(app: &App, code: &str) -> Result<Arc<Plan>, Refusal> {
     }
 }
 
-/// A plan on sale, by its code. Its price is for display, like everything in the snapshot.
+/// A plan on sale to users, by its code. Its price is for display, like everything in the snapshot.
 pub fn find(app: &App, code: &str) -> Option<Arc<Plan>> {
     app.catalog.borrow().find(code).cloned()
 }
@@ -95,10 +107,8 @@ pub fn find(app: &App, code: &str) -> Option<Arc<Plan>> {
 /// The top-ups that fit a coverage, cheapest first; `wholesale` is what this list's buyer pays.
 pub fn topups_for(app: &App, price_list: &str, family: &str) -> Vec<Plan> {
     let snapshot = app.catalog.borrow().clone();
-    // Users have no list in memory, because every plan holds its retail price.
     let retail = price_list == RETAIL_PRICE_LIST;
-    let kept = if retail { DEFAULT_PRICE_LIST } else { price_list };
-    let plans = snapshot.topups(kept, family).iter().map(|plan| Plan::clone(plan));
+    let plans = snapshot.topups(price_list, family).iter().map(|plan| Plan::clone(plan));
     let mut found: Vec<Plan> =
         plans.map(|plan| if retail { Plan { wholesale: plan.retail, ..plan } } else { plan }).collect();
     found.sort_by(|a, b| a.wholesale.cmp(&b.wholesale).then_with(|| a.code.cmp(&b.code)));
@@ -142,7 +152,6 @@ pub async fn is_empty(app: &App) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::money::Usd;
 
     fn plan(code: &str, family: &str, plan_type: PlanType) -> Arc<Plan> {
         Arc::new(Plan {
@@ -170,7 +179,8 @@ mod tests {
             plan("ASIA-1", "ASIA", PlanType::Base),
             plan("JP-1-TOPUP", "JP", PlanType::Topup),
         ];
-        let snapshot = Snapshot::new(HashMap::from([(DEFAULT_PRICE_LIST.to_string(), plans)]));
+        let lists = [DEFAULT_PRICE_LIST, RETAIL_PRICE_LIST].map(|list| (list.to_string(), plans.clone()));
+        let snapshot = Snapshot::new(HashMap::from(lists));
         for code in ["ASIA-1", "JP-1", "JP-1-TOPUP", "JP-2-TOPUP", "KR-1-TOPUP"] {
             assert_eq!(snapshot.find(code).map(|plan| plan.code.as_str()), Some(code));
         }

@@ -34,6 +34,7 @@ pub mod orders;
 pub mod owned;
 mod patience;
 pub mod preview;
+pub mod prices;
 pub mod receipts;
 pub mod recover;
 pub mod refresh;

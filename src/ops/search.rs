@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::money::Usd;
-use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType};
+use crate::domain::plan::{Plan, PlanType};
 use crate::domain::search::{self, Asked, Coverage, Fit, Place, Wanted};
 use crate::ops::catalog::Snapshot;
 
@@ -244,9 +244,9 @@ fn rank(asked: &Asked, nearness: &[u32], coverages: &[&Covered]) -> Vec<u64> {
     affordable(asked, coverages).map(rank).collect()
 }
 
-/// Everything on sale. Users have no list of their own in a snapshot, because every plan holds its retail price.
+/// Everything on sale to users.
 fn list(snapshot: &Snapshot) -> &[Arc<Plan>] {
-    snapshot.list(DEFAULT_PRICE_LIST)
+    snapshot.retail()
 }
 
 #[cfg(test)]
@@ -254,6 +254,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::domain::plan::RETAIL_PRICE_LIST;
 
     fn plan(code: &str, countries: &str, gb: i64, days: i64, cents: i64) -> Plan {
         Plan {
@@ -286,7 +287,7 @@ mod tests {
             plan("FR-5", "FR", 5, 30, 300),
         ];
         let plans = plans.into_iter().map(Arc::new).collect();
-        Index::prepare(Arc::new(Snapshot::new(HashMap::from([(DEFAULT_PRICE_LIST.to_string(), plans)]))))
+        Index::prepare(Arc::new(Snapshot::new(HashMap::from([(RETAIL_PRICE_LIST.to_string(), plans)]))))
     }
 
     fn codes(index: &Index, found: &Found) -> String {

@@ -9,7 +9,8 @@ use std::time::Duration;
 use metrics::gauge;
 
 use super::audit::audit_line;
-use super::{LANE, breaker, sync};
+use super::sync::PLANS_PER_JOB;
+use super::{LANE, breaker, prices, sync};
 use crate::app::App;
 use crate::domain::amount::{Amount, Fiat};
 use crate::domain::time::Time;
@@ -19,8 +20,6 @@ use crate::store::{audit, catalog, suppliers};
 use crate::supplier::terms::{Kind, Terms};
 use crate::supplier::{Abilities, Supplier, sim};
 
-/// No single write may hold the writer for long.
-const PLANS_PER_JOB: usize = 160;
 /// How often a balance is read.
 const LOOK_EVERY_MS: i64 = 10 * 60_000;
 /// How long a supplier may take to answer an operator.
@@ -157,7 +156,7 @@ pub async fn enable(app: &App, actor: &str, name: &str, enabled: bool) -> Result
         let shelve = move |tx: &mut Tx| codes.iter().try_for_each(|code| catalog::shelve(tx, code, enabled));
         app.store.finish(LANE, shelve).await?;
     }
-    app.store.finish(LANE, catalog::publish).await?;
+    prices::reprice(app).await?;
     Ok(changed)
 }
 

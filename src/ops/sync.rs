@@ -8,18 +8,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use self::compare::{Change, Changes, LeftOut};
-use super::LANE;
 use super::audit::{self, audit_line};
+use super::{LANE, prices};
 use crate::app::App;
-use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan};
-use crate::domain::price;
 use crate::error::{Error, Result};
 use crate::store::tx::Tx;
 use crate::store::{catalog, suppliers};
 use crate::supplier::{Supplier, sim};
 
 /// No single write may hold the writer for long: a sync is many small jobs, and a last one that publishes.
-const PLANS_PER_JOB: usize = 160;
+pub(super) const PLANS_PER_JOB: usize = 160;
 
 /// Whether a sync may change what looks wrong.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,7 +82,7 @@ async fn apply(app: &App, supplier: &'static str, changes: &Changes) -> Result<(
         let batch = Arc::new(batch.to_vec());
         let put = move |tx: &mut Tx| {
             for (plan, supplier_code) in batch.iter() {
-                catalog::put(tx, &priced(plan), supplier, supplier_code, DEFAULT_PRICE_LIST)?;
+                catalog::put(tx, plan, supplier, supplier_code)?;
                 if !enabled {
                     catalog::shelve(tx, &plan.code, false)?;
                 }
@@ -98,18 +96,9 @@ async fn apply(app: &App, supplier: &'static str, changes: &Changes) -> Result<(
         let withdraw = move |tx: &mut Tx| codes.iter().try_for_each(|code| catalog::withdraw(tx, code));
         app.store.finish(LANE, withdraw).await?;
     }
+    prices::reprice(app).await?;
     let now = app.now();
-    let publish = move |tx: &mut Tx| {
-        suppliers::note_sync(tx, supplier, Some(now), None)?;
-        catalog::publish(tx)
-    };
-    app.store.finish(LANE, publish).await
-}
-
-/// A plan at our prices.
-pub fn priced(plan: &Plan) -> Plan {
-    let (wholesale, retail) = price::of(plan.cost);
-    Plan { wholesale, retail, ..plan.clone() }
+    app.store.finish(LANE, move |tx| suppliers::note_sync(tx, supplier, Some(now), None)).await
 }
 
 /// The suppliers whose plans are sold.

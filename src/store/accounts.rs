@@ -27,6 +27,7 @@ queries! {
     PARTNERS = select_account!("WHERE a.kind = 'PARTNER' ORDER BY a.no");
     ALL_ACCOUNTS = select_account!("WHERE a.kind <> 'GUEST' ORDER BY a.no");
     USERS = select_account!("WHERE a.kind = 'USER' ORDER BY a.no DESC LIMIT ?1");
+    PRICE_LISTS = "SELECT DISTINCT price_list FROM accounts WHERE kind = 'PARTNER'";
     UPDATE = "UPDATE accounts SET name = ?2, email = ?3, price_list = ?4, low_balance = ?5 WHERE no = ?1";
 }
 
@@ -116,6 +117,11 @@ pub fn find(tx: &mut Tx, id_or_email: &str) -> Result<Option<Account>> {
 
 pub fn by_no(tx: &mut Tx, no: AccountNo) -> Result<Option<Account>> {
     tx.opt(BY_NO, params![no])
+}
+
+/// The price lists that partners have.
+pub fn price_lists(tx: &mut Tx) -> Result<Vec<String>> {
+    tx.all(PRICE_LISTS, &[])
 }
 
 pub fn partners(tx: &mut Tx) -> Result<Vec<Account>> {

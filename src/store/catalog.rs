@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
+use super::prices::sold_at;
 use super::{details, meta};
 use crate::domain::money::Usd;
-use crate::domain::plan::{Plan, PlanType, RETAIL_PRICE_LIST};
+use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::error::Result;
 
 queries! {
@@ -14,23 +15,22 @@ queries! {
            ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
                countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
                operator = excluded.operator, details = excluded.details, supplier = excluded.supplier,
-               supplier_code = excluded.supplier_code, cost = excluded.cost, retail = excluded.retail, on_sale = 1, listed = 1
+               supplier_code = excluded.supplier_code, cost = excluded.cost, on_sale = 1, listed = 1
            WHERE plans.supplier = excluded.supplier");
-    PUT_PRICE = "INSERT INTO prices (price_list, code, price) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price";
     KNOWN = text!("SELECT ", Known::COLUMNS, " FROM plans p WHERE p.supplier = ?1 ORDER BY p.code");
     WITHDRAW = "UPDATE plans SET on_sale = 0, listed = 0 WHERE code = ?1";
     SHELVE = "UPDATE plans SET on_sale = ?2 * listed WHERE code = ?1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
     ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, ", p.details
-               FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 AND x.price_list <> 'retail'
+               FROM plans p JOIN prices x ON x.code = p.code LEFT JOIN prices r ON r.price_list = 'retail' AND r.code = p.code
+               WHERE p.on_sale = 1 AND ", sold_at!("x"), " > 0
                AND (x.price_list, x.code) > (?1, ?2) ORDER BY x.price_list, x.code LIMIT 500");
 }
 
 columns! {
     Plan in "p" {
-        code, name, plan_type, family, countries: String, data_mb, duration_days, operator, cost, wholesale = "x.price",
-        retail,
+        code, name, plan_type, family, countries: String, data_mb, duration_days, operator, cost, wholesale = sold_at!("x"),
+        retail = concat!("COALESCE(", sold_at!("r"), ", 0)"),
     } => Plan {
         countries: countries.split(',').map(str::to_string).collect(),
         code, name, plan_type, family, data_mb, duration_days, operator, cost, wholesale, retail,
@@ -41,18 +41,16 @@ columns! {
 
 values! {
     Put(plan: Plan, countries: &'a str, details: Option<&'a str>, supplier: &'a str, supplier_code: &'a str) {
-        code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, details = details, supplier = supplier, supplier_code = supplier_code, cost,
-        retail, on_sale = true,
+        code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, details = details,
+        supplier = supplier, supplier_code = supplier_code, cost, on_sale = true,
     }
 }
 
-/// Adds or updates a plan, on sale, with its price on one list and its retail price on the users' list.
-pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, supplier_code: &str, price_list: &str) -> Result<()> {
+/// Adds or updates a plan. Nobody sees it before it has a price; `ops::prices::reprice` makes them.
+pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, supplier_code: &str) -> Result<()> {
     let countries = plan.countries.join(",");
     let details = details::write(&plan.details)?;
-    tx.execute(PUT, &Put::params(plan, &countries, details.as_deref(), supplier, supplier_code))?;
-    tx.execute(PUT_PRICE, params![price_list, &plan.code, plan.wholesale])?;
-    tx.execute(PUT_PRICE, params![RETAIL_PRICE_LIST, &plan.code, plan.retail]).map(drop)
+    tx.execute(PUT, &Put::params(plan, &countries, details.as_deref(), supplier, supplier_code)).map(drop)
 }
 
 /// A supplier's plan as the catalog has it.
@@ -103,9 +101,9 @@ pub fn publish(tx: &mut Tx) -> Result<()> {
     meta::bump(tx, meta::Version::Catalog).map(drop)
 }
 
-/// Everything on sale, by price list; `wholesale` is that list's price. The users' list is left out: its prices are
-/// each plan's `retail`, and a copy of the whole catalog would only fill memory. Rows are read in parts, because all of
-/// them at once would hold the catalog in memory twice.
+/// Everything on sale, by price list; `wholesale` is that list's price, and `retail` is 0 for what users cannot buy. The
+/// users' list holds the plans of the default list, as far as they are there: a copy of the whole catalog would only fill
+/// memory. Rows are read in parts, because all of them at once would hold the catalog in memory twice.
 pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
     let mut lists: HashMap<String, Vec<Arc<Plan>>> = HashMap::new();
     let mut known = details::Known::default();
@@ -116,9 +114,18 @@ pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
         last = (list.clone(), plan.code.clone());
         for (list, plan, details) in part {
             let details = known.read(details, &plan.code);
-            lists.entry(list).or_default().push(Arc::new(Plan { details, ..plan }));
+            let by_default = if list == RETAIL_PRICE_LIST { by_default(&lists, &plan) } else { None };
+            let plan = by_default.unwrap_or_else(|| Arc::new(Plan { details, ..plan }));
+            lists.entry(list).or_default().push(plan);
         }
     }
     lists.values_mut().for_each(Vec::shrink_to_fit);
     Ok(lists)
+}
+
+/// The same plan on the default list, whose rows come first and sorted.
+fn by_default(lists: &HashMap<String, Vec<Arc<Plan>>>, plan: &Plan) -> Option<Arc<Plan>> {
+    let plans = lists.get(DEFAULT_PRICE_LIST)?;
+    let place = plans.binary_search_by(|other| other.code.cmp(&plan.code)).ok()?;
+    Some(plans[place].clone())
 }

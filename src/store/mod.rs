@@ -30,6 +30,8 @@ pub mod mails;
 pub mod meta;
 pub mod offers;
 pub mod orders;
+pub mod price_rules;
+pub mod prices;
 pub mod reports;
 pub mod retention;
 pub mod settlements;
@@ -197,6 +199,8 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("meta", meta::ALL),
         ("offers", offers::ALL),
         ("orders", orders::ALL),
+        ("price_rules", price_rules::ALL),
+        ("prices", prices::ALL),
         ("reports", reports::ALL),
         ("retention", retention::ALL),
         ("settlements", settlements::ALL),

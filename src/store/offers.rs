@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::claims::Claimant;
 use super::engine::{Param, Stored, Tx, columns, lists, params, queries, text, values};
+use super::prices::sold_at;
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::plan::PlanType;
@@ -106,7 +107,7 @@ pub struct Offer {
 // The price comes first: a plan without a price is not sold.
 columns! {
     Offer in "p" {
-        price = "x.price", plan_type, name, family, data_mb, duration_days, cost, supplier,
+        price = sold_at!("x"), plan_type, name, family, data_mb, duration_days, cost, supplier,
         supplier_code = "COALESCE(p.supplier_code, p.code)",
     }
 }

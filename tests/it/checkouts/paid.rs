@@ -137,7 +137,7 @@ both_databases! {
         let made = open(gateway, &token).await;
         expire(gateway, &made).await;
         let dear = Plan { cost: amount(&made).plus(Usd::from_micros(1)), ..Plan::clone(&plan(gateway, PLAN)) };
-        let write = move |tx: &mut Tx| catalog::put(tx, &dear, "sim", PLAN, "default");
+        let write = move |tx: &mut Tx| catalog::put(tx, &dear, "sim", PLAN);
         gateway.app.store.write(0, write).await.unwrap();
         settle(gateway, &made, "FAILED").await;
         assert_eq!(balance(gateway, &token).await, amount(&made));

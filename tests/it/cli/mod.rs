@@ -6,6 +6,7 @@ mod first_day;
 mod keys;
 mod ledger_laws;
 mod mistakes;
+mod prices;
 mod restore;
 mod settlement;
 mod users;

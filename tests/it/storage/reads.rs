@@ -13,7 +13,7 @@ use crate::support::place::Place;
 /// Tables that stay small: what is on sale, what an operator makes by hand, a row for each network or day, and the
 /// simulated worlds of a sandbox.
 const SMALL: &str =
-    "address_keys blocks coupons cursors login_days meta plans prices settlers sim_chains sim_forks
+    "address_keys blocks coupons cursors login_days meta plans price_turn prices settlers sim_chains sim_forks
     sim_profiles sim_supplier sim_topups sim_transfers versions";
 
 /// Indexes that stay small, because rows leave them when their work is done. All of one may be read.
@@ -35,6 +35,7 @@ const ON_PURPOSE: &[(&str, &str)] = &[
     ("an operator moves cash, which is a sum over postings", "ledger::CASH"),
     ("it is kept in memory, and loaded anew when it has changed", "addresses::WATCHED keys::LIVE"),
     ("every two seconds, of all partners", "low_balances::MOVED"),
+    ("once for each sync and each change of prices", "accounts::PRICE_LISTS"),
     ("the greatest number is at the end of the index", "accounts::LAST_NO"),
     ("once a minute, of mailboxes that wanted no mail or were guessed at", "logins::OLD_MAILBOXES"),
 ];

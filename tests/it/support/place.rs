@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use simgate::clock::Clock;
 use simgate::config::{Raw, Settings};
-use simgate::domain::plan::DEFAULT_PRICE_LIST;
-use simgate::ops::sync::{self, compare};
+use simgate::ops::prices;
+use simgate::ops::sync::compare;
 use simgate::store::tx::Tx;
 use simgate::store::{Capacity, Location, Store, catalog, migrate};
 use simgate::supplier::{sim, sim_catalog};
@@ -157,11 +158,13 @@ fn fill(location: Location) {
     let store = Store::open(location, &capacity).unwrap();
     let put = |tx: &mut Tx| {
         let plans = compare::changes(&[], sim_catalog::plans(0), None, "").offered;
-        let mut priced = plans.iter().map(|(plan, code)| (sync::priced(plan), code));
-        priced.try_for_each(|(plan, code)| catalog::put(tx, &plan, sim::NAME, code, DEFAULT_PRICE_LIST))?;
-        catalog::publish(tx)
+        plans.iter().try_for_each(|(plan, code)| catalog::put(tx, plan, sim::NAME, code))
     };
-    tokio::runtime::Runtime::new().unwrap().block_on(store.write(0, put)).unwrap();
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        store.write(0, put).await.unwrap();
+        let clock = Clock::default();
+        prices::reprice_in(&store, || clock.now()).await.unwrap();
+    });
     store.close();
 }
 
