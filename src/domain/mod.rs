@@ -8,6 +8,7 @@ pub mod checkout;
 pub mod client;
 pub mod country;
 pub mod coupon;
+pub mod doubt;
 pub mod email;
 pub mod esim;
 pub mod ids;

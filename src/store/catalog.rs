@@ -17,6 +17,7 @@ queries! {
                  ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price";
     CODES = "SELECT code FROM plans WHERE supplier = ?1 AND on_sale = 1";
     WITHDRAW = "UPDATE plans SET on_sale = 0 WHERE code = ?1";
+    SOLD_OUT = "UPDATE plans SET on_sale = 0 WHERE code = ?1 AND supplier = ?2 AND COALESCE(supplier_code, code) = ?3 AND on_sale = 1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
     ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, "
                FROM plans p JOIN prices x ON x.code = p.code WHERE p.on_sale = 1 AND x.price_list <> 'retail'
@@ -55,6 +56,11 @@ pub fn codes_on_sale(tx: &mut Tx, supplier: &str) -> Result<Vec<String>> {
 /// Withdraws a plan that the supplier no longer has: nobody can order it, and its orders stay as they are.
 pub fn withdraw(tx: &mut Tx, code: &str) -> Result<()> {
     tx.execute(WITHDRAW, params![code]).map(drop)
+}
+
+/// Withdraws a plan that this supplier has none left of; false when it is off sale, or another supplier's by now.
+pub fn withdraw_sold_out(tx: &mut Tx, code: &str, supplier: &str, supplier_code: &str) -> Result<bool> {
+    Ok(tx.execute(SOLD_OUT, params![code, supplier, supplier_code])? == 1)
 }
 
 pub fn count(tx: &mut Tx) -> Result<i64> {

@@ -5,6 +5,7 @@
 pub mod accounts;
 pub mod addresses;
 pub mod amounts;
+pub mod attempts;
 pub mod audit;
 pub mod authorizations;
 pub mod cash;
@@ -34,6 +35,7 @@ pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
 pub mod slots;
+pub mod spares;
 pub mod tokens;
 pub mod transfers;
 mod types;
@@ -172,6 +174,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("accounts", accounts::ALL),
         ("addresses", addresses::ALL),
         ("amounts", amounts::ALL),
+        ("attempts", attempts::ALL),
         ("audit", audit::ALL),
         ("authorizations", authorizations::ALL),
         ("cash", cash::ALL),
@@ -200,6 +203,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),
         ("slots", slots::ALL),
+        ("spares", spares::ALL),
         ("tokens", tokens::ALL),
         ("transfers", transfers::ALL),
         ("users", users::ALL),
