@@ -32,7 +32,7 @@ use simgate::ops::orders::{self, Buyer, Purchase};
 use simgate::start::{self, Role};
 use simgate::store::checkouts::New;
 use simgate::store::offers::Asked;
-use simgate::store::orders::{Change, Step};
+use simgate::store::orders::{Change, Step, Terms};
 use simgate::store::tokens::{self, NewToken};
 use simgate::store::tx::Tx;
 use simgate::store::users;
@@ -295,7 +295,8 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         group(&connection, |tx| {
             for order in &batch {
                 let entry = Entry::fulfilled(&order.id, order.charge(), "sim", order.cost);
-                let change = Change::Sold { profile: order.esim.as_ref(), entry: &entry };
+                let terms = Terms { cost: order.cost, number: None };
+                let change = Change::Sold { profile: order.esim.as_ref(), entry: &entry, terms };
                 let sold = Step { order: &order.id, change, now: order.created_at };
                 simgate::store::orders::advance(tx, &[sold])?;
             }

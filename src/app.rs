@@ -101,9 +101,9 @@ impl Deref for App {
 
 impl App {
     pub fn new(settings: Settings, store: Arc<Store>, vault: Vault, numbers: Numbers) -> Result<App> {
-        let sim = Sim::new(store.clone(), settings.sandbox_plans, settings.sandbox_journal.as_deref())?;
-        let sim = Arc::new(sim);
         let clock = Arc::new(Clock::default());
+        let journal = settings.sandbox_journal.as_deref();
+        let sim = Arc::new(Sim::new(store.clone(), clock.clone(), settings.sandbox_plans, journal)?);
         let suppliers = suppliers(&settings, &store, &clock, &sim)?;
         let mut chains: BTreeMap<Network, Arc<dyn Chain>> = BTreeMap::new();
         let mut sim_chains = BTreeMap::new();

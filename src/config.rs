@@ -63,6 +63,7 @@ const GENERAL: &[Spec] = &[
     spec("ip_rate_burst", "200", "how many requests of an address may come at once"),
     spec("answer_within_ms", "25000", "how long a purchase waits for the supplier before it answers 202"),
     spec("supplier_timeout_ms", "30000", "how long one process asks the supplier before recovery takes over"),
+    spec("second_purchases_per_hour", "5", "how many orders of a supplier may be bought once more within an hour, after they were looked for in vain"),
     spec("low_balance_usd", "50", "low-balance threshold of new partners"),
     spec("sandbox_plans", "0", "the least number of plans in the sandbox catalog (0: the built-in set)"),
     spec("sandbox_journal", "", "file to which the simulated supplier appends what it sold"),
@@ -117,6 +118,8 @@ pub struct Settings {
     pub ip_limit: Option<RateLimit>,
     pub answer_within_ms: i64,
     pub supplier_timeout_ms: i64,
+    /// For each supplier, over all instances.
+    pub second_purchases_per_hour: i64,
     pub low_balance: Usd,
     pub sandbox_plans: usize,
     pub sandbox_journal: Option<PathBuf>,
@@ -219,6 +222,11 @@ impl Settings {
             ip_limit: rate(raw, "ip_rate_limit", "ip_rate_burst")?,
             answer_within_ms: raw.require("answer_within_ms", millis, whole(1, 600_000))?,
             supplier_timeout_ms: raw.require("supplier_timeout_ms", millis, whole(1, 600_000))?,
+            second_purchases_per_hour: raw.require(
+                "second_purchases_per_hour",
+                "must be a whole number from 0 to 1000",
+                whole(0, 1_000),
+            )?,
             low_balance: raw
                 .require("low_balance_usd", "must be an amount of USD", |t| Usd::parse(t).ok())?,
             sandbox_plans: raw.require("sandbox_plans", "must be from 0 to 1000000", whole(0, 1_000_000))?

@@ -304,6 +304,12 @@ impl Entry {
         Entry::new(format!("{order}.orphan"), EntryKind::Orphan, Some(order), &legs)
     }
 
+    /// A supplier sold a second time for an order, and `lost` of that sale's cost does not come back.
+    pub fn second_sale(order: &OrderId, n: i64, supplier: &'static str, lost: Usd) -> Entry {
+        let legs = [(Account::LossOrphan, lost), (Account::Supplier(supplier), lost.negated())];
+        Entry::new(format!("{order}.orphan.{n}"), EntryKind::Orphan, Some(order), &legs)
+    }
+
     /// A transfer to an account's address is final. It first settles what the account owes: for this very transfer, and
     /// for others.
     pub fn deposit(transfer: &Transfer, owner: impl Into<Payee>, settled: &[(TransferId, Usd)]) -> Entry {

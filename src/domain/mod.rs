@@ -9,6 +9,7 @@ pub mod client;
 pub mod country;
 pub mod coupon;
 mod details;
+pub mod doubt;
 pub mod email;
 pub mod esim;
 pub mod ids;

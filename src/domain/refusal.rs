@@ -148,6 +148,10 @@ pub enum Refusal {
     PriceChanged {
         price: Usd,
     },
+    /// The supplier asks more than it did when the price was made.
+    CostChanged {
+        refunded: Usd,
+    },
     NotCancellable(CancelReason),
     NotFailable,
     NotRetryable,

@@ -17,13 +17,13 @@ use crate::http::kit::fields::{EMAIL_CHARS, Fields, ID_CHARS, JsonBody, Query, i
 use crate::http::kit::orders::{UsageView, usage_view};
 use crate::http::kit::payment::{named_currency, named_network};
 use crate::http::kit::wire::{
-    ChainModeWord, CurrencyWord, JobModeWord, Money, NetworkWord, SupplierModeWord, iso,
+    ChainModeWord, CurrencyWord, DoubtRuleWord, JobModeWord, Money, NetworkWord, SupplierModeWord, iso,
 };
 use crate::ops::jobs::Fate;
 use crate::ops::mail;
 use crate::ops::sandbox::{self, ChainMode, ChainOrder, ChainState, Keep, Means};
 use crate::ops::usage::Report;
-use crate::supplier::sim::SupplierMode;
+use crate::supplier::sim::{Mood, RuleName, SupplierMode, USUAL_QUIET_S};
 
 const MANY_BLOCKS: i64 = 1_000_000;
 /// Ten seconds of blocks.
@@ -83,12 +83,18 @@ pub async fn usage(_: Anyone, state: State, body: JsonBody) -> Answer {
 pub struct SupplierRequest {
     #[schema(value_type = SupplierModeWord, example = "slow")]
     mode: String,
-    /// For `slow`: how long an answer takes, in milliseconds.
+    /// For `slow`: how long an answer takes, in milliseconds; for `underway` and `hidden`: how long the eSIM or the sale does.
     #[schema(minimum = 0, maximum = 3600000, default = 1000, example = 3000)]
     delay_ms: Option<i64>,
     /// For how many calls it holds, of any kind; then the mode is `ok` again. Without it, until it is set again.
     #[schema(minimum = 1, maximum = 1000000, example = 1)]
     count: Option<i64>,
+    /// How a sale in doubt is resolved. Without it, `repeat`.
+    #[schema(value_type = Option<DoubtRuleWord>, example = "repeat")]
+    doubt_rule: Option<String>,
+    /// For `find` and `list`: how long a sale that is not found is left alone, in seconds.
+    #[schema(minimum = 0, maximum = 86400, default = 900, example = 900)]
+    quiet_seconds: Option<i64>,
 }
 
 /// How the supplier behaves.
@@ -99,12 +105,16 @@ pub struct SupplierView {
     #[schema(example = true)]
     success: bool,
     mode: SupplierModeWord,
-    /// For `slow`: how long an answer takes, in milliseconds.
+    /// For `slow`, `underway` and `hidden`: how long it takes, in milliseconds.
     #[schema(example = 3000, minimum = 0)]
     delay_ms: i64,
     /// For how many more calls it holds; null: until it is set again.
     #[schema(required = true, example = 1, minimum = 1)]
     count: Option<i64>,
+    doubt_rule: DoubtRuleWord,
+    /// For `find` and `list`: how long a sale that is not found is left alone, in seconds.
+    #[schema(example = 900, minimum = 0)]
+    quiet_seconds: i64,
 }
 
 /// Set the supplier's mode
@@ -119,6 +129,22 @@ pub struct SupplierView {
 /// - `malformed`: the supplier has sold and answers something unreadable. It is asked again, so with `count` 1 it is 200 a
 ///   little later.
 /// - `duplicate`: the supplier answers with another order's eSIM, which is not accepted. It is asked again, as above.
+/// - `silent`: 202 after 25 s. The supplier has sold nothing and does not answer.
+/// - `underway`: the supplier has sold, and the eSIM follows after `delayMs`.
+/// - `sold_out`: 502 `SUPPLIER_REJECTED`; the money is back, and the plan is off sale until the catalog is synced.
+/// - `no_funds`: 503 `SUPPLIER_UNAVAILABLE`; the money is back.
+/// - `price_changed`: 409 `PRICE_CHANGED`; the money is back. What a checkout has paid for is delivered if it covers the cost.
+/// - `dearer`: 200. The supplier has billed a tenth more than its list says, which is booked.
+///
+/// `doubtRule` says how the gateway finds out what became of a question without an answer: it asks again and gets the same
+/// sale (`repeat`); or asking again would sell again, so it looks the sale up by our order id (`find`) or in a list (`list`)
+/// and, when nothing is found after `quietSeconds` and twice more, buys once more; or it claims an eSIM before it buys it
+/// (`claim`). These modes are for `find` and `list`:
+///
+/// - `hidden`: 202 after 25 s. The supplier has sold, and look-ups show it after `delayMs`.
+/// - `blind`: look-ups find nothing.
+/// - `stranger`: look-ups show sales of other orders alone.
+/// - `wrong_package`, `wrong_quantity`: look-ups show something else than was sold.
 ///
 /// The mode is shared by everybody who uses this sandbox: set it back to `ok`.
 #[utoipa::path(post, path = "/sandbox/supplier", operation_id = "setSupplier", tag = "supplier",
@@ -126,14 +152,18 @@ pub struct SupplierView {
     responses((status = 200, description = "The mode from now on", body = SupplierView)))]
 pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
-    fields.allow(&["mode", "delayMs", "count"]);
-    let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
-    let mode = fields.required_word("mode", allowed, |text| SupplierMode::parse(&text.to_ascii_lowercase()));
+    fields.allow(&["mode", "delayMs", "count", "doubtRule", "quietSeconds"]);
+    let modes = listed(SupplierMode::ALL.map(SupplierMode::as_str));
+    let mode = fields.required_word("mode", &modes, |text| SupplierMode::parse(&text.to_ascii_lowercase()));
     let delay_ms = fields.whole("delayMs", 0, 3_600_000).unwrap_or(1_000);
     let count = fields.whole("count", 1, 1_000_000);
+    let rules = listed(RuleName::ALL.map(RuleName::as_str));
+    let rule = fields.word("doubtRule", &rules, |text| RuleName::parse(&text.to_ascii_lowercase()));
+    let quiet_s = fields.whole("quietSeconds", 0, 86_400).unwrap_or(USUAL_QUIET_S);
     let mode = fields.finish_with(mode)?;
-    sandbox::set_mode(&state.app, mode, delay_ms, count).await?;
-    supplier_view(mode, delay_ms, count)
+    let mood = Mood { mode, delay_ms, count, rule: rule.unwrap_or(RuleName::Repeat), quiet_s };
+    sandbox::set_supplier(&state.app, mood).await?;
+    supplier_view(mood)
 }
 
 /// Show the supplier's mode
@@ -142,12 +172,19 @@ pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
 #[utoipa::path(get, path = "/sandbox/supplier", operation_id = "getSupplier", tag = "supplier",
     responses((status = 200, description = "The mode now", body = SupplierView)))]
 pub async fn supplier_mood(_: Anyone, state: State) -> Answer {
-    let (mode, delay_ms, count) = sandbox::mode(&state.app).await?;
-    supplier_view(mode, delay_ms, count)
+    supplier_view(sandbox::supplier(&state.app).await?)
 }
 
-fn supplier_view(mode: SupplierMode, delay_ms: i64, count: Option<i64>) -> Answer {
-    json(StatusCode::OK, &SupplierView { success: true, mode: SupplierModeWord(mode), delay_ms, count })
+fn supplier_view(mood: Mood) -> Answer {
+    let view = SupplierView {
+        success: true,
+        mode: SupplierModeWord(mood.mode),
+        delay_ms: mood.delay_ms,
+        count: mood.count,
+        doubt_rule: DoubtRuleWord(mood.rule),
+        quiet_seconds: mood.quiet_s,
+    };
+    json(StatusCode::OK, &view)
 }
 
 #[derive(IntoParams)]

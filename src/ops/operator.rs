@@ -316,7 +316,7 @@ pub async fn fail_order(app: &App, actor: &str, id: &str, reason: &str) -> Resul
     let line = line.changing(order.status.as_str(), OrderStatus::Failed.as_str());
     match deliver::fail_by_hand(app, &order, "FAILED_BY_OPERATOR", &reason, line).await? {
         Standing::Ended { order, .. } if order.status == OrderStatus::Failed => Ok(*order),
-        Standing::Ended { .. } | Standing::Open => Err(Refusal::NotFailable.into()),
+        Standing::Ended { .. } | Standing::Open | Standing::Queued => Err(Refusal::NotFailable.into()),
     }
 }
 

@@ -1,25 +1,27 @@
 //! Finishes what a crash or a doubt left open. An order is taken over only after its asker must have given up, and only
-//! by the instance that moves its `ask_until` first. The supplier is asked again with the same id.
+//! by the instance that moves its `ask_until` first. The supplier is asked again, by its own rule. Sales that turn up late
+//! are looked for here too, and given back.
 
 use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::deliver::{self, Turn};
+use super::deliver::spare::{self, lost_with};
+use super::deliver::{self, Standing, Turn};
 use super::{cancel, orders};
 use crate::app::App;
-use crate::domain::amount::Amount;
 use crate::domain::ids::OrderId;
 use crate::domain::ledger::Entry;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
-use crate::store::orders as rows;
-use crate::supplier::{Answer, Cancel, Cancelled};
+use crate::store::{attempts, orders as rows, spares};
 use crate::telemetry::EveryMinute;
 
 const AT_ONCE: i64 = 64;
+/// How soon an order looks again whether it is its turn.
+const NEXT_TURN_MS: i64 = 2_000;
 
 /// Orders are tried many times, and often all have the same trouble: log once a minute.
 static ORDERS: EveryMinute = EveryMinute::new();
@@ -36,6 +38,12 @@ pub async fn round(app: &App) -> Result<usize> {
     }
     for (id, profile) in app.store.read(rows::orphans).await? {
         asked.spawn(take_back(app.clone(), id, profile));
+    }
+    for watch in app.store.read(move |tx| attempts::watched(tx, now)).await? {
+        asked.spawn(late_sale(app.clone(), watch));
+    }
+    for spare in app.store.read(move |tx| spares::open(tx, now)).await? {
+        asked.spawn(second_sale(app.clone(), spare));
     }
     let mut taken_over = 0;
     while let Some(taken) = asked.join_next().await {
@@ -74,6 +82,33 @@ async fn take_back(app: App, id: OrderId, profile: String) -> bool {
     true
 }
 
+/// Looks for sales that turned up late. They are no order's that waits, so this does not count as one.
+async fn late_sale(app: App, watch: attempts::Watch) -> bool {
+    let id = watch.order.clone();
+    match timeout(patience(&app), spare::look(&app, watch)).await {
+        Ok(Ok(_)) | Err(_) => {}
+        Ok(Err(error)) => {
+            if let Some(left_out) = PROFILES.turn() {
+                tracing::warn!(order = %id, %error, left_out, "late sales of an order could not be looked for");
+            }
+        }
+    }
+    false
+}
+
+async fn second_sale(app: App, spare: spares::Spare) -> bool {
+    let id = spare.order.clone();
+    match timeout(patience(&app), spare::give_back(&app, spare)).await {
+        Ok(Ok(_)) | Err(_) => {}
+        Ok(Err(error)) => {
+            if let Some(left_out) = PROFILES.turn() {
+                tracing::error!(order = %id, %error, left_out, "the second sale of an order could not be given back yet");
+            }
+        }
+    }
+    false
+}
+
 async fn take_over(app: App, order: Order) -> bool {
     match timeout(patience(&app), ask_again(&app, &order)).await {
         Ok(Ok(taken)) => taken,
@@ -97,7 +132,12 @@ async fn ask_again(app: &App, order: &Order) -> Result<bool> {
         return Ok(false);
     }
     match order.status {
-        OrderStatus::Provisioning => deliver::ask_once(app, order, Turn::Again).await.map(drop)?,
+        OrderStatus::Provisioning => {
+            if matches!(deliver::ask_once(app, order, Turn::Again).await?, Standing::Queued) {
+                let (id, soon) = (order.id.clone(), app.now().plus_millis(NEXT_TURN_MS));
+                app.store.finish(order.account.0, move |tx| rows::lease(tx, &id, until, soon)).await?;
+            }
+        }
         OrderStatus::Cancelling => match cancel::ask_once(app, order).await {
             // The supplier said no: the order is FULFILLED again, which ends this as well.
             Ok(_) | Err(Error::Refused(Refusal::NotCancellable(_))) => {}
@@ -114,21 +154,14 @@ async fn cancel_orphan(app: &App, id: &OrderId, profile: &str) -> Result<()> {
     let order = app.store.read(move |tx| rows::by_id(tx, &lookup)).await?;
     let order = order.ok_or_else(|| Error::fault("an order vanished"))?;
     let supplier = app.supplier(&order.supplier)?;
-    let lost = match supplier.cancel(Cancel { profile, cost: Amount::usd(order.cost) }).await {
-        Answer::Done(Cancelled::Yes { .. }) => None,
-        Answer::Done(Cancelled::No(_)) | Answer::Refused(_) => {
-            Some(Entry::orphan(&order.id, supplier.name(), order.cost))
-        }
-        Answer::NotSent(why) | Answer::Doubt(why) => return Err(Error::fault(why)),
-    };
+    let lost = lost_with(supplier.as_ref(), profile, order.cost).await?;
+    let name = supplier.name();
     let now = app.now();
     app.store
         .finish(order.account.0, move |tx| {
-            let outcome = if lost.is_some() { "LOST" } else { "CANCELLED" };
-            if rows::orphan_ended(tx, &order.id, outcome)?
-                && let Some(entry) = &lost
-            {
-                ledger::post(tx, entry, now, Note::default())?;
+            let outcome = if lost.is_positive() { "LOST" } else { "CANCELLED" };
+            if rows::orphan_ended(tx, &order.id, outcome)? && lost.is_positive() {
+                ledger::post(tx, &Entry::orphan(&order.id, name, lost), now, Note::default())?;
             }
             Ok(())
         })

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::ops::deposits;
 use crate::store::tx::Tx;
 use crate::store::{checkouts, invoices, orders};
-use crate::supplier::sim::SupplierMode;
+use crate::supplier::sim::Mood;
 
 /// How an invoice is paid. A field left out is as the invoice asks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,12 +80,12 @@ pub async fn move_usage(
     Ok(moved.ok_or(Refusal::EsimCancelled)?)
 }
 
-pub async fn set_mode(app: &App, mode: SupplierMode, delay_ms: i64, count: Option<i64>) -> Result<()> {
-    app.sim.behave(mode, delay_ms, count, app.now()).await
+pub async fn set_supplier(app: &App, mood: impl Into<Mood>) -> Result<()> {
+    app.sim.behave(mood.into(), app.now()).await
 }
 
-/// How the supplier behaves: the mode, the delay in milliseconds, and for how many more calls.
-pub async fn mode(app: &App) -> Result<(SupplierMode, i64, Option<i64>)> {
+/// How the supplier behaves.
+pub async fn supplier(app: &App) -> Result<Mood> {
     app.sim.mood().await
 }
 

@@ -20,6 +20,7 @@ queries! {
     KNOWN = text!("SELECT ", Known::COLUMNS, " FROM plans p WHERE p.supplier = ?1 ORDER BY p.code");
     WITHDRAW = "UPDATE plans SET on_sale = 0, listed = 0 WHERE code = ?1";
     SHELVE = "UPDATE plans SET on_sale = ?2 * listed WHERE code = ?1";
+    SOLD_OUT = "UPDATE plans SET on_sale = 0 WHERE code = ?1 AND supplier = ?2 AND COALESCE(supplier_code, code) = ?3 AND on_sale = 1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
     ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, ", p.details
                FROM plans p JOIN prices x ON x.code = p.code LEFT JOIN prices r ON r.price_list = 'retail' AND r.code = p.code
@@ -90,6 +91,11 @@ pub fn shelve(tx: &mut Tx, code: &str, on_sale: bool) -> Result<()> {
 /// Withdraws a plan that the supplier no longer has: nobody can order it, and its orders stay as they are.
 pub fn withdraw(tx: &mut Tx, code: &str) -> Result<()> {
     tx.execute(WITHDRAW, params![code]).map(drop)
+}
+
+/// Withdraws a plan that this supplier has none left of; false when it is off sale, or another supplier's by now.
+pub fn withdraw_sold_out(tx: &mut Tx, code: &str, supplier: &str, supplier_code: &str) -> Result<bool> {
+    Ok(tx.execute(SOLD_OUT, params![code, supplier, supplier_code])? == 1)
 }
 
 pub fn count(tx: &mut Tx) -> Result<i64> {

@@ -36,7 +36,12 @@ pub fn insert(tx: &mut Tx, account: AccountNo, esim: &Esim) -> Result<()> {
 
 /// The order that delivered a supplier's profile.
 pub fn owner_of(tx: &mut Tx, esim: &Esim) -> Result<Option<OrderId>> {
-    tx.opt(OWNER, params![&esim.iccid, &esim.profile])
+    holder_of(tx, &esim.iccid, &esim.profile)
+}
+
+/// The same by the profile's own names.
+pub fn holder_of(tx: &mut Tx, iccid: &str, profile: &str) -> Result<Option<OrderId>> {
+    tx.opt(OWNER, params![iccid, profile])
 }
 
 /// Keeps a reading, unless a newer one is there.

@@ -5,6 +5,7 @@
 pub mod accounts;
 pub mod addresses;
 pub mod amounts;
+pub mod attempts;
 pub mod audit;
 pub mod authorizations;
 pub mod bought;
@@ -38,6 +39,7 @@ pub mod settlements;
 pub mod sim;
 pub mod sim_chain;
 pub mod slots;
+pub mod spares;
 pub mod suppliers;
 pub mod tokens;
 pub mod transfers;
@@ -177,6 +179,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("accounts", accounts::ALL),
         ("addresses", addresses::ALL),
         ("amounts", amounts::ALL),
+        ("attempts", attempts::ALL),
         ("audit", audit::ALL),
         ("authorizations", authorizations::ALL),
         ("cash", cash::ALL),
@@ -207,6 +210,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),
         ("slots", slots::ALL),
+        ("spares", spares::ALL),
         ("tokens", tokens::ALL),
         ("transfers", transfers::ALL),
         ("users", users::ALL),

@@ -71,10 +71,10 @@ values! {
 }
 
 values! {
-    Delivery(step: Step<'a>, profile: &'a Esim, entry: &'a Entry) {
+    Delivery(step: Step<'a>, profile: &'a Esim, entry: &'a Entry, terms: Terms<'a>) {
         id: TEXT = step.order, at: BIGINT = step.now, profile: TEXT = &profile.profile, iccid: TEXT = &profile.iccid,
         activation: BYTEA = &profile.sealed, install_by: BIGINT = profile.install_by, entry: TEXT = &entry.id,
-        kind: TEXT = entry.kind.as_str(),
+        kind: TEXT = entry.kind.as_str(), true_cost: BIGINT = terms.cost, number: TEXT = terms.number,
     }
 }
 
@@ -137,12 +137,13 @@ queries! {
             SELECT ", Facts::NAMES, ", 'PROVISIONING', created_at, seq, 1 FROM held)
         SELECT id, seq, balance FROM held");
     MOVE = "UPDATE orders SET status = ?3, updated_at = ?4, ask_until = COALESCE(?5, ask_until), failure_code = ?6,
-                failure_detail = ?7, refunded = ?8
+                failure_detail = ?7, refunded = ?8, cost = COALESCE(?9, cost), supplier_number = COALESCE(?10, supplier_number)
             WHERE id = ?1 AND status = ?2
             RETURNING account, (SELECT balance FROM wallets WHERE wallets.account = orders.account)";
     /// The state is worded so that the index over open orders does not fit: it is full of those that were open.
     DELIVER_ALL (Postgres) = text!("WITH o AS (
-            UPDATE orders SET status = 'FULFILLED', updated_at = a.at
+            UPDATE orders SET status = 'FULFILLED', updated_at = a.at, cost = a.true_cost,
+                supplier_number = COALESCE(a.number, supplier_number)
             FROM unnest(", lists!(Delivery, Legs), ") AS a (", names!(Delivery, Legs), ")
             WHERE orders.id = a.id AND status || '' = 'PROVISIONING'
               AND NOT EXISTS (SELECT 1 FROM esims WHERE esims.iccid = a.iccid AND esims.profile = a.profile)
@@ -160,8 +161,11 @@ queries! {
     LIVE_TOPUPS = "SELECT COUNT(*) FROM orders WHERE esim_order = ?1 AND status IN ('PROVISIONING', 'FULFILLED')";
     LEASE = "UPDATE orders SET ask_until = ?3 WHERE id = ?1 AND ask_until = ?2
              AND status IN ('PROVISIONING', 'CANCELLING')";
-    ORPHAN_FOUND = "UPDATE orders SET orphan = 'OPEN', orphan_profile = ?2 WHERE id = ?1 AND orphan IS NULL";
-    ORPHAN_LOST = "UPDATE orders SET orphan = 'LOST' WHERE id = ?1 AND orphan IS NULL";
+    NUMBER = "UPDATE orders SET supplier_number = ?2 WHERE id = ?1 AND supplier_number IS NULL";
+    NUMBER_HELD = "SELECT 1 FROM orders WHERE esim_order = ?1 AND supplier_number = ?2 AND id <> ?3";
+    ORPHAN_FOUND = "UPDATE orders SET orphan = 'OPEN', orphan_profile = ?2, cost = ?3 WHERE id = ?1 AND orphan IS NULL";
+    ORPHAN_LOST = "UPDATE orders SET orphan = 'LOST', cost = ?2 WHERE id = ?1 AND orphan IS NULL";
+    ORPHAN_HELD = "SELECT 1 FROM orders WHERE orphan IS NOT NULL AND orphan_profile = ?1";
     ORPHAN_ENDED = "UPDATE orders SET orphan = ?2 WHERE id = ?1 AND orphan = 'OPEN'";
     BY_ID = select_order!("WHERE o.id = ?1");
     BY_IDS (Postgres) = select_order!("WHERE o.id = ANY (CAST(?1 AS TEXT[]))");
@@ -182,7 +186,9 @@ queries! {
                 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
     TOPUPS_LITE (Sqlite) = select_order!("WHERE o.esim_order IN (SELECT value FROM json_each(?1)) ORDER BY o.id");
     TOPUPS_PG (Postgres) = select_order!("WHERE o.esim_order = ANY (string_to_array(CAST(?1 AS TEXT), ',')) ORDER BY o.id");
-    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND (o.ask_until < ?1 OR o.ask_until > ?3) LIMIT ?2");
+    /// The longest due first: those that wait for a turn come back soon, and must not keep others waiting.
+    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND (o.ask_until < ?1 OR o.ask_until > ?3)
+                ORDER BY o.ask_until LIMIT ?2");
     ORPHANS = "SELECT id, orphan_profile FROM orders WHERE orphan IS NOT NULL AND orphan = 'OPEN' LIMIT 100";
     OPEN_COUNTS = "SELECT status, COUNT(*) FROM orders WHERE status IN ('PROVISIONING', 'CANCELLING') AND updated_at < ?1 GROUP BY status";
     RECENT = select_order!("WHERE (CAST(?1 AS BIGINT) IS NULL OR o.account = ?1) AND (CAST(?2 AS TEXT) IS NULL OR o.status = ?2)
@@ -263,6 +269,7 @@ pub enum Change<'a> {
     Sold {
         profile: Option<&'a Esim>,
         entry: &'a Entry,
+        terms: Terms<'a>,
     },
     Refused {
         failure: &'a Failure,
@@ -275,6 +282,15 @@ pub enum Change<'a> {
         refunded: Option<Usd>,
     },
     CancelDenied,
+}
+
+/// On which terms a supplier sold.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    /// What it really cost.
+    pub cost: Usd,
+    /// The supplier's own number for the sale, if it told one.
+    pub number: Option<&'a str>,
 }
 
 impl Change<'_> {
@@ -307,21 +323,23 @@ pub fn advance(tx: &mut Tx, steps: &[Step]) -> Result<HashMap<OrderId, Usd>> {
 }
 
 fn advance_one(tx: &mut Tx, step: &Step) -> Result<Option<Usd>> {
-    let (mut ask_until, mut failed, mut back) = (None, None, None);
+    let (mut ask_until, mut failed, mut back, mut sold) = (None, None, None, None);
     match step.change {
         Change::Sold { profile: Some(profile), .. } if esims::owner_of(tx, profile)?.is_some() => {
             return Ok(None);
         }
-        Change::Sold { .. } | Change::CancelDenied => {}
+        Change::Sold { terms, .. } => sold = Some(terms),
+        Change::CancelDenied => {}
         Change::Refused { failure, refunded } => (failed, back) = (Some(failure), refunded),
         Change::CancelAsked { ask_until: until } => ask_until = Some(until),
         Change::CancelGranted { refunded } => back = refunded,
     }
     let (from, to) = step.change.event().step();
     let (code, detail) = (failed.map(|failure| &failure.code), failed.map(|failure| &failure.detail));
-    let values = params![step.order, from, to, step.now, ask_until, code, detail, back];
+    let (cost, number) = (sold.map(|terms| terms.cost), sold.and_then(|terms| terms.number));
+    let values = params![step.order, from, to, step.now, ask_until, code, detail, back, cost, number];
     let Some((account, balance)) = tx.write_opt(MOVE, values)? else { return Ok(None) };
-    if let Change::Sold { profile, entry } = step.change {
+    if let Change::Sold { profile, entry, .. } = step.change {
         if let Some(profile) = profile {
             esims::insert(tx, account, profile)?;
         }
@@ -334,13 +352,13 @@ fn advance_one(tx: &mut Tx, step: &Step) -> Result<Option<Usd>> {
 fn deliver_all(tx: &mut Tx, steps: &[Step]) -> Result<HashMap<OrderId, Usd>> {
     let mut sold = Vec::with_capacity(steps.len());
     for step in steps {
-        if let Change::Sold { profile: Some(profile), entry } = step.change {
-            sold.push((step, profile, entry, legs_of(entry)));
+        if let Change::Sold { profile: Some(profile), entry, terms } = step.change {
+            sold.push((step, profile, entry, terms, legs_of(entry)));
         }
     }
     let mut rows = Vec::with_capacity(sold.len());
-    for (step, profile, entry, legs) in &sold {
-        rows.push([&Delivery::params(step, profile, entry)[..], &Legs::params(legs)].concat());
+    for (step, profile, entry, terms, legs) in &sold {
+        rows.push([&Delivery::params(step, profile, entry, *terms)[..], &Legs::params(legs)].concat());
     }
     Ok(tx.for_each::<(OrderId, Usd)>(DELIVER_ALL, &rows)?.into_iter().collect())
 }
@@ -390,14 +408,29 @@ pub fn lease(tx: &mut Tx, id: &OrderId, seen: Time, ask_until: Time) -> Result<b
     Ok(tx.execute(LEASE, params![id, seen, ask_until])? == 1)
 }
 
+/// Keeps the supplier's own number for a sale; the first that it told stays.
+pub fn keep_number(tx: &mut Tx, id: &OrderId, number: &str) -> Result<()> {
+    tx.execute(NUMBER, params![id, number]).map(drop)
+}
+
+/// Whether another top-up of the same eSIM has this number of the supplier's.
+pub fn topup_has_number(tx: &mut Tx, order: &Order, number: &str) -> Result<bool> {
+    tx.any(NUMBER_HELD, params![&order.esim_order, number, &order.id])
+}
+
 /// A profile turned up for an order that had failed; `profile` is kept so that it can be cancelled.
-pub fn orphan_found(tx: &mut Tx, id: &OrderId, profile: &str) -> Result<()> {
-    tx.execute(ORPHAN_FOUND, params![id, profile]).map(drop)
+pub fn orphan_found(tx: &mut Tx, id: &OrderId, profile: &str, cost: Usd) -> Result<()> {
+    tx.execute(ORPHAN_FOUND, params![id, profile, cost]).map(drop)
 }
 
 /// Something was sold for an order that had failed, and cannot be taken back; false when that is known already.
-pub fn orphan_lost(tx: &mut Tx, id: &OrderId) -> Result<bool> {
-    Ok(tx.execute(ORPHAN_LOST, params![id])? == 1)
+pub fn orphan_lost(tx: &mut Tx, id: &OrderId, cost: Usd) -> Result<bool> {
+    Ok(tx.execute(ORPHAN_LOST, params![id, cost])? == 1)
+}
+
+/// Whether a profile turned up for an order that had failed.
+pub fn is_orphan(tx: &mut Tx, profile: &str) -> Result<bool> {
+    tx.any(ORPHAN_HELD, params![profile])
 }
 
 pub fn orphan_ended(tx: &mut Tx, id: &OrderId, outcome: &str) -> Result<bool> {

@@ -2,7 +2,9 @@
 //! sees one world, and an order costs it no row. `/sandbox/usage` moves a profile, `/sandbox/supplier` makes it
 //! misbehave. Its journal is a file outside our database; the crash tests compare the gateway with it.
 
-use std::collections::HashSet;
+mod mood;
+mod sales;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,58 +12,51 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use ring::digest::{SHA256, digest};
 
+use self::mood::Call;
+pub use self::mood::{Mood, RuleName, SupplierMode, USUAL_QUIET_S};
+use self::sales::{ProfileId, name_of, nth, number_of, profile_named, profile_of, shown};
 use super::{
-    Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, DoubtRule, Profile, Provision, Reading,
-    Sold, Supplier, TopUp, sim_catalog,
+    Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, Cause, Find, No, Profile, Provision,
+    Reading, Sale, Sold, Supplier, TopUp, sim_catalog,
 };
+use crate::clock::Clock;
 use crate::domain::amount::Amount;
-use crate::domain::esim::{Activation, EsimStatus, Usage, luhn_digit};
+use crate::domain::esim::{EsimStatus, Usage};
 use crate::domain::ids::OrderId;
 use crate::domain::money::Usd;
 use crate::domain::order::CancelReason;
 use crate::domain::plan::Listing;
 use crate::domain::time::Time;
-use crate::domain::words::words;
 use crate::error::{Error, Result};
+use crate::store::sim::Kept;
+use crate::store::tx::Tx;
 use crate::store::{Store, sim};
-use crate::vault::hex;
+use crate::vault;
 
 pub const NAME: &str = "sim";
-const INSTALL_DAYS: i64 = 180;
 /// Nobody pays it, so it never gets less.
 const BALANCE: Usd = Usd::dollars(1_000_000);
 const LONG_AGO: Time = Time::from_micros(0);
 /// Sim writes have no wallet; they share one lane.
 const LANE: i64 = 0;
 
-words! {
-    pub enum SupplierMode: ALL, parse {
-        Ok = "ok",
-        Reject = "reject",
-        Unavailable = "unavailable",
-        /// Sells, but does not answer.
-        Timeout = "timeout",
-        /// Answers after a while; a caller who hangs up first has bought nothing.
-        Slow = "slow",
-        /// Answers a new order with the profile of an earlier one that was delivered.
-        Duplicate = "duplicate",
-        /// Sells, and answers something unreadable.
-        Malformed = "malformed",
-    }
-}
-
 #[derive(Clone, Copy)]
 struct Behaviour {
-    mode: SupplierMode,
-    delay: Duration,
-    counted: bool,
+    mood: Mood,
     since: Time,
+}
+
+impl Behaviour {
+    /// When something begins that takes a while in this mode.
+    fn later(&self, mode: SupplierMode, now: Time) -> Time {
+        if self.mood.mode == mode { now.plus_millis(self.mood.delay_ms) } else { now }
+    }
 }
 
 pub struct Sim {
     store: Arc<Store>,
+    clock: Arc<Clock>,
     behaviour: ArcSwap<Behaviour>,
     journal: Option<Mutex<File>>,
     journal_path: Option<PathBuf>,
@@ -70,7 +65,12 @@ pub struct Sim {
 }
 
 impl Sim {
-    pub fn new(store: Arc<Store>, catalog_size: usize, journal: Option<&Path>) -> Result<Sim> {
+    pub fn new(
+        store: Arc<Store>,
+        clock: Arc<Clock>,
+        catalog_size: usize,
+        journal: Option<&Path>,
+    ) -> Result<Sim> {
         let journal_path = journal.map(Path::to_path_buf);
         let journal = match journal {
             Some(path) => {
@@ -79,43 +79,34 @@ impl Sim {
             }
             None => None,
         };
-        let behaviour = Behaviour {
-            mode: SupplierMode::Ok,
-            delay: Duration::ZERO,
-            counted: false,
-            since: Time::from_micros(0),
-        };
         let last_sold = Mutex::new(None);
-        let behaviour = ArcSwap::from_pointee(behaviour);
-        Ok(Sim { store, behaviour, journal, journal_path, last_sold, catalog_size })
+        let behaviour = ArcSwap::from_pointee(Behaviour { mood: SupplierMode::Ok.into(), since: LONG_AGO });
+        Ok(Sim { store, clock, behaviour, journal, journal_path, last_sold, catalog_size })
     }
 
-    /// Loads the mode that any instance was last told.
+    /// Loads the mood that any instance was last told.
     pub async fn reload(&self) -> Result<()> {
         let stored = self.store.read(sim::mode).await?;
-        let mode = SupplierMode::parse(&stored.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
-        let delay = Duration::from_millis(stored.delay_ms.unsigned_abs());
-        let counted = stored.remaining.is_some();
-        self.behaviour.store(Arc::new(Behaviour { mode, delay, counted, since: stored.since }));
+        let mood = Mood::read(&stored)?;
+        self.behaviour.store(Arc::new(Behaviour { mood, since: stored.since }));
         Ok(())
     }
 
-    /// How it behaves now: the mode, the delay in milliseconds, and for how many more calls.
-    pub async fn mood(&self) -> Result<(SupplierMode, i64, Option<i64>)> {
-        let stored = self.store.read(sim::mode).await?;
-        let mode = SupplierMode::parse(&stored.word).ok_or_else(|| Error::fault("unknown simulator mode"))?;
-        Ok((mode, stored.delay_ms, stored.remaining))
+    /// How it behaves now.
+    pub async fn mood(&self) -> Result<Mood> {
+        Mood::read(&self.store.read(sim::mode).await?)
     }
 
-    /// Behaves like this for `count` calls, or until told otherwise.
-    pub async fn behave(
-        &self,
-        mode: SupplierMode,
-        delay_ms: i64,
-        count: Option<i64>,
-        now: Time,
-    ) -> Result<()> {
-        let mode = sim::Mode { word: mode.as_str().into(), delay_ms, remaining: count, since: now };
+    /// Behaves like this until told otherwise; in its mode for `count` calls, if it says so.
+    pub async fn behave(&self, mood: Mood, now: Time) -> Result<()> {
+        let mode = sim::Mode {
+            word: mood.mode.as_str().into(),
+            delay_ms: mood.delay_ms,
+            remaining: mood.count,
+            since: now,
+            doubt_rule: mood.rule.as_str().into(),
+            quiet_s: mood.quiet_s,
+        };
         self.store.write(LANE, move |tx| sim::set_mode(tx, &mode)).await?;
         self.reload().await
     }
@@ -166,53 +157,221 @@ impl Sim {
         Ok(Usage { status, total_mb, used_mb, as_of: now, expires_at })
     }
 
-    /// The mode for this call. Counted misbehaviour is counted in the database, exactly, over all instances.
-    async fn mode_of_this_call(&self) -> Result<Behaviour> {
+    /// The behaviour in this call. Counted misbehaviour is counted in the database, exactly, over all instances.
+    async fn behaviour_in(&self, call: Call) -> Result<Behaviour> {
         let behaviour = **self.behaviour.load();
-        if behaviour.mode == SupplierMode::Ok || !behaviour.counted {
+        let good = Behaviour { mood: Mood { mode: SupplierMode::Ok, ..behaviour.mood }, ..behaviour };
+        if !behaviour.mood.mode.concerns(call) {
+            return Ok(good);
+        }
+        if behaviour.mood.mode == SupplierMode::Ok || behaviour.mood.count.is_none() {
             return Ok(behaviour);
         }
-        let word = behaviour.mode.as_str();
+        let word = behaviour.mood.mode.as_str();
         if self.store.finish(LANE, move |tx| sim::use_one(tx, word)).await? {
             return Ok(behaviour);
         }
         self.reload().await?;
-        Ok(Behaviour { mode: SupplierMode::Ok, ..behaviour })
+        Ok(good)
     }
 
-    /// Runs a call in the current mode; `act` does the work. An order from before the simulator began to refuse may
-    /// have been sold already, so the same sale is repeated: repeating is safe here.
+    /// Runs a call in the current mode; `act` does the work. What was asked before the simulator began to refuse
+    /// (`asked_at`) may have been done already, and repeating it is safe: it is done again.
     async fn answer<T>(
         &self,
-        ordered_at: Option<Time>,
-        act: impl AsyncFnOnce(SupplierMode) -> Result<Answer<T>>,
+        call: Call,
+        asked_at: Option<Time>,
+        act: impl AsyncFnOnce(Behaviour) -> Result<Answer<T>>,
     ) -> Answer<T> {
         let outcome = async {
-            let Behaviour { mode, delay, since, .. } = self.mode_of_this_call().await?;
+            let behaviour = self.behaviour_in(call).await?;
+            let mode = behaviour.mood.mode;
+            let no = mode.refusal();
+            if (no.is_some() || mode == SupplierMode::PriceChanged)
+                && asked_at.is_some_and(|at| at < behaviour.since)
+            {
+                let good = Mood { mode: SupplierMode::Ok, ..behaviour.mood };
+                return act(Behaviour { mood: good, ..behaviour }).await;
+            }
+            if let Some(no) = no {
+                return Ok(Answer::Refused(no));
+            }
             match mode {
-                SupplierMode::Ok | SupplierMode::Duplicate => act(mode).await,
-                SupplierMode::Reject if ordered_at.is_some_and(|at| at < since) => {
-                    act(SupplierMode::Ok).await
-                }
-                SupplierMode::Reject => Ok(Answer::Refused("the simulator was told to refuse".into())),
                 SupplierMode::Unavailable => {
                     Ok(Answer::NotSent("the simulator was told to be unreachable".into()))
                 }
                 SupplierMode::Slow => {
-                    tokio::time::sleep(delay).await;
-                    act(mode).await
+                    tokio::time::sleep(Duration::from_millis(behaviour.mood.delay_ms.unsigned_abs())).await;
+                    act(behaviour).await
                 }
-                SupplierMode::Timeout => {
-                    act(mode).await?;
+                SupplierMode::Silent => std::future::pending().await,
+                SupplierMode::Timeout | SupplierMode::Hidden => {
+                    act(behaviour).await?;
                     std::future::pending().await
                 }
                 SupplierMode::Malformed => {
-                    act(mode).await?;
+                    act(behaviour).await?;
                     Ok(Answer::Doubt("the simulator answered something unreadable".into()))
                 }
+                _ => act(behaviour).await,
             }
         };
         outcome.await.unwrap_or_else(|error| Answer::Doubt(error.to_string()))
+    }
+
+    /// What it asks for a plan that has become dearer than its list says; `None` while its list is true.
+    fn dearer(&self, behaviour: Behaviour, code: &str) -> Option<Usd> {
+        if !matches!(behaviour.mood.mode, SupplierMode::Dearer | SupplierMode::PriceChanged) {
+            return None;
+        }
+        let listed = sim_catalog::plans(self.catalog_size).into_iter().find(|plan| plan.code == code)?;
+        listed.cost.in_usd().map(|cost| cost.percent(110))
+    }
+
+    /// Sells, for whoever is asked `Provision` or `TopUp`. The answer says which sale of the order it is.
+    async fn sell(&self, behaviour: Behaviour, ask: Wanted<'_>) -> Result<Answer<Bought<SaleName>>> {
+        let now = self.clock.now();
+        if let Some(number) = ask.number.filter(|_| behaviour.mood.rule != RuleName::Claim) {
+            return self.standing(ask.order, number, now).await;
+        }
+        let cost = self.dearer(behaviour, ask.code);
+        if behaviour.mood.mode == SupplierMode::PriceChanged
+            && let Some(cost) = cost.filter(|cost| ask.expected_cost.in_usd().is_none_or(|most| most < *cost))
+        {
+            let said = format!("the simulator was told to ask {cost} USD");
+            return Ok(Answer::Refused(No::because(Cause::PriceChanged, said)));
+        }
+        let ready_from = behaviour.later(SupplierMode::Underway, now);
+        let name = match (behaviour.mood.rule, ask.number) {
+            (RuleName::Claim, None) => return Ok(Answer::Refused("claim it first".into())),
+            (RuleName::Claim, Some(claim)) => format!("{}~{claim}", ask.order),
+            (RuleName::Repeat, _) => ask.order.to_string(),
+            (RuleName::Find | RuleName::List, _) => {
+                let n = self.keep(behaviour, &ask, cost, now, ready_from).await?;
+                let number = number_of(ask.order, n);
+                if ready_from > now {
+                    return Ok(Answer::Done(Bought::Underway { number }));
+                }
+                let what = SaleName(name_of(ask.order, n));
+                let cost = cost.map(Amount::usd);
+                return Ok(Answer::Done(Bought::Delivered { what, number: Some(number), cost }));
+            }
+        };
+        if ready_from > now {
+            return Ok(Answer::Done(Bought::Underway { number: ready_from.micros().to_string() }));
+        }
+        Ok(Answer::Done(Bought::Delivered {
+            what: SaleName(name),
+            number: None,
+            cost: cost.map(Amount::usd),
+        }))
+    }
+
+    /// How a sale stands that was under way. Where sales are not kept, its number says when it is ready.
+    async fn standing(&self, order: &OrderId, number: &str, now: Time) -> Result<Answer<Bought<SaleName>>> {
+        let kept = match nth(number) {
+            Some(n) => {
+                let id = order.clone();
+                self.store.read(move |tx| sim::kept(tx, &id, n)).await?
+            }
+            None => None,
+        };
+        let ready = number.parse::<i64>().map(Time::from_micros).ok();
+        let (name, ready_from, cost) = match (kept, ready) {
+            (Some(kept), _) => (name_of(&kept.order, kept.n), kept.ready_from, kept.cost),
+            (None, Some(ready)) => (order.to_string(), ready, None),
+            (None, None) => return Ok(Answer::Doubt("the simulator does not know this number".into())),
+        };
+        let number = number.to_string();
+        if ready_from > now {
+            return Ok(Answer::Done(Bought::Underway { number }));
+        }
+        let (what, cost) = (SaleName(name), cost.map(Amount::usd));
+        Ok(Answer::Done(Bought::Delivered { what, number: Some(number), cost }))
+    }
+
+    /// Keeps a sale, so that it can be looked up; which one of its order it is.
+    async fn keep(
+        &self,
+        behaviour: Behaviour,
+        ask: &Wanted<'_>,
+        cost: Option<Usd>,
+        now: Time,
+        ready_from: Time,
+    ) -> Result<i64> {
+        let sale = Kept {
+            order: ask.order.clone(),
+            n: 0,
+            code: ask.code.to_string(),
+            filled: ask.filled.map(str::to_string),
+            data_mb: ask.data_mb,
+            days: ask.days,
+            ordered_at: ask.ordered_at,
+            cost,
+            at: now,
+            seen_from: behaviour.later(SupplierMode::Hidden, now),
+            ready_from,
+        };
+        let keep = move |tx: &mut Tx| {
+            let before = sim::kept_of(tx, &sale.order)?;
+            if let Some(own) = before.iter().find(|kept| tx.is_rerun() && kept.at == sale.at) {
+                return Ok(own.n);
+            }
+            let n = before.len() as i64 + 1;
+            sim::keep(tx, &sale, n)?;
+            Ok(n)
+        };
+        self.store.finish(LANE, keep).await
+    }
+
+    /// Since when it may have sold this: a repeated question is about the same sale, and one with a number about a sale
+    /// that stands. Where asking again sells again, every other question is new.
+    fn repeated(&self, ordered_at: Time, number: Option<&str>) -> Option<Time> {
+        let rule = self.behaviour.load().mood.rule;
+        match number {
+            Some(_) if rule != RuleName::Claim => Some(LONG_AGO),
+            _ => (!rule.sells_again()).then_some(ordered_at),
+        }
+    }
+
+    /// What a look-up shows in this mode.
+    async fn looked_up(&self, behaviour: Behaviour, ask: &Find<'_>) -> Result<Vec<Sale>> {
+        let (mode, rule) = (behaviour.mood.mode, behaviour.mood.rule);
+        if mode == SupplierMode::Blind {
+            return Ok(Vec::new());
+        }
+        let (order, since) = (ask.order.clone(), ask.ordered_at);
+        let read = move |tx: &mut Tx| {
+            let others = sim::kept_of_others(tx, &order)?;
+            let mut delivered = None;
+            for kept in &others {
+                if delivered.is_none() && sim::was_delivered(tx, &kept.order)? {
+                    delivered = profile_of(kept);
+                }
+            }
+            let kept = match (mode, rule) {
+                (SupplierMode::Stranger, _) => others,
+                (_, RuleName::List) => sim::kept_since(tx, since)?,
+                _ => sim::kept_of(tx, &order)?,
+            };
+            Ok((kept, delivered))
+        };
+        let (kept, delivered) = self.store.read(read).await?;
+        let now = self.clock.now();
+        let sale = |kept: &Kept| {
+            let mut sale = shown(kept, rule != RuleName::List, now);
+            match mode {
+                SupplierMode::WrongPackage => sale.code = "ANOTHER-PLAN".into(),
+                SupplierMode::WrongQuantity => sale.quantity = 2,
+                SupplierMode::Duplicate if kept.order == *ask.order => {
+                    sale.iccid = delivered.as_ref().map(|profile| profile.iccid.clone());
+                    sale.profile = delivered.clone();
+                }
+                _ => {}
+            }
+            sale
+        };
+        Ok(kept.iter().filter(|kept| kept.seen_from <= now).map(sale).collect())
     }
 
     fn note(&self, line: &str) -> Result<()> {
@@ -243,7 +402,7 @@ impl Supplier for Sim {
 
     fn abilities(&self) -> Abilities {
         Abilities {
-            doubt: DoubtRule::RepeatIsSafe,
+            doubt: self.behaviour.load().mood.doubt_rule(),
             cancel: CancelWay::AtOnce,
             top_up: true,
             usage: true,
@@ -257,43 +416,73 @@ impl Supplier for Sim {
         Box::pin(async { Answer::Done(sim_catalog::plans(self.catalog_size)) })
     }
 
+    fn claim<'a>(&'a self, _ask: Provision<'a>) -> Ask<'a, String> {
+        Box::pin(
+            self.answer(Call::Other, None, async |_| Ok(Answer::Done(format!("{:032x}", vault::random())))),
+        )
+    }
+
     fn provision<'a>(&'a self, ask: Provision<'a>) -> Ask<'a, Bought<Profile>> {
-        Box::pin(self.answer(Some(ask.ordered_at), async move |mode| {
-            let profile = profile_for(&ask);
-            if mode == SupplierMode::Duplicate
+        let asked_at = self.repeated(ask.ordered_at, ask.number);
+        Box::pin(self.answer(Call::Sale, asked_at, async move |behaviour| {
+            if behaviour.mood.mode == SupplierMode::Duplicate
                 && let Some(earlier) = self.delivered_before(ask.order).await?
             {
-                return Ok(Answer::Done(delivered(earlier)));
+                return Ok(Answer::Done(Bought::Delivered { what: earlier, number: None, cost: None }));
             }
-            self.note(&format!("sold {} {}", ask.order, profile.iccid))?;
-            *self.last_sold()? = Some((ask.order.clone(), profile.clone()));
-            Ok(Answer::Done(delivered(profile)))
+            let sold = self.sell(behaviour, Wanted::from(&ask)).await?;
+            let profile =
+                |name: &SaleName| profile_named(&name.0, ask.data_mb, ask.duration_days, ask.ordered_at);
+            if let Answer::Done(bought) = &sold {
+                let name = match bought {
+                    Bought::Delivered { what, .. } => what.clone(),
+                    Bought::Underway { number } => {
+                        SaleName(nth(number).map_or(ask.order.to_string(), |n| name_of(ask.order, n)))
+                    }
+                };
+                let profile = profile(&name);
+                self.note(&format!("sold {} {}", ask.order, profile.iccid))?;
+                *self.last_sold()? = Some((ask.order.clone(), profile));
+            }
+            Ok(sold.map(|bought| bought.map(|name| profile(&name))))
         }))
     }
 
     fn top_up<'a>(&'a self, ask: TopUp<'a>) -> Ask<'a, Bought<()>> {
-        Box::pin(self.answer(Some(ask.ordered_at), async move |_| {
-            let (order, profile) = (ask.order.clone(), ask.profile.to_string());
-            let (data_mb, days) = (ask.data_mb, ask.duration_days);
-            let asked = order.clone();
+        let asked_at = self.repeated(ask.ordered_at, ask.number);
+        Box::pin(self.answer(Call::Sale, asked_at, async move |behaviour| {
+            let asked = ask.order.clone();
             // An earlier sale stands, whatever happened to the profile since: repeating is safe.
-            if !self.store.read(move |tx| sim::has_topup(tx, &asked)).await? {
-                if !self.read_meter(ask.profile, ask.ordered_at).await?.status.can_be_topped_up() {
-                    return Ok(Answer::Refused("the profile is cancelled or expired".into()));
-                }
-                self.store
-                    .finish(LANE, move |tx| sim::add_topup(tx, &order, &profile, data_mb, days))
-                    .await?;
+            let known = !behaviour.mood.rule.sells_again()
+                && self.store.read(move |tx| sim::has_topup(tx, &asked)).await?;
+            if !known && !self.read_meter(ask.profile, ask.ordered_at).await?.status.can_be_topped_up() {
+                return Ok(Answer::Refused("the profile is cancelled or expired".into()));
             }
-            self.note(&format!("topped {} {}", ask.order, ask.profile))?;
-            Ok(Answer::Done(delivered(())))
+            let sold = self.sell(behaviour, Wanted::from(&ask)).await?;
+            if let Answer::Done(bought) = &sold {
+                let n = match bought {
+                    Bought::Delivered { number, .. } => number.as_deref().and_then(nth),
+                    Bought::Underway { number } => nth(number),
+                };
+                let (name, profile) = (name_of(ask.order, n.unwrap_or(1)), ask.profile.to_string());
+                let (data_mb, days) = (ask.data_mb, ask.duration_days);
+                self.store.finish(LANE, move |tx| sim::add_topup(tx, &name, &profile, data_mb, days)).await?;
+                self.note(&format!("topped {} {}", ask.order, ask.profile))?;
+            }
+            Ok(sold.map(|bought| bought.map(drop)))
+        }))
+    }
+
+    fn find<'a>(&'a self, ask: Find<'a>) -> Ask<'a, Vec<Sale>> {
+        Box::pin(self.answer(Call::LookUp, Some(LONG_AGO), async move |behaviour| {
+            self.looked_up(behaviour, &ask).await.map(Answer::Done)
         }))
     }
 
     fn usage<'a>(&'a self, ask: Reading<'a>) -> Ask<'a, Usage> {
-        Box::pin(
-            self.answer(None, async move |_| self.read_meter(ask.profile, ask.now).await.map(Answer::Done)),
-        )
+        Box::pin(self.answer(Call::Other, None, async move |_| {
+            self.read_meter(ask.profile, ask.now).await.map(Answer::Done)
+        }))
     }
 
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled> {
@@ -316,7 +505,7 @@ impl Supplier for Sim {
             match self.read_meter(ask.profile, LONG_AGO).await {
                 Ok(usage) => {
                     let done_before = usage.status == EsimStatus::Cancelled;
-                    self.answer(done_before.then_some(LONG_AGO), decide).await
+                    self.answer(Call::Other, done_before.then_some(LONG_AGO), decide).await
                 }
                 Err(error) => Answer::Doubt(error.to_string()),
             }
@@ -333,98 +522,56 @@ impl Supplier for Sim {
                 return Answer::Refused("the simulator keeps no list without sandbox_journal".into());
             };
             match tokio::fs::read_to_string(path).await {
-                Ok(text) => Answer::Done(sales(&text)),
+                Ok(text) => Answer::Done(sales::journalled(&text)),
                 Err(error) => Answer::NotSent(format!("{}: {error}", path.display())),
             }
         })
     }
 }
 
-fn delivered<T>(what: T) -> Bought<T> {
-    Bought::Delivered { what, number: None, cost: None }
-}
+/// The name that a sold profile follows from.
+#[derive(Clone)]
+struct SaleName(String);
 
-/// The sales in a journal, each once: repeating a question writes a second line.
-fn sales(journal: &str) -> Vec<Sold> {
-    let mut known = HashSet::new();
-    let sale = |line: &str| {
-        let (deed, rest) = line.split_once(' ')?;
-        let (order, what) = rest.split_once(' ').filter(|_| matches!(deed, "sold" | "topped"))?;
-        Some(Sold { order: OrderId::from_text(order), what: what.into() })
-    };
-    journal.lines().filter_map(sale).filter(|sale| known.insert(sale.order.clone())).collect()
-}
-
-/// The simulator's name for a profile holds everything about an untouched one.
-struct ProfileId {
+/// What is to be sold, a profile or a bundle.
+struct Wanted<'a> {
+    order: &'a OrderId,
+    code: &'a str,
+    expected_cost: Amount,
+    /// The profile that a bundle fills.
+    filled: Option<&'a str>,
     data_mb: i64,
     days: i64,
-    sold_at: Time,
+    ordered_at: Time,
+    number: Option<&'a str>,
 }
 
-impl ProfileId {
-    fn text(ask: &Provision) -> String {
-        format!("{}.{}.{}.{}", ask.order, ask.data_mb, ask.duration_days, ask.ordered_at.micros())
-    }
-
-    fn parse(text: &str) -> Result<ProfileId> {
-        let mut parts = text.split('.').skip(1).map(str::parse::<i64>);
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some(Ok(data_mb)), Some(Ok(days)), Some(Ok(sold))) => {
-                Ok(ProfileId { data_mb, days, sold_at: Time::from_micros(sold) })
-            }
-            _ => Err(Error::fault("not a profile of the simulator")),
+impl<'a> From<&Provision<'a>> for Wanted<'a> {
+    fn from(ask: &Provision<'a>) -> Wanted<'a> {
+        Wanted {
+            order: ask.order,
+            code: ask.code,
+            expected_cost: ask.expected_cost,
+            filled: None,
+            data_mb: ask.data_mb,
+            days: ask.duration_days,
+            ordered_at: ask.ordered_at,
+            number: ask.number,
         }
     }
 }
 
-fn profile_for(ask: &Provision) -> Profile {
-    let hash = digest(&SHA256, ask.order.as_str().as_bytes());
-    let number =
-        u64::from_be_bytes(*hash.as_ref().first_chunk().expect("8 of 32 bytes")) % 10_000_000_000_000_000;
-    let digits = format!("89{number:016}");
-    let check = luhn_digit(&digits) as char;
-    Profile {
-        id: ProfileId::text(ask),
-        iccid: format!("{digits}{check}"),
-        activation: Activation {
-            smdp_address: "smdp.sim.example".into(),
-            matching_id: format!("SIM-{}", hex(&hash.as_ref()[8..20]).to_uppercase()),
-        },
-        install_by: Some(ask.ordered_at.plus_days(INSTALL_DAYS)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_same_order_gets_the_same_profile() {
-        let order = OrderId::esim(Time::from_micros(5_000), 42);
-        let ask = || Provision {
-            order: &order,
-            code: "JP-1GB-7D",
-            expected_cost: Amount::usd(Usd::dollars(1)),
-            data_mb: 1024,
-            duration_days: 7,
-            ordered_at: Time::from_micros(5_000),
-            number: None,
-        };
-        let profile = profile_for(&ask());
-        assert_eq!(profile, profile_for(&ask()));
-        assert_eq!(profile.iccid.len(), 19);
-        assert_eq!(profile.iccid.as_bytes()[18], luhn_digit(&profile.iccid[..18]));
-        let parts = ProfileId::parse(&profile.id).unwrap();
-        assert_eq!((parts.data_mb, parts.days), (1024, 7));
-    }
-
-    #[test]
-    fn a_journal_lists_each_sale_once() {
-        let found =
-            sales("sold ord_1 89\ntopped top_1 p.1.2.3\nsold ord_1 89\ncancelled p.1.2.3\nsold ord_2 90\n");
-        let ids: Vec<&str> = found.iter().map(|sale| sale.order.as_str()).collect();
-        assert_eq!(ids, ["ord_1", "top_1", "ord_2"]);
-        assert_eq!(found[1].what, "p.1.2.3");
+impl<'a> From<&TopUp<'a>> for Wanted<'a> {
+    fn from(ask: &TopUp<'a>) -> Wanted<'a> {
+        Wanted {
+            order: ask.order,
+            code: ask.code,
+            expected_cost: ask.expected_cost,
+            filled: Some(ask.profile),
+            data_mb: ask.data_mb,
+            days: ask.duration_days,
+            ordered_at: ask.ordered_at,
+            number: ask.number,
+        }
     }
 }

@@ -23,7 +23,7 @@ use crate::error::Result;
 pub use crate::ops::dates::{iso, iso_exact, parse as parse_time, readable};
 use crate::ops::jobs::Fate;
 use crate::ops::sandbox::ChainMode;
-use crate::supplier::sim::SupplierMode;
+use crate::supplier::sim::{RuleName, SupplierMode};
 
 /// Dollars as a JSON number with at most six decimals and no binary noise.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +91,7 @@ vocabulary! {
     StageWord Stage "PurchaseStatus";
     DifferenceWord Difference "Difference";
     SupplierModeWord SupplierMode "SupplierMode";
+    DoubtRuleWord RuleName "DoubtRule";
     ChainModeWord ChainMode "ChainMode";
     JobModeWord Fate "JobMode";
 }

@@ -12,7 +12,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::LANE;
 use crate::ops::audit::audit_line;
-use crate::ops::catalog::PLANS_PER_JOB;
+use crate::ops::sync::PLANS_PER_JOB;
 use crate::store::audit::Line;
 use crate::store::prices::Row;
 use crate::store::tx::Tx;

@@ -11,7 +11,7 @@ use crate::domain::refusal::{FieldError, Refusal};
 use crate::error::Result;
 use crate::ops::LANE;
 use crate::ops::audit::audit_line;
-use crate::ops::catalog::PLANS_PER_JOB;
+use crate::ops::sync::PLANS_PER_JOB;
 use crate::store::tx::Tx;
 use crate::store::{audit, price_rules, prices};
 

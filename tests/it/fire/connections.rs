@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use h2::client::Builder;
 use simgate::ops::sandbox;
-use simgate::supplier::sim::SupplierMode;
+use simgate::supplier::sim::{Mood, SupplierMode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -104,7 +104,9 @@ fn old_http2_is_asked_to_end_and_answered_first() {
     let settings =
         vec![("http2_age_s", "5"), ("answer_within_ms", "60000"), ("supplier_timeout_ms", "90000")];
     run(Db::Sqlite, settings, async |gateway| {
-        sandbox::set_mode(&gateway.app, SupplierMode::Slow, 20_000, None).await.unwrap();
+        sandbox::set_supplier(&gateway.app, Mood { delay_ms: 20_000, ..SupplierMode::Slow.into() })
+            .await
+            .unwrap();
         let mut line = http2(dial(gateway, 1).await, &Builder::new()).await;
         let order = r#"{"packageCode":"JP-1GB-7D"}"#;
         let mut response = line.begin(gateway, "POST", "/api/b2b/v1/orders", order).await.unwrap();

@@ -7,7 +7,7 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use h2::client::Builder;
 use simgate::ops::sandbox;
-use simgate::supplier::sim::SupplierMode;
+use simgate::supplier::sim::{Mood, SupplierMode};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -27,7 +27,9 @@ async fn idle(gateway: &Gateway, last: u8) -> TcpStream {
 
 /// Connections on which an order is being placed, each from its own of these addresses.
 async fn busy(gateway: &Gateway, from: &[u8]) -> Vec<TcpStream> {
-    sandbox::set_mode(&gateway.app, SupplierMode::Slow, SLOW_MS, None).await.unwrap();
+    sandbox::set_supplier(&gateway.app, Mood { delay_ms: SLOW_MS, ..SupplierMode::Slow.into() })
+        .await
+        .unwrap();
     let mut streams = Vec::new();
     for last in from {
         let mut stream = dial(gateway, *last).await;

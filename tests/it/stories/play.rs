@@ -18,7 +18,7 @@ use simgate::ops::deposits::{self, NewDeposit};
 use simgate::ops::operator::{self, KeyTerms, NewPartner};
 use simgate::ops::orders::{self, Buyer, Purchase};
 use simgate::ops::{cancel, catalog, recover, sandbox, x402};
-use simgate::supplier::sim::SupplierMode;
+use simgate::supplier::sim::{Mood, SupplierMode};
 
 use super::chain::{CONFIRMATIONS, Move};
 use super::collect;
@@ -87,7 +87,7 @@ impl Play<'_> {
                 limited = Some(Buyer { key_id: key.id.to_string(), limited: true, ..buyers[0].clone() });
             }
         }
-        sandbox::set_mode(&app, SupplierMode::Ok, 0, None).await.unwrap();
+        sandbox::set_supplier(&app, SupplierMode::Ok).await.unwrap();
         let model = Model { wallets: vec![Usd::ZERO; 2], ..Model::default() };
         Play {
             world,
@@ -388,7 +388,7 @@ impl Play<'_> {
     async fn set_supplier(&mut self, mood: SupplierMode) {
         // An order that was begun in the same instant would be older than the mood, or not, as it happens.
         self.world.pass(1_000);
-        sandbox::set_mode(&self.world.app, mood, 60_000, None).await.unwrap();
+        sandbox::set_supplier(&self.world.app, Mood { delay_ms: 60_000, ..mood.into() }).await.unwrap();
         self.world.pass(1_000);
         self.model.mood = Some(mood);
     }

@@ -358,7 +358,7 @@ impl Gateway {
 
     /// Brings everything open to its end: the supplier behaves, and recovery has its turn.
     pub async fn settle(&self) {
-        sandbox::set_mode(&self.app, SupplierMode::Ok, 0, None).await.unwrap();
+        sandbox::set_supplier(&self.app, SupplierMode::Ok).await.unwrap();
         self.until("no order is open", async || {
             self.app.clock.advance(60_000);
             recover::round(&self.app).await.unwrap();

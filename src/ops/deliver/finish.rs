@@ -1,0 +1,367 @@
+//! The write that ends a purchase: the eSIM and the books in one, or the money back. A sale that comes too late is kept
+//! apart, to be given back to the supplier.
+
+use metrics::counter;
+
+use super::Standing;
+use crate::app::App;
+use crate::domain::amount::Amount;
+use crate::domain::email::Email;
+use crate::domain::esim::Esim;
+use crate::domain::ledger::Entry;
+use crate::domain::money::Usd;
+use crate::domain::order::{Failure, Order, OrderEvent, OrderStatus};
+use crate::domain::text;
+use crate::domain::time::Time;
+use crate::error::{Error, Result};
+use crate::ops::coupons::redeem;
+use crate::ops::mail::{self, News, Slip};
+use crate::ops::{LANE, receipts};
+use crate::store::audit::{self, Line};
+use crate::store::debts::{self, Funds};
+use crate::store::ledger::{self, Note};
+use crate::store::orders::{Change, Step, Terms};
+use crate::store::tx::Tx;
+use crate::store::{WriteJob, attempts, catalog, checkouts, esims, orders, wallet};
+use crate::supplier::{Cause, No, Profile};
+use crate::telemetry::EveryMinute;
+
+/// How many characters are kept of a supplier's or an operator's reason for a failure.
+pub(in crate::ops) const WHY_CHARS: usize = 500;
+
+static COSTS: EveryMinute = EveryMinute::new();
+static FUNDS: EveryMinute = EveryMinute::new();
+static PRICES: EveryMinute = EveryMinute::new();
+
+/// What a supplier delivered, and on which terms.
+pub(super) struct Sold {
+    /// `None` for a top-up.
+    pub profile: Option<Profile>,
+    pub number: Option<String>,
+    pub cost: Option<Amount>,
+}
+
+/// No eSIM costs more; whatever says so is not about money.
+const MOST_COST: Usd = Usd::dollars(100_000);
+
+/// What a sale cost: what the supplier says, or `Err` when that cannot be booked.
+pub(super) fn told_cost(expected: Usd, told: Option<Amount>) -> Result<Usd, Amount> {
+    let Some(told) = told else { return Ok(expected) };
+    told.in_usd().filter(|cost| (Usd::ZERO..=MOST_COST).contains(cost)).ok_or(told)
+}
+
+/// The cost to book. Another one than we expected is an alarm: the catalog is out of date.
+fn true_cost(order: &Order, told: Option<Amount>) -> Usd {
+    let (supplier, expected) = (order.supplier.clone(), order.cost);
+    let (cost, readable) = match told_cost(expected, told) {
+        Ok(cost) if cost == expected => return cost,
+        Ok(cost) => (cost, true),
+        Err(_) => (expected, false),
+    };
+    counter!("simgate_supplier_costs_differ_total", "supplier" => supplier.clone()).increment(1);
+    let Some(left_out) = COSTS.turn() else { return cost };
+    let told = told.map(|told| told.to_string()).unwrap_or_default();
+    if readable {
+        tracing::error!(order = %order.id, supplier, %expected, %cost, left_out, "a sale cost something else than we expected; \
+            it is booked as told: sync this supplier's plans");
+    } else {
+        tracing::error!(order = %order.id, supplier, told, %expected, left_out, "a supplier told a cost that cannot be booked; \
+            the expected cost is booked instead: compare it with the supplier's bill");
+    }
+    cost
+}
+
+pub(super) async fn fulfil(app: &App, order: &Order, supplier: &'static str, sold: Sold) -> Result<Standing> {
+    let cost = true_cost(order, sold.cost);
+    let esim = match sold.profile {
+        Some(profile) => Some(Esim {
+            order: order.id.clone(),
+            sealed: app.vault.seal(&order.id, &profile.activation)?,
+            profile: profile.id,
+            iccid: profile.iccid,
+            install_by: profile.install_by,
+            last_usage: None,
+        }),
+        None => None,
+    };
+    let now = app.now();
+    let mut done = order.clone();
+    let sale = Sale {
+        order: order.clone(),
+        esim: esim.clone(),
+        supplier,
+        cost,
+        number: sold.number.clone(),
+        entry: Entry::fulfilled(&order.id, order.charge(), supplier, cost),
+        receipt: order.customer_email.clone().map(|email| (mail::slip(app), email)),
+        now,
+    };
+    let has_receipt = sale.receipt.is_some();
+    let written = app.store.finish_batched(order.account.0, sale).await?;
+    if has_receipt {
+        mail::wake(app);
+    }
+    match written {
+        Finished::Now(balance) => {
+            done.status = OrderStatus::Fulfilled;
+            done.updated_at = now;
+            done.esim = esim.or(done.esim);
+            done.cost = cost;
+            done.supplier_number = sold.number.or(done.supplier_number);
+            counter!("simgate_orders_total", "outcome" => "fulfilled").increment(1);
+            Ok(Standing::Ended { order: Box::new(done), balance })
+        }
+        Finished::Before { order, balance } => Ok(Standing::Ended { order, balance }),
+        Finished::NotOurs(owner) => {
+            tracing::error!(order = %order.id, %owner, "the supplier answered with the profile of another order");
+            Ok(Standing::Open)
+        }
+    }
+}
+
+/// Write 3 of an order or top-up that the supplier sold.
+struct Sale {
+    order: Order,
+    esim: Option<Esim>,
+    supplier: &'static str,
+    /// What it really cost.
+    cost: Usd,
+    number: Option<String>,
+    entry: Entry,
+    /// The receipt to mail, and its recipient.
+    receipt: Option<(Slip, Email)>,
+    now: Time,
+}
+
+impl Sale {
+    /// Queues the receipt, in the write that delivers.
+    fn write_receipt(&self, tx: &mut Tx) -> Result<()> {
+        let Some((slip, email)) = &self.receipt else { return Ok(()) };
+        receipts::queue(tx, slip, &self.order, email)
+    }
+
+    fn step(&self) -> Step<'_> {
+        let terms = Terms { cost: self.cost, number: self.number.as_deref() };
+        let change = Change::Sold { profile: self.esim.as_ref(), entry: &self.entry, terms };
+        Step { order: &self.order.id, change, now: self.now }
+    }
+}
+
+impl WriteJob for Sale {
+    type Answer = Finished;
+    const SHARES: bool = true;
+
+    fn run(&self, tx: &mut Tx) -> Result<Finished> {
+        match orders::advance(tx, &[self.step()])?.remove(&self.order.id) {
+            Some(balance) => {
+                self.write_receipt(tx)?;
+                Ok(Finished::Now(balance))
+            }
+            None => {
+                note_late_topup(tx, self)?;
+                too_late(tx, &self.order, self.esim.as_ref().map(|esim| (esim, self.cost)))
+            }
+        }
+    }
+
+    fn run_batched(tx: &mut Tx, group: &[&Sale]) -> Result<Vec<Option<Finished>>> {
+        let sold: Vec<Step> =
+            group.iter().filter(|sale| sale.esim.is_some()).map(|sale| sale.step()).collect();
+        let mut balances = orders::advance(tx, &sold)?;
+        let mut finished = Vec::with_capacity(group.len());
+        for sale in group {
+            let balance = balances.remove(&sale.order.id);
+            if balance.is_some() {
+                sale.write_receipt(tx)?;
+            }
+            finished.push(balance.map(Finished::Now));
+        }
+        Ok(finished)
+    }
+}
+
+enum Finished {
+    Now(Usd),
+    /// Somebody else ended the order first.
+    Before {
+        order: Box<Order>,
+        balance: Usd,
+    },
+    /// The profile belongs to this other order.
+    NotOurs(String),
+}
+
+/// Why write 3 found nothing to do. A profile that turns up for a failed order is marked for cancelling.
+fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<(&Esim, Usd)>) -> Result<Finished> {
+    let order = orders::by_id(tx, &waiting.id)?.ok_or_else(|| Error::fault("an order vanished"))?;
+    let owner = match delivered {
+        Some((esim, _)) => esims::owner_of(tx, esim)?,
+        None => None,
+    };
+    // A profile that another order delivered must not be cancelled: its owner uses it.
+    if order.status == OrderStatus::Failed
+        && owner.is_none()
+        && let Some((esim, cost)) = delivered
+    {
+        orders::orphan_found(tx, &order.id, &esim.profile, cost)?;
+    }
+    if order.status.after(OrderEvent::Sold).is_none() {
+        let balance = wallet::read(tx, order.account)?.balance;
+        return Ok(Finished::Before { order: Box::new(order), balance });
+    }
+    match owner {
+        Some(owner) => Ok(Finished::NotOurs(owner.to_string())),
+        None => Err(Error::fault("an order that waits could not be fulfilled")),
+    }
+}
+
+/// A top-up that was sold after its money went back stays on the eSIM: its cost is our loss.
+fn note_late_topup(tx: &mut Tx, sale: &Sale) -> Result<()> {
+    let id = &sale.order.id;
+    let failed = orders::by_id(tx, id)?.is_some_and(|order| order.status == OrderStatus::Failed);
+    if id.is_topup() && failed && orders::orphan_lost(tx, id, sale.cost)? && sale.cost.is_positive() {
+        ledger::post(tx, &Entry::orphan(id, sale.supplier, sale.cost), sale.now, Note::default())?;
+    }
+    Ok(())
+}
+
+/// The supplier said no. Its reason decides what the buyer hears, and what the operator has to do.
+pub(super) async fn refuse(app: &App, order: &Order, no: &No) -> Result<Standing> {
+    let supplier = order.supplier.clone();
+    let cause = no.cause.as_str();
+    counter!("simgate_supplier_refusals_total", "supplier" => supplier.clone(), "cause" => cause)
+        .increment(1);
+    let (code, why) = match no.cause {
+        Cause::Rejected => ("SUPPLIER_REJECTED", no.said.as_str()),
+        Cause::SoldOut => ("SUPPLIER_REJECTED", "the supplier has none of this plan left"),
+        Cause::PriceChanged => ("PRICE_CHANGED", "the supplier asks more for this plan than before"),
+        // What we owe to the supplier is not the buyer's concern.
+        Cause::NoFunds => ("SUPPLIER_UNAVAILABLE", "the supplier cannot sell at the moment"),
+    };
+    match no.cause {
+        Cause::Rejected => {}
+        Cause::SoldOut => {
+            let code = &order.package_code;
+            tracing::warn!(order = %order.id, supplier, code, said = no.said, "a plan is sold out; it is off sale until the next sync");
+        }
+        Cause::PriceChanged => {
+            if let Some(left_out) = PRICES.turn() {
+                let code = &order.package_code;
+                tracing::error!(order = %order.id, supplier, code, said = no.said, left_out, "a plan costs more than we expected and was \
+                    not bought: sync this supplier's plans");
+            }
+        }
+        Cause::NoFunds => {
+            if let Some(left_out) = FUNDS.turn() {
+                tracing::error!(order = %order.id, supplier, said = no.said, left_out, "our balance at a supplier is used up and \
+                    orders fail: pay in there");
+            }
+        }
+    }
+    let standing = fail(app, order, code, why).await?;
+    if no.cause == Cause::SoldOut {
+        take_off_sale(app, order).await?;
+    }
+    Ok(standing)
+}
+
+/// Nobody else buys what the supplier does not have. A sync puts the plan back.
+async fn take_off_sale(app: &App, order: &Order) -> Result<()> {
+    let (code, supplier, supplier_code) =
+        (order.package_code.clone(), order.supplier.clone(), order.supplier_code.clone());
+    let write = move |tx: &mut Tx| match catalog::withdraw_sold_out(tx, &code, &supplier, &supplier_code)? {
+        true => catalog::publish(tx),
+        false => Ok(()),
+    };
+    app.store.finish(LANE, write).await
+}
+
+/// `PROVISIONING → FAILED`, with the money back in the wallet, or owed to a guest. The order stays open while it is
+/// unknown whether there is money to give back.
+pub(super) async fn fail(app: &App, order: &Order, code: &str, why: &str) -> Result<Standing> {
+    fail_noting(app, order, code, why, None).await
+}
+
+/// The same for an operator, whose line goes into the audit log with the write.
+pub(in crate::ops) async fn fail_by_hand(
+    app: &App,
+    order: &Order,
+    code: &str,
+    why: &str,
+    line: Line,
+) -> Result<Standing> {
+    fail_noting(app, order, code, why, Some(line)).await
+}
+
+async fn fail_noting(
+    app: &App,
+    order: &Order,
+    code: &str,
+    why: &str,
+    line: Option<Line>,
+) -> Result<Standing> {
+    let failure = Failure { code: code.into(), detail: text::visible(why, WHY_CHARS) };
+    let now = app.now();
+    let (mut done, waiting, reason) = (order.clone(), order.clone(), failure.clone());
+    let slip = mail::slip(app);
+    let give_back = move |tx: &mut Tx| {
+        wallet::lock(tx, waiting.account)?;
+        if debts::funds_of(tx, &waiting)? == Funds::Missing {
+            return Ok(None);
+        }
+        let back = debts::payback(tx, &waiting, waiting.price)?;
+        match orders::fail(tx, &waiting, &reason, &back, now)? {
+            Some(balance) => {
+                if let Some(line) = &line {
+                    audit::record(tx, line)?;
+                    // It may have been sold all the same.
+                    attempts::watch(tx, &waiting.id, now)?;
+                }
+                redeem::give_back(tx, &waiting, now)?;
+                // Nobody waits for the answer of a checkout, so its owner gets a mail.
+                if let Some(checkout) = checkouts::by_order(tx, &waiting.id)? {
+                    let news = if waiting.id.is_topup() { News::TopUpFailed } else { News::Failed };
+                    mail::tell_owner(tx, &slip, &checkout, news, back.received())?;
+                }
+                Ok(Some((Finished::Now(balance), back.received())))
+            }
+            None => Ok(Some((too_late(tx, &waiting, None)?, Usd::ZERO))),
+        }
+    };
+    let Some((written, received)) = app.store.finish(order.account.0, give_back).await? else {
+        return Ok(Standing::Open);
+    };
+    mail::wake(app);
+    match written {
+        Finished::Now(balance) => {
+            done.status = OrderStatus::Failed;
+            done.updated_at = now;
+            done.failure = Some(failure);
+            done.refunded = Some(received).filter(|received| *received != done.price);
+            counter!("simgate_orders_total", "outcome" => "failed").increment(1);
+            Ok(Standing::Ended { order: Box::new(done), balance })
+        }
+        Finished::Before { order, balance } => Ok(Standing::Ended { order, balance }),
+        Finished::NotOurs(_) => Err(Error::fault("a failing order has no profile")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::amount::Fiat;
+
+    #[test]
+    fn only_dollars_are_booked_as_told() {
+        let expected = Usd::dollars(2);
+        let euros = Amount { currency: Fiat::parse("EUR").unwrap(), ..Amount::usd(Usd::dollars(3)) };
+        let negative = Amount::usd(Usd::dollars(-1));
+        assert_eq!(told_cost(expected, None), Ok(expected));
+        assert_eq!(told_cost(expected, Some(Amount::usd(Usd::dollars(3)))), Ok(Usd::dollars(3)));
+        assert_eq!(told_cost(expected, Some(Amount::usd(Usd::ZERO))), Ok(Usd::ZERO));
+        assert_eq!(told_cost(expected, Some(euros)), Err(euros));
+        assert_eq!(told_cost(expected, Some(negative)), Err(negative));
+        let absurd = Amount { micros: i64::MAX, ..negative };
+        assert_eq!(told_cost(expected, Some(absurd)), Err(absurd));
+    }
+}
