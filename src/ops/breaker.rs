@@ -62,6 +62,13 @@ impl Breakers {
     }
 }
 
+/// Notes whether a supplier of the settings answered.
+pub fn heard(app: &App, supplier: &str, answered: bool) {
+    if let Some(terms) = app.settings.suppliers.iter().find(|terms| terms.name == supplier) {
+        app.breakers.heard(terms.name, answered);
+    }
+}
+
 /// Refuses what a supplier would sell that is out.
 pub fn require_answering(out: &[&'static str], supplier: &str) -> Result<(), Refusal> {
     match out.contains(&supplier) {

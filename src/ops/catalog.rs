@@ -152,6 +152,7 @@ pub async fn is_empty(app: &App) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::money::Usd;
 
     fn plan(code: &str, family: &str, plan_type: PlanType) -> Arc<Plan> {
         Arc::new(Plan {

@@ -119,7 +119,7 @@ async fn take_over(app: App, order: Order) -> bool {
             true
         }
         Err(_) => {
-            deliver::note_silence(&order);
+            deliver::note_silence(&app, &order);
             true
         }
     }

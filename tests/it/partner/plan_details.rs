@@ -71,7 +71,7 @@ async fn say(gateway: &Gateway, said: Details) {
     let said = Plan { details: Arc::new(said.cleaned()), ..Plan::clone(&plan(gateway, CODE)) };
     let before = [listed(gateway, CODE).await, found(gateway).await];
     let write = move |tx: &mut Tx| {
-        catalog::put(tx, &said, "sim", CODE, "default")?;
+        catalog::put(tx, &said, "sim", CODE)?;
         catalog::publish(tx)
     };
     gateway.app.store.write(0, write).await.unwrap();
@@ -107,7 +107,7 @@ both_databases! {
         }
         let both = listed(gateway, "JAPAN-KOREA-1GB-7D").await;
         let countries: Vec<&Value> = both["networks"].as_array().unwrap().iter().map(|of| &of["country"]).collect();
-        assert_eq!((countries, &both["exitCountry"]), (vec!["JP", "KR"], &json!("NL")));
+        assert_eq!((countries, &both["exitCountry"]), (vec![&json!("JP"), &json!("KR")], &json!("NL")));
         assert_eq!(listed(gateway, "HK-1GB-7D").await["kycRequired"], true);
         let global = listed(gateway, "GLOBAL-1GB-7D").await;
         assert_eq!((global.get("networks"), global.get("speed"), &global["hotspot"]), (None, None, &json!(true)));
@@ -193,7 +193,7 @@ both_databases! {
         until_changed(gateway, &before).await;
         assert_eq!(details(&listed(gateway, "HK-1GB-7D").await), json!({}));
         let without = [listed(gateway, CODE).await, found(gateway).await];
-        ops::catalog::sync(&gateway.app).await.unwrap();
+        ops::sync::seed(&gateway.app).await.unwrap();
         until_changed(gateway, &without).await;
         assert_eq!([listed(gateway, CODE).await, found(gateway).await], before);
     }

@@ -5,7 +5,7 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
-use simgate::ops::{catalog, operator, recover};
+use simgate::ops::{operator, recover, sync};
 use simgate::store::attempts;
 
 use crate::support::harness::{
@@ -507,7 +507,7 @@ both_databases! {
             mood(gateway, rule, "ok").await;
             assert_eq!(place(gateway, PLAN).await.problem(404), "PLAN_NOT_FOUND");
             place(gateway, OTHER_PLAN).await.expect(200);
-            catalog::sync(&gateway.app).await.unwrap();
+            sync::seed(&gateway.app).await.unwrap();
             place(gateway, PLAN).await.expect(200);
         }
         for cause in ["price_changed", "no_funds", "sold_out"] {
