@@ -119,6 +119,8 @@ pub struct SupplierView {
 /// - `malformed`: the supplier has sold and answers something unreadable. It is asked again, so with `count` 1 it is 200 a
 ///   little later.
 /// - `duplicate`: the supplier answers with another order's eSIM, which is not accepted. It is asked again, as above.
+/// - `reviewed`: orders are delivered. A cancel is a request that people at the supplier decide: the order stays
+///   `CANCELLING` until the operator enters their word.
 ///
 /// The mode is shared by everybody who uses this sandbox: set it back to `ok`.
 #[utoipa::path(post, path = "/sandbox/supplier", operation_id = "setSupplier", tag = "supplier",
@@ -127,7 +129,7 @@ pub struct SupplierView {
 pub async fn supplier(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
     fields.allow(&["mode", "delayMs", "count"]);
-    let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed";
+    let allowed = "ok, reject, unavailable, timeout, slow, duplicate, malformed, reviewed";
     let mode = fields.required_word("mode", allowed, |text| SupplierMode::parse(&text.to_ascii_lowercase()));
     let delay_ms = fields.whole("delayMs", 0, 3_600_000).unwrap_or(1_000);
     let count = fields.whole("count", 1, 1_000_000);

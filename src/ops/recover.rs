@@ -11,12 +11,12 @@ use crate::app::App;
 use crate::domain::amount::Amount;
 use crate::domain::ids::OrderId;
 use crate::domain::ledger::Entry;
-use crate::domain::order::{Order, OrderStatus};
+use crate::domain::order::{CancelReason, Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
 use crate::store::orders as rows;
-use crate::supplier::{Answer, Cancel, Cancelled};
+use crate::supplier::{Answer, Cancel, CancelWay, Cancelled};
 use crate::telemetry::EveryMinute;
 
 const AT_ONCE: i64 = 64;
@@ -92,7 +92,10 @@ async fn take_over(app: App, order: Order) -> bool {
 
 async fn ask_again(app: &App, order: &Order) -> Result<bool> {
     let (id, seen) = (order.id.clone(), order.ask_until);
-    let until = orders::ask_until(app, app.now());
+    let until = match cancel::review::next_look(app, order) {
+        Some(pause) => app.now().plus_millis(pause.as_millis() as i64),
+        None => orders::ask_until(app, app.now()),
+    };
     if !app.store.finish(order.account.0, move |tx| rows::lease(tx, &id, seen, until)).await? {
         return Ok(false);
     }
@@ -114,9 +117,16 @@ async fn cancel_orphan(app: &App, id: &OrderId, profile: &str) -> Result<()> {
     let order = app.store.read(move |tx| rows::by_id(tx, &lookup)).await?;
     let order = order.ok_or_else(|| Error::fault("an order vanished"))?;
     let supplier = app.supplier(&order.supplier)?;
-    let lost = match supplier.cancel(Cancel { profile, cost: Amount::usd(order.cost) }).await {
+    // A request for a review could be sent twice from here, so none is sent: the operator may ask for the money.
+    let answer = match supplier.abilities().cancel {
+        CancelWay::Reviewed => Answer::Done(Cancelled::No(CancelReason::SupplierCannotCancel)),
+        CancelWay::AtOnce | CancelWay::Never => {
+            supplier.cancel(Cancel { profile, cost: Amount::usd(order.cost) }).await
+        }
+    };
+    let lost = match answer {
         Answer::Done(Cancelled::Yes { .. }) => None,
-        Answer::Done(Cancelled::No(_)) | Answer::Refused(_) => {
+        Answer::Done(Cancelled::No(_) | Cancelled::Requested { .. }) | Answer::Refused(_) => {
             Some(Entry::orphan(&order.id, supplier.name(), order.cost))
         }
         Answer::NotSent(why) | Answer::Doubt(why) => return Err(Error::fault(why)),

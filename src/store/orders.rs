@@ -27,7 +27,7 @@ columns! {
         id, account, seq, keyed: bool, checkout_no: Option<i64>, esim_order, reference, package_code, plan_name, family,
         data_mb, duration_days, price, uniqueness_discount = "o.spot", coupon: Option<Applied> = "o.coupon, o.discount", customer_email, cost,
         supplier, supplier_code = "COALESCE(o.supplier_code, o.package_code)", supplier_number, key_id, status, ask_until, created_at, updated_at, failure: Option<Failure> = Failure::COLUMNS,
-        refunded, esim: Option<Esim> = Esim::COLUMNS,
+        refunded, cancel_request, esim: Option<Esim> = Esim::COLUMNS,
     } => Order {
         number: match (checkout_no, seq, keyed) {
             (Some(n), _, _) => Some(Number { series: Series::Checkouts, account, n }),
@@ -37,7 +37,7 @@ columns! {
         },
         id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb, duration_days, price,
         uniqueness_discount, coupon, customer_email, cost, supplier, supplier_code, supplier_number, key_id, status, ask_until, created_at, updated_at, failure, refunded,
-        esim,
+        cancel_request, esim,
     }
 }
 
@@ -160,6 +160,10 @@ queries! {
     LIVE_TOPUPS = "SELECT COUNT(*) FROM orders WHERE esim_order = ?1 AND status IN ('PROVISIONING', 'FULFILLED')";
     LEASE = "UPDATE orders SET ask_until = ?3 WHERE id = ?1 AND ask_until = ?2
              AND status IN ('PROVISIONING', 'CANCELLING')";
+    MARK_CANCEL_REQUEST = "UPDATE orders SET cancel_request = '' WHERE id = ?1 AND status = 'CANCELLING' AND cancel_request IS NULL";
+    KEEP_CANCEL_REQUEST = "UPDATE orders SET cancel_request = ?2 WHERE id = ?1 AND COALESCE(cancel_request, '') = ''";
+    FORGET_CANCEL_REQUEST = "UPDATE orders SET cancel_request = NULL WHERE id = ?1 AND cancel_request = ''";
+    CANCEL_REQUEST = "SELECT cancel_request FROM orders WHERE id = ?1";
     ORPHAN_FOUND = "UPDATE orders SET orphan = 'OPEN', orphan_profile = ?2 WHERE id = ?1 AND orphan IS NULL";
     ORPHAN_LOST = "UPDATE orders SET orphan = 'LOST' WHERE id = ?1 AND orphan IS NULL";
     ORPHAN_ENDED = "UPDATE orders SET orphan = ?2 WHERE id = ?1 AND orphan = 'OPEN'";
@@ -182,7 +186,7 @@ queries! {
                 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
     TOPUPS_LITE (Sqlite) = select_order!("WHERE o.esim_order IN (SELECT value FROM json_each(?1)) ORDER BY o.id");
     TOPUPS_PG (Postgres) = select_order!("WHERE o.esim_order = ANY (string_to_array(CAST(?1 AS TEXT), ',')) ORDER BY o.id");
-    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND (o.ask_until < ?1 OR o.ask_until > ?3) LIMIT ?2");
+    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND (o.ask_until < ?1 OR (o.ask_until > ?3 AND o.cancel_request IS NULL)) LIMIT ?2");
     ORPHANS = "SELECT id, orphan_profile FROM orders WHERE orphan IS NOT NULL AND orphan = 'OPEN' LIMIT 100";
     OPEN_COUNTS = "SELECT status, COUNT(*) FROM orders WHERE status IN ('PROVISIONING', 'CANCELLING') AND updated_at < ?1 GROUP BY status";
     RECENT = select_order!("WHERE (CAST(?1 AS BIGINT) IS NULL OR o.account = ?1) AND (CAST(?2 AS TEXT) IS NULL OR o.status = ?2)
@@ -390,6 +394,26 @@ pub fn lease(tx: &mut Tx, id: &OrderId, seen: Time, ask_until: Time) -> Result<b
     Ok(tx.execute(LEASE, params![id, seen, ask_until])? == 1)
 }
 
+/// Marks an order before its request for a review is sent; false when one was marked before.
+pub fn mark_cancel_request(tx: &mut Tx, id: &OrderId) -> Result<bool> {
+    if tx.execute(MARK_CANCEL_REQUEST, params![id])? == 1 {
+        return Ok(true);
+    }
+    // A re-run of this very write finds its own mark: only one at a time asks about an order.
+    let kept: Option<String> = tx.one(CANCEL_REQUEST, params![id])?;
+    Ok(tx.is_rerun() && kept.as_deref() == Some(""))
+}
+
+/// Keeps the supplier's name for the request; the first one stays.
+pub fn keep_cancel_request(tx: &mut Tx, id: &OrderId, request: &str) -> Result<()> {
+    tx.execute(KEEP_CANCEL_REQUEST, params![id, request]).map(drop)
+}
+
+/// Takes the mark off an order whose request was not sent, or was refused at once.
+pub fn forget_cancel_request(tx: &mut Tx, id: &OrderId) -> Result<()> {
+    tx.execute(FORGET_CANCEL_REQUEST, params![id]).map(drop)
+}
+
 /// A profile turned up for an order that had failed; `profile` is kept so that it can be cancelled.
 pub fn orphan_found(tx: &mut Tx, id: &OrderId, profile: &str) -> Result<()> {
     tx.execute(ORPHAN_FOUND, params![id, profile]).map(drop)
@@ -498,7 +522,7 @@ pub fn topups_of(tx: &mut Tx, orders: &[&OrderId]) -> Result<Vec<Order>> {
 }
 
 /// Open orders that nobody asks the supplier about now. Asking that begins now ends by `longest`; an order that is
-/// reserved for longer was reserved by a clock that was wrong.
+/// reserved for longer was reserved by a clock that was wrong, unless its cancel is under review.
 pub fn due(tx: &mut Tx, now: Time, longest: Time, limit: i64) -> Result<Vec<Order>> {
     tx.all(DUE, params![now, limit, longest.and_a_little()])
 }

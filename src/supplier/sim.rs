@@ -49,6 +49,8 @@ words! {
         Duplicate = "duplicate",
         /// Sells, and answers something unreadable.
         Malformed = "malformed",
+        /// Sells; a cancel becomes a request that people decide.
+        Reviewed = "reviewed",
     }
 }
 
@@ -190,7 +192,7 @@ impl Sim {
         let outcome = async {
             let Behaviour { mode, delay, since, .. } = self.mode_of_this_call().await?;
             match mode {
-                SupplierMode::Ok | SupplierMode::Duplicate => act(mode).await,
+                SupplierMode::Ok | SupplierMode::Duplicate | SupplierMode::Reviewed => act(mode).await,
                 SupplierMode::Reject if ordered_at.is_some_and(|at| at < since) => {
                     act(SupplierMode::Ok).await
                 }
@@ -244,7 +246,10 @@ impl Supplier for Sim {
     fn abilities(&self) -> Abilities {
         Abilities {
             doubt: DoubtRule::RepeatIsSafe,
-            cancel: CancelWay::AtOnce,
+            cancel: match self.behaviour.load().mode {
+                SupplierMode::Reviewed => CancelWay::Reviewed,
+                _ => CancelWay::AtOnce,
+            },
             top_up: true,
             usage: true,
             checks_cost: true,
@@ -297,7 +302,12 @@ impl Supplier for Sim {
     }
 
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled> {
-        let decide = async move |_| {
+        let decide = async move |mode| {
+            if mode == SupplierMode::Reviewed {
+                self.note(&format!("requested {}", ask.profile))?;
+                let hash = digest(&SHA256, ask.profile.as_bytes());
+                return Ok(Answer::Done(Cancelled::Requested { request: hex(&hash.as_ref()[..6]) }));
+            }
             let profile = ask.profile.to_string();
             if self.store.finish(LANE, move |tx| sim::cancel_profile(tx, &profile)).await? {
                 self.note(&format!("cancelled {}", ask.profile))?;
