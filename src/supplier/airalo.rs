@@ -8,6 +8,7 @@ mod shapes;
 pub mod signature;
 mod token;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -330,14 +331,12 @@ impl Airalo {
             _ => self.list(&[]).await,
         };
         orders.map(|orders| {
-            let is_later = |order: &&Order| {
-                order
-                    .created_at
-                    .as_ref()
-                    .and_then(|at| shapes::time(&at.0))
-                    .is_none_or(|at| at.and_a_little() >= since)
-            };
-            orders.iter().filter(|order| !order.is_void()).filter(is_later).map(in_records).collect()
+            let is_later = |order: &&Order| order.at().is_none_or(|at| at.and_a_little() >= since);
+            // A sale made while we read pages moves another one to the next page, where it comes again.
+            let mut seen = HashSet::new();
+            let is_new = |order: &&Order| order.code.as_ref().is_none_or(|code| seen.insert(code.0.clone()));
+            let standing = orders.iter().filter(|order| !order.is_void());
+            standing.filter(is_later).filter(is_new).map(in_records).collect()
         })
     }
 }
@@ -440,7 +439,7 @@ fn sale(order: &Order) -> Option<Sale> {
         number: order.code.as_ref()?.0.clone(),
         code: order.package_id.as_ref()?.0.clone(),
         quantity: order.quantity.as_ref()?.whole()?,
-        at: shapes::time(&order.created_at.as_ref()?.0)?,
+        at: order.at()?,
         cost: order.cost(),
         iccid: profile.as_ref().map(|profile| profile.iccid.clone()),
         profile: profile.filter(|_| !is_topup),

@@ -9,7 +9,7 @@ use metrics::counter;
 use crate::app::App;
 use crate::domain::esim::{Esim, EsimStatus};
 use crate::domain::order::{CancelReason, Order};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::usage;
 use crate::store::orders as rows;
 use crate::supplier::{Answer, Reading, Supplier};
@@ -71,7 +71,12 @@ pub(super) async fn not_sent(app: &App, order: &Order) -> Result<()> {
 /// Reads the meter while the supplier decides. A profile that is used meanwhile is the operator's business: the supplier
 /// may refuse it, or may have agreed before.
 pub(super) async fn watch(app: &App, order: &Order) -> Result<()> {
-    let report = usage::read(app, order).await?;
+    let report = match usage::read(app, order).await {
+        Ok(report) => report,
+        // It is read again later.
+        Err(Error::Refused(_)) => return Ok(()),
+        Err(error) => return Err(error),
+    };
     if !report.stale && why_not(report.usage.status).is_some() {
         counter!("simgate_reviewed_cancels_used_total").increment(1);
         if let Some(left_out) = USED.turn() {

@@ -5,7 +5,7 @@ use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::domain::text;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
 use crate::ops::{cancel, deliver, usage};
 
@@ -25,11 +25,8 @@ pub async fn order_cancelled(
         let message = format!("must be at most {}, what it cost", order.cost);
         return Err(Refusal::field("returned", message).into());
     }
-    if !despite_usage {
-        let report = usage::read(app, &order).await?;
-        if report.stale || cancel::review::why_not(report.usage.status).is_some() {
-            return Err(Refusal::UsedUnderReview.into());
-        }
+    if !despite_usage && !is_unused(app, &order).await? {
+        return Err(Refusal::UsedUnderReview.into());
     }
     let line = audit_line(app, actor, "order cancelled", format!("{}: returned {returned} USD", order.id));
     let line = line.changing(order.status.as_str(), OrderStatus::Cancelled.as_str());
@@ -45,6 +42,15 @@ pub async fn cancel_refused(app: &App, actor: &str, id: &str, reason: &str) -> R
     let line = line.changing(open.status.as_str(), OrderStatus::Fulfilled.as_str());
     cancel::deny_by_hand(app, &open, line).await?;
     order(app, open.id.as_str()).await
+}
+
+/// Whether the supplier says so, and now.
+async fn is_unused(app: &App, order: &Order) -> Result<bool> {
+    match usage::read(app, order).await {
+        Ok(report) => Ok(!report.stale && cancel::review::why_not(report.usage.status).is_none()),
+        Err(Error::Refused(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 async fn under_review(app: &App, id: &str) -> Result<Order> {

@@ -152,6 +152,10 @@ impl Order {
         self.net_price.as_ref()?.amount(currency)
     }
 
+    pub fn at(&self) -> Option<Time> {
+        time(&self.created_at.as_ref()?.0)
+    }
+
     pub fn sims(&self) -> &[Sim] {
         self.sims.as_ref().map_or(&[], |sims| &sims.0)
     }

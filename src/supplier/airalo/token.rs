@@ -40,6 +40,12 @@ pub struct Token {
     since: Instant,
 }
 
+impl Token {
+    fn is_good(&self, now: Instant, refused: Option<u64>) -> bool {
+        now.duration_since(self.since) < AGE && Some(self.renewal) != refused
+    }
+}
+
 impl Tokens {
     pub fn new(client: SecretString, secret: SecretString) -> Tokens {
         Tokens { client, secret, kept: Mutex::default() }
@@ -53,11 +59,10 @@ impl Tokens {
     /// failure is `NotSent`.
     pub async fn current(&self, wire: &Wire, refused: Option<u64>) -> Result<Token, Lost> {
         let mut kept = self.kept.lock().await;
-        let good = |token: &&Token| token.since.elapsed() < AGE && Some(token.renewal) != refused;
-        if let Some(token) = kept.token.as_ref().filter(good) {
+        let now = Instant::now();
+        if let Some(token) = kept.token.as_ref().filter(|token| token.is_good(now, refused)) {
             return Ok(token.clone());
         }
-        let now = Instant::now();
         kept.asked.retain(|at| now.duration_since(*at) < MINUTE);
         if kept.asked.len() >= A_MINUTE {
             return Err(Lost::NotSent("a token may be asked for three times a minute, and was".into()));
@@ -100,5 +105,19 @@ impl Tokens {
             .filter(|text| is_plain(text))
             .map(SecretString::from)
             .ok_or("the token cannot be sent".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_good_for_less_than_a_day_and_until_it_is_refused() {
+        let since = Instant::now();
+        let token = Token { text: "t".into(), renewal: 2, since };
+        let hours = |hours: u64| since + Duration::from_secs(hours * 3600);
+        assert!(token.is_good(hours(0), None) && token.is_good(hours(23), Some(1)));
+        assert!(!token.is_good(hours(24), None) && !token.is_good(hours(0), Some(2)));
     }
 }

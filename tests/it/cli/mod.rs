@@ -7,5 +7,6 @@ mod keys;
 mod ledger_laws;
 mod mistakes;
 mod restore;
+mod reviews;
 mod settlement;
 mod users;

@@ -235,25 +235,6 @@ async fn all_who_need_a_new_token_share_one_renewal() {
     assert_eq!(fake.asked("POST", "/v2/token").len(), 2);
 }
 
-/// Lets hours pass. The clock moves by itself again afterwards: it must not while something comes over a line.
-async fn pass_hours(hours: u64) {
-    tokio::time::pause();
-    tokio::time::advance(Duration::from_secs(hours * 3600)).await;
-    tokio::time::resume();
-}
-
-#[tokio::test]
-async fn a_token_is_renewed_before_its_day_is_over() {
-    let (fake, supplier) = start().await;
-    supplier.balance().await.told().unwrap();
-    pass_hours(23).await;
-    supplier.balance().await.told().unwrap();
-    assert_eq!(fake.asked("POST", "/v2/token").len(), 1);
-    pass_hours(1).await;
-    supplier.balance().await.told().unwrap();
-    assert_eq!(fake.asked("POST", "/v2/token").len(), 2);
-}
-
 #[tokio::test]
 async fn a_token_is_asked_for_three_times_a_minute_at_most() {
     let (fake, supplier) = start().await;

@@ -282,7 +282,8 @@ impl World {
         if fields["grant_type"] != "client_credentials" {
             return invalid("grant_type");
         }
-        let token = format!("token-{}", self.next());
+        // As long as a real one: the SDK for Python keeps tokens encrypted, and cannot read short ones back.
+        let token = format!("eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiJ9.{:0>400}.signature-{}", "x", self.next());
         self.tokens.push(token.clone());
         told(200, data(json!({ "token_type": "Bearer", "expires_in": 31_622_400, "access_token": token })))
     }
