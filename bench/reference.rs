@@ -359,6 +359,7 @@ fn order(number: i64, key: &str) -> Order {
         updated_at: now,
         failure: None,
         refunded: None,
+        cancel_request: None,
         esim: Some(esim),
     }
 }

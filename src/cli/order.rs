@@ -14,7 +14,7 @@ use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::ops::operator::{self, Told};
-use crate::ops::{find, orders};
+use crate::ops::{cancel, find, orders};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -44,6 +44,27 @@ pub enum Command {
         #[command(flatten)]
         named: Named,
         /// Why, for the audit log
+        #[arg(long, value_name = "TEXT", value_parser = args::name)]
+        reason: String,
+    },
+    /// Enter that the supplier took an eSIM back after a review: its owner gets the price
+    #[command(after_help = "Example: simgate order cancelled SG0123456789 --returned 3.20")]
+    Cancelled {
+        #[command(flatten)]
+        named: Named,
+        /// How much of its cost the supplier gave back
+        #[arg(long, value_name = "USD", value_parser = args::usd, allow_negative_numbers = true)]
+        returned: Usd,
+        /// Also when the eSIM was used meanwhile, or its meter cannot be read
+        #[arg(long)]
+        despite_usage: bool,
+    },
+    /// Enter that the supplier does not take an eSIM back after a review: the order is FULFILLED again
+    #[command(after_help = "Example: simgate order cancel-refused SG0123456789 --reason \"it was used\"")]
+    CancelRefused {
+        #[command(flatten)]
+        named: Named,
+        /// The supplier's reason, for the audit log
         #[arg(long, value_name = "TEXT", value_parser = args::name)]
         reason: String,
     },
@@ -106,6 +127,16 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
             let order = named.order(app).await?;
             cancel(app, actor, &order, &reason).await?
         }
+        Command::Cancelled { named, returned, despite_usage } => {
+            let order = named.order(app).await?;
+            let outcome =
+                operator::order_cancelled(app, actor, order.id.as_str(), returned, despite_usage).await?;
+            ended(outcome, returned)
+        }
+        Command::CancelRefused { named, reason } => {
+            let order = named.order(app).await?;
+            show(app, operator::cancel_refused(app, actor, order.id.as_str(), &reason).await?).await?
+        }
         Command::Fail { named, reason } => {
             let order = named.order(app).await?;
             show(app, operator::fail_order(app, actor, order.id.as_str(), &reason).await?).await?
@@ -164,7 +195,7 @@ async fn cancel(app: &App, actor: &str, order: &Order, reason: &str) -> Result<R
     })?;
     let remark = match outcome.order.status {
         OrderStatus::Cancelled => "The supplier took the eSIM back, and the money is back.",
-        _ => "The supplier has not answered yet: it is asked again until it does.",
+        _ => "The supplier has not decided yet: the order stays CANCELLING until it has.",
     };
     Ok(Record::new()
         .with("orderId", outcome.order.id.to_string())
@@ -173,6 +204,19 @@ async fn cancel(app: &App, actor: &str, order: &Order, reason: &str) -> Result<R
         .with("reason", reason)
         .with("balanceUsd", outcome.balance)
         .remark(remark))
+}
+
+fn ended(outcome: cancel::Outcome, returned: Usd) -> Record {
+    let record = Record::new()
+        .with("orderId", outcome.order.id.to_string())
+        .with("status", outcome.order.status.as_str())
+        .with("refundedUsd", outcome.refunded)
+        .with("returnedUsd", returned)
+        .with("balanceUsd", outcome.balance);
+    match outcome.order.status {
+        OrderStatus::Cancelled => record,
+        _ => record.remark("The payment of this order is not on its chain, so nothing is paid back yet."),
+    }
 }
 
 async fn list(app: &App, query: List) -> Result<Record, Failure> {
@@ -242,6 +286,7 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
         .with("discountUsd", order.coupon.as_ref().map(|coupon| coupon.discount))
         .with("costUsd", order.cost)
         .with("supplier", order.supplier.clone())
+        .with("cancelRequest", order.cancel_request.clone())
         .with("iccid", order.esim.as_ref().map(|esim| esim.iccid.clone()))
         .with("esim", order.esim.as_ref().map(esim))
         .with("esimOrderId", order.esim_order.as_ref().map(ToString::to_string))

@@ -90,6 +90,8 @@ pub struct Order {
     pub failure: Option<Failure>,
     /// What its buyer got back when it failed or was cancelled, if not the whole price.
     pub refunded: Option<Usd>,
+    /// The supplier's name for our request to take it back, where people there decide; empty while it is not known.
+    pub cancel_request: Option<String>,
     /// The delivered profile; for a top-up, the one it fills.
     pub esim: Option<Esim>,
 }

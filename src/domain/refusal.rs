@@ -155,6 +155,9 @@ pub enum Refusal {
     NotCancellable(CancelReason),
     NotFailable,
     NotRetryable,
+    NotUnderReview,
+    /// Its supplier may take it back, but it was used, or nobody knows.
+    UsedUnderReview,
     RefundTooLarge {
         left: Usd,
     },

@@ -134,6 +134,8 @@ pub struct SupplierView {
 /// - `sold_out`: 502 `SUPPLIER_REJECTED`; the money is back, and the plan is off sale until the catalog is synced.
 /// - `no_funds`: 503 `SUPPLIER_UNAVAILABLE`; the money is back.
 /// - `price_changed`: 409 `PRICE_CHANGED`; the money is back. What a checkout has paid for is delivered if it covers the cost.
+/// - `reviewed`: orders are delivered. A cancel is a request that people at the supplier decide: the order stays
+///   `CANCELLING` until the operator enters their word.
 /// - `dearer`: 200. The supplier has billed a tenth more than its list says, which is booked.
 ///
 /// `doubtRule` says how the gateway finds out what became of a question without an answer: it asks again and gets the same

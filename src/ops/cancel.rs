@@ -1,11 +1,15 @@
 //! Giving an order back. The same three beats as buying: mark it, ask the supplier, whose answer decides, and finish in
-//! one write. Nobody gets both the money and the eSIM: nothing is paid back before the supplier said yes.
+//! one write. Nobody gets both the money and the eSIM: nothing is paid back before the supplier said yes. Where people at
+//! the supplier decide, `cancel/review.rs` has what is different.
+
+pub mod review;
 
 use std::time::Duration;
 
 use metrics::counter;
 use tokio::time::timeout;
 
+use self::review::Ready;
 use super::coupons::redeem;
 use super::patience::Patience;
 use super::{orders, owned};
@@ -26,7 +30,7 @@ use crate::store::ledger::{self, Note};
 use crate::store::orders::{Change, Step};
 use crate::store::tx::Tx;
 use crate::store::{orders as rows, wallet};
-use crate::supplier::{Answer, Cancel, Cancelled};
+use crate::supplier::{Answer, Cancel, CancelWay, Cancelled};
 
 pub struct Outcome {
     pub order: Order,
@@ -87,7 +91,11 @@ async fn still_open(app: &App, order: Order) -> Result<Outcome> {
 /// Waits as the first caller does.
 async fn replay(app: &App, order: Order) -> Result<Outcome> {
     let (mut order, mut patience) = (order, Patience::new(app));
-    while order.status == OrderStatus::Cancelling && patience.lasts(app).await {
+    // A review takes days: nobody waits for it.
+    while order.status == OrderStatus::Cancelling
+        && order.cancel_request.is_none()
+        && patience.lasts(app).await
+    {
         order = owned::order(app, order.account, &order.id).await?;
     }
     if order.status == OrderStatus::Fulfilled {
@@ -146,6 +154,10 @@ fn begin(tx: &mut Tx, asked: &Asked) -> Result<Begun> {
             };
         }
     }
+    // It was reviewed before, and refused.
+    if order.cancel_request.is_some() {
+        return refuse(CancelReason::SupplierCannotCancel);
+    }
     if rows::has_live_topup(tx, id)? {
         return refuse(CancelReason::ToppedUp);
     }
@@ -174,10 +186,23 @@ async fn pursue(app: App, order: Order) -> Result<Option<Outcome>> {
 /// Asks the supplier and finishes. `None` leaves the order CANCELLING, for recovery to ask again.
 pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
     let esim = order.esim.as_ref().ok_or_else(|| Error::fault("a delivered order without its eSIM"))?;
+    if order.cancel_request.is_some() {
+        review::watch(app, order).await?;
+        return Ok(None);
+    }
     let supplier = app.supplier(&order.supplier)?;
+    let is_reviewed = supplier.abilities().cancel == CancelWay::Reviewed;
+    if is_reviewed {
+        match review::prepare(app, supplier.as_ref(), order, esim).await? {
+            Ready::Send => {}
+            Ready::Refuse(reason) => return denied(app, order, reason).await,
+            Ready::Later => return Ok(None),
+        }
+    }
     let answer = supplier.cancel(Cancel { profile: &esim.profile, cost: Amount::usd(order.cost) }).await;
     let outcome = match &answer {
         Answer::Done(Cancelled::Yes { .. }) => "done",
+        Answer::Done(Cancelled::Requested { .. }) => "requested",
         Answer::Done(Cancelled::No(_)) | Answer::Refused(_) => "refused",
         Answer::NotSent(_) | Answer::Doubt(_) => "doubt",
     };
@@ -186,11 +211,23 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
         Answer::Done(Cancelled::Yes { returned }) => {
             let returned =
                 returned.in_usd().ok_or_else(|| Error::fault("a supplier of dollars gave back others"))?;
-            granted(app, order, supplier.name(), returned).await
+            granted(app, order, supplier.name(), returned, None).await
+        }
+        Answer::Done(Cancelled::Requested { request }) => {
+            review::sent(app, order, &request).await?;
+            Ok(None)
         }
         Answer::Done(Cancelled::No(reason)) => denied(app, order, reason).await,
         Answer::Refused(_) => denied(app, order, CancelReason::SupplierCannotCancel).await,
+        Answer::Doubt(why) if is_reviewed => {
+            tracing::error!(order = %order.id, %why,
+                "nobody knows whether the supplier has the request for a cancel; it is not sent again: ask the supplier");
+            Ok(None)
+        }
         Answer::NotSent(why) | Answer::Doubt(why) => {
+            if is_reviewed {
+                review::not_sent(app, order).await?;
+            }
             tracing::warn!(order = %order.id, %why, "the supplier has not confirmed a cancel; it will be asked again");
             Ok(None)
         }
@@ -198,7 +235,13 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
 }
 
 /// Finishes a cancel that the supplier granted. `None` while it is unknown whether there is money to pay back.
-async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd) -> Result<Option<Outcome>> {
+async fn granted(
+    app: &App,
+    order: &Order,
+    supplier: &'static str,
+    returned: Usd,
+    line: Option<Line>,
+) -> Result<Option<Outcome>> {
     let (now, account, given_up) = (app.now(), order.account, order.clone());
     let ended = app
         .store
@@ -214,6 +257,9 @@ async fn granted(app: &App, order: &Order, supplier: &'static str, returned: Usd
                 let entry = Entry::cancelled(&given_up.id, &back, given_up.charge(), supplier, returned);
                 debts::pay_back(tx, &entry, &given_up, now, Note::default())?;
                 redeem::give_back(tx, &given_up, now)?;
+                if let Some(line) = &line {
+                    audit::record(tx, line)?;
+                }
             }
             let ended = rows::by_id(tx, &given_up.id)?.ok_or_else(|| Error::fault("an order vanished"))?;
             Ok(Some((ended, wallet::read(tx, account)?.balance)))
@@ -231,9 +277,34 @@ pub(super) fn payback(tx: &mut Tx, order: &Order) -> Result<Payback> {
 }
 
 async fn denied(app: &App, order: &Order, reason: CancelReason) -> Result<Option<Outcome>> {
-    let (now, id) = (app.now(), order.id.clone());
-    let write =
-        move |tx: &mut Tx| rows::advance(tx, &[Step { order: &id, change: Change::CancelDenied, now }]);
-    app.store.finish(order.account.0, write).await?;
+    deny(app, order, None).await?;
     Err(Refusal::NotCancellable(reason).into())
+}
+
+async fn deny(app: &App, order: &Order, line: Option<Line>) -> Result<()> {
+    let (now, id) = (app.now(), order.id.clone());
+    let write = move |tx: &mut Tx| {
+        // A request that was refused at once is none.
+        cancel_requests::forget(tx, &id)?;
+        let moved = rows::advance(tx, &[Step { order: &id, change: Change::CancelDenied, now }])?;
+        match line.as_ref().filter(|_| !moved.is_empty()) {
+            Some(line) => audit::record(tx, line),
+            None => Ok(()),
+        }
+    };
+    app.store.finish(order.account.0, write).await
+}
+
+/// Finishes a cancel that the supplier granted after a review, as the operator says.
+pub(super) async fn grant_by_hand(app: &App, order: Order, returned: Usd, line: Line) -> Result<Outcome> {
+    let supplier = app.supplier(&order.supplier)?.name();
+    match granted(app, &order, supplier, returned, Some(line)).await? {
+        Some(outcome) => Ok(outcome),
+        None => still_open(app, order).await,
+    }
+}
+
+/// Ends a cancel that the supplier refused after a review, as the operator says.
+pub(super) async fn deny_by_hand(app: &App, order: &Order, line: Line) -> Result<()> {
+    deny(app, order, Some(line)).await
 }

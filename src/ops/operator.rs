@@ -2,6 +2,7 @@
 //! write.
 
 mod keys;
+mod reviews;
 mod wallets;
 
 use std::time::Duration;
@@ -36,6 +37,7 @@ use crate::vault;
 
 use self::keys::KeyDraft;
 pub use self::keys::{IssuedKey, Key, KeyTerms, Rotated, create_key, list_keys, revoke_key, rotate_key};
+pub use self::reviews::{cancel_refused, order_cancelled};
 use self::wallets::Booking;
 pub use self::wallets::{Adjusted, Adjustment, Direction, adjust_wallet, gist, named_by, reference_of};
 

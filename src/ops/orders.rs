@@ -425,6 +425,7 @@ fn new_order(draft: &OrderDraft, offer: &Offer, filled: Option<Esim>) -> Order {
         updated_at: draft.now,
         failure: None,
         refunded: None,
+        cancel_request: None,
         esim: filled,
     }
 }

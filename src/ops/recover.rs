@@ -12,7 +12,7 @@ use super::{cancel, orders};
 use crate::app::App;
 use crate::domain::ids::OrderId;
 use crate::domain::ledger::Entry;
-use crate::domain::order::{Order, OrderStatus};
+use crate::domain::order::{CancelReason, Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};
@@ -127,7 +127,10 @@ async fn take_over(app: App, order: Order) -> bool {
 
 async fn ask_again(app: &App, order: &Order) -> Result<bool> {
     let (id, seen) = (order.id.clone(), order.ask_until);
-    let until = orders::ask_until(app, app.now());
+    let until = match cancel::review::next_look(app, order) {
+        Some(pause) => app.now().plus_millis(pause.as_millis() as i64),
+        None => orders::ask_until(app, app.now()),
+    };
     if !app.store.finish(order.account.0, move |tx| rows::lease(tx, &id, seen, until)).await? {
         return Ok(false);
     }

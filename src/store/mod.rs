@@ -9,6 +9,7 @@ pub mod attempts;
 pub mod audit;
 pub mod authorizations;
 pub mod bought;
+pub mod cancel_requests;
 pub mod cash;
 pub mod catalog;
 pub mod checkouts;

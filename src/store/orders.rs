@@ -27,7 +27,7 @@ columns! {
         id, account, seq, keyed: bool, checkout_no: Option<i64>, esim_order, reference, package_code, plan_name, family,
         data_mb, duration_days, price, uniqueness_discount = "o.spot", coupon: Option<Applied> = "o.coupon, o.discount", customer_email, cost,
         supplier, supplier_code = "COALESCE(o.supplier_code, o.package_code)", supplier_number, key_id, status, ask_until, created_at, updated_at, failure: Option<Failure> = Failure::COLUMNS,
-        refunded, esim: Option<Esim> = Esim::COLUMNS,
+        refunded, cancel_request, esim: Option<Esim> = Esim::COLUMNS,
     } => Order {
         number: match (checkout_no, seq, keyed) {
             (Some(n), _, _) => Some(Number { series: Series::Checkouts, account, n }),
@@ -37,7 +37,7 @@ columns! {
         },
         id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb, duration_days, price,
         uniqueness_discount, coupon, customer_email, cost, supplier, supplier_code, supplier_number, key_id, status, ask_until, created_at, updated_at, failure, refunded,
-        esim,
+        cancel_request, esim,
     }
 }
 
@@ -187,7 +187,7 @@ queries! {
     TOPUPS_LITE (Sqlite) = select_order!("WHERE o.esim_order IN (SELECT value FROM json_each(?1)) ORDER BY o.id");
     TOPUPS_PG (Postgres) = select_order!("WHERE o.esim_order = ANY (string_to_array(CAST(?1 AS TEXT), ',')) ORDER BY o.id");
     /// The longest due first: those that wait for a turn come back soon, and must not keep others waiting.
-    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND (o.ask_until < ?1 OR o.ask_until > ?3)
+    DUE = select_order!("WHERE o.status IN ('PROVISIONING', 'CANCELLING') AND (o.ask_until < ?1 OR (o.ask_until > ?3 AND o.cancel_request IS NULL))
                 ORDER BY o.ask_until LIMIT ?2");
     ORPHANS = "SELECT id, orphan_profile FROM orders WHERE orphan IS NOT NULL AND orphan = 'OPEN' LIMIT 100";
     OPEN_COUNTS = "SELECT status, COUNT(*) FROM orders WHERE status IN ('PROVISIONING', 'CANCELLING') AND updated_at < ?1 GROUP BY status";
@@ -531,7 +531,7 @@ pub fn topups_of(tx: &mut Tx, orders: &[&OrderId]) -> Result<Vec<Order>> {
 }
 
 /// Open orders that nobody asks the supplier about now. Asking that begins now ends by `longest`; an order that is
-/// reserved for longer was reserved by a clock that was wrong.
+/// reserved for longer was reserved by a clock that was wrong, unless its cancel is under review.
 pub fn due(tx: &mut Tx, now: Time, longest: Time, limit: i64) -> Result<Vec<Order>> {
     tx.all(DUE, params![now, limit, longest.and_a_little()])
 }

@@ -43,6 +43,16 @@ impl<T> Answer<T> {
         }
     }
 
+    /// Goes on with what was asked for; any other outcome stays.
+    pub fn and_then<U>(self, next: impl FnOnce(T) -> Answer<U>) -> Answer<U> {
+        match self {
+            Answer::Done(done) => next(done),
+            Answer::Refused(no) => Answer::Refused(no),
+            Answer::NotSent(why) => Answer::NotSent(why),
+            Answer::Doubt(why) => Answer::Doubt(why),
+        }
+    }
+
     /// What was asked for, or why there is none.
     pub fn told(self) -> Result<T, String> {
         match self {
@@ -243,6 +253,11 @@ pub enum Cancelled {
         returned: Amount,
     },
     No(CancelReason),
+    /// People at the supplier decide; this is its name for our request. Only from those that cancel by review. A second
+    /// request must not be sent.
+    Requested {
+        request: String,
+    },
 }
 
 /// A sale in the supplier's records.

@@ -403,7 +403,10 @@ impl Supplier for Sim {
     fn abilities(&self) -> Abilities {
         Abilities {
             doubt: self.behaviour.load().mood.doubt_rule(),
-            cancel: CancelWay::AtOnce,
+            cancel: match self.behaviour.load().mood.mode {
+                SupplierMode::Reviewed => CancelWay::Reviewed,
+                _ => CancelWay::AtOnce,
+            },
             top_up: true,
             usage: true,
             checks_cost: true,
@@ -486,7 +489,12 @@ impl Supplier for Sim {
     }
 
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled> {
-        let decide = async move |_| {
+        let decide = async move |mode| {
+            if mode == SupplierMode::Reviewed {
+                self.note(&format!("requested {}", ask.profile))?;
+                let hash = digest(&SHA256, ask.profile.as_bytes());
+                return Ok(Answer::Done(Cancelled::Requested { request: hex(&hash.as_ref()[..6]) }));
+            }
             let profile = ask.profile.to_string();
             if self.store.finish(LANE, move |tx| sim::cancel_profile(tx, &profile)).await? {
                 self.note(&format!("cancelled {}", ask.profile))?;

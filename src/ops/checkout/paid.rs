@@ -104,6 +104,7 @@ impl PaidDraft {
             updated_at: self.now,
             failure: None,
             refunded: None,
+            cancel_request: None,
             esim: filled.esim(),
         }
     }

@@ -18,7 +18,7 @@ use crate::store::ledger::{self, Note};
 use crate::store::orders;
 use crate::store::spares::{self, Spare};
 use crate::store::tx::Tx;
-use crate::supplier::{Answer, Cancel, Cancelled, DoubtRule, Sale, Supplier};
+use crate::supplier::{Answer, Cancel, CancelWay, Cancelled, DoubtRule, Sale, Supplier};
 
 /// Notes sales that are one too many. A profile that is not there yet cannot be given back: it is noted when it is
 /// there, or with the last look.
@@ -102,13 +102,17 @@ pub async fn give_back(app: &App, spare: Spare) -> Result<bool> {
 
 /// Returns a profile that nobody gets to its supplier. Answers how much of its cost is lost.
 pub async fn lost_with(supplier: &dyn Supplier, profile: &str, cost: Usd) -> Result<Usd> {
+    // A request for a review could be sent twice from here, so none is sent: the operator may ask for the money.
+    if supplier.abilities().cancel == CancelWay::Reviewed {
+        return Ok(cost);
+    }
     match supplier.cancel(Cancel { profile, cost: Amount::usd(cost) }).await {
         Answer::Done(Cancelled::Yes { returned }) => {
             Ok(cost.minus(returned.in_usd().unwrap_or(cost).max(Usd::ZERO).min(cost)))
         }
         // An earlier question was heard, and its answer was lost.
         Answer::Done(Cancelled::No(CancelReason::AlreadyCancelled)) => Ok(Usd::ZERO),
-        Answer::Done(Cancelled::No(_)) | Answer::Refused(_) => Ok(cost),
+        Answer::Done(Cancelled::No(_) | Cancelled::Requested { .. }) | Answer::Refused(_) => Ok(cost),
         Answer::NotSent(why) | Answer::Doubt(why) => Err(Error::fault(why)),
     }
 }

@@ -20,6 +20,8 @@ words! {
         Duplicate = "duplicate",
         /// Sells, and answers something unreadable.
         Malformed = "malformed",
+        /// Sells; a cancel becomes a request that people decide.
+        Reviewed = "reviewed",
         /// Does nothing, and does not answer.
         Silent = "silent",
         /// Sells without an answer, and shows the sale only after a while.
@@ -91,6 +93,7 @@ impl SupplierMode {
             | SupplierMode::Duplicate
             | SupplierMode::Malformed
             | SupplierMode::Silent => true,
+            SupplierMode::Reviewed => call == Call::Other,
         }
     }
 

@@ -8,5 +8,6 @@ mod ledger_laws;
 mod mistakes;
 mod prices;
 mod restore;
+mod reviews;
 mod settlement;
 mod users;

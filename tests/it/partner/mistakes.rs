@@ -165,7 +165,7 @@ both_databases! {
             (gateway.post(&deposit, json!({ "amountUsd": 25, "currency": "DAI" })).await, "currency", "must be one of USDT, USDC"),
             (gateway.post(&deposit, json!({ "amountUsd": 25, "currency": "USDC", "network": "SOLANA" })).await, "network", networks),
             (gateway.post("/sandbox/pay", json!({ "invoiceId": "inv_1", "network": "SOLANA" })).await, "network", networks),
-            (gateway.post("/sandbox/supplier", json!({ "mode": "lazy" })).await, "mode", "must be one of ok, reject, unavailable, timeout, slow, duplicate, malformed"),
+            (gateway.post("/sandbox/supplier", json!({ "mode": "lazy" })).await, "mode", "must be one of ok, reject, unavailable, timeout, slow, duplicate, malformed, reviewed"),
         ] {
             assert_eq!(mistakes(&refused), [(field.to_string(), message.to_string())]);
         }
