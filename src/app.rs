@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Notify, watch};
@@ -26,6 +27,7 @@ use crate::ops::jobs::Jobs;
 use crate::ops::keys::KeyRing;
 use crate::ops::refresh::{Rounds, Versions};
 use crate::ops::tokens::Seen;
+use crate::ops::usage::Readings;
 use crate::ops::vitals::Heads;
 use crate::store::Store;
 use crate::supplier::Supplier;
@@ -58,6 +60,8 @@ pub struct Parts {
     pub claimed: watch::Sender<u64>,
     /// The looks at chains that are under way, by invoice.
     pub looks: Looks,
+    /// The questions to carriers that are under way, by order.
+    pub readings: Readings,
     /// Counts the payments asked for here; a change wakes the scanners.
     pub expected: watch::Sender<u64>,
     /// What is on sale. Watchers see every change.
@@ -92,7 +96,7 @@ impl Deref for App {
 impl App {
     pub fn new(settings: Settings, store: Arc<Store>, vault: Vault, numbers: Numbers) -> Result<App> {
         let sim = Sim::new(store.clone(), settings.sandbox_plans, settings.sandbox_journal.as_deref())?;
-        let sim = Arc::new(sim);
+        let sim = Arc::new(sim.read_every(Duration::from_secs(settings.sandbox_reading_s)));
         let clock = Arc::new(Clock::default());
         let mut chains: BTreeMap<Network, Arc<dyn Chain>> = BTreeMap::new();
         let mut sim_chains = BTreeMap::new();
@@ -134,6 +138,7 @@ impl App {
             settler,
             claimed: watch::Sender::new(0),
             looks: Looks::default(),
+            readings: Readings::default(),
             expected: watch::Sender::new(0),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
             keys: ArcSwap::from_pointee(KeyRing::default()),

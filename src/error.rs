@@ -214,7 +214,7 @@ impl Refusal {
             NotFailable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING can be failed.".into()),
             NotRetryable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING or CANCELLING can be retried.".into()),
             RefundTooLarge { left } => (409, "LIMIT_EXCEEDED", "Refund too large", format!("At most {left} USD can still be given back for this order.")),
-            EsimNotActive => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM is cancelled or expired and takes no top-ups.".into()),
+            EsimNotActive => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM is cancelled, expired or suspended and takes no top-ups.".into()),
             EsimCancelled => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM was cancelled and cannot be moved.".into()),
             EsimWithheld => (409, "ESIM_NOT_ACTIVE", "eSIM withheld", "This eSIM is being cancelled; its code is withheld until that is decided.".into()),
             WrongPlanType(PlanMistake::TopupAlone) => (422, "WRONG_PLAN_TYPE", "Wrong plan type",

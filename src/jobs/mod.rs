@@ -8,6 +8,7 @@ mod recover;
 mod retention;
 mod scan;
 mod settler;
+mod usage;
 mod watch;
 
 use std::any::Any;
@@ -40,6 +41,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     supervise(app, stop, "mail".into(), None, mail::run);
     supervise(app, stop, "retention".into(), None, retention::run);
     supervise(app, stop, "low balances".into(), None, low_balance::run);
+    supervise(app, stop, "usage".into(), None, usage::run);
     for chain in app.chains.values() {
         let network = chain.network().as_str();
         let scanned = chain.clone();

@@ -13,6 +13,7 @@ use super::coupons::redeem;
 use super::mail::{self, News, Slip};
 use super::orders::Receipt;
 use super::receipts;
+use super::usage;
 use crate::app::App;
 use crate::domain::amount::Amount;
 use crate::domain::email::Email;
@@ -210,6 +211,9 @@ async fn fulfil(
             iccid: profile.iccid,
             install_by: profile.install_by,
             last_usage: None,
+            asked_at: None,
+            answered_at: None,
+            due_at: usage::first_due(app, supplier)?,
         }),
         None => None,
     };

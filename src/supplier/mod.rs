@@ -7,6 +7,7 @@ pub mod esim_access;
 pub mod sim;
 pub mod sim_catalog;
 pub mod terms;
+pub mod unknown;
 pub mod wire;
 
 use std::pin::Pin;
