@@ -331,6 +331,9 @@ fn order(number: i64, key: &str) -> Order {
         sealed: vec![7; 75],
         install_by: Some(now),
         last_usage: None,
+        asked_at: None,
+        answered_at: None,
+        due_at: None,
     };
     Order {
         id,

@@ -29,9 +29,11 @@ use crate::ops::jobs::Jobs;
 use crate::ops::keys::KeyRing;
 use crate::ops::refresh::{Rounds, Versions};
 use crate::ops::tokens::Seen;
+use crate::ops::usage::Readings;
 use crate::ops::vitals::Heads;
 use crate::store::Store;
 use crate::supplier::Supplier;
+use crate::supplier::airalo::Airalo;
 use crate::supplier::sim::Sim;
 use crate::supplier::terms::{Kind, Terms};
 use crate::supplier::turns::Turns;
@@ -68,6 +70,8 @@ pub struct Parts {
     pub claimed: watch::Sender<u64>,
     /// The looks at chains that are under way, by invoice.
     pub looks: Looks,
+    /// The questions to carriers that are under way, by order.
+    pub readings: Readings,
     /// Counts the payments asked for here; a change wakes the scanners.
     pub expected: watch::Sender<u64>,
     /// What is on sale. Watchers see every change.
@@ -103,7 +107,8 @@ impl App {
     pub fn new(settings: Settings, store: Arc<Store>, vault: Vault, numbers: Numbers) -> Result<App> {
         let clock = Arc::new(Clock::default());
         let journal = settings.sandbox_journal.as_deref();
-        let sim = Arc::new(Sim::new(store.clone(), clock.clone(), settings.sandbox_plans, journal)?);
+        let sim = Sim::new(store.clone(), clock.clone(), settings.sandbox_plans, journal)?;
+        let sim = Arc::new(sim.read_every(Duration::from_secs(settings.sandbox_reading_s)));
         let suppliers = suppliers(&settings, &store, &clock, &sim)?;
         let mut chains: BTreeMap<Network, Arc<dyn Chain>> = BTreeMap::new();
         let mut sim_chains = BTreeMap::new();
@@ -147,6 +152,7 @@ impl App {
             settler,
             claimed: watch::Sender::new(0),
             looks: Looks::default(),
+            readings: Readings::default(),
             expected: watch::Sender::new(0),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
             keys: ArcSwap::from_pointee(KeyRing::default()),
@@ -216,7 +222,7 @@ fn suppliers(
 fn adapter(terms: &Terms, pace: Arc<dyn Pace>) -> Result<Arc<dyn Supplier>, String> {
     match terms.kind {
         Kind::EsimAccess => Err(format!("{} {}", terms.name, Arc::strong_count(&pace))),
-        Kind::Airalo => Err(terms.name.into()),
+        Kind::Airalo => Ok(Arc::new(Airalo::new(terms, pace)?)),
         Kind::Simulator => Err("a sandbox has its simulator by itself".into()),
     }
 }

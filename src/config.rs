@@ -18,6 +18,7 @@ use ipnet::IpNet;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::email::Email;
+use crate::domain::esim::Rhythm;
 use crate::domain::money::Usd;
 use crate::domain::words::words;
 use crate::store::Location;
@@ -67,6 +68,9 @@ const GENERAL: &[Spec] = &[
     spec("low_balance_usd", "50", "low-balance threshold of new partners"),
     spec("sandbox_plans", "0", "the least number of plans in the sandbox catalog (0: the built-in set)"),
     spec("sandbox_journal", "", "file to which the simulated supplier appends what it sold"),
+    spec("sandbox_reading_s", "0", "the least seconds between two readings of a simulated eSIM; 0: it is read at each call"),
+    spec("reading_active_s", "3600", "how often an eSIM that is installed or in use is read without anybody asking, in seconds"),
+    spec("reading_idle_s", "86400", "the same for an eSIM that is new or used up"),
     spec("knowledge_dir", "", "folder of Markdown articles that replace or add to the built-in help"),
     spec("support_contact", "", "how customers reach you, for the help pages: an email address or a URL"),
     spec("security_contact", "", "whom to tell about a hole, for security.txt: an email address or an https URL"),
@@ -123,6 +127,8 @@ pub struct Settings {
     pub low_balance: Usd,
     pub sandbox_plans: usize,
     pub sandbox_journal: Option<PathBuf>,
+    pub sandbox_reading_s: u64,
+    pub reading_rhythm: Rhythm,
     /// Where the demo partner's key is written, in the folder where the gateway was started.
     pub demo_file: PathBuf,
     pub knowledge_dir: Option<PathBuf>,
@@ -232,6 +238,12 @@ impl Settings {
             sandbox_plans: raw.require("sandbox_plans", "must be from 0 to 1000000", whole(0, 1_000_000))?
                 as usize,
             sandbox_journal: raw.parse("sandbox_journal", "must be a path", |t| Some(PathBuf::from(t)))?,
+            sandbox_reading_s: raw.require(
+                "sandbox_reading_s",
+                "must be a whole number from 0 to 86400",
+                whole(0, 86_400),
+            )? as u64,
+            reading_rhythm: rhythm(raw)?,
             demo_file: PathBuf::from("simgate-demo.env"),
             knowledge_dir: raw.parse("knowledge_dir", "must be a folder", |t| Some(PathBuf::from(t)))?,
             support_contact: raw.parse(
@@ -298,6 +310,14 @@ impl Settings {
     pub fn secret_text(&self) -> Option<&str> {
         self.secret.as_ref().map(|secret| secret.expose_secret())
     }
+}
+
+fn rhythm(raw: &Raw) -> Result<Rhythm, ConfigError> {
+    let allowed = "must be a whole number from 60 to 2592000";
+    Ok(Rhythm {
+        active_s: raw.require("reading_active_s", allowed, whole(60, 2_592_000))?,
+        idle_s: raw.require("reading_idle_s", allowed, whole(60, 2_592_000))?,
+    })
 }
 
 /// `10.0.0.0/8,192.0.2.7`: networks or single addresses.

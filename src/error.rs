@@ -218,7 +218,7 @@ impl Refusal {
             UsedUnderReview => (409, "NOT_CANCELLABLE", "Not possible",
                 "Its eSIM was used while its cancel was under review, or its meter cannot be read now. With --despite-usage the money is given back all the same.".into()),
             RefundTooLarge { left } => (409, "LIMIT_EXCEEDED", "Refund too large", format!("At most {left} USD can still be given back for this order.")),
-            EsimNotActive => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM is cancelled or expired and takes no top-ups.".into()),
+            EsimNotActive => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM is cancelled, expired or suspended and takes no top-ups.".into()),
             EsimCancelled => (409, "ESIM_NOT_ACTIVE", "eSIM not active", "This eSIM was cancelled and cannot be moved.".into()),
             EsimWithheld => (409, "ESIM_NOT_ACTIVE", "eSIM withheld", "This eSIM is being cancelled; its code is withheld until that is decided.".into()),
             WrongPlanType(PlanMistake::TopupAlone) => (422, "WRONG_PLAN_TYPE", "Wrong plan type",

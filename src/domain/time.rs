@@ -35,6 +35,11 @@ impl Time {
         self.plus_millis(2_000)
     }
 
+    /// The midnight that a UTC day begins with.
+    pub fn of_day(day: i64) -> Time {
+        Time(day.saturating_mul(DAY))
+    }
+
     /// The UTC day, counted from 1970: what a daily limit counts by.
     pub fn day(self) -> i64 {
         self.0.div_euclid(DAY)

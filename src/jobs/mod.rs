@@ -9,6 +9,7 @@ mod retention;
 mod scan;
 mod settler;
 mod suppliers;
+mod usage;
 mod watch;
 
 use std::any::Any;
@@ -41,6 +42,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     supervise(app, stop, "mail".into(), None, mail::run);
     supervise(app, stop, "retention".into(), None, retention::run);
     supervise(app, stop, "low balances".into(), None, low_balance::run);
+    supervise(app, stop, "usage".into(), None, usage::run);
     if !app.settings.suppliers.is_empty() {
         supervise(app, stop, "suppliers".into(), None, suppliers::run);
     }

@@ -29,7 +29,7 @@ use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
 use crate::store::orders::{Change, Step};
 use crate::store::tx::Tx;
-use crate::store::{orders as rows, wallet};
+use crate::store::{cancel_requests, orders as rows, wallet};
 use crate::supplier::{Answer, Cancel, CancelWay, Cancelled};
 
 pub struct Outcome {

@@ -9,6 +9,11 @@ pub fn iso(time: Time) -> String {
     formatted(time, "%Y-%m-%dT%H:%M:%S%.3fZ")
 }
 
+/// The day.
+pub fn date(time: Time) -> String {
+    formatted(time, "%Y-%m-%d")
+}
+
 /// To the microsecond, for a time that must be read back unchanged.
 pub fn iso_exact(time: Time) -> String {
     formatted(time, "%Y-%m-%dT%H:%M:%S%.6fZ")

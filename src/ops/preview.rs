@@ -119,7 +119,7 @@ async fn read_usage(app: &App, order: &Order) -> Result<Option<EsimStatus>> {
         return Ok(None);
     }
     match usage::read(app, order).await {
-        Ok(report) => Ok(Some(report.usage.status)),
+        Ok(report) => Ok(Some(report.usage.status())),
         Err(Error::Refused(Refusal::CarrierUnavailable)) => Ok(None),
         Err(error) => Err(error),
     }

@@ -12,7 +12,7 @@ use super::{cancel, orders};
 use crate::app::App;
 use crate::domain::ids::OrderId;
 use crate::domain::ledger::Entry;
-use crate::domain::order::{CancelReason, Order, OrderStatus};
+use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::store::ledger::{self, Note};

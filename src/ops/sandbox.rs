@@ -14,7 +14,7 @@ use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::ops::deposits;
 use crate::store::tx::Tx;
-use crate::store::{checkouts, invoices, orders};
+use crate::store::{checkouts, esims, invoices, orders};
 use crate::supplier::sim::Mood;
 
 /// How an invoice is paid. A field left out is as the invoice asks.
@@ -77,7 +77,13 @@ pub async fn move_usage(
     let order = app.store.read(move |tx| orders::by_iccid(tx, &iccid)).await?.ok_or(Refusal::EsimNotFound)?;
     let esim = order.esim.ok_or_else(|| Error::fault("a delivered order without its eSIM"))?;
     let moved = app.sim.move_usage(&esim.profile, used_mb, status, app.now()).await?;
-    Ok(moved.ok_or(Refusal::EsimCancelled)?)
+    let moved = moved.ok_or(Refusal::EsimCancelled)?;
+    // No profile comes back by itself. Whoever plays the phone may want to begin again.
+    if Usage::after(esim.last_usage.as_ref(), &moved).status() != moved.status() {
+        let id = order.id;
+        app.store.write(order.account.0, move |tx| esims::forget_reading(tx, &id)).await?;
+    }
+    Ok(moved)
 }
 
 pub async fn set_supplier(app: &App, mood: impl Into<Mood>) -> Result<()> {

@@ -50,7 +50,7 @@ async fn require_live(app: &App, order: &Order) -> Result<()> {
         return Err(Refusal::EsimNotActive.into());
     }
     let live = match usage::read(app, order).await {
-        Ok(reading) => reading.usage.status.can_be_topped_up(),
+        Ok(reading) => reading.usage.can_be_topped_up(),
         // Without any reading, the supplier decides when it is asked for the top-up.
         Err(crate::error::Error::Refused(Refusal::CarrierUnavailable)) => true,
         Err(error) => return Err(error),

@@ -1,23 +1,44 @@
-//! Live usage from the carrier, and the last known reading when the carrier does not answer.
+//! Usage: what the carrier reads now, at the supplier's pace; the last known reading when it does not answer; and what was
+//! used on each day. All who ask for one profile at the same time share one question, and a profile that somebody
+//! read a moment ago is not read again: the database remembers who asked when, for all instances. `round` reads
+//! profiles that nobody asks for.
 
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::{Shared, WeakShared, join_all};
 use metrics::counter;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
+use super::LANE;
 use super::buying::Fills;
+use super::jobs;
 use super::owned;
 use crate::app::App;
-use crate::domain::esim::Usage;
-use crate::domain::ids::AccountNo;
+use crate::domain::esim::{Esim, USAGE_DAYS, Usage, UsageDay};
+use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
 use crate::error::{Error, Result};
-use crate::store::esims;
-use crate::supplier::{Answer, Reading};
+use crate::store::tx::Tx;
+use crate::store::{esims, orders};
+use crate::supplier::{Answer, Reading, Supplier};
 
 /// How long a live reading is worth waiting for; the last known one is at hand.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often we look whether another instance has its answer.
+const GLANCE: Duration = Duration::from_millis(25);
+/// Readings that nobody asked for take this part of a supplier's rate.
+const SHARE: f64 = 0.25;
+/// The most readings of a supplier in one round, which begins every second.
+const AT_ONCE: f64 = 64.0;
 
+#[derive(Clone)]
 pub struct Report {
     pub usage: Usage,
     /// Whether the carrier did not answer, so that this is the last known reading.
@@ -32,38 +53,264 @@ pub async fn report(app: &App, account: AccountNo, esim: &Fills) -> Result<(Stri
     Ok((iccid, report))
 }
 
+/// The same, and what it had used at the end of each day, of this order alone: an ICCID may have had others.
+pub async fn history(app: &App, account: AccountNo, esim: &Fills) -> Result<(String, Report, Vec<UsageDay>)> {
+    let order = owned::named(app, account, esim).await?;
+    let report = read(app, &order).await?;
+    let iccid = order.esim.map(|esim| esim.iccid).ok_or(Refusal::EsimNotFound)?;
+    let (id, since) = (order.id, app.now().day() - USAGE_DAYS);
+    let days = app.store.read(move |tx| esims::days(tx, &id, since)).await?;
+    Ok((iccid, report, days))
+}
+
+/// The carrier's reading, or the last one while it may not be asked again.
 pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {
-    let esim = order.esim.as_ref().ok_or_else(|| Error::fault("a delivered order without its eSIM"))?;
-    let supplier = app.supplier(&order.supplier)?;
-    let ask = supplier.usage(Reading { profile: &esim.profile, now: app.now() });
+    let (supplier, now) = (app.supplier(&order.supplier)?, app.now());
+    let pace = pace_of(&*supplier);
+    if esim_of(order)?.asked_at.is_some_and(|at| now.is_within(pace, at)) {
+        return match answered(order) {
+            Some(report) => Ok(report),
+            None => others_answer(app, order).await,
+        };
+    }
+    let begin = || {
+        let asking = ask(app.clone(), order.clone());
+        // Where a question counts, its answer is stored even if all who waited for it have gone.
+        if pace > 0 { outlive(app.tasks.spawn(asking)).boxed() } else { asking.boxed() }
+    };
+    let answer = app.readings.join(&order.id, begin).await;
+    app.readings.leave(&order.id);
+    answer
+}
+
+async fn outlive(asking: JoinHandle<Result<Report>>) -> Result<Report> {
+    asking.await.map_err(Error::fault)?
+}
+
+/// The last reading, when the carrier's last answer is as new as the last question.
+fn answered(order: &Order) -> Option<Report> {
+    let esim = order.esim.as_ref()?;
+    let is_new = esim.answered_at.zip(esim.asked_at).is_some_and(|(answered, asked)| answered >= asked);
+    let usage = esim.last_usage.clone().filter(|_| is_new)?;
+    Some(Report { usage: shown(order, usage), stale: false })
+}
+
+/// The last reading, when the carrier does not answer.
+fn stale(order: &Order) -> Result<Report> {
+    let usage = esim_of(order)?.last_usage.clone().ok_or(Refusal::CarrierUnavailable)?;
+    Ok(Report { usage: shown(order, usage), stale: true })
+}
+
+/// An order that was cancelled has nothing left, whatever the carrier says.
+fn shown(order: &Order, usage: Usage) -> Usage {
+    if order.status == OrderStatus::Cancelled { usage.given_back() } else { usage }
+}
+
+fn esim_of(order: &Order) -> Result<&Esim> {
+    order.esim.as_ref().ok_or_else(|| Error::fault("a delivered order without its eSIM"))
+}
+
+/// The least milliseconds between two readings of one profile.
+fn pace_of(supplier: &dyn Supplier) -> i64 {
+    i64::try_from(supplier.abilities().reading_every.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Asks the carrier, unless another instance is faster.
+async fn ask(app: App, order: Order) -> Result<Report> {
+    let (supplier, esim) = (app.supplier(&order.supplier)?, esim_of(&order)?);
+    let (pace, now) = (pace_of(&*supplier), app.now());
+    if pace > 0 && !claim(&app, &order, pace, now).await? {
+        return others_answer(&app, &order).await;
+    }
     let patience = PATIENCE.min(Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs()));
-    let usage = match tokio::time::timeout(patience, ask).await {
+    let question = supplier.usage(Reading { profile: &esim.profile, now });
+    let reading = match timeout(patience, question).await {
         Ok(Answer::Done(usage)) => Some(usage),
         Ok(Answer::Refused(_) | Answer::NotSent(_) | Answer::Doubt(_)) | Err(_) => None,
     };
-    let outcome = if usage.is_some() { "done" } else { "failed" };
+    let outcome = if reading.is_some() { "done" } else { "failed" };
     counter!("simgate_supplier_calls_total", "call" => "usage", "outcome" => outcome).increment(1);
-    let stale = usage.is_none();
-    let mut usage = usage.or_else(|| esim.last_usage.clone()).ok_or(Refusal::CarrierUnavailable)?;
-    if order.status == OrderStatus::Cancelled {
-        usage = usage.given_back();
+    match reading {
+        Some(reading) => {
+            let usage = keep(&app, &order, reading, now, pace > 0).await?;
+            Ok(Report { usage: shown(&order, usage), stale: false })
+        }
+        None => stale(&order),
     }
-    if !stale {
-        keep(app, order, &usage).await?;
-    }
-    Ok(Report { usage, stale })
 }
 
-/// Stores a reading that says something new; an unchanged one costs no write.
-async fn keep(app: &App, order: &Order, usage: &Usage) -> Result<()> {
-    let known = order.esim.as_ref().and_then(|esim| esim.last_usage.as_ref());
-    if known.is_some_and(|known| Usage { as_of: usage.as_of, ..known.clone() } == *usage) {
+/// Claims the question for this instance. A carrier that does not answer is asked again when the pace allows it.
+async fn claim(app: &App, order: &Order, pace: i64, now: Time) -> Result<bool> {
+    let (id, esim, before) = (order.id.clone(), esim_of(order)?, now.plus_millis(-pace));
+    let next = app.settings.reading_rhythm.next(esim.last_usage.as_ref(), esim.install_by, now);
+    app.store.write(order.account.0, move |tx| esims::claim_reading(tx, &id, now, before, next)).await
+}
+
+/// Waits for the answer to another's question, until that one must have given up.
+async fn others_answer(app: &App, order: &Order) -> Result<Report> {
+    let patience = i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX);
+    let look = async {
+        loop {
+            let id = order.id.clone();
+            let found = app.store.read(move |tx| orders::by_id(tx, &id)).await?;
+            let found = found.ok_or(Refusal::OrderNotFound)?;
+            if let Some(report) = answered(&found) {
+                return Ok(report);
+            }
+            if esim_of(&found)?.asked_at.is_none_or(|at| at.plus_millis(patience) <= app.now()) {
+                return stale(&found);
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+    };
+    timeout(PATIENCE, look).await.unwrap_or_else(|_| stale(order))
+}
+
+/// Stores a reading, and answers what is known then. Where each call asks the carrier, one that says nothing new costs no
+/// write.
+async fn keep(app: &App, order: &Order, reading: Usage, asked: Time, is_paced: bool) -> Result<Usage> {
+    let now = app.now().max(asked);
+    let Esim { install_by, last_usage, .. } = esim_of(order)?;
+    let (known, install_by, rhythm) = (last_usage.as_ref(), *install_by, app.settings.reading_rhythm);
+    let reading = shown(order, reading.plausible(now));
+    let usage = Usage::after(known, &reading);
+    let is_same = known.is_some_and(|known| Usage { as_of: usage.as_of, ..known.clone() } == usage);
+    if is_same && !is_paced {
+        return Ok(usage);
+    }
+    let id = order.id.clone();
+    let save = move |tx: &mut Tx| {
+        esims::save_reading(tx, &id, &reading, now, |usage| rhythm.next(Some(usage), install_by, now))
+    };
+    match app.store.write(order.account.0, save).await {
+        // The caller has the reading; storing it can wait for a quieter moment.
+        Err(Error::Refused(Refusal::Overloaded)) => Ok(usage),
+        kept => kept,
+    }
+}
+
+/// When a new profile is to be read for the first time. Where each call asks the carrier nothing is read in advance.
+pub(super) fn first_due(app: &App, supplier: &str) -> Result<Option<Time>> {
+    let supplier = app.supplier(supplier)?;
+    let now = app.now();
+    Ok(is_read(&*supplier).then(|| app.settings.reading_rhythm.next(None, None, now)).flatten())
+}
+
+/// Whether a supplier's profiles are read without anybody asking.
+fn is_read(supplier: &dyn Supplier) -> bool {
+    let abilities = supplier.abilities();
+    abilities.usage && abilities.rate > 0.0 && !abilities.reading_every.is_zero()
+}
+
+/// Reads profiles that are due, for each supplier as many as its rate leaves room for.
+pub async fn round(app: &App) -> Result<()> {
+    for supplier in app.suppliers.values().filter(|supplier| is_read(&***supplier)) {
+        read_due(app, supplier).await?;
+        jobs::alive();
+    }
+    Ok(())
+}
+
+async fn read_due(app: &App, supplier: &Arc<dyn Supplier>) -> Result<()> {
+    let (name, rate, now) = (supplier.name(), supplier.abilities().rate * SHARE, app.now());
+    let most = rate.clamp(1.0, AT_ONCE) as i64;
+    let due = app.store.read(move |tx| esims::due(tx, name, now, most)).await?;
+    if due.is_empty() {
         return Ok(());
     }
-    let (id, usage) = (order.id.clone(), usage.clone());
-    match app.store.write(order.account.0, move |tx| esims::save_usage(tx, &id, &usage)).await {
-        // The caller has the reading; storing it can wait for a quieter moment.
-        Err(Error::Refused(Refusal::Overloaded)) => Ok(()),
-        kept => kept,
+    // So many readings take up the rate until then.
+    let until = |readings: i64| now.plus_millis((readings as f64 * 1_000.0 / rate) as i64);
+    let (turn, longest) = (until(due.len() as i64), until(most).and_a_little());
+    if !app.store.write(LANE, move |tx| esims::take_turn(tx, name, now, turn, longest)).await? {
+        return Ok(());
+    }
+    let readings = due.iter().map(|id| read_in_turn(app, id));
+    join_all(readings).await.into_iter().collect()
+}
+
+async fn read_in_turn(app: &App, id: &OrderId) -> Result<()> {
+    let wanted = id.clone();
+    let found = app.store.read(move |tx| orders::by_id(tx, &wanted)).await?;
+    let Some(order) = found.filter(|order| order.status != OrderStatus::Cancelled) else {
+        let id = id.clone();
+        return app.store.write(LANE, move |tx| esims::end_due(tx, &id)).await;
+    };
+    match read(app, &order).await {
+        // Its claim has made it due later.
+        Ok(_) | Err(Error::Refused(Refusal::CarrierUnavailable)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+type Asking = Pin<Box<dyn Future<Output = Result<Report>> + Send>>;
+
+/// The questions to carriers that are under way in this process, by order.
+#[derive(Default)]
+pub struct Readings(Mutex<HashMap<OrderId, WeakShared<Asking>>>);
+
+impl Readings {
+    /// The question about this order that is under way, or a new one.
+    fn join(&self, order: &OrderId, begin: impl FnOnce() -> Asking) -> Shared<Asking> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(question) = all.get(order).and_then(under_way) {
+            return question;
+        }
+        // Those whose callers have all gone are swept before the map grows.
+        if all.len() == all.capacity() {
+            all.retain(|_, question| under_way(question).is_some());
+        }
+        let question = begin().shared();
+        if let Some(weak) = question.downgrade() {
+            all.insert(order.clone(), weak);
+        }
+        question
+    }
+
+    fn leave(&self, order: &OrderId) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.get(order).is_some_and(|question| under_way(question).is_none()) {
+            all.remove(order);
+        }
+    }
+}
+
+/// A question that has its answer is none to wait for: what happened since would be missing.
+fn under_way(question: &WeakShared<Asking>) -> Option<Shared<Asking>> {
+    question.upgrade().filter(|question| question.peek().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::esim::ServiceState;
+
+    fn report() -> Report {
+        let (service, as_of) = (ServiceState::New, Time::from_micros(0));
+        let usage = Usage { service, profile: None, total_mb: 1, used_mb: 0, as_of, expires_at: None };
+        Report { usage, stale: false }
+    }
+
+    #[tokio::test]
+    async fn a_question_is_shared_while_it_is_under_way() {
+        let (readings, order) = (Readings::default(), OrderId::from_text("ord_1"));
+        let asked = Arc::new(Mutex::new(0));
+        let begin = || {
+            let asked = asked.clone();
+            async move {
+                *asked.lock().unwrap() += 1;
+                tokio::task::yield_now().await;
+                Ok(report())
+            }
+            .boxed()
+        };
+        let crowd: Vec<_> = (0..10).map(|_| readings.join(&order, begin)).collect();
+        assert!(join_all(crowd).await.iter().all(Result::is_ok));
+        assert_eq!(*asked.lock().unwrap(), 1);
+        // Nobody who comes later gets an old answer, and a question that its callers left is asked anew.
+        drop(readings.join(&order, begin));
+        readings.join(&order, begin).await.unwrap();
+        assert_eq!(*asked.lock().unwrap(), 2);
+        readings.leave(&order);
+        assert!(readings.0.lock().unwrap().is_empty());
     }
 }

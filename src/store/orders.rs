@@ -360,7 +360,11 @@ fn deliver_all(tx: &mut Tx, steps: &[Step]) -> Result<HashMap<OrderId, Usd>> {
     for (step, profile, entry, terms, legs) in &sold {
         rows.push([&Delivery::params(step, profile, entry, *terms)[..], &Legs::params(legs)].concat());
     }
-    Ok(tx.for_each::<(OrderId, Usd)>(DELIVER_ALL, &rows)?.into_iter().collect())
+    let moved: HashMap<OrderId, Usd> = tx.for_each(DELIVER_ALL, &rows)?.into_iter().collect();
+    for (_, profile, ..) in sold.iter().filter(|(step, ..)| moved.contains_key(step.order)) {
+        esims::begin_due(tx, profile)?;
+    }
+    Ok(moved)
 }
 
 fn legs_of(entry: &Entry) -> [Leg; LEGS] {

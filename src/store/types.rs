@@ -7,7 +7,7 @@ use crate::domain::checkout::CheckoutStatus;
 use crate::domain::client::Origin;
 use crate::domain::coupon::{Applicability, UseState};
 use crate::domain::email::Email;
-use crate::domain::esim::EsimStatus;
+use crate::domain::esim::{EsimStatus, ProfileState, ServiceState};
 use crate::domain::ids::{
     AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, OrderId, TokenId,
 };
@@ -86,5 +86,5 @@ texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId
 
 words! {
     AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, InvoiceStatus,
-    Network, OrderStatus, PlanType, Reason, TokenKind, TransferState, UseState,
+    Network, OrderStatus, PlanType, ProfileState, Reason, ServiceState, TokenKind, TransferState, UseState,
 }

@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use metrics::counter;
 use reqwest::RequestBuilder;
 use secrecy::ExposeSecret;
 use serde::Serialize;
@@ -23,13 +22,14 @@ use tokio::time::Instant;
 use self::shapes::{Balances, Envelope, Meter, Order, Refund, Rows, Text};
 use self::token::{Token, Tokens};
 use super::terms::Terms;
+use super::unknown;
 use super::wire::{Lost, Pace, Reply, Wire};
 use super::{
     Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, DoubtRule, Find, Profile, Provision,
     Reading, Sale, Sold, Supplier, TopUp,
 };
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::esim::Usage;
+use crate::domain::esim::{ServiceState, Usage};
 use crate::domain::ids::OrderId;
 use crate::domain::order::CancelReason;
 use crate::domain::plan::Listing;
@@ -186,12 +186,10 @@ impl Airalo {
         }
         let (plans, unread) = catalog::listings(&countries, self.currency);
         if unread > 0 {
-            counter!("simgate_supplier_unknown_total", "supplier" => self.name, "what" => "package")
-                .increment(unread as u64);
-            tracing::warn!(
-                supplier = self.name,
-                unread,
-                "packages without a cost, a size, a time or a place are left out"
+            unknown::note(
+                self.name,
+                "package",
+                &format!("{unread} without a cost, a size, a time or a place"),
             );
         }
         Answer::Done(plans)
@@ -281,12 +279,6 @@ impl Airalo {
 
     fn reading(&self, meter: &Meter, now: Time) -> Answer<Usage> {
         let word = meter.status.as_ref().map_or("", |status| status.0.as_str());
-        let Some(status) = shapes::status(word) else {
-            counter!("simgate_supplier_unknown_total", "supplier" => self.name, "what" => "status")
-                .increment(1);
-            tracing::warn!(supplier = self.name, word, "a profile is in a state that we do not know");
-            return Answer::Doubt("the supplier does not know the profile's state".into());
-        };
         let number = |text: &Option<Text>| text.as_ref().and_then(Text::floor);
         // A plan without an end has zeros here.
         let (Some(total), Some(remaining)) = (number(&meter.total), number(&meter.remaining)) else {
@@ -295,7 +287,11 @@ impl Airalo {
         let total_mb = total.max(0);
         let used_mb = (total_mb - remaining).clamp(0, total_mb);
         let expires_at = meter.expired_at.as_ref().and_then(|text| shapes::time(&text.0));
-        Answer::Done(Usage { status, total_mb, used_mb, as_of: now, expires_at })
+        let service = shapes::state(word, used_mb > 0).unwrap_or_else(|| {
+            unknown::note(self.name, "status", word);
+            ServiceState::Unknown
+        });
+        Answer::Done(Usage { service, profile: None, total_mb, used_mb, as_of: now, expires_at })
     }
 
     async fn request_refund(&self, profile: &str) -> Answer<Cancelled> {

@@ -8,6 +8,7 @@ pub mod sim;
 pub mod sim_catalog;
 pub mod terms;
 pub mod turns;
+pub mod unknown;
 pub mod wire;
 
 use std::pin::Pin;

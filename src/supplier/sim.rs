@@ -62,6 +62,8 @@ pub struct Sim {
     journal_path: Option<PathBuf>,
     last_sold: Mutex<Option<(OrderId, Profile)>>,
     catalog_size: usize,
+    /// The least time between two readings of one profile, which a sandbox may want to see kept.
+    reading_every: Duration,
 }
 
 impl Sim {
@@ -81,7 +83,13 @@ impl Sim {
         };
         let last_sold = Mutex::new(None);
         let behaviour = ArcSwap::from_pointee(Behaviour { mood: SupplierMode::Ok.into(), since: LONG_AGO });
-        Ok(Sim { store, clock, behaviour, journal, journal_path, last_sold, catalog_size })
+        let reading_every = Duration::ZERO;
+        Ok(Sim { store, clock, behaviour, journal, journal_path, last_sold, catalog_size, reading_every })
+    }
+
+    /// Lets one profile be read only this often.
+    pub fn read_every(self, reading_every: Duration) -> Sim {
+        Sim { reading_every, ..self }
     }
 
     /// Loads the mood that any instance was last told.
@@ -123,7 +131,7 @@ impl Sim {
         let wanted = match (status, used_mb) {
             (Some(status), _) => status,
             (None, Some(used)) if used > 0 => EsimStatus::Active,
-            (None, _) => before.status,
+            (None, _) => before.status(),
         };
         let used = match wanted {
             EsimStatus::Depleted => before.total_mb,
@@ -154,7 +162,8 @@ impl Sim {
             EsimStatus::New => None,
             _ => Some(parts.sold_at.plus_days(parts.days + extra_days)),
         };
-        Ok(Usage { status, total_mb, used_mb, as_of: now, expires_at })
+        let (service, profile) = status.states(used_mb > 0);
+        Ok(Usage { service, profile, total_mb, used_mb, as_of: now, expires_at })
     }
 
     /// The behaviour in this call. Counted misbehaviour is counted in the database, exactly, over all instances.
@@ -411,7 +420,7 @@ impl Supplier for Sim {
             usage: true,
             checks_cost: true,
             rate: f64::INFINITY,
-            reading_every: Duration::ZERO,
+            reading_every: self.reading_every,
         }
     }
 
@@ -458,7 +467,7 @@ impl Supplier for Sim {
             // An earlier sale stands, whatever happened to the profile since: repeating is safe.
             let known = !behaviour.mood.rule.sells_again()
                 && self.store.read(move |tx| sim::has_topup(tx, &asked)).await?;
-            if !known && !self.read_meter(ask.profile, ask.ordered_at).await?.status.can_be_topped_up() {
+            if !known && !self.read_meter(ask.profile, ask.ordered_at).await?.can_be_topped_up() {
                 return Ok(Answer::Refused("the profile is cancelled or expired".into()));
             }
             let sold = self.sell(behaviour, Wanted::from(&ask)).await?;
@@ -489,8 +498,8 @@ impl Supplier for Sim {
     }
 
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled> {
-        let decide = async move |mode| {
-            if mode == SupplierMode::Reviewed {
+        let decide = async move |behaviour: Behaviour| {
+            if behaviour.mood.mode == SupplierMode::Reviewed {
                 self.note(&format!("requested {}", ask.profile))?;
                 let hash = digest(&SHA256, ask.profile.as_bytes());
                 return Ok(Answer::Done(Cancelled::Requested { request: hex(&hash.as_ref()[..6]) }));
@@ -500,7 +509,7 @@ impl Supplier for Sim {
                 self.note(&format!("cancelled {}", ask.profile))?;
                 return Ok(Answer::Done(Cancelled::Yes { returned: ask.cost }));
             }
-            let status = self.read_meter(ask.profile, LONG_AGO).await?.status;
+            let status = self.read_meter(ask.profile, LONG_AGO).await?.status();
             let reason = match status {
                 EsimStatus::Active | EsimStatus::Depleted => CancelReason::Used,
                 EsimStatus::Expired => CancelReason::Expired,
@@ -512,7 +521,7 @@ impl Supplier for Sim {
             // A cancel that was done but not answered is repeated as it was, whatever the mode is now.
             match self.read_meter(ask.profile, LONG_AGO).await {
                 Ok(usage) => {
-                    let done_before = usage.status == EsimStatus::Cancelled;
+                    let done_before = usage.status() == EsimStatus::Cancelled;
                     self.answer(Call::Other, done_before.then_some(LONG_AGO), decide).await
                 }
                 Err(error) => Answer::Doubt(error.to_string()),

@@ -52,7 +52,8 @@ pub struct UsageView {
 
 /// Usage
 ///
-/// The carrier's reading, live; the last known one, marked `stale`, when the carrier does not answer. Takes no body.
+/// The carrier's reading; the last known one, marked `stale`, when the carrier does not answer. It is asked about an eSIM
+/// at most once in the time that its supplier allows, mostly a minute. Takes no body.
 #[utoipa::path(post, path = "/api/esims/{id}/usage", operation_id = "refreshUsage", tag = "eSIMs",
     params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses((status = 200, description = "The reading", body = UsageView)))]

@@ -11,7 +11,7 @@ use super::wire::{
     CancelReasonWord, EsimStatusWord, Money, OrderStatusWord, PlanTypeWord, gigabytes, iso, iso_exact,
 };
 use crate::app::App;
-use crate::domain::esim::{EsimStatus, is_iccid};
+use crate::domain::esim::{EsimStatus, Usage, is_iccid};
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::order::{self, Order, OrderStatus};
@@ -274,7 +274,7 @@ pub fn order_view(app: &App, listed: &Listed) -> Result<OrderView> {
     let esim = order.esim.as_ref();
     let topped_up =
         topups.iter().any(|t| matches!(t.status, OrderStatus::Provisioning | OrderStatus::Fulfilled));
-    let usage: Option<EsimStatus> = esim.and_then(|esim| esim.last_usage.as_ref()).map(|usage| usage.status);
+    let usage: Option<EsimStatus> = esim.and_then(|esim| esim.last_usage.as_ref()).map(Usage::status);
     let install_by = esim.and_then(|esim| esim.install_by);
     let refundable = order::refundable(order.status, topped_up, usage, install_by, app.now());
     Ok(OrderView {
@@ -352,7 +352,7 @@ pub fn usage_view(iccid: &str, report: &Report) -> UsageView {
     UsageView {
         success: true,
         iccid: iccid.into(),
-        status: EsimStatusWord(usage.status),
+        status: EsimStatusWord(usage.status()),
         total_gb: gigabytes(usage.total_mb),
         used_gb: gigabytes(usage.used_mb),
         remaining_gb: gigabytes((usage.total_mb - usage.used_mb).max(0)),

@@ -20,7 +20,7 @@ use crate::domain::plan::{PlanType, VolumeKind};
 use crate::domain::refusal::Difference;
 use crate::domain::transfer::PaymentStatus;
 use crate::error::Result;
-pub use crate::ops::dates::{iso, iso_exact, parse as parse_time, readable};
+pub use crate::ops::dates::{date, iso, iso_exact, parse as parse_time, readable};
 use crate::ops::jobs::Fate;
 use crate::ops::sandbox::ChainMode;
 use crate::supplier::sim::{RuleName, SupplierMode};

@@ -2,17 +2,19 @@
 
 use axum::http::{HeaderMap, StatusCode};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::orders::{self, OrderRequest};
+use crate::domain::esim::UsageDay;
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Partner;
-use crate::http::kit::fields::{JsonBody, NoQuery, Segment, iccid, order_id};
+use crate::http::kit::fields::{JsonBody, NoQuery, Query, Segment, iccid, order_id};
 use crate::http::kit::orders::{PlanView, TopUpOrderView, UsageView, topup_view, usage_view};
-use crate::http::kit::wire::Money;
+use crate::http::kit::wire::{Money, date, gigabytes};
 use crate::ops::buying::{self, Fills, Means};
 use crate::ops::{topups, usage};
 
@@ -77,16 +79,85 @@ pub async fn top_up(
     orders::purchase_answer(&receipt, &view)
 }
 
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
+pub struct UsageQuery {
+    /// `days` adds what was used up to the end of each day.
+    #[param(inline, value_type = Option<HistoryWord>, example = "days")]
+    history: Option<String>,
+}
+
+/// What a history is made of.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[allow(dead_code, reason = "describes the parameter for OpenAPI")]
+pub enum HistoryWord {
+    Days,
+}
+
 /// Usage
 ///
-/// The carrier's reading, live; the last known one, marked `stale`, when the carrier does not answer.
+/// The carrier's reading; the last known one, marked `stale`, when the carrier does not answer. It is asked about an eSIM
+/// at most once in the time that its supplier allows, mostly a minute: until then the last reading is the answer.
 #[utoipa::path(get, path = "/api/b2b/v1/orders/{iccid}/usage", operation_id = "getUsage", tag = "usage",
-    params(("iccid" = String, Path, description = "The ICCID, 19 or 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{19,20}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123455")),
+    params(("iccid" = String, Path, description = "The ICCID, 19 or 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{19,20}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123455"),
+        UsageQuery),
     responses(
-        (status = 200, description = "The reading", body = UsageView)))]
-pub async fn get_usage(partner: Partner, state: State, _: NoQuery, Segment(number): Segment) -> Answer {
-    let (iccid, report) = usage::report(&state.app, partner.account, &esim_named(number)?).await?;
-    json(StatusCode::OK, &usage_view(&iccid, &report))
+        (status = 200, description = "The reading", body = UsageAnswer)))]
+pub async fn get_usage(partner: Partner, state: State, query: Query, Segment(number): Segment) -> Answer {
+    let mut query = query.strictly();
+    let days = query.take("history", "must be days", |text| text.eq_ignore_ascii_case("days").then_some(()));
+    query.finish()?;
+    let (app, esim) = (&state.app, esim_named(number)?);
+    let (iccid, report, history) = match days {
+        Some(()) => {
+            let (iccid, report, days) = usage::history(app, partner.account, &esim).await?;
+            (iccid, report, Some(days.iter().map(UsageDayView::from).collect()))
+        }
+        None => {
+            let (iccid, report) = usage::report(app, partner.account, &esim).await?;
+            (iccid, report, None)
+        }
+    };
+    json(StatusCode::OK, &UsageAnswer { usage: usage_view(&iccid, &report), history })
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Usage)]
+pub struct UsageAnswer {
+    #[serde(flatten)]
+    #[schema(inline)]
+    usage: UsageView,
+    /// With `history=days`: the days of the last thirteen months on which what was used, or what can be, changed; the
+    /// oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<Vec<UsageDayView>>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = UsageDay)]
+pub struct UsageDayView {
+    /// The day of the readings, in UTC.
+    #[schema(format = Date, example = "2026-01-31")]
+    day: String,
+    /// What was used since the eSIM was bought, by the last reading of the day.
+    #[schema(example = 1.25, minimum = 0)]
+    used_gb: f64,
+    #[schema(example = 5.0, minimum = 0)]
+    total_gb: f64,
+}
+
+impl From<&UsageDay> for UsageDayView {
+    fn from(day: &UsageDay) -> UsageDayView {
+        UsageDayView {
+            day: date(Time::of_day(day.day)),
+            used_gb: gigabytes(day.used_mb),
+            total_gb: gigabytes(day.total_mb),
+        }
+    }
 }
 
 #[derive(Serialize, ToSchema)]

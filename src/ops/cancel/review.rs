@@ -11,7 +11,7 @@ use crate::domain::esim::{Esim, EsimStatus};
 use crate::domain::order::{CancelReason, Order};
 use crate::error::{Error, Result};
 use crate::ops::usage;
-use crate::store::orders as rows;
+use crate::store::cancel_requests;
 use crate::supplier::{Answer, Reading, Supplier};
 use crate::telemetry::EveryMinute;
 

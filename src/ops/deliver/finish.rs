@@ -16,7 +16,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::coupons::redeem;
 use crate::ops::mail::{self, News, Slip};
-use crate::ops::{LANE, receipts};
+use crate::ops::{LANE, receipts, usage};
 use crate::store::audit::{self, Line};
 use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
@@ -81,6 +81,9 @@ pub(super) async fn fulfil(app: &App, order: &Order, supplier: &'static str, sol
             iccid: profile.iccid,
             install_by: profile.install_by,
             last_usage: None,
+            asked_at: None,
+            answered_at: None,
+            due_at: usage::first_due(app, supplier)?,
         }),
         None => None,
     };

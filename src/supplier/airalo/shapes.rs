@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::esim::{Activation, EsimStatus};
+use crate::domain::esim::{Activation, ServiceState};
 use crate::domain::time::Time;
 use crate::supplier::Profile;
 
@@ -213,14 +213,16 @@ pub fn time(text: &str) -> Option<Time> {
     Some(Time::from_micros(moment.timestamp().as_microsecond()))
 }
 
-/// The state that a word of the meter means. `UNKNOWN` is one of its words, and says nothing.
-pub fn status(word: &str) -> Option<EsimStatus> {
+/// The state that a word of the meter means; `None` for a word that we do not know.
+pub fn state(word: &str, used: bool) -> Option<ServiceState> {
     match word {
-        "NOT_ACTIVE" => Some(EsimStatus::New),
-        "ACTIVE" => Some(EsimStatus::Active),
-        "FINISHED" => Some(EsimStatus::Depleted),
-        // A recycled profile serves somebody else, so this one has ended.
-        "EXPIRED" | "RECYCLED" => Some(EsimStatus::Expired),
+        "NOT_ACTIVE" => Some(ServiceState::New),
+        "ACTIVE" => Some(ServiceState::Active),
+        "FINISHED" => Some(ServiceState::Depleted),
+        "EXPIRED" if used => Some(ServiceState::ExpiredUsed),
+        "EXPIRED" => Some(ServiceState::ExpiredUnused),
+        "RECYCLED" => Some(ServiceState::Recycled),
+        "UNKNOWN" => Some(ServiceState::Unknown),
         _ => None,
     }
 }
@@ -326,11 +328,14 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_the_meter_is_known_but_unknown() {
-        let words = ["NOT_ACTIVE", "ACTIVE", "FINISHED", "EXPIRED", "RECYCLED"];
-        let states = words.map(|word| status(word).map_or("", |status| status.as_str()));
-        assert_eq!(states, ["NEW", "ACTIVE", "DEPLETED", "EXPIRED", "EXPIRED"]);
-        assert_eq!((status("UNKNOWN"), status("active")), (None, None));
+    fn every_word_of_the_meter_is_known() {
+        let words = ["NOT_ACTIVE", "ACTIVE", "FINISHED", "EXPIRED", "RECYCLED", "UNKNOWN"];
+        let states = words.map(|word| state(word, true).map_or("", |state| state.as_str()));
+        assert_eq!(states, ["NEW", "ACTIVE", "DEPLETED", "EXPIRED_USED", "RECYCLED", "UNKNOWN"]);
+        assert_eq!(
+            (state("EXPIRED", false), state("active", true)),
+            (Some(ServiceState::ExpiredUnused), None)
+        );
     }
 
     #[test]

@@ -112,6 +112,10 @@ impl Calm {
         if let Some(at) = dates::parse(word).filter(|_| word.len() == BEGIN.len()) {
             return dates::iso(self.time(at));
         }
+        if let Some(at) = dates::parse(word).filter(|_| dates::is_date(word)) {
+            let begin = dates::parse(BEGIN).unwrap();
+            return dates::date(begin.plus_days(at.day() - self.began.day()));
+        }
         if let Some((token, ending)) = word.rsplit_once('.').filter(|(token, _)| is_link(token)) {
             return format!("{}.{ending}", self.word(token));
         }

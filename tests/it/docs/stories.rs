@@ -32,6 +32,7 @@ fn play(story: impl AsyncFnOnce(&Gateway) + 'static) {
 #[test]
 fn a_partner() {
     play(async |gateway| {
+        gateway.away_from_midnight();
         let mut story = Story::new(gateway, "partner");
         let (_, key) = gateway.partner("Demo Travel", Usd::dollars(1_000)).await;
         story.login = vec![("x-b2b-key", key.id), ("x-b2b-secret", key.secret)];
@@ -43,7 +44,7 @@ fn a_partner() {
         story.tell(get("getOrder", &format!("{ORDERS}/{}", text(&order["id"])))).await;
         story.tell(get("listOrders", &format!("{ORDERS}?limit=1"))).await;
         gateway.sandbox("usage", json!({ "iccid": iccid, "usedGb": 0.4 })).await;
-        story.tell(get("getUsage", &format!("{ORDERS}/{iccid}/usage"))).await;
+        story.tell(get("getUsage", &format!("{ORDERS}/{iccid}/usage?history=days"))).await;
         let topup_plans = story.tell(get("listTopUpPlans", &format!("{ORDERS}/{iccid}/topup-plans"))).await;
         let bundle = text(&topup_plans["plans"][0]["packageCode"]);
         let topup = format!("{ORDERS}/{iccid}/topup");

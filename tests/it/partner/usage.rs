@@ -2,8 +2,14 @@
 
 use serde_json::{Value, json};
 
+use simgate::ops::dates;
+
+use crate::support::buying::MINUTE_MS;
+use crate::support::database;
 use crate::support::harness::{Gateway, both_databases};
 use crate::support::shapes::{ORDERS, mask};
+
+const DAY_MS: i64 = 86_400_000;
 
 async fn usage(gateway: &Gateway, order: &Value) -> crate::support::harness::Reply {
     gateway.get(&format!("{ORDERS}/{}/usage", order["iccid"].as_str().unwrap())).await
@@ -111,5 +117,86 @@ both_databases! {
         gateway.supplier("ok").await;
         assert_eq!(usage(gateway, &known).await.expect(200)["stale"], false);
         usage(gateway, &unknown).await.expect(200);
+    }
+
+    async fn each_day_has_its_history(gateway) {
+        let order = gateway.order("JP-1GB-7D").await;
+        let path = format!("{ORDERS}/{}/usage?history=days", order["iccid"].as_str().unwrap());
+        let history = async || gateway.get(&path).await.expect(200)["history"].clone();
+        let day = || dates::date(gateway.app.now());
+        let use_up_to = async |used: f64| {
+            gateway.sandbox("usage", json!({ "iccid": order["iccid"], "usedGb": used })).await;
+        };
+        gateway.away_from_midnight();
+        let first = json!({ "day": day(), "usedGb": 0.0, "totalGb": 1.0 });
+        assert_eq!(history().await, json!([first]));
+        // The last reading of a day counts, up to its end.
+        use_up_to(0.125).await;
+        assert_eq!(usage(gateway, &order).await.expect(200).get("history"), None);
+        let left = DAY_MS - gateway.app.now().micros() / 1_000 % DAY_MS;
+        gateway.pass_time(left - 30 * MINUTE_MS);
+        use_up_to(0.25).await;
+        let first = json!({ "day": day(), "usedGb": 0.25, "totalGb": 1.0 });
+        assert_eq!(history().await, json!([first]));
+        gateway.pass_time(31 * MINUTE_MS);
+        use_up_to(0.5).await;
+        let second = json!({ "day": day(), "usedGb": 0.5, "totalGb": 1.0 });
+        assert_eq!(history().await, json!([first, second]));
+        // A day without a change has no line.
+        gateway.pass_time(DAY_MS);
+        assert_eq!(history().await, json!([first, second]));
+        gateway.pass_time(DAY_MS);
+        let fill = format!("{ORDERS}/{}/topup", order["iccid"].as_str().unwrap());
+        gateway.post(&fill, json!({ "packageCode": "JP-3GB-30D-TOPUP" })).await.expect(200);
+        let filled = json!({ "day": day(), "usedGb": 0.5, "totalGb": 4.0 });
+        assert_eq!(history().await, json!([first, second, filled]));
+        // It is there when the carrier is not.
+        gateway.supplier("unavailable").await;
+        assert_eq!(history().await, json!([first, second, filled]));
+        gateway.supplier("ok").await;
+        // Thirteen months later it is forgotten.
+        gateway.pass_time(394 * DAY_MS);
+        assert_eq!(history().await, json!([second, filled]), "days are counted from today");
+        gateway.pass_time(10 * DAY_MS);
+        let kept = "SELECT CAST(COUNT(*) AS TEXT) FROM usage_days";
+        gateway.until("the days are forgotten", async || (database::rows(&gateway.app.settings.database, kept)[0][0] == "0").then_some(())).await;
+        assert_eq!(history().await, json!([]));
+    }
+
+    async fn a_history_is_asked_for_in_words(gateway) {
+        let order = gateway.order("JP-1GB-7D").await;
+        let path = format!("{ORDERS}/{}/usage", order["iccid"].as_str().unwrap());
+        for query in ["history=hours", "history=", "history=days&history=days", "history=days&limit=1", "days"] {
+            assert_eq!(gateway.get(&format!("{path}?{query}")).await.problem(400), "INVALID_REQUEST", "{query}");
+        }
+        gateway.get(&format!("{path}?history=Days")).await.expect(200);
+        let refused = gateway.get(&format!("{path}?history=hours")).await.json();
+        assert_eq!(refused["errors"], json!([{ "field": "history", "message": "must be days" }]));
+    }
+
+    /// Suppliers sell an ICCID again: whoever has it now does not see what the one before used.
+    async fn a_history_is_of_one_order(gateway) {
+        let old = gateway.order("JP-1GB-7D").await;
+        gateway.sandbox("usage", json!({ "iccid": old["iccid"], "usedGb": 0.75 })).await;
+        usage(gateway, &old).await.expect(200);
+        let new = gateway.order("JP-5GB-30D").await;
+        let reuse = format!("UPDATE esims SET iccid = '{}' WHERE order_id = '{}'", old["iccid"].as_str().unwrap(), new["id"].as_str().unwrap());
+        database::execute(&gateway.app.settings.database, &reuse).unwrap();
+        let path = |name: &Value| format!("{ORDERS}/{}/usage?history=days", name.as_str().unwrap());
+        let seen = gateway.get(&path(&old["iccid"])).await.expect(200)["history"].clone();
+        assert_eq!(seen, json!([{ "day": dates::date(gateway.app.now()), "usedGb": 0.0, "totalGb": 5.0 }]));
+        assert_eq!(gateway.get(&path(&new["id"])).await.expect(200)["history"], seen);
+        gateway.get(&path(&old["id"])).await.problem(404);
+        let (_, other) = gateway.partner("Other", simgate::domain::money::Usd::dollars(1)).await;
+        gateway.send_as(&other, "GET", &path(&old["iccid"]), None).await.problem(404);
+    }
+
+    /// A profile does not come back by itself, but whoever plays the phone may begin again.
+    async fn a_phone_can_be_played_again(gateway) {
+        let order = gateway.order("JP-1GB-7D").await;
+        for status in ["INSTALLED", "EXPIRED", "ACTIVE", "INSTALLED", "NEW", "DEPLETED", "NEW"] {
+            gateway.sandbox("usage", json!({ "iccid": order["iccid"], "status": status })).await;
+            assert_eq!(usage(gateway, &order).await.expect(200)["status"], status);
+        }
     }
 }

@@ -20,7 +20,7 @@ const SMALL: &str =
 const QUEUES: &str =
     "addresses_serving api_keys_sessions authorizations_old authorizations_open checkouts_due checkouts_resting checkouts_wide coupon_guesses_by_age invoices_due invoices_open
     login_attempts_by_age logins_by_age magic_links_by_age mails_by_age mails_due orders_open orders_orphaned
-    settlements_by_age settlements_open transfers_doubted transfers_open";
+    settlements_by_age settlements_open transfers_doubted transfers_open usage_days_by_age";
 
 /// Columns of few values: who knows only these has to read all the same.
 const COARSE: &str = "currency fingerprint kind network realm state status";

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use simgate::domain::amount::Fiat;
+use simgate::domain::amount::{Amount, Fiat};
 use simgate::domain::esim::EsimStatus;
 use simgate::domain::ids::OrderId;
 use simgate::domain::money::Usd;
@@ -45,6 +45,8 @@ fn terms(url: &str) -> Terms {
         rate: 5.0,
         quiet: Duration::from_secs(900),
         currency: Fiat::USD,
+        low_balance: Amount::usd(Usd::ZERO),
+        sync_every: Duration::from_secs(3_600),
         reviewed_cancels: false,
     }
 }
@@ -345,7 +347,7 @@ async fn iccids_of_18_digits_are_sold_filled_and_read() {
         Answer::Done(_)
     ));
     let usage = supplier.usage(Reading { profile: &profile.id, now: now() }).await.told().unwrap();
-    assert_eq!((usage.total_mb, usage.status), (2048, EsimStatus::New));
+    assert_eq!((usage.total_mb, usage.status()), (2048, EsimStatus::New));
 }
 
 #[tokio::test]

@@ -504,7 +504,7 @@ pub async fn a_profile_is_given_back_once(bench: &impl Bench) {
                 }
             }
             if bench.supplier().abilities().usage {
-                assert_eq!(read(bench, &profile).await.status, EsimStatus::Cancelled);
+                assert_eq!(read(bench, &profile).await.status(), EsimStatus::Cancelled);
             }
         }
         CancelWay::Never => {
@@ -544,17 +544,17 @@ pub async fn usage_is_read_exactly(bench: &impl Bench) {
     let size = plan.data_mb.unwrap();
     let profile = buy(bench, &new_order(bench), &plan).await;
     let fresh = read(bench, &profile).await;
-    assert_eq!((fresh.status, fresh.total_mb, fresh.used_mb), (EsimStatus::New, size, 0));
+    assert_eq!((fresh.status(), fresh.total_mb, fresh.used_mb), (EsimStatus::New, size, 0));
     bench.install(&profile).await;
     let installed = read(bench, &profile).await;
     // Not every supplier knows of an installation before the first use.
-    assert!(matches!(installed.status, EsimStatus::New | EsimStatus::Installed), "{installed:?}");
+    assert!(matches!(installed.status(), EsimStatus::New | EsimStatus::Installed), "{installed:?}");
     bench.spend(&profile, 100).await;
     let begun = read(bench, &profile).await;
-    assert_eq!((begun.status, begun.total_mb, begun.used_mb), (EsimStatus::Active, size, 100));
+    assert_eq!((begun.status(), begun.total_mb, begun.used_mb), (EsimStatus::Active, size, 100));
     bench.spend(&profile, size).await;
     let empty = read(bench, &profile).await;
-    assert_eq!((empty.status, empty.total_mb, empty.used_mb), (EsimStatus::Depleted, size, size));
+    assert_eq!((empty.status(), empty.total_mb, empty.used_mb), (EsimStatus::Depleted, size, size));
 }
 
 pub async fn the_balance_is_money(bench: &impl Bench) {

@@ -7,3 +7,4 @@ mod doubts;
 mod esim_access;
 mod fakes;
 mod operating;
+mod usage;

@@ -16,7 +16,7 @@ pub fn tool() -> Tool {
         description: "Asks the carrier how much data the customer's eSIM has used and has left, whether it is installed and \
             when it expires. Use it when the customer asks about remaining data, or says the eSIM does not work: the status \
             tells whether it is NEW, INSTALLED, ACTIVE, DEPLETED, EXPIRED or CANCELLED. Needs a login; costs nothing and can \
-            be repeated. When the carrier does not answer, the last known reading comes back with stale: true. To add data, \
+            be repeated; a carrier answers anew once a minute at most. When the carrier does not answer, the last known reading comes back with stale: true. To add data, \
             continue with get_topup_packages; to find the orderId, use get_user_orders.",
         hints: ASKS_OUTSIDE,
         input: schema::input([order_id(), token()], &["orderId"]),

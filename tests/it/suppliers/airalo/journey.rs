@@ -66,7 +66,7 @@ async fn our_journey() -> Fake {
     let (profile, ..) = profile_of(buy(&supplier, &OrderId::from_text(ORDER)).await);
     assert!(matches!(fill(&supplier, &OrderId::from_text(FILLING), &profile).await, Answer::Done(_)));
     let usage = supplier.usage(Reading { profile: &profile.id, now: now() }).await.told().unwrap();
-    assert_eq!((usage.total_mb, usage.status), (2048, EsimStatus::New));
+    assert_eq!((usage.total_mb, usage.status()), (2048, EsimStatus::New));
     fake
 }
 
