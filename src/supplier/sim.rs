@@ -33,6 +33,7 @@ use crate::store::sim::Kept;
 use crate::store::tx::Tx;
 use crate::store::{Store, sim};
 use crate::vault;
+use crate::vault::{hash_secret, hex};
 
 pub const NAME: &str = "sim";
 /// Nobody pays it, so it never gets less.
@@ -501,8 +502,8 @@ impl Supplier for Sim {
         let decide = async move |behaviour: Behaviour| {
             if behaviour.mood.mode == SupplierMode::Reviewed {
                 self.note(&format!("requested {}", ask.profile))?;
-                let hash = digest(&SHA256, ask.profile.as_bytes());
-                return Ok(Answer::Done(Cancelled::Requested { request: hex(&hash.as_ref()[..6]) }));
+                let request = hex(&hash_secret(ask.profile)[..6]);
+                return Ok(Answer::Done(Cancelled::Requested { request }));
             }
             let profile = ask.profile.to_string();
             if self.store.finish(LANE, move |tx| sim::cancel_profile(tx, &profile)).await? {

@@ -32,7 +32,7 @@ pub(super) enum Ready {
 pub(super) async fn prepare(app: &App, supplier: &dyn Supplier, order: &Order, esim: &Esim) -> Result<Ready> {
     let answer = supplier.usage(Reading { profile: &esim.profile, now: app.now() }).await;
     let status = match answer {
-        Answer::Done(usage) => usage.status,
+        Answer::Done(usage) => usage.status(),
         Answer::Refused(_) | Answer::NotSent(_) | Answer::Doubt(_) => return Ok(Ready::Later),
     };
     if let Some(reason) = why_not(status) {
@@ -77,10 +77,10 @@ pub(super) async fn watch(app: &App, order: &Order) -> Result<()> {
         Err(Error::Refused(_)) => return Ok(()),
         Err(error) => return Err(error),
     };
-    if !report.stale && why_not(report.usage.status).is_some() {
+    if !report.stale && why_not(report.usage.status()).is_some() {
         counter!("simgate_reviewed_cancels_used_total").increment(1);
         if let Some(left_out) = USED.turn() {
-            tracing::error!(order = %order.id, status = report.usage.status.as_str(), left_out,
+            tracing::error!(order = %order.id, status = report.usage.status().as_str(), left_out,
                 "an eSIM is used although its cancel is under review: ask its supplier");
         }
     }

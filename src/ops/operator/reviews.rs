@@ -47,7 +47,7 @@ pub async fn cancel_refused(app: &App, actor: &str, id: &str, reason: &str) -> R
 /// Whether the supplier says so, and now.
 async fn is_unused(app: &App, order: &Order) -> Result<bool> {
     match usage::read(app, order).await {
-        Ok(report) => Ok(!report.stale && cancel::review::why_not(report.usage.status).is_none()),
+        Ok(report) => Ok(!report.stale && cancel::review::why_not(report.usage.status()).is_none()),
         Err(Error::Refused(_)) => Ok(false),
         Err(error) => Err(error),
     }

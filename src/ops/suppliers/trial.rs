@@ -169,5 +169,6 @@ async fn give_back(supplier: &dyn Supplier, profile: &Profile, cost: Amount) -> 
     match supplier.cancel(Cancel { profile: &profile.id, cost }).await.told()? {
         Cancelled::Yes { returned } => Ok(returned),
         Cancelled::No(reason) => Err(reason.in_words().into()),
+        Cancelled::Requested { request } => Err(format!("people there decide about request {request}")),
     }
 }

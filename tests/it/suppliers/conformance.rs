@@ -629,7 +629,8 @@ mod simulator {
                 Mood::Refuses(_) => (SupplierMode::Reject, 0),
             };
             *self.mood.lock().unwrap() = (mood, self.sales().await);
-            sandbox::set_mode(self.app, mode, delay, None).await.unwrap();
+            let mood = simgate::supplier::sim::Mood { delay_ms: delay, ..mode.into() };
+            sandbox::set_supplier(self.app, mood).await.unwrap();
         }
 
         async fn until_it_hangs(&self) {
