@@ -94,6 +94,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("config", &["chain", "config", "domain", "mail", "store", "x402"]),
     ("store/", &["domain", "error", "store", "telemetry"]),
     ("supplier/sim.rs", &["domain", "error", "store", "supplier", "vault"]),
+    ("supplier/esim_access", &["clock", "domain", "supplier", "vault"]),
     ("supplier/", &["domain", "error", "supplier"]),
     ("chain/sim", &["chain", "clock", "domain", "error", "store", "vault"]),
     ("chain/", &["chain", "clock", "domain"]),
