@@ -96,6 +96,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("supplier/sim.rs", &["clock", "domain", "error", "store", "supplier", "vault"]),
     ("supplier/sim/", &["domain", "error", "store", "supplier", "vault"]),
     ("supplier/turns.rs", &["clock", "store", "supplier"]),
+    ("supplier/esim_access", &["clock", "domain", "supplier", "vault"]),
     ("supplier/", &["domain", "error", "supplier"]),
     ("chain/sim", &["chain", "clock", "domain", "error", "store", "vault"]),
     ("chain/", &["chain", "clock", "domain"]),

@@ -1,0 +1,356 @@
+//! What the values of the eSIM Access family mean: money in ten-thousandths, data in bytes, times without a colon, ICCIDs
+//! with a filler, activation codes, and the states of a profile. Whatever cannot be read is an error in words or an
+//! unknown value, never a guess about money.
+
+use jiff::Timestamp;
+use metrics::counter;
+
+use crate::domain::amount::{Amount, Fiat};
+use crate::domain::esim::{Activation, EsimStatus};
+use crate::domain::ids::OrderId;
+use crate::domain::order::CancelReason;
+use crate::domain::time::Time;
+
+/// Money is counted in ten-thousandths of the currency's unit.
+const MICROS: i64 = 100;
+/// 1 MB is 1024 × 1024 bytes.
+const MB: i64 = 1 << 20;
+/// `ord_` or `top_`.
+const KIND: usize = 4;
+const WHOLE_ID: usize = 34;
+/// An id with one letter for its kind.
+pub const SHORT_ID: usize = WHOLE_ID - KIND + 1;
+
+/// A whole number that is not negative; `1.0` and `1E3` are whole.
+pub fn whole(text: &str) -> Result<i64, String> {
+    let wrong = || format!("{text:?} is no whole number");
+    let (mantissa, power) = match text.split_once(['e', 'E']) {
+        Some((mantissa, power)) => {
+            (mantissa, power.trim_start_matches('+').parse::<u32>().map_err(|_| wrong())?)
+        }
+        None => (text, 0),
+    };
+    let (units, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let decimals = decimals.trim_end_matches('0');
+    let places = u32::try_from(decimals.len()).ok().filter(|places| *places <= power).ok_or_else(wrong)?;
+    let digits = format!("{units}{decimals}");
+    if units.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let scale = 10i64.checked_pow(power - places);
+    let value = digits.parse::<i64>().ok().zip(scale).and_then(|(value, scale)| value.checked_mul(scale));
+    value.ok_or_else(wrong)
+}
+
+/// Money as they write it.
+pub fn money(text: &str, currency: Fiat) -> Result<Amount, String> {
+    let micros = whole(text)?.checked_mul(MICROS).ok_or_else(|| format!("{text} is too much money"))?;
+    Ok(Amount { micros, currency })
+}
+
+/// Money as they read it, rounded down: they are never told to take more than we mean.
+pub fn units(amount: Amount) -> i64 {
+    amount.micros / MICROS
+}
+
+/// Whole megabytes; a part of one is not sold.
+pub fn megabytes(bytes: i64) -> i64 {
+    bytes / MB
+}
+
+/// `2024-05-29T18:34:17+0000`, with or without a colon or a fraction; without an offset it is UTC.
+pub fn time(text: &str) -> Option<Time> {
+    let (date, clock) = text.trim().split_once(['T', ' '])?;
+    let at = clock.find(['+', '-', 'Z', 'z']).unwrap_or(clock.len());
+    let (clock, offset) = clock.split_at(at);
+    let offset = match offset.len() {
+        0 => "Z".to_string(),
+        5 if !offset.contains(':') => format!("{}:{}", offset.get(..3)?, offset.get(3..)?),
+        _ => offset.to_string(),
+    };
+    let moment: Timestamp = format!("{date}T{clock}{offset}").parse().ok()?;
+    Some(Time::from_micros(moment.as_microsecond()))
+}
+
+/// A time as their look-ups take it, in whole seconds.
+pub fn time_text(time: Time) -> String {
+    Timestamp::from_microsecond(time.micros()).unwrap_or_default().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// 18 to 20 digits; a filler `F` at the end is no digit. Check digits are not tested, because many do not fit.
+pub fn iccid(text: &str) -> Option<String> {
+    let digits = text.trim().trim_end_matches(['F', 'f']);
+    let fits = (18..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    fits.then(|| digits.to_string())
+}
+
+/// `LPA:1$address$matching-id`, and two fields that may follow: the SM-DP+'s object id, which phones do without, and `1`
+/// when a confirmation code is needed. We are not given that code, so such a profile could never be installed: it is an
+/// error, and the order waits for the operator.
+pub fn activation(text: &str) -> Result<Activation, String> {
+    let text = text.trim();
+    let is_prefixed = text.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("LPA:"));
+    let code = if is_prefixed { &text[4..] } else { text };
+    let fields: Vec<&str> = code.split('$').collect();
+    let sound = |field: &str| field.bytes().all(|byte| byte.is_ascii_graphic());
+    let ["1", address, matching_id, more @ ..] = &fields[..] else {
+        return Err("its activation code cannot be read".into());
+    };
+    if address.is_empty() || !sound(address) || !sound(matching_id) || more.len() > 2 {
+        return Err("its activation code cannot be read".into());
+    }
+    if more.get(1).is_some_and(|needed| *needed == "1") {
+        return Err("its activation code needs a confirmation code, which the supplier does not tell".into());
+    }
+    Ok(Activation { smdp_address: (*address).to_string(), matching_id: (*matching_id).to_string() })
+}
+
+/// Our order id as they know it: whole where they take as much, else with one letter for its kind. Both ways can be
+/// undone, so no two orders are ever the same to them.
+pub fn transaction(order: &OrderId, longest: usize) -> Result<String, String> {
+    let id = order.as_str();
+    if id.len() <= longest {
+        return Ok(id.to_string());
+    }
+    let short = match (id.get(..KIND), id.get(KIND..)) {
+        (Some("ord_"), Some(rest)) => format!("o{rest}"),
+        (Some("top_"), Some(rest)) => format!("t{rest}"),
+        _ => return Err(format!("{id} is no id of an order")),
+    };
+    if short.len() > longest { Err(format!("{id} is longer than the supplier takes")) } else { Ok(short) }
+}
+
+/// The order that a transaction id of theirs belongs to. Ids that somebody else made stay as they are.
+pub fn order(transaction: &str) -> OrderId {
+    let kind = match transaction.get(..1).filter(|_| transaction.len() == SHORT_ID) {
+        Some("o") => "ord_",
+        Some("t") => "top_",
+        _ => return OrderId::from_text(transaction),
+    };
+    OrderId::from_text(format!("{kind}{}", &transaction[1..]))
+}
+
+/// How the plan on a profile stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Sold, and not yet there.
+    Coming,
+    New,
+    InUse,
+    UsedUp,
+    Expired,
+    Suspended,
+    /// Given back, with our money.
+    Cancelled,
+    /// Closed without our money.
+    Revoked,
+    Unknown,
+}
+
+impl Service {
+    pub fn read(supplier: &'static str, text: &str) -> Service {
+        match text {
+            "CREATE" | "PAYING" | "PAID" | "GETTING_RESOURCE" => Service::Coming,
+            "GOT_RESOURCE" => Service::New,
+            "IN_USE" => Service::InUse,
+            "USED_UP" => Service::UsedUp,
+            "UNUSED_EXPIRED" | "USED_EXPIRED" => Service::Expired,
+            "SUSPENDED" => Service::Suspended,
+            "CANCEL" => Service::Cancelled,
+            "REVOKE" | "REVOKED" => Service::Revoked,
+            other => {
+                unknown(supplier, "esimStatus", other);
+                Service::Unknown
+            }
+        }
+    }
+}
+
+/// Whether a device has taken the profile. A state that nobody knows counts as taken: what is on a phone must not be
+/// given back.
+pub fn is_downloaded(supplier: &'static str, smdp_status: &str) -> bool {
+    match smdp_status {
+        "" | "RELEASED" => false,
+        "DOWNLOAD" | "INSTALLATION" | "ENABLED" | "DISABLED" | "DELETED" => true,
+        other => {
+            unknown(supplier, "smdpStatus", other);
+            true
+        }
+    }
+}
+
+/// The state that people see, from the two axes and the meter.
+pub fn status(service: Service, downloaded: bool, used: i64, total: i64) -> EsimStatus {
+    match service {
+        Service::Expired => EsimStatus::Expired,
+        Service::Cancelled | Service::Revoked => EsimStatus::Cancelled,
+        Service::UsedUp => EsimStatus::Depleted,
+        Service::InUse => EsimStatus::Active,
+        Service::Coming | Service::New | Service::Suspended | Service::Unknown => match () {
+            () if used > 0 && used >= total => EsimStatus::Depleted,
+            () if used > 0 => EsimStatus::Active,
+            () if downloaded => EsimStatus::Installed,
+            () => EsimStatus::New,
+        },
+    }
+}
+
+/// Why a profile is not taken back; `None` when nothing speaks against it.
+pub fn kept_because(service: Service, downloaded: bool, used: i64) -> Option<CancelReason> {
+    match service {
+        Service::InUse | Service::UsedUp => Some(CancelReason::Used),
+        Service::Expired => Some(CancelReason::Expired),
+        Service::Suspended | Service::Revoked => Some(CancelReason::SupplierCannotCancel),
+        Service::Coming | Service::New | Service::Unknown | Service::Cancelled if used > 0 => {
+            Some(CancelReason::Used)
+        }
+        Service::Coming | Service::New | Service::Unknown | Service::Cancelled => {
+            downloaded.then_some(CancelReason::Downloaded)
+        }
+    }
+}
+
+/// A value that we do not know is counted and logged; nothing stops for it.
+pub fn unknown(supplier: &'static str, field: &'static str, value: &str) {
+    counter!("simgate_supplier_unknown_values_total", "supplier" => supplier, "field" => field).increment(1);
+    let value = crate::domain::text::visible(value, 60);
+    tracing::warn!(supplier, field, value, "the supplier sent a value that we do not know");
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn money_is_whole_ten_thousandths() {
+        let micros = |text: &str| money(text, Fiat::USD).map(|amount| amount.micros).ok();
+        assert_eq!(micros("15000"), Some(1_500_000));
+        assert_eq!(micros("15000.0"), Some(1_500_000));
+        assert_eq!(micros("1.5E4"), Some(1_500_000));
+        assert_eq!(micros("0"), Some(0));
+        for wrong in
+            ["", "-1", "1.5", "15000.25", "1e-2", "0x10", "NaN", "1e999999999999", "9223372036854775807"]
+        {
+            assert_eq!(micros(wrong), None, "{wrong}");
+        }
+        assert_eq!(units(Amount { micros: 1_500_099, currency: Fiat::USD }), 15_000);
+    }
+
+    #[test]
+    fn a_part_of_a_megabyte_is_not_sold() {
+        assert_eq!(megabytes(1_073_741_824), 1024);
+        assert_eq!((megabytes(1_073_741_823), megabytes(1_048_575)), (1023, 0));
+        assert_eq!(whole("1.073741824E9").map(megabytes), Ok(1024));
+    }
+
+    #[test]
+    fn times_need_no_colon() {
+        let micros = |text: &str| time(text).map(Time::micros);
+        let expected = Some(1_717_007_657_000_000);
+        for text in [
+            "2024-05-29T18:34:17+0000",
+            "2024-05-29T18:34:17+00:00",
+            "2024-05-29T18:34:17Z",
+            "2024-05-29T18:34:17.000+0000",
+            "2024-05-29 18:34:17",
+            "2024-05-29T20:34:17+0200",
+            "2024-05-29T13:34:17-0500",
+        ] {
+            assert_eq!(micros(text), expected, "{text}");
+        }
+        for wrong in ["", "2024-05-29", "yesterday", "2024-13-29T18:34:17+0000", "2024-05-29T18:34:17+é00"] {
+            assert_eq!(micros(wrong), None, "{wrong}");
+        }
+        assert_eq!(time_text(time("2024-05-29T18:34:17+0000").unwrap()), "2024-05-29T18:34:17Z");
+    }
+
+    #[test]
+    fn iccids_lose_their_filler_and_nothing_else() {
+        assert_eq!(iccid("8985224528000135401F").as_deref(), Some("8985224528000135401"));
+        assert_eq!(iccid("89852245280001354019").as_deref(), Some("89852245280001354019"));
+        assert_eq!(iccid("898522452800013540").as_deref(), Some("898522452800013540"));
+        for wrong in ["", "8.985224528e18", "89852245280", "898522452800013540191", "89852245280001354O1"] {
+            assert_eq!(iccid(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn activation_codes_are_taken_apart() {
+        let read = |text: &str| activation(text).map(|code| (code.smdp_address, code.matching_id));
+        let expected = Ok(("rsp.example".to_string(), "AB-12".to_string()));
+        for text in [
+            "LPA:1$rsp.example$AB-12",
+            "1$rsp.example$AB-12",
+            "lpa:1$rsp.example$AB-12$1.3.6$",
+            "LPA:1$rsp.example$AB-12$$0",
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+        assert_eq!(read("LPA:1$rsp.example$").unwrap().1, "", "a matching id may be empty");
+        assert!(read("LPA:1$rsp.example$AB-12$$1").unwrap_err().contains("confirmation code"));
+        for wrong in ["", "LPA:", "LPA:2$a$b", "LPA:1$$b", "LPA:1$a", "LPA:1$a b$c", "LPA:1$a$b$c$0$e", "héé"]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn states_are_two_axes_and_one_word() {
+        let seen = |text: &str, smdp: &str, used: i64| {
+            status(Service::read("test", text), is_downloaded("test", smdp), used, 100)
+        };
+        assert_eq!(seen("GOT_RESOURCE", "RELEASED", 0), EsimStatus::New);
+        assert_eq!(seen("GOT_RESOURCE", "INSTALLATION", 0), EsimStatus::Installed);
+        assert_eq!(seen("GOT_RESOURCE", "ENABLED", 1), EsimStatus::Active);
+        assert_eq!(seen("IN_USE", "ENABLED", 0), EsimStatus::Active);
+        assert_eq!(seen("USED_UP", "ENABLED", 100), EsimStatus::Depleted);
+        assert_eq!(seen("UNUSED_EXPIRED", "RELEASED", 0), EsimStatus::Expired);
+        assert_eq!(
+            (seen("REVOKE", "", 0), seen("REVOKED", "", 0)),
+            (EsimStatus::Cancelled, EsimStatus::Cancelled)
+        );
+        assert_eq!(seen("CANCEL", "RELEASED", 0), EsimStatus::Cancelled);
+        assert_eq!(seen("MELTED", "RELEASED", 5), EsimStatus::Active);
+        assert_eq!(seen("MELTED", "FROZEN", 0), EsimStatus::Installed);
+        assert_eq!(seen("SUSPENDED", "ENABLED", 100), EsimStatus::Depleted);
+    }
+
+    #[test]
+    fn what_was_touched_is_kept() {
+        let kept = |text: &str, smdp: &str, used: i64| {
+            kept_because(Service::read("test", text), is_downloaded("test", smdp), used)
+        };
+        assert_eq!(kept("GOT_RESOURCE", "RELEASED", 0), None);
+        assert_eq!(kept("GOT_RESOURCE", "DELETED", 0), Some(CancelReason::Downloaded));
+        assert_eq!(kept("GOT_RESOURCE", "ENABLED", 7), Some(CancelReason::Used));
+        assert_eq!(kept("IN_USE", "ENABLED", 0), Some(CancelReason::Used));
+        assert_eq!(kept("USED_EXPIRED", "ENABLED", 1), Some(CancelReason::Expired));
+        assert_eq!(kept("REVOKE", "RELEASED", 0), Some(CancelReason::SupplierCannotCancel));
+    }
+
+    #[test]
+    fn ids_of_others_stay_as_they_are() {
+        for id in ["", "sdk-journey-1", "Ordnung", "äöü"] {
+            assert_eq!(order(id).as_str(), id);
+        }
+        assert!(transaction(&OrderId::from_text("x".repeat(40)), 32).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn ids_are_short_enough_and_come_back(time in 0i64..4_000_000_000_000_000, random: u128, longest in SHORT_ID..70) {
+            for id in [OrderId::esim(Time::from_micros(time), random), OrderId::topup(Time::from_micros(time), random)] {
+                let sent = transaction(&id, longest).unwrap();
+                prop_assert!(sent.len() <= longest);
+                prop_assert_eq!(order(&sent), id);
+            }
+        }
+
+        #[test]
+        fn nothing_that_they_send_makes_us_panic(text in ".{0,40}") {
+            let _ = (whole(&text), time(&text), iccid(&text), activation(&text), order(&text));
+        }
+    }
+}
