@@ -10,6 +10,7 @@ mod doubt;
 mod finish;
 pub(super) mod spare;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use metrics::counter;
@@ -120,14 +121,14 @@ pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> 
     let rule = supplier.abilities().doubt;
     // Before the first question the wallet has paid, or a transfer counted.
     let current = match turn {
-        Turn::First => order.clone(),
+        Turn::First => Cow::Borrowed(order),
         Turn::Again => match look_again(app, order, rule).await? {
-            Some(current) => current,
+            Some(current) => Cow::Owned(current),
             None => return Ok(Standing::Open),
         },
     };
     if rule != DoubtRule::RepeatIsSafe && current.status != OrderStatus::Provisioning {
-        return ended(app, current).await;
+        return ended(app, current.into_owned()).await;
     }
     match rule {
         DoubtRule::RepeatIsSafe => {
@@ -140,7 +141,7 @@ pub async fn ask_once(app: &App, order: &Order, turn: Turn) -> Result<Standing> 
         DoubtRule::FindInList { quiet } => {
             doubt::by_looking(app, &current, supplier, Way::in_list(quiet)).await
         }
-        DoubtRule::ClaimFirst => doubt::by_claim(app, current, supplier).await,
+        DoubtRule::ClaimFirst => doubt::by_claim(app, current.into_owned(), supplier).await,
     }
 }
 

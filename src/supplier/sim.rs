@@ -15,7 +15,7 @@ use arc_swap::ArcSwap;
 
 use self::mood::Call;
 pub use self::mood::{Mood, RuleName, SupplierMode, USUAL_QUIET_S};
-use self::sales::{ProfileId, name_of, nth, number_of, profile_named, profile_of, shown};
+use self::sales::{ProfileId, claimed_name, name_of, nth, number_of, profile_named, profile_of, shown};
 use super::{
     Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, Cause, Find, No, Profile, Provision,
     Reading, Sale, Sold, Supplier, TopUp, sim_catalog,
@@ -254,7 +254,7 @@ impl Sim {
         let ready_from = behaviour.later(SupplierMode::Underway, now);
         let name = match (behaviour.mood.rule, ask.number) {
             (RuleName::Claim, None) => return Ok(Answer::Refused("claim it first".into())),
-            (RuleName::Claim, Some(claim)) => format!("{}~{claim}", ask.order),
+            (RuleName::Claim, Some(claim)) => claimed_name(ask.order, claim),
             (RuleName::Repeat, _) => ask.order.to_string(),
             (RuleName::Find | RuleName::List, _) => {
                 let n = self.keep(behaviour, &ask, cost, now, ready_from).await?;
@@ -449,9 +449,10 @@ impl Supplier for Sim {
             if let Answer::Done(bought) = &sold {
                 let name = match bought {
                     Bought::Delivered { what, .. } => what.clone(),
-                    Bought::Underway { number } => {
-                        SaleName(nth(number).map_or(ask.order.to_string(), |n| name_of(ask.order, n)))
-                    }
+                    Bought::Underway { number } => SaleName(match (behaviour.mood.rule, ask.number) {
+                        (RuleName::Claim, Some(claim)) => claimed_name(ask.order, claim),
+                        _ => name_of(ask.order, nth(number).unwrap_or(1)),
+                    }),
                 };
                 let profile = profile(&name);
                 self.note(&format!("sold {} {}", ask.order, profile.iccid))?;

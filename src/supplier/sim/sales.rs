@@ -63,6 +63,11 @@ pub fn name_of(order: &OrderId, n: i64) -> String {
     if n == 1 { order.to_string() } else { format!("{order}#{n}") }
 }
 
+/// The name of what an order has claimed.
+pub fn claimed_name(order: &OrderId, claim: &str) -> String {
+    format!("{order}~{claim}")
+}
+
 /// The simulator's number for an order's n-th sale.
 pub fn number_of(order: &OrderId, n: i64) -> String {
     format!("{order}#{n}")

@@ -13,14 +13,14 @@ use crate::support::place::Place;
 /// Tables that stay small: what is on sale, what an operator makes by hand, a row for each network or day, and the
 /// simulated worlds of a sandbox.
 const SMALL: &str =
-    "address_keys blocks coupons cursors login_days meta plans price_turn prices settlers sim_chains sim_forks
-    sim_profiles sim_supplier sim_topups sim_transfers versions";
+    "address_keys blocks coupons cursors login_days meta plans price_turn prices second_purchases settlers sim_chains
+    sim_forks sim_profiles sim_sales sim_supplier sim_topups sim_transfers suppliers turns versions waiting";
 
 /// Indexes that stay small, because rows leave them when their work is done. All of one may be read.
 const QUEUES: &str =
-    "addresses_serving api_keys_sessions authorizations_old authorizations_open checkouts_due checkouts_resting checkouts_wide coupon_guesses_by_age invoices_due invoices_open
+    "addresses_serving api_keys_sessions attempts_watched authorizations_old authorizations_open checkouts_due checkouts_resting checkouts_wide coupon_guesses_by_age invoices_due invoices_open
     login_attempts_by_age logins_by_age magic_links_by_age mails_by_age mails_due orders_open orders_orphaned
-    settlements_by_age settlements_open transfers_doubted transfers_open usage_days_by_age";
+    settlements_by_age settlements_open spares_open transfers_doubted transfers_open usage_days_by_age";
 
 /// Columns of few values: who knows only these has to read all the same.
 const COARSE: &str = "currency fingerprint kind network realm state status";

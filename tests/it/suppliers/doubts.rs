@@ -198,8 +198,8 @@ both_databases! {
     with [HASTY[0], HASTY[1], HASTY[2], HASTY[3]] {
         let id = doubtful(gateway, "find", "silent", 0).await;
         known_sale(gateway, "find").await;
-        // Fourteen of fifteen minutes.
-        pass(gateway, 42, 20_000).await;
+        // Seven of fifteen minutes.
+        pass(gateway, 20, 20_000).await;
         assert_eq!((attempts_of(gateway, &id).await, sold(gateway, &id).len()), (vec![1], 0));
         is_delivered_once(gateway, &id).await;
     }
