@@ -22,12 +22,11 @@ pub enum Command {
     #[command(after_help = "Example: simgate price list --list default")]
     List(List),
     /// Put a rule into the draft
-    #[command(after_help = "Examples:
-  simgate price set --all --percent 12 --least-margin 0.30
-  simgate price set --country JP --percent 9 --round 5-cents
-  simgate price set --list retail --region EUROPE --of default --percent 60 --round .49/.99
-  simgate price set --list acme --all --of default --percent -3 --publish
-  simgate price set --plan JP-1GB-7D --price 1.99
+    #[command(after_help = "Example: simgate price set --all --percent 12 --least-margin 0.30
+Example: simgate price set --country JP --percent 9 --round 5-cents
+Example: simgate price set --list retail --region EUROPE --of default --percent 60 --round .49/.99
+Example: simgate price set --list acme --all --of default --percent -3 --publish
+Example: simgate price set --plan JP-1GB-7D --price 1.99
 The most specific rule makes the price: plan, country, region, supplier, all. A country's rule is for plans that work in \
 that country alone, a region's for plans of that coverage in several. A partner's own list needs only what differs from \
 default. What would be sold below cost is not for sale, unless --below-cost allows it. Prices are rounded up.")]

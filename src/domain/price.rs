@@ -1,17 +1,17 @@
 //! What we sell at. A price list has rules, each for a scope; the most specific one makes the price of a plan from its
-//! cost. `rounding.rs` has the last step, `scope.rs` says which plans a rule is for.
+//! cost. `rounding.rs` has the last step, `scope.rs` says which plans a rule is for, `rules.rs` which rule is a plan's.
 
 mod rounding;
+mod rules;
 mod scope;
 
-use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::money::{LIMIT_USD, MoneyError, Usd};
-use super::plan::{DEFAULT_PRICE_LIST, RETAIL_PRICE_LIST};
 use super::words::words;
 
 pub use self::rounding::Rounding;
+pub use self::rules::Rules;
 pub use self::scope::{Scope, Subject};
 
 /// The longest name of a list.
@@ -241,59 +241,144 @@ pub fn list_name(text: &str) -> Result<String, String> {
     Err(format!("must have 1 to {LIST_CHARS} letters, digits, - or _, and begin with a letter"))
 }
 
-/// The rules of all lists.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    lists: BTreeMap<String, HashMap<Scope, Rule>>,
-}
-
-impl Rules {
-    pub fn put(&mut self, list: String, scope: Scope, rule: Rule) {
-        self.lists.entry(list).or_default().insert(scope, rule);
-    }
-
-    pub fn get(&self, list: &str, scope: &Scope) -> Option<&Rule> {
-        self.lists.get(list)?.get(scope)
-    }
-
-    /// The lists that have rules.
-    pub fn lists(&self) -> impl Iterator<Item = &str> {
-        self.lists.keys().map(String::as_str)
-    }
-
-    /// A list's rules, the most general first.
-    pub fn of_list(&self, list: &str) -> Vec<(&Scope, &Rule)> {
-        let mut found: Vec<(&Scope, &Rule)> = self.lists.get(list).into_iter().flatten().collect();
-        found.sort_by(|a, b| a.0.cmp(b.0));
-        found
-    }
-
-    pub fn count(&self) -> usize {
-        self.lists.values().map(HashMap::len).sum()
-    }
-
-    /// The rule that makes a plan's price: the list's most specific one. A list of a partner's own holds differences
-    /// only: where it has no rule, the rules of `default` count. Retail prices follow from retail rules alone.
-    pub fn fitting(&self, list: &str, plan: &Subject) -> Option<&Rule> {
-        let own = self.own(list, plan);
-        if list == RETAIL_PRICE_LIST { own } else { own.or_else(|| self.own(DEFAULT_PRICE_LIST, plan)) }
-    }
-
-    fn own(&self, list: &str, plan: &Subject) -> Option<&Rule> {
-        let rules = self.lists.get(list)?;
-        plan.scopes().into_iter().find_map(|scope| rules.get(&scope))
-    }
-
-    pub fn price(&self, list: &str, plan: &Subject) -> Priced {
-        let Some(rule) = self.fitting(list, plan) else { return Priced::Nothing };
-        rule.price(plan.cost, self.default_price(plan))
-    }
-
-    /// What shares of the default price are shares of. It needs not be for sale there.
-    fn default_price(&self, plan: &Subject) -> Option<Usd> {
-        self.own(DEFAULT_PRICE_LIST, plan)?.price(plan.cost, None).amount()
-    }
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::rounding::tests::roundings;
+    use super::*;
+
+    const CENT: i64 = 10_000;
+
+    fn percent(text: &str) -> Option<Percent> {
+        Some(Percent::parse(text).unwrap())
+    }
+
+    fn usd(text: &str) -> Option<Usd> {
+        Some(Usd::parse(text).unwrap())
+    }
+
+    #[test]
+    fn below_cost_needs_a_word() {
+        let cheap = Rule { percent: percent("-10"), ..Rule::default() };
+        let (cost, price) = (Usd::dollars(10), Usd::dollars(9));
+        assert_eq!(cheap.price(cost, None), Priced::BelowCost(price));
+        assert_eq!(Rule { below_cost: true, ..cheap.clone() }.price(cost, None), Priced::At(price));
+        let least = Rule { least_margin: usd("0.5"), ..cheap };
+        assert_eq!(least.price(cost, None), Priced::At(Usd::from_micros(10_500_000)));
+        let absolute = Rule { price: usd("9.99"), ..Rule::default() };
+        assert_eq!(absolute.price(cost, None), Priced::BelowCost(Usd::from_micros(9_990_000)));
+    }
+
+    #[test]
+    fn what_is_no_amount_is_no_price() {
+        let off = Rule { fixed: usd("-5"), below_cost: true, ..Rule::default() };
+        assert_eq!(off.price(Usd::dollars(5), None), Priced::Nothing);
+        let tenfold = Rule { percent: percent("10000"), ..Rule::default() };
+        assert_eq!(tenfold.price(Usd::dollars(999_999_999), None), Priced::Nothing);
+        assert_eq!(tenfold.price(Usd::dollars(-1), None), Priced::Nothing);
+        let of_default = Rule { base: Some(Base::Default), percent: percent("5"), ..Rule::default() };
+        assert_eq!(of_default.price(Usd::dollars(5), None), Priced::Nothing);
+    }
+
+    #[test]
+    fn rules_that_say_two_things_or_nothing_are_refused() {
+        let empty = Rule::default();
+        for wrong in [
+            empty.clone(),
+            Rule { rounding: Some(Rounding::Shop), ..empty.clone() },
+            Rule { price: usd("0"), ..empty.clone() },
+            Rule { price: usd("-1"), ..empty.clone() },
+            Rule { price: usd("1"), percent: percent("5"), ..empty.clone() },
+            Rule { price: usd("1"), least_margin: usd("1"), ..empty.clone() },
+            Rule { price: usd("1"), rounding: Some(Rounding::Cent), ..empty.clone() },
+            Rule { plus_percent: percent("5"), ..empty.clone() },
+            Rule { percent: percent("5"), plus_at_most: usd("1"), ..empty.clone() },
+            Rule { plus_percent: percent("-5"), plus_at_most: usd("1"), ..empty.clone() },
+            Rule { plus_percent: percent("5"), plus_at_most: usd("0"), ..empty.clone() },
+            Rule { percent: percent("-100"), ..empty.clone() },
+            Rule { percent: percent("10000.01"), ..empty.clone() },
+            Rule { least_margin: usd("-1"), ..empty.clone() },
+            Rule { least_margin: usd("1"), below_cost: true, ..empty.clone() },
+        ] {
+            assert!(wrong.clone().checked().is_err(), "{wrong:?}");
+        }
+        assert!(Rule { least_margin: usd("0.2"), ..empty.clone() }.checked().is_ok());
+        assert!(Rule { percent: percent("-99.99"), ..empty }.checked().is_ok());
+    }
+
+    #[test]
+    fn names_and_shares_are_checked() {
+        assert_eq!(list_name("Acme-2"), Ok("acme-2".into()));
+        for wrong in ["", "2acme", "a b", "a/b", "ä", &"x".repeat(41)] {
+            assert!(list_name(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(Percent::parse("12.5").unwrap().to_string(), "12.5 %");
+        for wrong in ["", "x", "1.005", "0.0000001", "5%"] {
+            assert!(Percent::parse(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(Scope::parse("Plan", "jp-1gb"), Ok(Scope::Plan("JP-1GB".into())));
+        assert_eq!(Scope::parse("country", "jp"), Ok(Scope::Country("JP".into())));
+        for wrong in [("all", "x"), ("plan", ""), ("country", "XX"), ("city", "Rome"), ("", "")] {
+            assert!(Scope::parse(wrong.0, wrong.1).is_err(), "{wrong:?}");
+        }
+    }
+
+    prop_compose! {
+        fn any_rule()(
+            percent in proptest::option::of(-9_999i64..100_000),
+            plus in proptest::option::of((1i64..20_000, 1i64..5_000_000)),
+            fixed in proptest::option::of(-3_000_000i64..5_000_000),
+            least in proptest::option::of(0i64..4_000_000),
+            rounding in proptest::option::of(roundings()),
+            of_default in any::<bool>(),
+            below_cost in any::<bool>(),
+        ) -> Rule {
+            Rule {
+                price: None,
+                base: of_default.then_some(Base::Default),
+                percent: percent.map(Percent),
+                plus_percent: plus.map(|(percent, _)| Percent(percent)),
+                plus_at_most: plus.map(|(_, most)| Usd::from_micros(most)),
+                fixed: fixed.map(Usd::from_micros),
+                least_margin: least.map(Usd::from_micros),
+                rounding,
+                below_cost: below_cost && least.is_none(),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_price_keeps_what_its_rule_says(rule in any_rule(), cost in 0i64..200_000_000, over in 0i64..50_000_000) {
+            let cost = Usd::from_micros(cost);
+            let default = Usd::from_micros(cost.micros() + over);
+            let exact = Rule { rounding: None, ..rule.clone() };
+            match rule.price(cost, Some(default)) {
+                Priced::At(price) => {
+                    let least = rule.least_margin.unwrap_or(Usd::ZERO);
+                    prop_assert!(rule.below_cost || price >= cost.plus(least));
+                    // A coarser rounding never gives less than the cent would, and a dollar more at most.
+                    if let Some(cents) = exact.price(cost, Some(default)).amount()
+                        && let Some(Rounding::Endings(_) | Rounding::Shop | Rounding::FiveCents) = rule.rounding
+                    {
+                        prop_assert!(price.plus(Usd::from_micros(CENT)) > cents);
+                        prop_assert!(price <= cents.plus(Usd::dollars(1)));
+                    }
+                }
+                Priced::BelowCost(price) => prop_assert!(price < cost && rule.least_margin.is_none() && !rule.below_cost),
+                Priced::Nothing => {
+                    let unrounded = exact.amount(cost, Some(default)).unwrap();
+                    prop_assert!(unrounded <= 0 || unrounded >= i128::from(LIMIT_USD) * 1_000_000);
+                }
+            }
+        }
+
+        #[test]
+        fn prices_grow_with_the_cost(rule in any_rule(), a in 0i64..200_000_000, b in 0i64..200_000_000) {
+            let (low, high) = (Usd::from_micros(a.min(b)), Usd::from_micros(a.max(b)));
+            let price = |cost: Usd| rule.amount(cost, Some(cost.plus(Usd::dollars(1))));
+            prop_assert!(price(low) <= price(high));
+        }
+    }
+}

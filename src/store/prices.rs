@@ -2,7 +2,7 @@
 //! it; one counter says which edition counts now. So a whole new edition is written row by row while the old one is
 //! sold, and begins everywhere at once when the counter moves. One writer at a time has the turn to write the next one.
 
-use super::engine::{Stored, Tx, columns, params, queries, text};
+use super::engine::{Stored, Tx, columns, insert_into, lists, params, queries, text, values};
 use crate::domain::money::Usd;
 use crate::domain::price::Subject;
 use crate::domain::time::Time;
@@ -35,13 +35,19 @@ macro_rules! sold_at {
 }
 pub(super) use sold_at;
 
+/// A row that is there is replaced.
+macro_rules! or_update {
+    () => {
+        "ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price, below_cost = excluded.below_cost,
+             since = excluded.since, earlier_price = excluded.earlier_price, earlier_below_cost = excluded.earlier_below_cost"
+    };
+}
+
 queries! {
     EDITION = "SELECT n FROM versions WHERE name = 'prices'";
     NEXT_EDITION = "UPDATE versions SET n = n + 1 WHERE name = 'prices' AND n = ?1";
-    PUT = "INSERT INTO prices (price_list, code, price, below_cost, since, earlier_price, earlier_below_cost)
-           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-           ON CONFLICT (price_list, code) DO UPDATE SET price = excluded.price, below_cost = excluded.below_cost,
-               since = excluded.since, earlier_price = excluded.earlier_price, earlier_below_cost = excluded.earlier_below_cost";
+    PUT = text!(insert_into!("prices", Put), " ", or_update!());
+    PUT_ALL (Postgres) = text!("INSERT INTO prices (", Put::NAMES, ") SELECT * FROM unnest(", lists!(Put), ") ", or_update!(), " RETURNING since");
     ROWS = text!("SELECT ", Row::COLUMNS, " FROM prices x WHERE (x.price_list, x.code) > (?1, ?2)
            ORDER BY x.price_list, x.code LIMIT 500");
     PLANS = text!("SELECT ", Subject::COLUMNS, " FROM plans p WHERE p.on_sale = 1 ORDER BY p.code");
@@ -87,6 +93,15 @@ columns! {
     }
 }
 
+values! {
+    Put(row: Row) {
+        price_list: TEXT = &row.list, code: TEXT, price: BIGINT = row.newest.map(|tag| tag.price),
+        below_cost: BIGINT = row.newest.is_some_and(|tag| tag.below_cost), since: BIGINT,
+        earlier_price: BIGINT = row.earlier.map(|tag| tag.price),
+        earlier_below_cost: BIGINT = row.earlier.is_some_and(|tag| tag.below_cost),
+    }
+}
+
 impl Row {
     /// What counts in an edition.
     pub fn in_edition(&self, edition: i64) -> Option<Tag> {
@@ -106,20 +121,13 @@ pub fn next_edition(tx: &mut Tx, edition: i64) -> Result<()> {
     }
 }
 
-pub fn put(tx: &mut Tx, row: &Row) -> Result<()> {
-    let price = |tag: Option<Tag>| tag.map(|tag| tag.price);
-    let below = |tag: Option<Tag>| tag.is_some_and(|tag| tag.below_cost);
-    let (newest, earlier) = (row.newest, row.earlier);
-    let values = params![
-        &row.list,
-        &row.code,
-        price(newest),
-        below(newest),
-        row.since,
-        price(earlier),
-        below(earlier)
-    ];
-    tx.execute(PUT, values).map(drop)
+/// Writes rows, each in the place of what is there.
+pub fn put(tx: &mut Tx, rows: &[Row]) -> Result<()> {
+    if tx.is_postgres() {
+        let rows: Vec<_> = rows.iter().map(Put::params).collect();
+        return tx.for_each::<i64>(PUT_ALL, &rows).map(drop);
+    }
+    rows.iter().try_for_each(|row| tx.execute(PUT, &Put::params(row)).map(drop))
 }
 
 /// Every row, by list and code.

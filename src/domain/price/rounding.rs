@@ -100,3 +100,62 @@ impl fmt::Display for Rounding {
         }
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::money::Usd;
+
+    pub fn roundings() -> impl Strategy<Value = Rounding> {
+        let endings = proptest::collection::btree_set(0u8..100, 1..4);
+        prop_oneof![
+            Just(Rounding::Cent),
+            Just(Rounding::FiveCents),
+            Just(Rounding::Shop),
+            endings.prop_map(|cents| Rounding::Endings(cents.into_iter().collect())),
+        ]
+    }
+
+    #[test]
+    fn roundings_go_up_to_what_they_say() {
+        for (rounding, amount, rounded) in [
+            ("cent", "1.000001", "1.01"),
+            ("cent", "1.01", "1.01"),
+            ("5-cents", "1.01", "1.05"),
+            ("5-cents", "1.05", "1.05"),
+            (".99", "1.99", "1.99"),
+            (".99", "1.990001", "2.99"),
+            (".49/.99", "1.2", "1.49"),
+            (".99/.49", "1.5", "1.99"),
+            (".9", "1.91", "2.9"),
+            (".00/.5", "1.51", "2"),
+            ("shop", "0.71", "0.79"),
+            ("shop", "4.99", "4.99"),
+            ("shop", "4.991", "5.09"),
+            ("shop", "12.5", "12.99"),
+            ("shop", "54.1", "54.99"),
+        ] {
+            let by = Rounding::parse(rounding).unwrap();
+            let up = by.up(i128::from(Usd::parse(amount).unwrap().micros()));
+            assert_eq!(up, i128::from(Usd::parse(rounded).unwrap().micros()), "{rounding} {amount}");
+            assert_eq!(Rounding::parse(&by.to_string()), Some(by));
+        }
+        for wrong in ["", "cents", ".", ".999", "99", ".x", ".+5", ".49/", ".49,.99"] {
+            assert_eq!(Rounding::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn roundings_never_go_down(rounding in roundings(), a in 0i64..100_000_000, b in 0i64..100_000_000) {
+            let (low, high) = (i128::from(a.min(b)), i128::from(a.max(b)));
+            prop_assert!(rounding.up(low) >= low && rounding.up(low) < low + 1_000_000 + 10_000);
+            prop_assert!(rounding.up(low) <= rounding.up(high));
+            if rounding != Rounding::Shop {
+                prop_assert_eq!(rounding.up(rounding.up(low)), rounding.up(low));
+            }
+        }
+    }
+}

@@ -131,7 +131,7 @@ impl<'a, N: Fn() -> Time> Turn<'a, N> {
                 if !prices::keep_turn(tx, &holder, until)? {
                     return Ok(Step::Lost);
                 }
-                batch.iter().try_for_each(|row| prices::put(tx, row))?;
+                prices::put(tx, &batch)?;
                 Ok(Step::Done)
             };
             if let Step::Lost = self.store.finish(LANE, write).await? {

@@ -40,7 +40,7 @@ pub struct Imported {
 pub async fn import(app: &App, actor: &str, list: &str, text: &str) -> Result<Imported> {
     let (plans, rules) = app.store.snapshot(|tx| Ok((prices::plans(tx)?, drafted(tx)?))).await?;
     let known = Known::new(&plans);
-    let lines = read(list, text).map_err(Refusal::Invalid)?;
+    let (is_sheet, lines) = read(list, text).map_err(Refusal::Invalid)?;
     let count = lines.len();
     let mut mistakes = Vec::new();
     let mut wanted = Vec::new();
@@ -64,7 +64,10 @@ pub async fn import(app: &App, actor: &str, list: &str, text: &str) -> Result<Im
         return Err(Refusal::Invalid(mistakes).into());
     }
     let by_code: HashMap<&str, &Subject> = plans.iter().map(|plan| (plan.code.as_str(), plan)).collect();
-    wanted.retain(|(scope, rule)| !is_so_already(&rules, list, scope, rule, &by_code));
+    wanted.retain(|(scope, rule)| {
+        let made = || by_code.get(scope.target()).is_some_and(|plan| makes(&rules, list, plan, rule));
+        rules.get(list, scope) != Some(rule) && !(is_sheet && made())
+    });
     let changed = wanted.len();
     write(app, actor, list, count, rules.of_list(list).len(), wanted).await?;
     Ok(Imported { lines: count, changed })
@@ -75,23 +78,10 @@ fn drafted(tx: &mut Tx) -> Result<Rules> {
     price_rules::in_edition(tx, draft)
 }
 
-/// A rule that is there, or a price that the draft makes anyway.
-fn is_so_already(
-    rules: &Rules,
-    list: &str,
-    scope: &Scope,
-    rule: &Rule,
-    plans: &HashMap<&str, &Subject>,
-) -> bool {
-    if rules.get(list, scope) == Some(rule) {
-        return true;
-    }
-    match (scope, rule) {
-        (Scope::Plan(code), Rule { price: Some(price), below_cost: false, .. }) => {
-            plans.get(code.as_str()).is_some_and(|plan| rules.price(list, plan) == Priced::At(*price))
-        }
-        _ => false,
-    }
+/// Whether the draft's rules make a sheet's price anyway.
+fn makes(rules: &Rules, list: &str, plan: &Subject, wanted: &Rule) -> bool {
+    let same_word = rules.fitting(list, plan).is_some_and(|rule| rule.below_cost == wanted.below_cost);
+    same_word && wanted.price.is_some_and(|price| rules.price(list, plan) == Priced::At(price))
 }
 
 async fn write(
@@ -144,7 +134,8 @@ struct Read {
     read: Result<(Scope, Option<Rule>), String>,
 }
 
-fn read(list: &str, text: &str) -> Result<Vec<Read>, Vec<FieldError>> {
+/// Whether it is a price sheet, and its lines.
+fn read(list: &str, text: &str) -> Result<(bool, Vec<Read>), Vec<FieldError>> {
     let wrong = |line: usize, message: String| vec![FieldError { field: format!("line {line}"), message }];
     let mut lines =
         csv::read(text).map_err(|line| wrong(line, "has quotes without an end".into()))?.into_iter();
@@ -153,7 +144,7 @@ fn read(list: &str, text: &str) -> Result<Vec<Read>, Vec<FieldError>> {
     };
     let columns = Columns::new(&head.cells).map_err(|message| wrong(head.number, message))?;
     let read = |line: csv::Line| Read { number: line.number, read: columns.read(list, &line.cells) };
-    Ok(lines.map(read).collect())
+    Ok((columns.is_sheet, lines.map(read).collect()))
 }
 
 /// Where each column stands.

@@ -172,8 +172,10 @@ both_databases! {
         assert_eq!(refusal.problem(404), "PLAN_NOT_FOUND");
         until_shown(gateway, &gateway.key, PLAN, None).await;
         assert_eq!(ask(gateway, &token, &json!({ "packageCode": PLAN })).await.problem(404), "PLAN_NOT_FOUND");
-        let found = gateway.get("/api/products/search?country=Japan&limit=200").await.expect(200);
-        assert!(!column(&found["plans"], "packageCode").contains(&PLAN));
+        gateway.until("it is not found", async || {
+            let found = gateway.get("/api/products/search?country=Japan&limit=200").await.expect(200);
+            (!column(&found["plans"], "packageCode").contains(&PLAN)).then_some(())
+        }).await;
 
         ok(gateway, "price set --plan JP-1GB-7D --price 0.01 --below-cost --publish");
         assert_eq!(charged(gateway, &gateway.key, PLAN).await, "0.01");
@@ -268,7 +270,7 @@ both_databases! {
         database::execute(&gateway.app.settings.database, &half).unwrap();
         assert_eq!(charged(gateway, &gateway.key, PLAN).await, start[PLAN].to_string());
         ok(gateway, "price set --plan KR-1GB-7D --price 9.99");
-        assert_eq!(ok(gateway, "price publish --json")["pricesChanged"], 2, "its wholesale and its retail price");
+        assert_eq!(ok(gateway, "price publish")["pricesChanged"], 2, "its wholesale and its retail price");
         assert_eq!(charged(gateway, &gateway.key, PLAN).await, start[PLAN].to_string());
         assert_eq!(charged(gateway, &gateway.key, "KR-1GB-7D").await, "9.99");
     }
