@@ -19,8 +19,8 @@ impl PlanDetails {
             .by_country()
             .map(|(code, carriers)| (country::name_of(code).to_string(), listed(carriers)))
             .collect();
-        let networks = match by_country.len() {
-            1 => by_country.remove(0).1,
+        let networks = match (by_country.len(), plan.countries.len()) {
+            (1, 1) => by_country.remove(0).1,
             _ => plan.operator.clone(),
         };
         PlanDetails { networks, by_country, facts: facts(details) }

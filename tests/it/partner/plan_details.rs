@@ -14,6 +14,7 @@ use crate::support::coupons::plan;
 use crate::support::database;
 use crate::support::harness::{Gateway, both_databases, reply};
 use crate::support::logins::{sign_in, with_token};
+use crate::support::shapes::column;
 use crate::support::tool_caller::{buy, call, fine};
 
 const CODE: &str = "JP-500MB-1D";
@@ -106,8 +107,7 @@ both_databases! {
             assert_eq!(details(&plan), said, "{plan}");
         }
         let both = listed(gateway, "JAPAN-KOREA-1GB-7D").await;
-        let countries: Vec<&Value> = both["networks"].as_array().unwrap().iter().map(|of| &of["country"]).collect();
-        assert_eq!((countries, &both["exitCountry"]), (vec![&json!("JP"), &json!("KR")], &json!("NL")));
+        assert_eq!((column(&both["networks"], "country"), &both["exitCountry"]), (vec!["JP", "KR"], &json!("NL")));
         assert_eq!(listed(gateway, "HK-1GB-7D").await["kycRequired"], true);
         let global = listed(gateway, "GLOBAL-1GB-7D").await;
         assert_eq!((global.get("networks"), global.get("speed"), &global["hotspot"]), (None, None, &json!(true)));
