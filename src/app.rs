@@ -34,6 +34,7 @@ use crate::ops::vitals::Heads;
 use crate::store::Store;
 use crate::supplier::Supplier;
 use crate::supplier::airalo::Airalo;
+use crate::supplier::esim_access::EsimAccess;
 use crate::supplier::sim::Sim;
 use crate::supplier::terms::{Kind, Terms};
 use crate::supplier::turns::Turns;
@@ -214,14 +215,14 @@ fn suppliers(
     for terms in &settings.suppliers {
         let step = Duration::from_secs_f64(1.0 / terms.rate);
         let turns = Turns { store: store.clone(), clock: clock.clone(), supplier: terms.name, step };
-        all.insert(terms.name, adapter(terms, Arc::new(turns)).map_err(Error::settings)?);
+        all.insert(terms.name, adapter(terms, Arc::new(turns), clock).map_err(Error::settings)?);
     }
     Ok(all)
 }
 
-fn adapter(terms: &Terms, pace: Arc<dyn Pace>) -> Result<Arc<dyn Supplier>, String> {
+fn adapter(terms: &Terms, pace: Arc<dyn Pace>, clock: &Arc<Clock>) -> Result<Arc<dyn Supplier>, String> {
     match terms.kind {
-        Kind::EsimAccess => Err(format!("{} {}", terms.name, Arc::strong_count(&pace))),
+        Kind::EsimAccess => Ok(Arc::new(EsimAccess::new(terms, pace, clock.clone())?)),
         Kind::Airalo => Ok(Arc::new(Airalo::new(terms, pace)?)),
         Kind::Simulator => Err("a sandbox has its simulator by itself".into()),
     }

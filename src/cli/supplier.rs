@@ -8,9 +8,8 @@ use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::refusal::{Conflict, Refusal};
 use crate::ops::hooks;
-use crate::ops::suppliers::{self, Overview, Tried, books, trial};
+use crate::ops::suppliers::{self, Tried, books, trial};
 use crate::ops::sync::{self, Change, Changes, Consent};
-use crate::supplier::{CancelWay, DoubtRule};
 
 /// How many plans of each kind a person reads; programs get all.
 const SHOWN: usize = 20;
@@ -132,21 +131,6 @@ fn silent(error: crate::error::Error) -> Failure {
     Failure::refused(Refusal::SupplierUnavailable { refunded: Usd::ZERO }, error.to_string())
 }
 
-fn ways(overview: &Overview) -> (&'static str, &'static str) {
-    let doubt = match overview.abilities.doubt {
-        DoubtRule::RepeatIsSafe => "repeat",
-        DoubtRule::FindByReference { .. } => "find",
-        DoubtRule::FindInList { .. } => "list",
-        DoubtRule::ClaimFirst => "claim",
-    };
-    let cancel = match overview.abilities.cancel {
-        CancelWay::AtOnce => "at once",
-        CancelWay::Reviewed => "reviewed",
-        CancelWay::Never => "never",
-    };
-    (doubt, cancel)
-}
-
 async fn list(app: &App) -> Result<Record, Failure> {
     let all = suppliers::list(app).await?;
     let table = table!(all.iter(), |supplier| {
@@ -160,8 +144,8 @@ async fn list(app: &App) -> Result<Record, Failure> {
         "balance" => supplier.balance.map(|left| left.to_string()),
         "balanceAt" => supplier.balance_at,
         "lowBalance" => supplier.low_balance,
-        "doubts" => ways(supplier).0,
-        "cancels" => ways(supplier).1,
+        "doubts" => supplier.doubts,
+        "cancels" => supplier.cancels,
         "url" => supplier.url.clone(),
         "messagesTo" => supplier.url.as_ref().map(|_| hooks::address(app, supplier.name)),
     });

@@ -26,7 +26,7 @@ pub const FIELDS: &[Spec] = &[
     secret("access_code", "esim-access: the access code of your account"),
     secret("secret_key", "esim-access: the secret key, for auth = signed or secret"),
     spec("auth", "code", "esim-access: code (the access code alone), signed, or secret (both in headers)"),
-    spec("id_length", "50", "esim-access: the longest transactionId that it takes, 30 to 64"),
+    spec("id_length", "50", "esim-access: the longest transactionId that it takes, 31 to 64"),
     secret("client_id", "airalo: the client id of your account"),
     secret("client_secret", "airalo: the client secret of your account"),
     spec("rate", "", "requests a second, for all instances together (default: 8 for esim-access, 5 for airalo)"),
@@ -165,10 +165,10 @@ impl Table<'_> {
                 (self.credential("access_code"), key)
             }
         };
-        let id_length = self.read("id_length", "must be from 30 to 64", whole(30, 64));
-        let rate = self.read("rate", "must be a number above 0, up to 1000", |text| match text {
+        let id_length = self.read("id_length", "must be from 31 to 64", whole(31, 64));
+        let rate = self.read("rate", "must be a number from 0.01 to 1000", |text| match text {
             "" => Some(own_rate),
-            text => text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 1_000.0),
+            text => text.parse().ok().filter(|rate| (0.01..=1_000.0).contains(rate)),
         });
         let quiet = self.read("quiet_minutes", "must be a whole number from 1 to 1440", whole(1, 1_440));
         let currency = self.read("currency", "must be USD: other currencies are not sold in yet", |text| {

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::store::tx::Tx;
 use crate::store::{audit, catalog, suppliers};
 use crate::supplier::terms::{Kind, Terms};
-use crate::supplier::{Abilities, Supplier, sim};
+use crate::supplier::{Supplier, sim};
 
 /// How often a balance is read.
 const LOOK_EVERY_MS: i64 = 10 * 60_000;
@@ -31,7 +31,9 @@ pub struct Overview {
     pub kind: Kind,
     pub url: Option<String>,
     pub enabled: bool,
-    pub abilities: Abilities,
+    /// How it resolves doubts and takes profiles back, in a word.
+    pub doubts: &'static str,
+    pub cancels: &'static str,
     /// Plans that it had at the last sync, and those of them that are on sale.
     pub plans: usize,
     pub on_sale: usize,
@@ -78,7 +80,8 @@ pub async fn list(app: &App) -> Result<Vec<Overview>> {
             kind: terms.map_or(Kind::Simulator, |terms| terms.kind),
             url: terms.map(|terms| terms.url.clone()),
             enabled: standing.enabled,
-            abilities,
+            doubts: abilities.doubt.word(),
+            cancels: abilities.cancel.word(),
             plans: plans.iter().filter(|plan| plan.listed).count(),
             on_sale: plans.iter().filter(|plan| plan.on_sale).count(),
             synced_at: standing.synced_at,

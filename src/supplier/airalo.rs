@@ -25,7 +25,7 @@ use super::terms::Terms;
 use super::unknown;
 use super::wire::{Lost, Pace, Reply, Wire};
 use super::{
-    Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, DoubtRule, Find, Profile, Provision,
+    Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, DoubtRule, Find, Heard, Profile, Provision,
     Reading, Sale, Sold, Supplier, TopUp,
 };
 use crate::domain::amount::{Amount, Fiat};
@@ -495,6 +495,14 @@ impl Supplier for Airalo {
 
     fn balance(&self) -> Ask<'_, Amount> {
         Box::pin(self.money_left())
+    }
+
+    /// Its messages are about usage, which is read by itself.
+    fn hear(&self, body: &[u8], signature: Option<&str>) -> Heard {
+        match signature.is_some_and(|header| signature::is_signed(self.tokens.secret(), body, header)) {
+            true => Heard::Nothing,
+            false => Heard::Forged,
+        }
     }
 
     fn sold(&self, since: Time) -> Ask<'_, Vec<Sold>> {

@@ -21,7 +21,7 @@ use self::wire::{Fault, Line, PRICE_CODES, STILL_ALLOCATING, Text, WRONG_STATE};
 use super::terms::Terms;
 use super::wire::Pace;
 use super::{
-    Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, DoubtRule, Profile, Provision, Reading,
+    Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, DoubtRule, Heard, Profile, Provision, Reading,
     Sold, Supplier, TopUp,
 };
 use crate::clock::Clock;
@@ -377,16 +377,19 @@ impl EsimAccess {
         let esim = self.esim(ask.profile).await?;
         let (used, total) = meter(&esim).map_err(Fault::Doubt)?;
         let service = Service::read(self.name, &esim.esim_status.0);
-        let downloaded = read::is_downloaded(self.name, &esim.smdp_status.0);
-        let status = read::status(service, downloaded, used, total);
+        // Notes a word that nobody knows.
+        read::is_downloaded(self.name, &esim.smdp_status.0);
         let total_mb = read::megabytes(total);
-        Ok(Usage {
-            status,
+        let usage = Usage {
+            service: read::service_state(service, used, total),
+            profile: read::profile_state(&esim.smdp_status.0),
             total_mb,
             used_mb: read::megabytes(used).min(total_mb),
             as_of: ask.now,
-            expires_at: read::time(&esim.expired_time.0).filter(|_| esim.has_begun(status)),
-        })
+            expires_at: None,
+        };
+        let expires_at = read::time(&esim.expired_time.0).filter(|_| esim.has_begun(usage.status()));
+        Ok(Usage { expires_at, ..usage })
     }
 
     async fn give_back(&self, ask: Cancel<'_>) -> Result<Cancelled, Fault> {
@@ -507,6 +510,10 @@ impl Supplier for EsimAccess {
                 Err(fault) => fault.answer(),
             }
         })
+    }
+
+    fn hear(&self, body: &[u8], _signature: Option<&str>) -> Heard {
+        read::message(body)
     }
 
     fn sold(&self, since: Time) -> Ask<'_, Vec<Sold>> {

@@ -126,6 +126,17 @@ pub enum DoubtRule {
     ClaimFirst,
 }
 
+impl DoubtRule {
+    pub fn word(self) -> &'static str {
+        match self {
+            DoubtRule::RepeatIsSafe => "repeat",
+            DoubtRule::FindByReference { .. } => "find",
+            DoubtRule::FindInList { .. } => "list",
+            DoubtRule::ClaimFirst => "claim",
+        }
+    }
+}
+
 /// How an unused profile is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelWay {
@@ -133,6 +144,16 @@ pub enum CancelWay {
     /// People at the supplier decide about a request.
     Reviewed,
     Never,
+}
+
+impl CancelWay {
+    pub fn word(self) -> &'static str {
+        match self {
+            CancelWay::AtOnce => "at once",
+            CancelWay::Reviewed => "reviewed",
+            CancelWay::Never => "never",
+        }
+    }
 }
 
 /// What a supplier can do.

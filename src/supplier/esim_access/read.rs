@@ -3,13 +3,14 @@
 //! unknown value, never a guess about money.
 
 use jiff::Timestamp;
-use metrics::counter;
+use serde_json::Value;
 
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::esim::{Activation, EsimStatus};
+use crate::domain::esim::{Activation, ProfileState, ServiceState};
 use crate::domain::ids::OrderId;
 use crate::domain::order::CancelReason;
 use crate::domain::time::Time;
+use crate::supplier::{Heard, unknown};
 
 /// Money is counted in ten-thousandths of the currency's unit.
 const MICROS: i64 = 100;
@@ -159,7 +160,7 @@ impl Service {
             "CANCEL" => Service::Cancelled,
             "REVOKE" | "REVOKED" => Service::Revoked,
             other => {
-                unknown(supplier, "esimStatus", other);
+                unknown::note(supplier, "esimStatus", other);
                 Service::Unknown
             }
         }
@@ -173,25 +174,41 @@ pub fn is_downloaded(supplier: &'static str, smdp_status: &str) -> bool {
         "" | "RELEASED" => false,
         "DOWNLOAD" | "INSTALLATION" | "ENABLED" | "DISABLED" | "DELETED" => true,
         other => {
-            unknown(supplier, "smdpStatus", other);
+            unknown::note(supplier, "smdpStatus", other);
             true
         }
     }
 }
 
-/// The state that people see, from the two axes and the meter.
-pub fn status(service: Service, downloaded: bool, used: i64, total: i64) -> EsimStatus {
+/// How the plan stands, by its word and the meter.
+pub fn service_state(service: Service, used: i64, total: i64) -> ServiceState {
     match service {
-        Service::Expired => EsimStatus::Expired,
-        Service::Cancelled | Service::Revoked => EsimStatus::Cancelled,
-        Service::UsedUp => EsimStatus::Depleted,
-        Service::InUse => EsimStatus::Active,
-        Service::Coming | Service::New | Service::Suspended | Service::Unknown => match () {
-            () if used > 0 && used >= total => EsimStatus::Depleted,
-            () if used > 0 => EsimStatus::Active,
-            () if downloaded => EsimStatus::Installed,
-            () => EsimStatus::New,
-        },
+        Service::Expired if used > 0 => ServiceState::ExpiredUsed,
+        Service::Expired => ServiceState::ExpiredUnused,
+        Service::Cancelled => ServiceState::Cancelled,
+        Service::Revoked => ServiceState::Revoked,
+        Service::Suspended => ServiceState::Suspended,
+        Service::UsedUp => ServiceState::Depleted,
+        Service::InUse => ServiceState::Active,
+        Service::Coming | Service::New | Service::Unknown if used > 0 && used >= total => {
+            ServiceState::Depleted
+        }
+        Service::Coming | Service::New | Service::Unknown if used > 0 => ServiceState::Active,
+        Service::Coming | Service::New => ServiceState::New,
+        Service::Unknown => ServiceState::Unknown,
+    }
+}
+
+/// Where the profile is; `None` when the supplier does not say, or says what nobody knows.
+pub fn profile_state(smdp_status: &str) -> Option<ProfileState> {
+    match smdp_status {
+        "RELEASED" => Some(ProfileState::Released),
+        "DOWNLOAD" => Some(ProfileState::Downloaded),
+        "INSTALLATION" => Some(ProfileState::Installed),
+        "ENABLED" => Some(ProfileState::Enabled),
+        "DISABLED" => Some(ProfileState::Disabled),
+        "DELETED" => Some(ProfileState::Deleted),
+        _ => None,
     }
 }
 
@@ -210,11 +227,14 @@ pub fn kept_because(service: Service, downloaded: bool, used: i64) -> Option<Can
     }
 }
 
-/// A value that we do not know is counted and logged; nothing stops for it.
-pub fn unknown(supplier: &'static str, field: &'static str, value: &str) {
-    counter!("simgate_supplier_unknown_values_total", "supplier" => supplier, "field" => field).increment(1);
-    let value = crate::domain::text::visible(value, 60);
-    tracing::warn!(supplier, field, value, "the supplier sent a value that we do not know");
+/// What a message is about. All but the check of our address name an order of theirs.
+pub fn message(body: &[u8]) -> Heard {
+    let Ok(told) = serde_json::from_slice::<Value>(body) else { return Heard::Nothing };
+    let text = |value: &Value| value.as_str().map(str::to_string);
+    match text(&told["content"]["orderNo"]) {
+        Some(number) => Heard::About { message: text(&told["notifyId"]), number },
+        None => Heard::Nothing,
+    }
 }
 
 #[cfg(test)]
@@ -297,24 +317,36 @@ mod tests {
     }
 
     #[test]
-    fn states_are_two_axes_and_one_word() {
-        let seen = |text: &str, smdp: &str, used: i64| {
-            status(Service::read("test", text), is_downloaded("test", smdp), used, 100)
-        };
-        assert_eq!(seen("GOT_RESOURCE", "RELEASED", 0), EsimStatus::New);
-        assert_eq!(seen("GOT_RESOURCE", "INSTALLATION", 0), EsimStatus::Installed);
-        assert_eq!(seen("GOT_RESOURCE", "ENABLED", 1), EsimStatus::Active);
-        assert_eq!(seen("IN_USE", "ENABLED", 0), EsimStatus::Active);
-        assert_eq!(seen("USED_UP", "ENABLED", 100), EsimStatus::Depleted);
-        assert_eq!(seen("UNUSED_EXPIRED", "RELEASED", 0), EsimStatus::Expired);
-        assert_eq!(
-            (seen("REVOKE", "", 0), seen("REVOKED", "", 0)),
-            (EsimStatus::Cancelled, EsimStatus::Cancelled)
-        );
-        assert_eq!(seen("CANCEL", "RELEASED", 0), EsimStatus::Cancelled);
-        assert_eq!(seen("MELTED", "RELEASED", 5), EsimStatus::Active);
-        assert_eq!(seen("MELTED", "FROZEN", 0), EsimStatus::Installed);
-        assert_eq!(seen("SUSPENDED", "ENABLED", 100), EsimStatus::Depleted);
+    fn messages_name_an_order() {
+        let told = br#"{"notifyType":"ORDER_STATUS","notifyId":"n1","content":{"orderNo":"B1","orderStatus":"GOT_RESOURCE"}}"#;
+        assert_eq!(message(told), Heard::About { message: Some("n1".into()), number: "B1".into() });
+        for other in [&b"{}"[..], b"[]", b"\xff", br#"{"content":{"orderNo":7}}"#] {
+            assert_eq!(message(other), Heard::Nothing);
+        }
+    }
+
+    #[test]
+    fn states_are_two_axes() {
+        let seen = |text: &str, used: i64| service_state(Service::read("test", text), used, 100).as_str();
+        for (word, used, state) in [
+            ("PAID", 0, "NEW"),
+            ("GOT_RESOURCE", 0, "NEW"),
+            ("GOT_RESOURCE", 1, "ACTIVE"),
+            ("IN_USE", 0, "ACTIVE"),
+            ("USED_UP", 100, "DEPLETED"),
+            ("UNUSED_EXPIRED", 0, "EXPIRED_UNUSED"),
+            ("USED_EXPIRED", 7, "EXPIRED_USED"),
+            ("REVOKE", 0, "REVOKED"),
+            ("REVOKED", 0, "REVOKED"),
+            ("CANCEL", 0, "CANCELLED"),
+            ("SUSPENDED", 100, "SUSPENDED"),
+            ("MELTED", 5, "ACTIVE"),
+            ("MELTED", 0, "UNKNOWN"),
+        ] {
+            assert_eq!(seen(word, used), state, "{word}");
+        }
+        assert_eq!(profile_state("INSTALLATION"), Some(ProfileState::Installed));
+        assert_eq!((profile_state(""), profile_state("FROZEN")), (None, None));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simgate::domain::amount::{Amount, Fiat};
-use simgate::domain::esim::EsimStatus;
+use simgate::domain::esim::{EsimStatus, ServiceState};
 use simgate::domain::ids::OrderId;
 use simgate::domain::money::Usd;
 use simgate::domain::time::Time;
@@ -351,13 +351,13 @@ async fn iccids_of_18_digits_are_sold_filled_and_read() {
 }
 
 #[tokio::test]
-async fn states_of_a_meter_that_nobody_knows_are_doubts() {
+async fn states_of_a_meter_that_nobody_knows_are_told_as_unknown() {
     let (fake, supplier) = start().await;
     let (profile, ..) = profile_of(buy(&supplier, &order_id()).await);
     for (word, known) in [("ACTIVE", true), ("RECYCLED", true), ("UNKNOWN", false), ("ON_HOLIDAY", false)] {
         fake.world().profiles.get_mut(&profile.iccid).unwrap().status = word;
-        let answer = supplier.usage(Reading { profile: &profile.id, now: now() }).await;
-        assert_eq!(matches!(answer, Answer::Done(_)), known, "{word}");
+        let reading = supplier.usage(Reading { profile: &profile.id, now: now() }).await.told().unwrap();
+        assert_eq!(reading.service != ServiceState::Unknown, known, "{word}");
     }
     let strange = supplier.usage(Reading { profile: "sim", now: now() }).await;
     assert!(matches!(strange, Answer::Refused(_)));

@@ -63,6 +63,8 @@ fn terms(url: &str) -> Terms {
         rate: 8.0,
         quiet: Duration::from_secs(900),
         currency: Fiat::USD,
+        low_balance: Amount::usd(Usd::ZERO),
+        sync_every: Duration::from_secs(3_600),
         reviewed_cancels: false,
     }
 }
@@ -434,7 +436,7 @@ fn states_that_nobody_knows_are_read_by_the_meter() {
         bench.fake.world().esim(&profile.id).esim_status = "MELTED".into();
         let reading = || bench.supplier.usage(Reading { profile: &profile.id, now: bench.now() });
         let usage = reading().await.told().unwrap();
-        assert_eq!((usage.status.as_str(), usage.used_mb), ("ACTIVE", 5));
+        assert_eq!((usage.status().as_str(), usage.used_mb), ("ACTIVE", 5));
         assert!(usage.expires_at.is_some());
         bench.fake.world().esim(&profile.id).used = -7;
         assert!(matches!(reading().await, Answer::Doubt(_)), "nobody uses less than nothing");

@@ -57,16 +57,16 @@ both_databases! {
 
     async fn a_sync_that_looks_wrong_waits_for_the_operator(gateway) {
         let before = count(&ok(gateway, "supplier list")["suppliers"][0], "plans");
-        let preview = ok(gateway, "supplier sync sim --dry-run --sandbox-plans 6000");
-        assert_eq!((count(&preview, "addedCount"), count(&preview, "goneCount")), (6_000 - before, 0));
+        let preview = ok(gateway, "supplier sync sim --dry-run --sandbox-plans 8000");
+        assert_eq!((count(&preview, "addedCount"), count(&preview, "goneCount")), (8_000 - before, 0));
         assert_eq!(preview["applied"], false);
         assert_eq!(count(&ok(gateway, "supplier list")["suppliers"][0], "plans"), before);
-        assert_eq!(ok(gateway, "supplier sync sim --sandbox-plans 6000")["applied"], true);
+        assert_eq!(ok(gateway, "supplier sync sim --sandbox-plans 8000")["applied"], true);
         let held = refused(gateway, "supplier sync sim");
-        assert_eq!((count(&held, "goneCount"), &held["applied"]), (6_000 - before, &json!(false)));
+        assert_eq!((count(&held, "goneCount"), &held["applied"]), (8_000 - before, &json!(false)));
         assert!(held["looksWrong"][0].as_str().unwrap().contains("would be gone"), "{held}");
         let sim = &ok(gateway, "supplier list")["suppliers"][0];
-        assert_eq!(count(sim, "onSale"), 6_000);
+        assert_eq!(count(sim, "onSale"), 8_000);
         assert!(sim["heldBack"].as_str().unwrap().contains("would be gone"), "{sim}");
         let checks = simgate(gateway, &["doctor", "--json"]).document(0);
         assert!(checks.to_string().contains("was held back"), "{checks}");
@@ -74,18 +74,18 @@ both_databases! {
         let sim = &ok(gateway, "supplier list")["suppliers"][0];
         assert_eq!((count(sim, "onSale"), &sim["heldBack"]), (before, &Value::Null));
         // A plan that comes back has the code that it had.
-        ok(gateway, "supplier sync sim --sandbox-plans 6000");
-        assert_eq!(count(&ok(gateway, "supplier list")["suppliers"][0], "onSale"), 6_000);
+        ok(gateway, "supplier sync sim --sandbox-plans 8000");
+        assert_eq!(count(&ok(gateway, "supplier list")["suppliers"][0], "onSale"), 8_000);
     }
 
     async fn a_trial_buys_once_a_day_and_is_in_the_books(gateway) {
-        let asked = simgate(gateway, &["supplier", "test", "sim", "--buy", "--json"]).refused(1, "CONFLICT");
+        let asked = simgate(gateway, &["supplier", "test", "sim", "--buy", "--json"]).refused(1, "IDEMPOTENCY_CONFLICT");
         assert!(asked.contains("nothing was bought"), "{asked}");
         let tried = ok(gateway, "supplier test sim --buy --yes");
         assert_eq!((&tried["passed"], &tried["doubts"]), (&json!(true), &json!("resolved as declared")));
         assert_eq!(tried["cost"], tried["returned"], "{tried}");
         assert_eq!(booked(&gateway.app, "supplier:sim").await, Usd::ZERO);
-        let again = simgate(gateway, &["supplier", "test", "sim", "--buy", "--yes", "--json"]).refused(1, "CONFLICT");
+        let again = simgate(gateway, &["supplier", "test", "sim", "--buy", "--yes", "--json"]).refused(1, "IDEMPOTENCY_CONFLICT");
         assert!(again.contains("within the last day"), "{again}");
         let audit = ok(gateway, "audit list").to_string();
         assert!(audit.contains("supplier test --buy") && audit.contains(tried["order"].as_str().unwrap()), "{audit}");
@@ -95,7 +95,7 @@ both_databases! {
         let paid = ok(gateway, "supplier fund sim 500 --ref wire-1");
         assert_eq!((&paid["bookedUsd"], &paid["known"]), (&json!(500), &json!(false)));
         assert_eq!(ok(gateway, "supplier fund sim 500 --ref wire-1")["known"], true);
-        simgate(gateway, &["supplier", "fund", "sim", "400", "--ref", "wire-1", "--json"]).refused(1, "CONFLICT");
+        simgate(gateway, &["supplier", "fund", "sim", "400", "--ref", "wire-1", "--json"]).refused(1, "IDEMPOTENCY_CONFLICT");
         ok(gateway, "supplier fund sim 100 --ref wire-2");
         gateway.order("JP-1GB-7D").await;
         let cost = booked(&gateway.app, "cost:sim").await;

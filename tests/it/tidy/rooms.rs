@@ -7,7 +7,7 @@ use super::{Source, none, sources};
 
 /// What every room may use besides itself.
 const KIT: &str = "kit";
-const ROOMS: [&str; 8] = ["agentic", "consumer", "docs", KIT, "mcp", "pages", "partner", "sandbox"];
+const ROOMS: [&str; 9] = ["agentic", "consumer", "docs", "hooks", KIT, "mcp", "pages", "partner", "sandbox"];
 
 /// `http/kit/fields.rs` is `http::kit::fields`, and so is `http/kit/fields/mod.rs`.
 fn module(file: &str) -> String {
