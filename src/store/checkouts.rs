@@ -21,7 +21,7 @@ use crate::error::Result;
 columns! {
     Checkout {
         id, account, token, seq, keyed, esim_order, package_code, plan_name, family, data_mb, duration_days, supplier,
-        supplier_code = "COALESCE(c.supplier_code, c.package_code)",
+        supplier_code = "COALESCE(supplier_code, package_code)",
         cost, list_price, coupon: Option<Applied> = Applied::COLUMNS, amount, network, currency, address, wide, sign_to,
         customer_email, status, order = "order_id", claimed_by, created_at, expires_at, late_until, updated_at,
     }
