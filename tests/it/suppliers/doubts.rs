@@ -467,6 +467,7 @@ both_databases! {
     }
 
     async fn the_true_cost_is_booked(gateway) {
+        simgate::telemetry::metrics().expect("the recorder is installed");
         let cheap = gateway.order(PLAN).await["id"].as_str().unwrap().to_string();
         let listed = operator::order(&gateway.app, &cheap).await.unwrap().cost;
         assert_eq!(booked(&gateway.app, "cost:sim").await, listed);
@@ -484,6 +485,7 @@ both_databases! {
     }
 
     async fn refusals_say_why(gateway) {
+        simgate::telemetry::metrics().expect("the recorder is installed");
         for rule in ["repeat", "find", "list", "claim"] {
             for (mode, status, code) in [
                 ("price_changed", 409, "PRICE_CHANGED"),

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use simgate::clock::Clock;
 use simgate::domain::amount::{Amount, Fiat};
 use simgate::domain::ids::OrderId;
+use simgate::domain::money::Usd;
 use simgate::domain::order::CancelReason;
 use simgate::domain::plan::{Listing, PlanType};
 use simgate::domain::time::Time;
