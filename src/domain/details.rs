@@ -1,6 +1,7 @@
 //! What suppliers say of a plan, made fit to be shown: visible texts of a sensible length, countries and technologies in
 //! one form, each network once. What cannot be read is left out, as if it had not been said.
 
+use super::country;
 use super::plan::{Carrier, Details};
 use super::text;
 
@@ -63,11 +64,10 @@ fn networks(told: Vec<Carrier>) -> Vec<Carrier> {
     networks
 }
 
-/// Two letters, in capitals.
+/// The code of a country that we know, in capitals.
 fn country_code(text: &str) -> Option<String> {
-    let text = text.trim();
-    (text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic()))
-        .then(|| text.to_ascii_uppercase())
+    let code = text.trim().to_ascii_uppercase();
+    country::by_code(&code).map(|country| country.code.to_string())
 }
 
 fn exits(text: &str) -> Option<String> {

@@ -21,8 +21,8 @@ use self::wire::{Fault, Line, PRICE_CODES, STILL_ALLOCATING, Text, WRONG_STATE};
 use super::terms::Terms;
 use super::wire::Pace;
 use super::{
-    Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, DoubtRule, Heard, Profile, Provision, Reading,
-    Sold, Supplier, TopUp,
+    Abilities, Answer, Ask, Bought, Cancel, CancelWay, Cancelled, DoubtRule, Heard, Profile, Provision,
+    Reading, Sold, Supplier, TopUp,
 };
 use crate::clock::Clock;
 use crate::domain::amount::{Amount, Fiat};

@@ -149,7 +149,7 @@ both_databases! {
         for part in ["Speed", "<dt>Start", "Hotspot", "More data", "Identity check", "Fair use", "<details>"] {
             assert!(!text.contains(part), "{part}: {text}");
         }
-        let stored = "SELECT COUNT(*) FROM plans WHERE details IS NULL";
+        let stored = "SELECT CAST(COUNT(*) AS TEXT) FROM plans WHERE details IS NULL";
         assert_eq!(database::rows(&gateway.app.settings.database, stored), [["1"]]);
     }
 
