@@ -267,8 +267,8 @@ fn esim(esim: &Esim) -> Record {
     let usage = esim.last_usage.as_ref().map(|usage| {
         Record::new()
             .with("status", usage.status().as_str())
-            .with("service", usage.service.as_str())
-            .with("profile", usage.profile.map(|state| state.as_str()))
+            .with("serviceState", usage.service.as_str())
+            .with("profileState", usage.profile.map(|state| state.as_str()))
             .with("totalMb", usage.total_mb)
             .with("usedMb", usage.used_mb)
             .with("asOf", usage.as_of)

@@ -49,15 +49,14 @@ pub struct Report {
 pub async fn report(app: &App, account: AccountNo, esim: &Fills) -> Result<(String, Report)> {
     let order = owned::named(app, account, esim).await?;
     let report = read(app, &order).await?;
-    let iccid = order.esim.map(|esim| esim.iccid).ok_or(Refusal::EsimNotFound)?;
-    Ok((iccid, report))
+    Ok((esim_of(&order)?.iccid.clone(), report))
 }
 
-/// The same, and what it had used at the end of each day, of this order alone: an ICCID may have had others.
+/// The same, and what it had used at the end of each day, in this order alone: others may have had its ICCID before.
 pub async fn history(app: &App, account: AccountNo, esim: &Fills) -> Result<(String, Report, Vec<UsageDay>)> {
     let order = owned::named(app, account, esim).await?;
     let report = read(app, &order).await?;
-    let iccid = order.esim.map(|esim| esim.iccid).ok_or(Refusal::EsimNotFound)?;
+    let iccid = esim_of(&order)?.iccid.clone();
     let (id, since) = (order.id, app.now().day() - USAGE_DAYS);
     let days = app.store.read(move |tx| esims::days(tx, &id, since)).await?;
     Ok((iccid, report, days))
