@@ -7,4 +7,5 @@ mod doubts;
 mod esim_access;
 mod fakes;
 mod operating;
+mod selling;
 mod usage;

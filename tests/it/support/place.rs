@@ -70,19 +70,20 @@ impl Place {
     }
 
     pub fn settings(&self, extra: &[(&str, &str)]) -> Settings {
-        let mut flags: BTreeMap<String, String> = [
-            ("database_url", self.url.as_str()),
-            ("listen", "127.0.0.1:0"),
-            ("log", "warn"),
-            ("sqlite_log_mb", "0"),
-        ]
-        .into_iter()
-        .chain(extra.iter().copied())
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .collect();
+        let usual =
+            [("database_url", self.url.as_str()), ("listen", "127.0.0.1:0"), ("log", "warn"), ("sqlite_log_mb", "0")];
+        let all = usual.into_iter().chain(extra.iter().copied());
+        // Suppliers are tables, which have no flags.
+        let (of_suppliers, others): (Vec<_>, Vec<_>) =
+            all.partition(|(name, _)| name.starts_with("supplier_") && *name != "supplier_timeout_ms");
+        let mut flags: BTreeMap<String, String> =
+            others.into_iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let env = of_suppliers
+            .into_iter()
+            .map(|(name, value)| (format!("SIMGATE_{}", name.to_uppercase()), value.to_string()));
         let journal = self.dir.join("journal");
         flags.entry("sandbox_journal".into()).or_insert(journal.display().to_string());
-        Settings::check(&Raw::collect(&flags, std::iter::empty(), None).unwrap()).unwrap()
+        Settings::check(&Raw::collect(&flags, env, None).unwrap()).unwrap()
     }
 
     pub fn remove(self) {
