@@ -15,7 +15,7 @@ use crate::ops::audit::audit_line;
 use crate::ops::catalog::PLANS_PER_JOB;
 use crate::store::audit::Line;
 use crate::store::prices::Row;
-use crate::store::tx::Tx;
+use crate::store::tx::{Body, Tx};
 use crate::store::{Store, audit, catalog, price_rules, prices};
 use crate::vault;
 
@@ -56,8 +56,8 @@ pub async fn publish(app: &App, actor: &str) -> Result<Published> {
     Turn::new(&app.store, &now).finish(Which::Draft, Some(line)).await
 }
 
-/// The turn to write the next edition.
-struct Turn<'a, N> {
+/// The turn to write the next edition, or a draft that must not be published half-way.
+pub(super) struct Turn<'a, N> {
     store: &'a Store,
     now: &'a N,
     holder: String,
@@ -73,7 +73,7 @@ enum Step {
 }
 
 impl<'a, N: Fn() -> Time> Turn<'a, N> {
-    fn new(store: &'a Store, now: &'a N) -> Turn<'a, N> {
+    pub fn new(store: &'a Store, now: &'a N) -> Turn<'a, N> {
         Turn { store, now, holder: format!("{:032x}", vault::random()) }
     }
 
@@ -106,7 +106,7 @@ impl<'a, N: Fn() -> Time> Turn<'a, N> {
         }
     }
 
-    async fn take(&self) -> Result<()> {
+    pub async fn take(&self) -> Result<()> {
         for _ in 0..LOOKS {
             let (holder, now, until) = (self.holder.clone(), (self.now)(), self.until());
             let take = move |tx: &mut Tx| prices::take_turn(tx, &holder, now, until);
@@ -118,7 +118,7 @@ impl<'a, N: Fn() -> Time> Turn<'a, N> {
         Err(Error::fault("another process has been publishing prices for a minute; try again"))
     }
 
-    async fn give_back(&self) -> Result<()> {
+    pub async fn give_back(&self) -> Result<()> {
         let holder = self.holder.clone();
         self.store.finish(LANE, move |tx| prices::end_turn(tx, &holder)).await
     }
@@ -126,19 +126,22 @@ impl<'a, N: Fn() -> Time> Turn<'a, N> {
     /// Writes the next edition beside the one that counts.
     async fn write(&self, rows: &[Row]) -> Result<Step> {
         for batch in rows.chunks(PLANS_PER_JOB) {
-            let (batch, holder, until) = (batch.to_vec(), self.holder.clone(), self.until());
-            let write = move |tx: &mut Tx| {
-                if !prices::keep_turn(tx, &holder, until)? {
-                    return Ok(Step::Lost);
-                }
-                prices::put(tx, &batch)?;
-                Ok(Step::Done)
-            };
-            if let Step::Lost = self.store.finish(LANE, write).await? {
+            let batch = batch.to_vec();
+            if !self.under(move |tx| prices::put(tx, &batch)).await? {
                 return Ok(Step::Lost);
             }
         }
         Ok(Step::Done)
+    }
+
+    /// A write that happens only if the turn is still ours; false when it is not.
+    pub async fn under(&self, body: impl Body<()>) -> Result<bool> {
+        let (holder, until) = (self.holder.clone(), self.until());
+        let write = move |tx: &mut Tx| match prices::keep_turn(tx, &holder, until)? {
+            true => body(tx).map(|()| true),
+            false => Ok(false),
+        };
+        self.store.finish(LANE, write).await
     }
 
     /// The short write that makes the new edition count, and ends the turn.

@@ -3,13 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::edition::Turn;
 use super::{csv, mistyped, plans, suited};
 use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::price::{Base, Percent, Priced, Rounding, Rule, Rules, Scope, Subject};
 use crate::domain::refusal::{FieldError, Refusal};
 use crate::error::Result;
-use crate::ops::LANE;
 use crate::ops::audit::audit_line;
 use crate::ops::catalog::PLANS_PER_JOB;
 use crate::store::tx::Tx;
@@ -69,7 +69,9 @@ pub async fn import(app: &App, actor: &str, list: &str, text: &str) -> Result<Im
         rules.get(list, scope) != Some(rule) && !(is_sheet && made())
     });
     let changed = wanted.len();
-    write(app, actor, list, count, rules.of_list(list).len(), wanted).await?;
+    if changed > 0 {
+        write(app, actor, list, count, rules.of_list(list).len(), wanted).await?;
+    }
     Ok(Imported { lines: count, changed })
 }
 
@@ -84,6 +86,7 @@ fn makes(rules: &Rules, list: &str, plan: &Subject, wanted: &Rule) -> bool {
     same_word && wanted.price.is_some_and(|price| rules.price(list, plan) == Priced::At(price))
 }
 
+/// Nobody publishes before all of it is written.
 async fn write(
     app: &App,
     actor: &str,
@@ -95,6 +98,9 @@ async fn write(
     let detail = format!("{list}, {lines} lines");
     let line = audit_line(app, actor, "price import", detail);
     let line = line.changing(format!("{before} rules"), format!("{} rules new or changed", wanted.len()));
+    let now = || app.now();
+    let turn = Turn::new(&app.store, &now);
+    turn.take().await?;
     for (nth, batch) in wanted.chunks(PLANS_PER_JOB).enumerate() {
         let (batch, list, line) = (batch.to_vec(), list.to_string(), line.clone());
         let put = move |tx: &mut Tx| {
@@ -102,9 +108,13 @@ async fn write(
             batch.iter().try_for_each(|(scope, rule)| price_rules::draft(tx, &list, scope, Some(rule)))?;
             if nth == 0 { audit::record(tx, &line) } else { Ok(()) }
         };
-        app.store.write(LANE, put).await?;
+        if !turn.under(put).await? {
+            let why =
+                "somebody else published prices meanwhile, and only a part is in the draft: import it again";
+            return Err(Refusal::Malformed(why.into()).into());
+        }
     }
-    Ok(())
+    turn.give_back().await
 }
 
 /// What plans on sale are in.
