@@ -30,7 +30,7 @@ Example: simgate price set --plan JP-1GB-7D --price 1.99
 The most specific rule makes the price: plan, country, region, supplier, all. A country's rule is for plans that work in \
 that country alone, a region's for plans of that coverage in several. A partner's own list needs only what differs from \
 default. What would be sold below cost is not for sale, unless --below-cost allows it. Prices are rounded up.")]
-    Set(Set),
+    Set(Box<Set>),
     /// Take a rule out of the draft
     #[command(after_help = "Example: simgate price unset --country JP")]
     Unset(Unset),
@@ -204,7 +204,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::List(list) => {
             Record::new().with("rules", rules(&prices::rules(app, list.list.as_deref()).await?))
         }
-        Command::Set(set) => self::set(app, actor, set).await?,
+        Command::Set(set) => self::set(app, actor, *set).await?,
         Command::Unset(unset) => self::unset(app, actor, unset).await?,
         Command::Preview(asked) => preview(app, &asked).await?,
         Command::Import(import) => self::import(app, actor, import).await?,
