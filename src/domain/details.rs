@@ -136,7 +136,7 @@ mod tests {
             speed: long(),
             activation_policy: long(),
             exit_country: Some(
-                "HK,".repeat(1_000) + &"AA BB CC DD EE FF GG HH II JJ KK LL MM NN OO PP QQ RR SS TT UU",
+                "HK,".repeat(1_000) + "AT BE CH DE DK ES FI FR GB IT NL NO PL PT SE JP KR US CA MX BR AR",
             ),
             ..Details::default()
         };

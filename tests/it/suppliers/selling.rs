@@ -13,10 +13,15 @@ use crate::support::harness::{Db, Gateway, check_books, each_database, on_place,
 const ORDERS: &str = "/api/b2b/v1/orders";
 
 /// Runs a test on a gateway that has this supplier, called acme.
-fn with_supplier(db: Db, fields: impl AsyncFnOnce() -> Shop + 'static, test: impl AsyncFnOnce(&Gateway, &Shop) + 'static) {
+fn with_supplier(
+    db: Db,
+    fields: impl AsyncFnOnce() -> Shop + 'static,
+    test: impl AsyncFnOnce(&Gateway, &Shop) + 'static,
+) {
     on_place(db, async move |place| {
         let shop = fields().await;
-        let settings: Vec<(&str, &str)> = shop.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let settings: Vec<(&str, &str)> =
+            shop.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let (gateway, stop, served) = start_gateway(place, &settings).await;
         test(&gateway, &shop).await;
         check_books(&gateway.app).await;
@@ -61,13 +66,16 @@ async fn open(gateway: &Gateway) {
     books::fund(app, "test", "acme", left, "first").await.unwrap();
     let synced = sync::by_hand(app, "test", "acme", Consent::Needed).await.unwrap();
     assert!(synced.applied, "{:?}", synced.changes.suspicious);
-    assert!(gateway.post(ORDERS, json!({ "packageCode": plan(gateway) })).await.problem(404) == "PLAN_NOT_FOUND");
+    assert!(
+        gateway.post(ORDERS, json!({ "packageCode": plan(gateway) })).await.problem(404) == "PLAN_NOT_FOUND"
+    );
     assert!(suppliers::enable(app, "test", "acme", true).await.unwrap());
 }
 
 /// A plan of this supplier's, by its code at the supplier.
 fn plan_of(gateway: &Gateway, supplier_code: &str) -> String {
-    let wanted = format!("SELECT code FROM plans WHERE supplier = 'acme' AND supplier_code = '{supplier_code}'");
+    let wanted =
+        format!("SELECT code FROM plans WHERE supplier = 'acme' AND supplier_code = '{supplier_code}'");
     crate::support::database::rows(&gateway.app.settings.database, &wanted).remove(0).remove(0)
 }
 
@@ -80,7 +88,8 @@ async fn ended(gateway: &Gateway, id: &str) -> Value {
     gateway
         .until("the order ends", async || {
             let found = gateway.get(&format!("{ORDERS}/{id}")).await.expect(200);
-            let order = if id.starts_with("top_") { found["topUpOrder"].clone() } else { found["order"].clone() };
+            let order =
+                if id.starts_with("top_") { found["topUpOrder"].clone() } else { found["order"].clone() };
             if order["status"] == "PROVISIONING" {
                 gateway.pass_time(1_000);
                 recover::round(&gateway.app).await.unwrap();
@@ -124,10 +133,14 @@ mod a_whole_life_at_esim_access {
             assert_eq!(first["status"], "FULFILLED", "{first}");
             assert!(first["lpaString"].as_str().unwrap().starts_with("LPA:1$"), "{first}");
             assert_eq!(fill(gateway, &first, &more).await["status"], "FULFILLED");
-            let usage = gateway.get(&format!("{ORDERS}/{}/usage", first["iccid"].as_str().unwrap())).await.expect(200);
+            let usage = gateway
+                .get(&format!("{ORDERS}/{}/usage", first["iccid"].as_str().unwrap()))
+                .await
+                .expect(200);
             assert_eq!((&usage["status"], &usage["stale"]), (&json!("NEW"), &json!(false)), "{usage}");
             let second = buy(gateway, &code).await;
-            let cancelled = gateway.post(&format!("{ORDERS}/{}/cancel", second["id"].as_str().unwrap()), json!({})).await;
+            let cancelled =
+                gateway.post(&format!("{ORDERS}/{}/cancel", second["id"].as_str().unwrap()), json!({})).await;
             cancelled.expect(200);
             assert_eq!(fake.world().sales(), 2);
             agrees(gateway, 3).await;
@@ -148,7 +161,8 @@ mod a_whole_life_at_airalo {
             let first = buy(gateway, &code).await;
             assert_eq!(first["status"], "FULFILLED", "{first}");
             assert_eq!(fill(gateway, &first, &more).await["status"], "FULFILLED");
-            let cancel = gateway.post(&format!("{ORDERS}/{}/cancel", first["id"].as_str().unwrap()), json!({})).await;
+            let cancel =
+                gateway.post(&format!("{ORDERS}/{}/cancel", first["id"].as_str().unwrap()), json!({})).await;
             assert_eq!(cancel.problem(409), "NOT_CANCELLABLE");
             assert_eq!(fake.world().orders.len(), 2);
             agrees(gateway, 2).await;
@@ -174,7 +188,9 @@ mod lost_answers_at_esim_access {
                     let request = gateway.request("POST", ORDERS).json(&json!({ "packageCode": code }));
                     async move { request.send().await.unwrap().json::<Value>().await.unwrap() }
                 });
-                gateway.until("it was asked", async || (!fake.world().requests.is_empty()).then_some(())).await;
+                gateway
+                    .until("it was asked", async || (!fake.world().requests.is_empty()).then_some(()))
+                    .await;
                 fake.world().fault = Fault::None;
                 let placed = placed.await.unwrap();
                 let order = ended(gateway, placed["order"]["id"].as_str().unwrap()).await;
@@ -206,7 +222,10 @@ mod messages_only_make_us_ask {
             gateway.post(&path, told.clone()).await;
             assert_eq!(gateway.post(&path, told.clone()).await.status, 200, "twice is once");
             assert_eq!(gateway.post("/hooks/abcdefgh", told).await.problem(404), "NOT_FOUND");
-            assert!(fake.world().requests.iter().all(|request| !request.path.contains("order")), "nothing was asked");
+            assert!(
+                fake.world().requests.iter().all(|request| !request.path.contains("order")),
+                "nothing was asked"
+            );
             assert_eq!(buy(gateway, &plan_of(gateway, "JC172")).await["status"], "FULFILLED");
             agrees(gateway, 1).await;
         });

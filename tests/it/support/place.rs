@@ -70,8 +70,12 @@ impl Place {
     }
 
     pub fn settings(&self, extra: &[(&str, &str)]) -> Settings {
-        let usual =
-            [("database_url", self.url.as_str()), ("listen", "127.0.0.1:0"), ("log", "warn"), ("sqlite_log_mb", "0")];
+        let usual = [
+            ("database_url", self.url.as_str()),
+            ("listen", "127.0.0.1:0"),
+            ("log", "warn"),
+            ("sqlite_log_mb", "0"),
+        ];
         let all = usual.into_iter().chain(extra.iter().copied());
         // Suppliers are tables, which have no flags.
         let (of_suppliers, others): (Vec<_>, Vec<_>) =

@@ -28,12 +28,15 @@ const OF_THE_LINE: [&str; 9] = [
     "accept-language",
 ];
 
+/// Method and path, query, headers and body.
+type Essence = (String, BTreeMap<String, String>, BTreeMap<String, String>, Value);
+
 /// A request without what may differ:
 /// - tokens are random, so only that there is one counts;
 /// - the token is asked for with JSON by one SDK and with a form by the other, whose fields are the same;
 /// - the SDKs send the type of a body with requests that have none;
 /// - `Accept` is sent by us and by Python, as the documents want it, and not by Node.js.
-fn essence(request: &Request) -> (String, BTreeMap<String, String>, BTreeMap<String, String>, Value) {
+fn essence(request: &Request) -> Essence {
     let mut headers = request.headers.clone();
     headers.retain(|name, _| !OF_THE_LINE.contains(&name.as_str()));
     if let Some(token) = headers.get_mut("authorization") {
@@ -51,7 +54,7 @@ fn essence(request: &Request) -> (String, BTreeMap<String, String>, BTreeMap<Str
 }
 
 /// What both make: token, two lists of packages, an order, a top-up, a reading of the meter.
-fn shared(fake: &Fake) -> Vec<(String, BTreeMap<String, String>, BTreeMap<String, String>, Value)> {
+fn shared(fake: &Fake) -> Vec<Essence> {
     // The last ones are questions that only the SDKs ask, and an order of what is not sold.
     let ours = ["/v2/token", "/v2/packages", "/v2/orders", "/v2/orders/topups"];
     let world = fake.world();

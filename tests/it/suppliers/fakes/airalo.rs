@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -12,6 +11,7 @@ use axum::extract::State as Shared;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use simgate::clock::Clock;
 use simgate::domain::money::Usd;
 use simgate::domain::time::Time;
 use simgate::supplier::airalo::signature;
@@ -115,11 +115,12 @@ pub struct Fake {
 }
 
 pub fn now() -> Time {
-    Time::from_micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as i64)
+    Clock::default().now()
 }
 
 fn stamp() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S").to_string()
+    let now = jiff::Timestamp::from_microsecond(now().micros()).unwrap();
+    now.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 impl Fake {
@@ -250,7 +251,7 @@ async fn sell(fake: &Fake, request: &Request, manner: Manner) -> Response {
             (Manner::Duplicates, Some(newest)) => newest,
             _ => match world.sell(request) {
                 Ok(order) => order,
-                Err(refusal) => return refusal,
+                Err(refusal) => return *refusal,
             },
         }
     };
@@ -299,9 +300,9 @@ impl World {
         signature::is_signed(SECRET, request.body.as_bytes(), header)
     }
 
-    fn sell(&mut self, request: &Request) -> Result<Order, Response> {
+    fn sell(&mut self, request: &Request) -> Result<Order, Box<Response>> {
         if !self.is_signed(request) {
-            return Err(code(14));
+            return Err(Box::new(code(14)));
         }
         let asked = request.fields();
         let is_topup = request.path.ends_with("/topups");
@@ -310,11 +311,11 @@ impl World {
             package(asked["package_id"].as_str().unwrap_or_default()).filter(|found| found["type"] == kind);
         let package = package.ok_or_else(|| invalid("package_id"))?;
         if !is_topup && (asked["quantity"] != 1 || asked["type"] != "sim") {
-            return Err(invalid("quantity"));
+            return Err(Box::new(invalid("quantity")));
         }
         let cost = Usd::parse(&package["net_price"].to_string()).unwrap();
         if self.balance < cost {
-            return Err(code(11));
+            return Err(Box::new(code(11)));
         }
         let size = package["amount"].as_i64().unwrap();
         let iccid = match is_topup {
@@ -322,7 +323,7 @@ impl World {
                 let iccid = asked["iccid"].as_str().unwrap_or_default().to_string();
                 let profile = self.profiles.get_mut(&iccid).ok_or_else(|| invalid("iccid"))?;
                 if profile.status == "RECYCLED" {
-                    return Err(code(73));
+                    return Err(Box::new(code(73)));
                 }
                 profile.total_mb += size;
                 iccid
