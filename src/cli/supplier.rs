@@ -199,7 +199,7 @@ async fn buy(app: &App, actor: &str, name: &str, yes: bool) -> Outcome {
 }
 
 async fn take(app: &App, actor: &str, name: &str, consent: Consent) -> Outcome {
-    let synced = sync::by_hand(app, actor, name, consent).await.map_err(silent)?;
+    let synced = sync::by_hand(app, actor, "supplier sync", name, consent).await.map_err(silent)?;
     let record = shown(name, &synced.changes).with("applied", synced.applied);
     let remark = match synced.applied {
         true => format!(

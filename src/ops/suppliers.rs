@@ -168,7 +168,7 @@ pub async fn sync_all(app: &App, actor: &str) -> Result<Vec<(&'static str, Resul
     let enabled = sync::enabled(app).await?;
     let mut all = Vec::new();
     for &name in app.suppliers.keys().filter(|name| enabled.contains(**name)) {
-        all.push((name, sync::by_hand(app, actor, name, sync::Consent::Needed).await));
+        all.push((name, sync::by_hand(app, actor, "catalog sync", name, sync::Consent::Needed).await));
     }
     Ok(all)
 }

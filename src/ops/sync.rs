@@ -113,19 +113,30 @@ pub async fn seed(app: &App) -> Result<()> {
 }
 
 /// A sync by an operator, in the audit log.
-pub async fn by_hand(app: &App, actor: &str, name: &str, consent: Consent) -> Result<Synced> {
+pub async fn by_hand(
+    app: &App,
+    actor: &str,
+    command: &'static str,
+    name: &str,
+    consent: Consent,
+) -> Result<Synced> {
+    let supplier = app.supplier(name)?.name();
+    let known = app.store.snapshot(move |tx| catalog::known(tx, supplier)).await?;
+    let before = known.iter().filter(|plan| plan.listed).count();
     let synced = sync(app, name, consent).await?;
     if synced.applied {
         let changes = &synced.changes;
         let detail = format!(
-            "{name}: {} plans; {} added, {} gone, {} dearer, {} cheaper",
-            changes.offered.len(),
+            "{name}: {} added, {} gone, {} dearer, {} cheaper",
             changes.added.len(),
             changes.gone.len(),
             changes.dearer.len(),
             changes.cheaper.len()
         );
-        audit::record(app, audit_line(app, actor, "supplier sync", detail)).await?;
+        let plans = |count: usize| format!("{count} plans");
+        let line =
+            audit_line(app, actor, command, detail).changing(plans(before), plans(changes.offered.len()));
+        audit::record(app, line).await?;
     }
     Ok(synced)
 }

@@ -221,9 +221,9 @@ both_databases! {
         let made = open(gateway, &token).await;
         ok(gateway, "price set --list retail --plan JP-1GB-7D --price 77.77 --publish");
         let paid = settle(gateway, &made, "COMPLETED").await;
-        assert_eq!(paid["basePriceUsd"], made["basePriceUsd"]);
+        assert_eq!(paid["plan"]["basePriceUsd"], made["plan"]["basePriceUsd"]);
         let dearer = open(gateway, &token).await;
-        assert_eq!(usd(&dearer["basePriceUsd"]), Usd::parse("77.77").unwrap());
+        assert_eq!(usd(&dearer["plan"]["basePriceUsd"]), Usd::parse("77.77").unwrap());
         assert!(amount(&dearer) > Usd::dollars(77));
         fund(gateway, "ann@example.com", Usd::dollars(100)).await;
         ask(gateway, &token, &json!({ "packageCode": PLAN, "payWith": "wallet" })).await.expect(200);

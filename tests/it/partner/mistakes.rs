@@ -4,6 +4,7 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use simgate::error;
+use simgate::supplier::sim::SupplierMode;
 
 use crate::support::harness::{Gateway, both_databases, reply};
 use crate::support::openapi::operations;
@@ -159,13 +160,14 @@ both_databases! {
         let deposit = format!("{API}/balance/deposit");
         let statuses = "must be one of PROVISIONING, FULFILLED, FAILED, CANCELLING, CANCELLED";
         let networks = "must be one of BASE, POLYGON, ARBITRUM, TRON";
+        let moods = format!("must be one of {}", SupplierMode::ALL.map(SupplierMode::as_str).join(", "));
         for (refused, field, message) in [
             (gateway.get(&format!("{ORDERS}?status=DONE")).await, "status", statuses),
             (gateway.get(&format!("{API}/plans?type=DATA")).await, "type", "must be one of BASE, TOPUP"),
             (gateway.post(&deposit, json!({ "amountUsd": 25, "currency": "DAI" })).await, "currency", "must be one of USDT, USDC"),
             (gateway.post(&deposit, json!({ "amountUsd": 25, "currency": "USDC", "network": "SOLANA" })).await, "network", networks),
             (gateway.post("/sandbox/pay", json!({ "invoiceId": "inv_1", "network": "SOLANA" })).await, "network", networks),
-            (gateway.post("/sandbox/supplier", json!({ "mode": "lazy" })).await, "mode", "must be one of ok, reject, unavailable, timeout, slow, duplicate, malformed, reviewed"),
+            (gateway.post("/sandbox/supplier", json!({ "mode": "lazy" })).await, "mode", moods.as_str()),
         ] {
             assert_eq!(mistakes(&refused), [(field.to_string(), message.to_string())]);
         }

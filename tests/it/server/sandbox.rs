@@ -52,9 +52,9 @@ both_databases! {
     }
 
     async fn the_moods_of_supplier_and_chains_are_shown(gateway) {
-        assert_eq!(mood(gateway, "supplier").await, json!({ "success": true, "mode": "ok", "delayMs": 0, "count": null }));
+        assert_eq!(mood(gateway, "supplier").await, json!({ "success": true, "mode": "ok", "delayMs": 0, "count": null, "doubtRule": "repeat", "quietSeconds": 900 }));
         gateway.sandbox("supplier", json!({ "mode": "REJECT", "delayMs": 7, "count": 2 })).await;
-        assert_eq!(mood(gateway, "supplier").await, json!({ "success": true, "mode": "reject", "delayMs": 7, "count": 2 }));
+        assert_eq!(mood(gateway, "supplier").await, json!({ "success": true, "mode": "reject", "delayMs": 7, "count": 2, "doubtRule": "repeat", "quietSeconds": 900 }));
         gateway.post(ORDERS, json!({ "packageCode": "JP-1GB-7D" })).await.expect(502);
         assert_eq!(mood(gateway, "supplier").await["count"], 1, "one call was taken off");
         gateway.post(ORDERS, json!({ "packageCode": "JP-1GB-7D" })).await.expect(502);

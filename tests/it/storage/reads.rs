@@ -32,7 +32,7 @@ const ON_PURPOSE: &[(&str, &str)] = &[
         "accounts::ALL_ACCOUNTS accounts::FIND accounts::PARTNERS accounts::USERS addresses::LIST claims::FIND coupons::TALLY keys::LIST orders::RECENT reports::MARGIN reports::MARGIN_TOTAL
          reports::TRIAL_BALANCE reports::TRIAL_BALANCE_OF wallet::DRAWN",
     ),
-    ("an operator moves cash, which is a sum over postings", "ledger::CASH"),
+    ("an operator moves cash or asks what a supplier holds, which are sums over postings", "ledger::SUM_OF"),
     ("it is kept in memory, and loaded anew when it has changed", "addresses::WATCHED keys::LIVE"),
     ("every two seconds, of all partners", "low_balances::MOVED"),
     ("once for each sync and each change of prices", "accounts::PRICE_LISTS"),

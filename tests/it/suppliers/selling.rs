@@ -64,7 +64,7 @@ async fn open(gateway: &Gateway) {
     let app = &gateway.app;
     let left = suppliers::balance(app, "acme").await.unwrap().unwrap().in_usd().unwrap();
     books::fund(app, "test", "acme", left, "first").await.unwrap();
-    let synced = sync::by_hand(app, "test", "acme", Consent::Needed).await.unwrap();
+    let synced = sync::by_hand(app, "test", "supplier sync", "acme", Consent::Needed).await.unwrap();
     assert!(synced.applied, "{:?}", synced.changes.suspicious);
     assert!(
         gateway.post(ORDERS, json!({ "packageCode": plan(gateway) })).await.problem(404) == "PLAN_NOT_FOUND"
@@ -142,7 +142,7 @@ mod a_whole_life_at_esim_access {
             let cancelled =
                 gateway.post(&format!("{ORDERS}/{}/cancel", second["id"].as_str().unwrap()), json!({})).await;
             cancelled.expect(200);
-            assert_eq!(fake.world().sales(), 2);
+            assert_eq!(fake.world().sales(), 3);
             agrees(gateway, 3).await;
         });
     }
