@@ -83,8 +83,8 @@ impl Wire {
         self.pace.turn().await.map_err(Lost::NotSent)?;
         let sent = request.send().await;
         let mut response = sent.map_err(|error| match error.is_connect() || error.is_builder() {
-            true => Lost::NotSent(error.without_url().to_string()),
-            false => Lost::Doubt(error.without_url().to_string()),
+            true => Lost::NotSent(cause(error)),
+            false => Lost::Doubt(cause(error)),
         })?;
         let (status, headers, mut body) = (response.status(), response.headers().clone(), Vec::new());
         loop {
@@ -92,8 +92,21 @@ impl Wire {
                 Ok(Some(part)) if body.len() + part.len() <= LARGEST_ANSWER => body.extend_from_slice(&part),
                 Ok(Some(_)) => return Err(Lost::Doubt("the answer is too large".into())),
                 Ok(None) => return Ok(Reply { status, headers, body }),
-                Err(error) => return Err(Lost::Doubt(error.without_url().to_string())),
+                Err(error) => return Err(Lost::Doubt(cause(error))),
             }
         }
+    }
+}
+
+/// The innermost reason, such as "connection refused", without the address.
+fn cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut reason: &dyn std::error::Error = &error;
+    while let Some(inner) = reason.source() {
+        reason = inner;
+    }
+    match error.is_timeout() {
+        true => "no answer in time".into(),
+        false => reason.to_string(),
     }
 }
