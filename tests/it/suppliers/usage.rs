@@ -210,7 +210,7 @@ both_databases! {
     }
 
     async fn profiles_that_nobody_asks_for_are_read(gateway)
-    with [("sandbox_reading_s", "60"), ("reading_active_s", "600"), ("reading_idle_s", "7200")] {
+    with [("sandbox_reading_s", "60"), ("reading_active_s", "600"), ("reading_idle_s", "7200"), ("ip_rate_limit", "0")] {
         let (used, fresh, over, given_back) =
             (gateway.order(PLAN).await, gateway.order(PLAN).await, gateway.order(PLAN).await, gateway.order(PLAN).await);
         let due = "esims WHERE due_at IS NOT NULL";
