@@ -28,6 +28,7 @@ use crate::ops::hooks::Messages;
 use crate::ops::jobs::Jobs;
 use crate::ops::keys::KeyRing;
 use crate::ops::refresh::{Rounds, Versions};
+use crate::ops::sync::resync::Noted;
 use crate::ops::tokens::Seen;
 use crate::ops::usage::Readings;
 use crate::ops::vitals::Heads;
@@ -58,8 +59,10 @@ pub struct Parts {
     pub suppliers: BTreeMap<&'static str, Arc<dyn Supplier>>,
     /// What suppliers have told us lately.
     pub messages: Messages,
-    /// The suppliers that do not answer, as this process sees them.
+    /// The suppliers that sell now, as this process sees them.
     pub breakers: Breakers,
+    /// The plans that turned out to cost something else than we knew.
+    pub resyncs: Noted,
     /// The simulated supplier, which a sandbox can tell how to behave.
     pub sim: Arc<Sim>,
     /// The networks that money can come by; those without nodes of their own are simulated.
@@ -144,9 +147,10 @@ impl App {
             clock,
             vault,
             numbers,
+            breakers: Breakers::new(suppliers.keys().copied()),
             suppliers,
             messages: Messages::default(),
-            breakers: Breakers::default(),
+            resyncs: Noted::default(),
             sim,
             chains,
             sim_chains,

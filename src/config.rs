@@ -199,6 +199,11 @@ impl Settings {
         raw.told(Settings::read(raw))
     }
 
+    /// The supplier of this name; the simulator is none of them.
+    pub fn supplier(&self, name: &str) -> Option<&Terms> {
+        self.suppliers.iter().find(|terms| terms.name == name)
+    }
+
     fn read(raw: &Raw) -> Result<Settings, ConfigError> {
         let mode = raw.require("mode", "must be sandbox or live", Mode::parse)?;
         let listen: SocketAddr =

@@ -8,10 +8,11 @@ use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::refusal::{Conflict, Refusal};
 use crate::ops::hooks;
+use crate::ops::prices::BelowCost;
 use crate::ops::suppliers::{self, Tried, books, trial};
 use crate::ops::sync::{self, Change, Changes, Consent};
 
-/// How many plans of each kind a person reads; programs get all.
+/// How many plans of each kind are shown; the counts are of all.
 const SHOWN: usize = 20;
 
 #[derive(Subcommand)]
@@ -101,18 +102,19 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Test { name, .. }
         | Command::Sync { name, .. }
         | Command::Enable { name }
-        | Command::Disable { name }
         | Command::Fund { name, .. }
         | Command::Reconcile { name }
         | Command::Balance { name } => suppliers::require(app, name)?,
+        Command::Disable { name } => suppliers::require_known(app, name).await?,
     }
     match command {
         Command::List(_) => Ok(list(app).await?.into()),
         Command::Test { name, buy: false, .. } => test(app, &name).await,
         Command::Test { name, yes, .. } => buy(app, actor, &name, yes).await,
         Command::Sync { name, dry_run: true, .. } => {
-            let changes = sync::preview(app, &name).await.map_err(silent)?;
-            Ok(shown(&name, &changes).with("applied", false).remark("Nothing was changed.").into())
+            let (changes, below_cost) = sync::preview(app, &name).await.map_err(silent)?;
+            let record = with_below_cost(shown(&name, &changes), &below_cost).with("applied", false);
+            Ok(record.remark("Nothing was changed.").into())
         }
         Command::Sync { name, accept, .. } => {
             let consent = if accept { Consent::Given } else { Consent::Needed };
@@ -246,6 +248,24 @@ fn shown(name: &str, changes: &Changes) -> Record {
         .with("dearer", plans(&changes.dearer))
         .with("cheaper", plans(&changes.cheaper))
         .with("leftOut", Table::new(["supplierCode", "name", "why"], left_out))
+}
+
+/// Plans whose price would be below their cost: not for sale, unless their rules allow it.
+fn with_below_cost(record: Record, below_cost: &[BelowCost]) -> Record {
+    let row = |below: &BelowCost| {
+        [
+            cell(below.code.as_str()),
+            cell(below.name.as_str()),
+            cell(below.list.as_str()),
+            cell(below.price),
+            cell(below.cost),
+            cell(below.sold),
+        ]
+    };
+    let columns = ["packageCode", "name", "list", "priceUsd", "costUsd", "forSale"];
+    record
+        .with("belowCostCount", below_cost.len() as i64)
+        .with("belowCost", Table::new(columns, below_cost.iter().take(SHOWN).map(row)))
 }
 
 async fn switch(app: &App, actor: &str, name: &str, enabled: bool) -> Outcome {

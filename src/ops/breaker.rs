@@ -1,6 +1,7 @@
-//! Takes a supplier that does not answer out of the sale, and back. After some questions in a row without an answer its
-//! plans are refused at once, instead of holding money that then waits; `round` asks it for its balance until it answers.
-//! Each instance decides for itself. The simulator is never taken out: a sandbox shows its moods.
+//! The suppliers that sell now. One that does not answer is taken out, and back: after some questions in a row without an
+//! answer its plans are refused at once, instead of holding money that then waits; `round` asks it for its balance until
+//! it answers. Each instance decides for itself. One that the settings do not name sells nothing. The simulator is never
+//! taken out: a sandbox shows its moods.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,75 +12,109 @@ use metrics::{counter, gauge};
 use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
+use crate::supplier::sim;
 
 /// How many questions in a row may go without an answer.
 const PATIENCE: u32 = 5;
 
-#[derive(Default)]
+/// The names of suppliers.
+pub type Names = Arc<Vec<&'static str>>;
+
 pub struct Breakers {
-    /// Questions in a row without an answer, by supplier.
-    silent: Mutex<BTreeMap<&'static str, u32>>,
-    /// The suppliers that are out.
-    out: ArcSwap<Vec<&'static str>>,
+    suppliers: Mutex<BTreeMap<&'static str, Standing>>,
+    /// Those that nothing speaks against.
+    selling: ArcSwap<Vec<&'static str>>,
+}
+
+#[derive(Default)]
+struct Standing {
+    /// Questions in a row without an answer.
+    unanswered: u32,
+    silent: bool,
+    /// Something else speaks against selling.
+    barred: bool,
 }
 
 impl Breakers {
+    /// All of them sell at first.
+    pub fn new(names: impl Iterator<Item = &'static str>) -> Breakers {
+        let suppliers: BTreeMap<_, _> = names.map(|name| (name, Standing::default())).collect();
+        let selling = ArcSwap::from_pointee(suppliers.keys().copied().collect());
+        Breakers { suppliers: Mutex::new(suppliers), selling }
+    }
+
     /// Notes whether a supplier answered.
-    pub fn heard(&self, supplier: &'static str, answered: bool) {
-        let mut silent = self.silent();
-        let count = silent.entry(supplier).or_default();
-        *count = if answered { 0 } else { *count + 1 };
-        let is_out = self.is_out(supplier);
-        if *count >= PATIENCE && !is_out {
-            tracing::error!(supplier, "the supplier does not answer: its plans are not sold until it does");
-            counter!("simgate_supplier_outages_total", "supplier" => supplier).increment(1);
-            self.change(supplier, true);
-        } else if answered && is_out {
-            tracing::warn!(supplier, "the supplier answers again: its plans are sold");
-            self.change(supplier, false);
+    pub fn heard(&self, supplier: &str, answered: bool) {
+        if supplier == sim::NAME {
+            return;
         }
+        self.change(supplier, |standing| {
+            standing.unanswered = if answered { 0 } else { standing.unanswered + 1 };
+            if standing.unanswered >= PATIENCE && !standing.silent {
+                tracing::error!(
+                    supplier,
+                    "the supplier does not answer: its plans are not sold until it does"
+                );
+                counter!("simgate_supplier_outages_total", "supplier" => supplier.to_string()).increment(1);
+                standing.silent = true;
+            } else if answered && standing.silent {
+                tracing::warn!(supplier, "the supplier answers again: its plans are sold");
+                standing.silent = false;
+            }
+        });
     }
 
-    fn change(&self, supplier: &'static str, out: bool) {
-        gauge!("simgate_supplier_out", "supplier" => supplier).set(if out { 1.0 } else { 0.0 });
-        let mut names: Vec<&'static str> = self.out.load().to_vec();
-        names.retain(|name| *name != supplier);
-        names.extend(out.then_some(supplier));
-        self.out.store(Arc::new(names));
+    /// Stops the sale of a supplier's plans for another reason than silence, or ends that.
+    pub fn bar(&self, supplier: &str, barred: bool) {
+        self.change(supplier, |standing| standing.barred = barred);
     }
 
-    fn silent(&self) -> MutexGuard<'_, BTreeMap<&'static str, u32>> {
-        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    fn change(&self, supplier: &str, change: impl FnOnce(&mut Standing)) {
+        let mut suppliers = self.suppliers();
+        let Some(standing) = suppliers.get_mut(supplier) else { return };
+        let before = standing.sells();
+        change(standing);
+        let sells = standing.sells();
+        if sells == before {
+            return;
+        }
+        gauge!("simgate_supplier_out", "supplier" => supplier.to_string()).set(if sells { 0.0 } else { 1.0 });
+        let selling = suppliers.iter().filter(|(_, standing)| standing.sells());
+        self.selling.store(Arc::new(selling.map(|(name, _)| *name).collect()));
     }
 
-    pub fn is_out(&self, supplier: &str) -> bool {
-        self.out.load().contains(&supplier)
+    fn suppliers(&self) -> MutexGuard<'_, BTreeMap<&'static str, Standing>> {
+        self.suppliers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The suppliers that nothing is bought from now.
-    pub fn out(&self) -> Arc<Vec<&'static str>> {
-        self.out.load_full()
+    /// Those that were taken out because they do not answer.
+    fn silent(&self) -> Vec<&'static str> {
+        self.suppliers().iter().filter(|(_, standing)| standing.silent).map(|(name, _)| *name).collect()
+    }
+
+    /// The suppliers that something can be bought from now.
+    pub fn selling(&self) -> Names {
+        self.selling.load_full()
     }
 }
 
-/// Notes whether a supplier of the settings answered.
-pub fn heard(app: &App, supplier: &str, answered: bool) {
-    if let Some(terms) = app.settings.suppliers.iter().find(|terms| terms.name == supplier) {
-        app.breakers.heard(terms.name, answered);
+impl Standing {
+    fn sells(&self) -> bool {
+        !self.silent && !self.barred
     }
 }
 
-/// Refuses what a supplier would sell that is out.
-pub fn require_answering(out: &[&'static str], supplier: &str) -> Result<(), Refusal> {
-    match out.contains(&supplier) {
-        true => Err(Refusal::SupplierUnavailable { refunded: Usd::ZERO }),
-        false => Ok(()),
+/// Refuses what a supplier would sell that does not sell now.
+pub fn require_selling(selling: &[&'static str], supplier: &str) -> Result<(), Refusal> {
+    match selling.contains(&supplier) {
+        true => Ok(()),
+        false => Err(Refusal::SupplierUnavailable { refunded: Usd::ZERO }),
     }
 }
 
-/// Asks the suppliers that are out whether they answer again.
+/// Asks the suppliers that are silent whether they answer again.
 pub async fn round(app: &App) {
-    for &name in app.breakers.out().iter() {
+    for name in app.breakers.silent() {
         let Some(supplier) = app.suppliers.get(name) else { continue };
         let asked = tokio::time::timeout(super::suppliers::PATIENCE, supplier.balance()).await;
         app.breakers.heard(name, asked.is_ok_and(|answer| answer.is_an_answer()));
@@ -90,21 +125,42 @@ pub async fn round(app: &App) {
 mod tests {
     use super::*;
 
+    fn sells(breakers: &Breakers, supplier: &str) -> bool {
+        require_selling(&breakers.selling(), supplier).is_ok()
+    }
+
     #[test]
     fn silence_takes_a_supplier_out_and_an_answer_takes_it_back() {
-        let breakers = Breakers::default();
-        for _ in 1..PATIENCE {
-            breakers.heard("acme", false);
-        }
-        assert!(!breakers.is_out("acme"));
+        let breakers = Breakers::new(["acme", "other", sim::NAME].into_iter());
+        (1..PATIENCE).for_each(|_| breakers.heard("acme", false));
+        assert!(sells(&breakers, "acme"));
         breakers.heard("acme", true);
         (1..PATIENCE).for_each(|_| breakers.heard("acme", false));
-        assert!(!breakers.is_out("acme"), "only silence in a row counts");
+        assert!(sells(&breakers, "acme"), "only silence in a row counts");
         breakers.heard("acme", false);
-        assert!(breakers.is_out("acme") && !breakers.is_out("other"));
-        assert!(require_answering(&breakers.out(), "acme").is_err());
-        assert!(require_answering(&breakers.out(), "other").is_ok());
+        assert!(!sells(&breakers, "acme") && sells(&breakers, "other"));
         breakers.heard("acme", true);
-        assert!(!breakers.is_out("acme"));
+        assert!(sells(&breakers, "acme"));
+        (0..=PATIENCE).for_each(|_| breakers.heard(sim::NAME, false));
+        assert!(sells(&breakers, sim::NAME), "the simulator shows its moods");
+    }
+
+    #[test]
+    fn every_reason_must_be_gone_before_a_supplier_sells_again() {
+        let breakers = Breakers::new(["acme"].into_iter());
+        breakers.bar("acme", true);
+        (0..PATIENCE).for_each(|_| breakers.heard("acme", false));
+        breakers.heard("acme", true);
+        assert!(!sells(&breakers, "acme"));
+        breakers.bar("acme", false);
+        assert!(sells(&breakers, "acme"));
+    }
+
+    #[test]
+    fn a_supplier_that_the_settings_do_not_name_sells_nothing() {
+        let breakers = Breakers::new(["acme"].into_iter());
+        breakers.heard("gone", true);
+        breakers.bar("gone", false);
+        assert!(!sells(&breakers, "gone"));
     }
 }

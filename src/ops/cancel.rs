@@ -65,6 +65,10 @@ async fn cancel_this(app: &App, order: Order, key: Option<String>, line: Option<
     if order.id.is_topup() {
         return Err(Refusal::OrderNotFound.into());
     }
+    if order.status == OrderStatus::Fulfilled && !app.suppliers.contains_key(order.supplier.as_str()) {
+        // Nobody would answer until the settings name it again.
+        return Err(Refusal::SupplierUnavailable { refunded: Usd::ZERO }.into());
+    }
     let (now, id, account) = (app.now(), order.id.clone(), order.account);
     let asked = Asked { account, id, key, line, now, ask_until: orders::ask_until(app, now) };
     let order = match app.store.write(account.0, move |tx| begin(tx, &asked)).await? {

@@ -8,14 +8,13 @@ mod wide;
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use metrics::counter;
 
 use self::reserve::{Place, Wanted};
 use self::wide::Asker;
-use super::breaker;
+use super::breaker::{self, Names};
 use super::coupons::{guesses::Guess, redeem};
 use super::orders::{self, Buyer};
 use crate::app::App;
@@ -105,7 +104,7 @@ pub async fn open(app: &App, new: NewCheckout) -> Result<Opened> {
         },
         fee: app.settings.settlement.exchange_fee,
         on_hold: app.buying_on_hold.load(Ordering::Relaxed),
-        out: app.breakers.out(),
+        selling: app.breakers.selling(),
         origin: app.vault.codes.origin(new.client),
         guess: guess(app, &new),
         new,
@@ -151,8 +150,8 @@ struct CheckoutDraft {
     wide_addresses: i64,
     fee: Usd,
     on_hold: bool,
-    /// The suppliers that do not answer now.
-    out: Arc<Vec<&'static str>>,
+    /// The suppliers that sell now.
+    selling: Names,
     origin: Origin,
     /// Its coupon code, which may be invalid.
     guess: Option<Guess>,
@@ -292,7 +291,7 @@ impl CheckoutDraft {
             return Err(Refusal::BuyingOnHold);
         }
         let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
-        breaker::require_answering(&self.out, &offer.supplier)?;
+        breaker::require_selling(&self.selling, &offer.supplier)?;
         orders::require_numbers(Series::Checkouts, self.account(), look.opened)?;
         match offer.plan_type {
             PlanType::Topup if self.new.esim_order.is_none() => {

@@ -19,8 +19,8 @@ use tokio::time::{Instant, timeout_at};
 use self::doubt::Way;
 use self::finish::{Sold, fail, fulfil};
 pub(super) use self::finish::{WHY_CHARS, fail_by_hand};
+use super::LANE;
 use super::orders::Receipt;
-use super::{LANE, breaker};
 use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
@@ -198,7 +198,7 @@ async fn heard(
 
 /// Logs that the supplier's time is up without an answer.
 pub(super) fn note_silence(app: &App, order: &Order) {
-    breaker::heard(app, &order.supplier, false);
+    app.breakers.heard(&order.supplier, false);
     counter!("simgate_supplier_calls_total", "call" => ask::call_name(order), "outcome" => "silent")
         .increment(1);
     tracing::warn!(order = %order.id, "the supplier did not answer in time; it will be asked again");

@@ -273,7 +273,9 @@ async fn unmatched(app: &App) -> Result<Check> {
 async fn suppliers(app: &App) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     for overview in suppliers::list(app).await? {
-        checks.push(supplier(app, &overview).await?);
+        checks.push(answers(app, &overview).await?);
+        checks.extend(held_back(&overview));
+        checks.extend(low_balance(&overview));
     }
     if checks.is_empty() {
         checks.push(Check::fail(
@@ -282,24 +284,18 @@ async fn suppliers(app: &App) -> Result<Vec<Check>> {
             "add a table [supplier.NAME]: see docs/suppliers.md",
         ));
     }
+    checks.extend(suppliers::missing(app).await?.into_iter().map(|name| {
+        Check::fail(
+            "supplier",
+            format!("{name} is enabled, and the settings do not name it: its plans cannot be sold, read or cancelled"),
+            format!("put [supplier.{name}] back into the settings, or end it: `simgate supplier disable {name}`"),
+        )
+    }));
     Ok(checks)
 }
 
-async fn supplier(app: &App, known: &Overview) -> Result<Check> {
-    let supplier = app.supplier(known.name)?;
-    let name = supplier.name();
-    if let Some(why) = &known.held_back {
-        let advice = format!("look at `simgate supplier sync {name} --dry-run`, then agree with --accept");
-        return Ok(Check::warn("supplier", format!("the last sync of {name} was held back: {why}"), advice));
-    }
-    if known.low_balance {
-        let left = known.balance.map(|left| left.to_string()).unwrap_or_default();
-        return Ok(Check::warn(
-            "supplier",
-            format!("{name} has {left} left"),
-            "pay in there, and book it: `simgate supplier fund`",
-        ));
-    }
+async fn answers(app: &App, known: &Overview) -> Result<Check> {
+    let name = known.name;
     let silent = |why: &str| {
         Check::fail(
             "supplier",
@@ -307,20 +303,35 @@ async fn supplier(app: &App, known: &Overview) -> Result<Check> {
             "orders wait until it does; ask the supplier",
         )
     };
-    Ok(match tokio::time::timeout(PATIENCE, supplier.plans()).await {
-        Ok(Answer::Done(plans)) if !known.enabled => Check::warn(
+    Ok(match tokio::time::timeout(PATIENCE, app.supplier(name)?.balance()).await {
+        Ok(Answer::Done(_)) if !known.enabled => Check::warn(
             "supplier",
-            format!("{name} answers and has {} plans, but is not enabled", plans.len()),
+            format!("{name} answers, but is not enabled"),
             format!(
-                "look at them with `simgate supplier sync {name} --dry-run`, then `simgate supplier enable {name}`"
+                "look at its plans with `simgate supplier sync {name} --dry-run`, then `simgate supplier enable {name}`"
             ),
         ),
-        Ok(Answer::Done(plans)) => {
-            Check::ok("supplier", format!("{name} answers and sells {} plans", plans.len()))
+        Ok(Answer::Done(_)) => {
+            Check::ok("supplier", format!("{name} answers, and {} of its plans are on sale", known.on_sale))
         }
         Ok(other) => silent(&other.told().err().unwrap_or_default()),
         Err(_) => silent("no answer within 10 s"),
     })
+}
+
+fn held_back(known: &Overview) -> Option<Check> {
+    let (name, why) = (known.name, known.held_back.as_ref()?);
+    let advice = format!("look at `simgate supplier sync {name} --dry-run`, then agree with --accept");
+    Some(Check::warn("supplier", format!("the last sync of {name} was held back: {why}"), advice))
+}
+
+fn low_balance(known: &Overview) -> Option<Check> {
+    let left = known.balance.filter(|_| known.low_balance)?;
+    Some(Check::warn(
+        "supplier",
+        format!("{} has {left} left", known.name),
+        "pay in there, and book it: `simgate supplier fund`",
+    ))
 }
 
 fn catalog(app: &App) -> Check {

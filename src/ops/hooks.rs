@@ -75,7 +75,7 @@ impl Messages {
 /// Moves the next question about a sale under way to the next turn of messages. Many messages about one sale make one
 /// question.
 async fn ask_earlier(app: &App, supplier: &'static str, number: String) -> Result<()> {
-    let Some(terms) = app.settings.suppliers.iter().find(|terms| terms.name == supplier) else {
+    let Some(terms) = app.settings.supplier(supplier) else {
         return Ok(());
     };
     let step = Duration::from_secs_f64(f64::from(SHARE) / terms.rate).as_micros() as i64;

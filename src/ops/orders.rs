@@ -4,13 +4,12 @@
 mod list;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use metrics::counter;
 
 pub use self::list::{List, ListQuery, Listed, history, list, of_receipt, with_topups};
-use super::breaker;
+use super::breaker::{self, Names};
 use super::coupons::{guesses::Guess, redeem};
 use super::deliver;
 use super::owned::{self, Owned};
@@ -120,8 +119,8 @@ struct OrderDraft {
     now: Time,
     ask_until: Time,
     on_hold: bool,
-    /// The suppliers that do not answer now.
-    out: Arc<Vec<&'static str>>,
+    /// The suppliers that sell now.
+    selling: Names,
     /// Its coupon code, which may be invalid.
     guess: Option<Guess>,
 }
@@ -132,8 +131,8 @@ impl OrderDraft {
         let account = buyer.account;
         let on_hold = app.buying_on_hold.load(Ordering::Relaxed);
         let guess = purchase.discount_code.as_ref().map(|code| Guess::of_account(app, code, account, None));
-        let out = app.breakers.out();
-        OrderDraft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold, out, guess }
+        let selling = app.breakers.selling();
+        OrderDraft { id, buyer, purchase, now, ask_until: ask_until(app, now), on_hold, selling, guess }
     }
 
     /// The order that holds this purchase's reference, if it was the same request.
@@ -337,7 +336,7 @@ fn offer<'a>(look: &'a Look, draft: &OrderDraft) -> Result<&'a Offer, Refusal> {
         return Err(Refusal::BuyingOnHold);
     }
     let offer = look.plan.as_ref().ok_or(Refusal::PlanNotFound)?;
-    breaker::require_answering(&draft.out, &offer.supplier)?;
+    breaker::require_selling(&draft.selling, &offer.supplier)?;
     if !draft.id.is_topup() {
         require_numbers(Series::Orders, draft.buyer.account, look.numbers)?;
     }

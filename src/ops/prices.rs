@@ -20,7 +20,7 @@ use crate::store::tx::Tx;
 use crate::store::{audit, price_rules, prices};
 
 pub use self::edition::{Published, Repriced, publish, reprice, reprice_in};
-pub use self::effect::{Change, Effect, Totals, preview};
+pub use self::effect::{BelowCost, Change, Effect, Totals, below_cost, preview};
 pub use self::sheet::{Imported, PricedPlan, import, price_sheet};
 
 /// A rule as it is published, and as it is in the draft.

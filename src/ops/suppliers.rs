@@ -10,6 +10,7 @@ use metrics::gauge;
 
 use super::audit::audit_line;
 use super::sync::PLANS_PER_JOB;
+use super::sync::resync;
 use super::{LANE, breaker, prices, sync};
 use crate::app::App;
 use crate::domain::amount::{Amount, Fiat};
@@ -57,10 +58,6 @@ pub async fn enlist(app: &App) -> Result<()> {
     Ok(())
 }
 
-fn terms<'a>(app: &'a App, name: &str) -> Option<&'a Terms> {
-    app.settings.suppliers.iter().find(|terms| terms.name == name)
-}
-
 pub async fn list(app: &App) -> Result<Vec<Overview>> {
     let names: Vec<&'static str> = app.suppliers.keys().copied().collect();
     let read = move |tx: &mut Tx| {
@@ -71,7 +68,7 @@ pub async fn list(app: &App) -> Result<Vec<Overview>> {
     let mut all = Vec::with_capacity(plans.len());
     for ((&name, supplier), plans) in app.suppliers.iter().zip(plans) {
         let Some(standing) = standings.iter().find(|standing| standing.name == name) else { continue };
-        let terms = terms(app, name);
+        let terms = app.settings.supplier(name);
         let abilities = supplier.abilities();
         let currency = terms.map_or(Fiat::USD, |terms| terms.currency);
         let balance = standing.balance.map(|micros| Amount { micros, currency });
@@ -139,13 +136,13 @@ async fn read_balance(app: &App, supplier: &Arc<dyn Supplier>) -> Result<Result<
 /// Lets a supplier's plans be sold, or takes them off sale; orders that are under way go on. False when it was so
 /// already.
 pub async fn enable(app: &App, actor: &str, name: &str, enabled: bool) -> Result<bool> {
-    let name = app.supplier(name)?.name();
     let word = |enabled: bool| if enabled { "enabled" } else { "disabled" };
     let command = if enabled { "supplier enable" } else { "supplier disable" };
     let line = audit_line(app, actor, command, name.into()).changing(word(!enabled), word(enabled));
+    let (named, owner) = (name.to_string(), name.to_string());
     // From now on new plans of a sync follow this.
     let decide = move |tx: &mut Tx| {
-        let changed = suppliers::enable(tx, name, enabled)?;
+        let changed = suppliers::enable(tx, &named, enabled)?;
         if changed {
             audit::record(tx, &line)?;
         }
@@ -153,7 +150,7 @@ pub async fn enable(app: &App, actor: &str, name: &str, enabled: bool) -> Result
     };
     let changed = app.store.finish(LANE, decide).await?;
     // Also when it was so already: an earlier attempt may have been cut off here.
-    let known = app.store.snapshot(move |tx| catalog::known(tx, name)).await?;
+    let known = app.store.snapshot(move |tx| catalog::known(tx, &owner)).await?;
     for batch in known.chunks(PLANS_PER_JOB) {
         let codes: Vec<String> = batch.iter().map(|plan| plan.code.clone()).collect();
         let shelve = move |tx: &mut Tx| codes.iter().try_for_each(|code| catalog::shelve(tx, code, enabled));
@@ -173,18 +170,25 @@ pub async fn sync_all(app: &App, actor: &str) -> Result<Vec<(&'static str, Resul
     Ok(all)
 }
 
-/// What is due at the suppliers of the settings: a look whether those that are out answer again, their balances, and
-/// their plans. One instance does each.
+/// What is due at the suppliers of the settings: a look whether those that are silent answer again, plans that cost
+/// something else than we knew, their balances, and their plans. One instance does each.
 pub async fn round(app: &App) -> Result<()> {
     breaker::round(app).await;
-    for terms in &app.settings.suppliers {
+    resync::round(app).await;
+    for standing in app.store.read(suppliers::all).await? {
+        let Some(terms) = app.settings.supplier(&standing.name) else { continue };
         let (name, now) = (terms.name, app.now());
+        let is_due = |at: Time, next: Time| at <= now || at > next;
         let next = now.plus_millis(LOOK_EVERY_MS);
-        if app.store.write(LANE, move |tx| suppliers::take_look(tx, name, now, next)).await? {
+        if is_due(standing.look_at, next)
+            && app.store.write(LANE, move |tx| suppliers::take_look(tx, name, now, next)).await?
+        {
             look(app, terms).await?;
         }
         let next = now.plus_millis(terms.sync_every.as_millis() as i64);
-        if app.store.write(LANE, move |tx| suppliers::take_sync(tx, name, now, next)).await?
+        if standing.enabled
+            && is_due(standing.sync_at, next)
+            && app.store.write(LANE, move |tx| suppliers::take_sync(tx, name, now, next)).await?
             && let Err(error) = sync::sync(app, name, sync::Consent::Needed).await
         {
             tracing::error!(supplier = name, %error, "the supplier's plans could not be taken in");
@@ -228,6 +232,15 @@ pub async fn require_enabled(app: &App) -> Result<()> {
     )))
 }
 
+/// Those that are enabled and that the settings no longer name, so that nothing can be bought from them.
+pub async fn missing(app: &App) -> Result<Vec<String>> {
+    let enabled = sync::enabled(app).await?;
+    let mut missing: Vec<String> =
+        enabled.into_iter().filter(|name| !app.suppliers.contains_key(name.as_str())).collect();
+    missing.sort_unstable();
+    Ok(missing)
+}
+
 /// The names of all suppliers, for a message about an unknown one.
 pub fn names(app: &App) -> Vec<&'static str> {
     app.suppliers.keys().copied().collect()
@@ -242,4 +255,12 @@ pub fn require(app: &App, name: &str) -> Result<()> {
             if app.suppliers.is_empty() { "none".into() } else { names(app).join(", ") }
         ))),
     }
+}
+
+/// The same for ending one: the settings may no longer name it.
+pub async fn require_known(app: &App, name: &str) -> Result<()> {
+    if missing(app).await?.iter().any(|missing| missing == name) {
+        return Ok(());
+    }
+    require(app, name)
 }

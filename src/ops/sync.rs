@@ -3,14 +3,18 @@
 
 mod codes;
 pub mod compare;
+pub mod resync;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use self::compare::{Change, Changes, LeftOut};
+use super::LANE;
 use super::audit::{self, audit_line};
-use super::{LANE, prices};
+use super::prices::{self, BelowCost};
 use crate::app::App;
+use crate::domain::plan::Plan;
+use crate::domain::price::Subject;
 use crate::error::{Error, Result};
 use crate::store::tx::Tx;
 use crate::store::{catalog, suppliers};
@@ -34,13 +38,30 @@ pub struct Synced {
     pub applied: bool,
 }
 
-/// What a sync would change.
-pub async fn preview(app: &App, name: &str) -> Result<Changes> {
+/// What a sync would change, and what would then be priced below its cost.
+pub async fn preview(app: &App, name: &str) -> Result<(Changes, Vec<BelowCost>)> {
+    let changes = compared(app, name, |_| true).await?;
+    let subject = |(plan, _): &(Plan, String)| Subject {
+        code: plan.code.clone(),
+        name: plan.name.clone(),
+        family: plan.family.clone(),
+        countries: plan.countries.clone(),
+        supplier: name.into(),
+        cost: plan.cost,
+    };
+    let below_cost = prices::below_cost(app, changes.offered.iter().map(subject).collect()).await?;
+    Ok((changes, below_cost))
+}
+
+/// Compares the plans of some of the supplier's codes.
+async fn compared(app: &App, name: &str, is_asked: impl Fn(&str) -> bool) -> Result<Changes> {
     let supplier = app.supplier(name)?;
-    let listings =
+    let mut listings =
         supplier.plans().await.told().map_err(|why| Error::fault(format!("supplier {name}: {why}")))?;
+    listings.retain(|listing| is_asked(&listing.code));
     let owner = supplier.name();
-    let known = app.store.snapshot(move |tx| catalog::known(tx, owner)).await?;
+    let mut known = app.store.snapshot(move |tx| catalog::known(tx, owner)).await?;
+    known.retain(|plan| is_asked(&plan.supplier_code));
     let catalog = catalog_name(app, supplier.as_ref());
     let prefix = catalog.as_ref().map_or(String::new(), |_| format!("{owner}:"));
     Ok(compare::changes(&known, listings, catalog.as_deref(), &prefix))
@@ -48,14 +69,14 @@ pub async fn preview(app: &App, name: &str) -> Result<Changes> {
 
 /// Whose catalog it is, for the codes of its plans; `None` for the simulator, whose codes are ours.
 fn catalog_name(app: &App, supplier: &dyn Supplier) -> Option<String> {
-    let terms = app.settings.suppliers.iter().find(|terms| terms.name == supplier.name())?;
+    let terms = app.settings.supplier(supplier.name())?;
     let host = terms.url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
     Some(format!("{}\n{host}", terms.kind.as_str()))
 }
 
 /// Takes a supplier's plans into the catalog.
 pub async fn sync(app: &App, name: &str, consent: Consent) -> Result<Synced> {
-    let changes = preview(app, name).await?;
+    let changes = compared(app, name, |_| true).await?;
     let supplier = app.supplier(name)?.name();
     let mut doubts = changes.suspicious.clone();
     if changes.offered.is_empty() {
@@ -72,11 +93,14 @@ pub async fn sync(app: &App, name: &str, consent: Consent) -> Result<Synced> {
         app.store.finish(LANE, note).await?;
         return Ok(Synced { changes, applied: false });
     }
-    apply(app, supplier, &changes).await?;
+    write(app, supplier, &changes).await?;
+    let now = app.now();
+    app.store.finish(LANE, move |tx| suppliers::note_sync(tx, supplier, Some(now), None)).await?;
     Ok(Synced { changes, applied: true })
 }
 
-async fn apply(app: &App, supplier: &'static str, changes: &Changes) -> Result<()> {
+/// Writes changes into the catalog, and the prices that follow from them.
+async fn write(app: &App, supplier: &'static str, changes: &Changes) -> Result<()> {
     let enabled = enabled(app).await?.contains(supplier);
     for batch in changes.offered.chunks(PLANS_PER_JOB) {
         let batch = Arc::new(batch.to_vec());
@@ -96,9 +120,7 @@ async fn apply(app: &App, supplier: &'static str, changes: &Changes) -> Result<(
         let withdraw = move |tx: &mut Tx| codes.iter().try_for_each(|code| catalog::withdraw(tx, code));
         app.store.finish(LANE, withdraw).await?;
     }
-    prices::reprice(app).await?;
-    let now = app.now();
-    app.store.finish(LANE, move |tx| suppliers::note_sync(tx, supplier, Some(now), None)).await
+    prices::reprice(app).await.map(drop)
 }
 
 /// The suppliers whose plans are sold.
@@ -120,12 +142,10 @@ pub async fn by_hand(
     name: &str,
     consent: Consent,
 ) -> Result<Synced> {
-    let supplier = app.supplier(name)?.name();
-    let known = app.store.snapshot(move |tx| catalog::known(tx, supplier)).await?;
-    let before = known.iter().filter(|plan| plan.listed).count();
     let synced = sync(app, name, consent).await?;
     if synced.applied {
         let changes = &synced.changes;
+        let before = changes.offered.len() + changes.gone.len() - changes.added.len();
         let detail = format!(
             "{name}: {} added, {} gone, {} dearer, {} cheaper",
             changes.added.len(),

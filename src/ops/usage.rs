@@ -64,8 +64,9 @@ pub async fn history(app: &App, account: AccountNo, esim: &Fills) -> Result<(Str
 
 /// The carrier's reading, or the last one while it may not be asked again.
 pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {
-    let (supplier, now) = (app.supplier(&order.supplier)?, app.now());
-    let pace = pace_of(&*supplier);
+    // Whom the settings do not name cannot be asked.
+    let Some(supplier) = app.suppliers.get(order.supplier.as_str()) else { return stale(order) };
+    let (pace, now) = (pace_of(&**supplier), app.now());
     if esim_of(order)?.asked_at.is_some_and(|at| now.is_within(pace, at)) {
         return match answered(order) {
             Some(report) => Ok(report),

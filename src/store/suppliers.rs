@@ -33,9 +33,12 @@ pub struct Standing {
     /// In millionths of the supplier's currency.
     pub balance: Option<i64>,
     pub balance_at: Option<Time>,
+    /// When its balance is to be read, and its plans to be taken in.
+    pub look_at: Time,
+    pub sync_at: Time,
 }
 
-columns! { Standing in "s" { name, enabled, synced_at, held_back, balance, balance_at } }
+columns! { Standing in "s" { name, enabled, synced_at, held_back, balance, balance_at, look_at, sync_at } }
 
 pub fn all(tx: &mut Tx) -> Result<Vec<Standing>> {
     tx.all(STANDINGS, &[])

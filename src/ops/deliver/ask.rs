@@ -9,7 +9,6 @@ use crate::domain::esim::Esim;
 use crate::domain::number::Series;
 use crate::domain::order::{Order, OrderStatus};
 use crate::error::{Error, Result};
-use crate::ops::breaker;
 use crate::store::checkouts;
 use crate::supplier::{Answer, Ask, Bought, Find, Profile, Provision, Sale, Supplier, TopUp};
 
@@ -50,7 +49,7 @@ pub(super) async fn purchase(
         other => other.outcome(),
     };
     note(call_name(order), outcome, started);
-    breaker::heard(app, supplier.name(), answer.is_an_answer());
+    app.breakers.heard(supplier.name(), answer.is_an_answer());
     Ok(answer)
 }
 

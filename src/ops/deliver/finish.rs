@@ -63,7 +63,7 @@ fn true_cost(order: &Order, told: Option<Amount>) -> Usd {
     let told = told.map(|told| told.to_string()).unwrap_or_default();
     if readable {
         tracing::error!(order = %order.id, supplier, %expected, %cost, left_out, "a sale cost something else than we expected; \
-            it is booked as told: sync this supplier's plans");
+            it is booked as told, and the plan is taken in again");
     } else {
         tracing::error!(order = %order.id, supplier, told, %expected, left_out, "a supplier told a cost that cannot be booked; \
             the expected cost is booked instead: compare it with the supplier's bill");
@@ -73,6 +73,9 @@ fn true_cost(order: &Order, told: Option<Amount>) -> Usd {
 
 pub(super) async fn fulfil(app: &App, order: &Order, supplier: &'static str, sold: Sold) -> Result<Standing> {
     let cost = true_cost(order, sold.cost);
+    if cost != order.cost {
+        app.resyncs.note(&order.supplier, &order.supplier_code);
+    }
     let esim = match sold.profile {
         Some(profile) => Some(Esim {
             order: order.id.clone(),
@@ -248,10 +251,11 @@ pub(super) async fn refuse(app: &App, order: &Order, no: &No) -> Result<Standing
             tracing::warn!(order = %order.id, supplier, code, said = no.said, "a plan is sold out; it is off sale until the next sync");
         }
         Cause::PriceChanged => {
+            app.resyncs.note(&order.supplier, &order.supplier_code);
             if let Some(left_out) = PRICES.turn() {
                 let code = &order.package_code;
                 tracing::error!(order = %order.id, supplier, code, said = no.said, left_out, "a plan costs more than we expected and was \
-                    not bought: sync this supplier's plans");
+                    not bought; it is taken in again");
             }
         }
         Cause::NoFunds => {

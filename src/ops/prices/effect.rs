@@ -226,6 +226,34 @@ impl Totals {
     }
 }
 
+/// A plan whose price on a list is below its cost.
+pub struct BelowCost {
+    pub list: String,
+    pub code: String,
+    pub name: String,
+    pub price: Usd,
+    pub cost: Usd,
+    /// Whether it is for sale all the same, because its rule allows it.
+    pub sold: bool,
+}
+
+/// What the rules that count now would price below its cost, of plans as they may become.
+pub async fn below_cost(app: &App, plans: Vec<Subject>) -> Result<Vec<BelowCost>> {
+    let standing = app.store.snapshot(|tx| Standing::read(tx, Which::Published)).await?;
+    let standing = Standing { plans, ..standing };
+    let below = |made: Made| {
+        let (price, sold) = match (made.withheld, made.then) {
+            (Some(price), _) => (price, false),
+            (None, Some(tag)) if tag.price < made.plan.cost => (tag.price, true),
+            _ => return None,
+        };
+        let plan = made.plan;
+        let (list, code, name) = (made.list.to_string(), plan.code.clone(), plan.name.clone());
+        Some(BelowCost { list, code, name, price, cost: plan.cost, sold })
+    };
+    Ok(standing.made().filter_map(below).collect())
+}
+
 /// What publishing the draft would do.
 pub struct Effect {
     pub rules: usize,
