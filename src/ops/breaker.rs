@@ -1,4 +1,4 @@
-//! The suppliers that sell now. One that does not answer is taken out, and back: after some questions in a row without an
+//! The suppliers that sell now. One that does not answer is taken out, and back: after some orders in a row without an
 //! answer its plans are refused at once, instead of holding money that then waits; `round` asks it for its balance until
 //! it answers. Each instance decides for itself. One that the settings do not name sells nothing. The simulator is never
 //! taken out: a sandbox shows its moods.
@@ -10,12 +10,13 @@ use arc_swap::ArcSwap;
 use metrics::{counter, gauge};
 
 use crate::app::App;
+use crate::domain::ids::OrderId;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::supplier::sim;
 
-/// How many questions in a row may go without an answer.
-const PATIENCE: u32 = 5;
+/// How many orders in a row may go without an answer. One order alone says little: its plan may be the trouble.
+const PATIENCE: usize = 5;
 
 /// The names of suppliers.
 pub type Names = Arc<Vec<&'static str>>;
@@ -28,8 +29,8 @@ pub struct Breakers {
 
 #[derive(Default)]
 struct Standing {
-    /// Questions in a row without an answer.
-    unanswered: u32,
+    /// Orders in a row without an answer.
+    unanswered: Vec<OrderId>,
     silent: bool,
     /// Something else speaks against selling.
     barred: bool,
@@ -43,23 +44,34 @@ impl Breakers {
         Breakers { suppliers: Mutex::new(suppliers), selling }
     }
 
-    /// Notes whether a supplier answered.
-    pub fn heard(&self, supplier: &str, answered: bool) {
+    /// Notes that a supplier answered.
+    pub fn heard(&self, supplier: &str) {
+        self.change(supplier, |standing| {
+            standing.unanswered.clear();
+            if standing.silent {
+                tracing::warn!(supplier, "the supplier answers again: its plans are sold");
+                standing.silent = false;
+            }
+        });
+    }
+
+    /// Notes that a supplier did not answer about an order.
+    pub fn unheard(&self, supplier: &str, order: &OrderId) {
         if supplier == sim::NAME {
             return;
         }
         self.change(supplier, |standing| {
-            standing.unanswered = if answered { 0 } else { standing.unanswered + 1 };
-            if standing.unanswered >= PATIENCE && !standing.silent {
+            if standing.silent || standing.unanswered.contains(order) {
+                return;
+            }
+            standing.unanswered.push(order.clone());
+            if standing.unanswered.len() == PATIENCE {
                 tracing::error!(
                     supplier,
                     "the supplier does not answer: its plans are not sold until it does"
                 );
                 counter!("simgate_supplier_outages_total", "supplier" => supplier.to_string()).increment(1);
                 standing.silent = true;
-            } else if answered && standing.silent {
-                tracing::warn!(supplier, "the supplier answers again: its plans are sold");
-                standing.silent = false;
             }
         });
     }
@@ -117,31 +129,42 @@ pub async fn round(app: &App) {
     for name in app.breakers.silent() {
         let Some(supplier) = app.suppliers.get(name) else { continue };
         let asked = tokio::time::timeout(super::suppliers::PATIENCE, supplier.balance()).await;
-        app.breakers.heard(name, asked.is_ok_and(|answer| answer.is_an_answer()));
+        if asked.is_ok_and(|answer| answer.is_an_answer()) {
+            app.breakers.heard(name);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::time::Time;
 
     fn sells(breakers: &Breakers, supplier: &str) -> bool {
         require_selling(&breakers.selling(), supplier).is_ok()
     }
 
+    /// Some orders in a row without an answer.
+    fn silence(breakers: &Breakers, supplier: &str, orders: usize) {
+        let order = |n: usize| OrderId::esim(Time::from_micros(0), n as u128);
+        (0..orders).for_each(|n| breakers.unheard(supplier, &order(n)));
+    }
+
     #[test]
     fn silence_takes_a_supplier_out_and_an_answer_takes_it_back() {
         let breakers = Breakers::new(["acme", "other", sim::NAME].into_iter());
-        (1..PATIENCE).for_each(|_| breakers.heard("acme", false));
+        silence(&breakers, "acme", PATIENCE - 1);
         assert!(sells(&breakers, "acme"));
-        breakers.heard("acme", true);
-        (1..PATIENCE).for_each(|_| breakers.heard("acme", false));
+        breakers.heard("acme");
+        silence(&breakers, "acme", PATIENCE - 1);
         assert!(sells(&breakers, "acme"), "only silence in a row counts");
-        breakers.heard("acme", false);
+        silence(&breakers, "acme", PATIENCE - 1);
+        assert!(sells(&breakers, "acme"), "an order counts once, however often it is asked about");
+        silence(&breakers, "acme", PATIENCE);
         assert!(!sells(&breakers, "acme") && sells(&breakers, "other"));
-        breakers.heard("acme", true);
+        breakers.heard("acme");
         assert!(sells(&breakers, "acme"));
-        (0..=PATIENCE).for_each(|_| breakers.heard(sim::NAME, false));
+        silence(&breakers, sim::NAME, PATIENCE);
         assert!(sells(&breakers, sim::NAME), "the simulator shows its moods");
     }
 
@@ -149,8 +172,8 @@ mod tests {
     fn every_reason_must_be_gone_before_a_supplier_sells_again() {
         let breakers = Breakers::new(["acme"].into_iter());
         breakers.bar("acme", true);
-        (0..PATIENCE).for_each(|_| breakers.heard("acme", false));
-        breakers.heard("acme", true);
+        silence(&breakers, "acme", PATIENCE);
+        breakers.heard("acme");
         assert!(!sells(&breakers, "acme"));
         breakers.bar("acme", false);
         assert!(sells(&breakers, "acme"));
@@ -159,7 +182,7 @@ mod tests {
     #[test]
     fn a_supplier_that_the_settings_do_not_name_sells_nothing() {
         let breakers = Breakers::new(["acme"].into_iter());
-        breakers.heard("gone", true);
+        breakers.heard("gone");
         breakers.bar("gone", false);
         assert!(!sells(&breakers, "gone"));
     }

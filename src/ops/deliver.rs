@@ -198,7 +198,7 @@ async fn heard(
 
 /// Logs that the supplier's time is up without an answer.
 pub(super) fn note_silence(app: &App, order: &Order) {
-    app.breakers.heard(&order.supplier, false);
+    app.breakers.unheard(&order.supplier, &order.id);
     counter!("simgate_supplier_calls_total", "call" => ask::call_name(order), "outcome" => "silent")
         .increment(1);
     tracing::warn!(order = %order.id, "the supplier did not answer in time; it will be asked again");

@@ -49,7 +49,10 @@ pub(super) async fn purchase(
         other => other.outcome(),
     };
     note(call_name(order), outcome, started);
-    app.breakers.heard(supplier.name(), answer.is_an_answer());
+    match answer.is_an_answer() {
+        true => app.breakers.heard(supplier.name()),
+        false => app.breakers.unheard(supplier.name(), &order.id),
+    }
     Ok(answer)
 }
 

@@ -2,6 +2,7 @@
 //! what the operator does with them.
 
 mod airalo;
+mod changing;
 mod conformance;
 mod doubts;
 mod esim_access;

@@ -10,19 +10,17 @@ use simgate::ops::{hooks, recover};
 use super::fakes::{airalo, esim_access};
 use crate::support::harness::{Db, Gateway, check_books, each_database, on_place, start_gateway};
 
-const ORDERS: &str = "/api/b2b/v1/orders";
+pub const ORDERS: &str = "/api/b2b/v1/orders";
 
 /// Runs a test on a gateway that has this supplier, called acme.
-fn with_supplier(
+pub fn with_supplier(
     db: Db,
     fields: impl AsyncFnOnce() -> Shop + 'static,
     test: impl AsyncFnOnce(&Gateway, &Shop) + 'static,
 ) {
     on_place(db, async move |place| {
         let shop = fields().await;
-        let settings: Vec<(&str, &str)> =
-            shop.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let (gateway, stop, served) = start_gateway(place, &settings).await;
+        let (gateway, stop, served) = start_gateway(place, &shop.fields()).await;
         test(&gateway, &shop).await;
         check_books(&gateway.app).await;
         stop.cancel();
@@ -30,13 +28,20 @@ fn with_supplier(
     });
 }
 
-struct Shop {
+pub struct Shop {
     settings: Vec<(&'static str, String)>,
-    access: Option<esim_access::Fake>,
-    airalo: Option<airalo::Fake>,
+    pub access: Option<esim_access::Fake>,
+    pub airalo: Option<airalo::Fake>,
 }
 
-async fn esim_access_family() -> Shop {
+impl Shop {
+    /// The settings that name it.
+    pub fn fields(&self) -> Vec<(&str, &str)> {
+        self.settings.iter().map(|(name, value)| (*name, value.as_str())).collect()
+    }
+}
+
+pub async fn esim_access_family() -> Shop {
     let fake = esim_access::Fake::start().await;
     let settings = vec![
         ("supplier_acme_kind", "esim-access".to_string()),
@@ -47,7 +52,7 @@ async fn esim_access_family() -> Shop {
     Shop { settings, access: Some(fake), airalo: None }
 }
 
-async fn airalo_api() -> Shop {
+pub async fn airalo_api() -> Shop {
     let fake = airalo::Fake::start().await;
     let settings = vec![
         ("supplier_acme_kind", "airalo".to_string()),
@@ -60,7 +65,7 @@ async fn airalo_api() -> Shop {
 }
 
 /// Takes in its plans and sells them; what was paid in there is booked.
-async fn open(gateway: &Gateway) {
+pub async fn open(gateway: &Gateway) {
     let app = &gateway.app;
     let left = suppliers::balance(app, "acme").await.unwrap().unwrap().in_usd().unwrap();
     books::fund(app, "test", "acme", left, "first").await.unwrap();
@@ -73,7 +78,7 @@ async fn open(gateway: &Gateway) {
 }
 
 /// A plan of this supplier's, by its code at the supplier.
-fn plan_of(gateway: &Gateway, supplier_code: &str) -> String {
+pub fn plan_of(gateway: &Gateway, supplier_code: &str) -> String {
     let wanted =
         format!("SELECT code FROM plans WHERE supplier = 'acme' AND supplier_code = '{supplier_code}'");
     crate::support::database::rows(&gateway.app.settings.database, &wanted).remove(0).remove(0)
@@ -100,7 +105,7 @@ async fn ended(gateway: &Gateway, id: &str) -> Value {
         .await
 }
 
-async fn buy(gateway: &Gateway, plan: &str) -> Value {
+pub async fn buy(gateway: &Gateway, plan: &str) -> Value {
     let placed = gateway.post(ORDERS, json!({ "packageCode": plan })).await;
     assert!(matches!(placed.status, 200 | 202), "{}", placed.text);
     ended(gateway, placed.json()["order"]["id"].as_str().unwrap()).await
