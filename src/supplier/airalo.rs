@@ -29,7 +29,7 @@ use super::{
     Reading, Sale, Sold, Supplier, TopUp,
 };
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::esim::{ServiceState, Usage};
+use crate::domain::esim::{ServiceState, Usage, iccid};
 use crate::domain::ids::OrderId;
 use crate::domain::order::CancelReason;
 use crate::domain::plan::Listing;
@@ -445,7 +445,7 @@ fn sale(order: &Order) -> Option<Sale> {
 /// Sales without a description were not ours: their number names them.
 fn in_records(order: &Order) -> Sold {
     let text = |text: &Option<Text>| text.as_ref().map(|text| text.0.clone()).filter(|text| !text.is_empty());
-    let iccid = order.sims().first().and_then(|sim| shapes::iccid(&sim.iccid.as_ref()?.0));
+    let iccid = order.sims().first().and_then(|sim| iccid(sim.iccid.as_ref()?.0.trim()));
     Sold {
         order: OrderId::from_text(text(&order.description).or_else(|| text(&order.code)).unwrap_or_default()),
         what: iccid.or_else(|| text(&order.package_id)).unwrap_or_default(),

@@ -113,7 +113,7 @@ pub struct BoughtView {
     product: ProductView,
     /// What was charged for it.
     amount: Money,
-    /// 19 or 20 digits; null until the eSIM is delivered.
+    /// 18 to 20 digits; null until the eSIM is delivered.
     #[schema(required = true, example = "8901234567890123455")]
     iccid: Option<String>,
     /// With the two below, null until it is delivered and after it was given back.

@@ -1,5 +1,5 @@
-//! What the values of the eSIM Access family mean: money in ten-thousandths, data in bytes, times without a colon, ICCIDs
-//! with a filler, activation codes, and the states of a profile. Whatever cannot be read is an error in words or an
+//! What the values of the eSIM Access family mean: money in ten-thousandths, data in bytes, times without a colon,
+//! activation codes, and the states of a profile. Whatever cannot be read is an error in words or an
 //! unknown value, never a guess about money.
 
 use jiff::Timestamp;
@@ -76,13 +76,6 @@ pub fn time(text: &str) -> Option<Time> {
 /// A time as their look-ups take it, in whole seconds.
 pub fn time_text(time: Time) -> String {
     Timestamp::from_microsecond(time.micros()).unwrap_or_default().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-/// 18 to 20 digits; a filler `F` at the end is no digit. Check digits are not tested, because many do not fit.
-pub fn iccid(text: &str) -> Option<String> {
-    let digits = text.trim().trim_end_matches(['F', 'f']);
-    let fits = (18..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    fits.then(|| digits.to_string())
 }
 
 /// `LPA:1$address$matching-id`, and two fields that may follow: the SM-DP+'s object id, which phones do without, and `1`
@@ -287,16 +280,6 @@ mod tests {
     }
 
     #[test]
-    fn iccids_lose_their_filler_and_nothing_else() {
-        assert_eq!(iccid("8985224528000135401F").as_deref(), Some("8985224528000135401"));
-        assert_eq!(iccid("89852245280001354019").as_deref(), Some("89852245280001354019"));
-        assert_eq!(iccid("898522452800013540").as_deref(), Some("898522452800013540"));
-        for wrong in ["", "8.985224528e18", "89852245280", "898522452800013540191", "89852245280001354O1"] {
-            assert_eq!(iccid(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
     fn activation_codes_are_taken_apart() {
         let read = |text: &str| activation(text).map(|code| (code.smdp_address, code.matching_id));
         let expected = Ok(("rsp.example".to_string(), "AB-12".to_string()));
@@ -382,7 +365,7 @@ mod tests {
 
         #[test]
         fn nothing_that_they_send_makes_us_panic(text in ".{0,40}") {
-            let _ = (whole(&text), time(&text), iccid(&text), activation(&text), order(&text));
+            let _ = (whole(&text), time(&text), activation(&text), order(&text));
         }
     }
 }

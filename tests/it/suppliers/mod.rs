@@ -6,6 +6,7 @@ mod conformance;
 mod doubts;
 mod esim_access;
 mod fakes;
+mod iccids;
 mod operating;
 mod selling;
 mod usage;

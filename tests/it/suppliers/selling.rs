@@ -13,7 +13,7 @@ use crate::support::harness::{Db, Gateway, check_books, each_database, on_place,
 const ORDERS: &str = "/api/b2b/v1/orders";
 
 /// Runs a test on a gateway that has this supplier, called acme.
-fn with_supplier(
+pub(super) fn with_supplier(
     db: Db,
     fields: impl AsyncFnOnce() -> Shop + 'static,
     test: impl AsyncFnOnce(&Gateway, &Shop) + 'static,
@@ -30,13 +30,13 @@ fn with_supplier(
     });
 }
 
-struct Shop {
-    settings: Vec<(&'static str, String)>,
-    access: Option<esim_access::Fake>,
-    airalo: Option<airalo::Fake>,
+pub(super) struct Shop {
+    pub(super) settings: Vec<(&'static str, String)>,
+    pub(super) access: Option<esim_access::Fake>,
+    pub(super) airalo: Option<airalo::Fake>,
 }
 
-async fn esim_access_family() -> Shop {
+pub(super) async fn esim_access_family() -> Shop {
     let fake = esim_access::Fake::start().await;
     let settings = vec![
         ("supplier_acme_kind", "esim-access".to_string()),
@@ -47,7 +47,7 @@ async fn esim_access_family() -> Shop {
     Shop { settings, access: Some(fake), airalo: None }
 }
 
-async fn airalo_api() -> Shop {
+pub(super) async fn airalo_api() -> Shop {
     let fake = airalo::Fake::start().await;
     let settings = vec![
         ("supplier_acme_kind", "airalo".to_string()),
@@ -60,7 +60,7 @@ async fn airalo_api() -> Shop {
 }
 
 /// Takes in its plans and sells them; what was paid in there is booked.
-async fn open(gateway: &Gateway) {
+pub(super) async fn open(gateway: &Gateway) {
     let app = &gateway.app;
     let left = suppliers::balance(app, "acme").await.unwrap().unwrap().in_usd().unwrap();
     books::fund(app, "test", "acme", left, "first").await.unwrap();
@@ -73,7 +73,7 @@ async fn open(gateway: &Gateway) {
 }
 
 /// A plan of this supplier's, by its code at the supplier.
-fn plan_of(gateway: &Gateway, supplier_code: &str) -> String {
+pub(super) fn plan_of(gateway: &Gateway, supplier_code: &str) -> String {
     let wanted =
         format!("SELECT code FROM plans WHERE supplier = 'acme' AND supplier_code = '{supplier_code}'");
     crate::support::database::rows(&gateway.app.settings.database, &wanted).remove(0).remove(0)
@@ -84,7 +84,7 @@ fn plan(gateway: &Gateway) -> String {
     crate::support::database::rows(&gateway.app.settings.database, one).remove(0).remove(0)
 }
 
-async fn ended(gateway: &Gateway, id: &str) -> Value {
+pub(super) async fn ended(gateway: &Gateway, id: &str) -> Value {
     gateway
         .until("the order ends", async || {
             let found = gateway.get(&format!("{ORDERS}/{id}")).await.expect(200);
@@ -100,13 +100,13 @@ async fn ended(gateway: &Gateway, id: &str) -> Value {
         .await
 }
 
-async fn buy(gateway: &Gateway, plan: &str) -> Value {
+pub(super) async fn buy(gateway: &Gateway, plan: &str) -> Value {
     let placed = gateway.post(ORDERS, json!({ "packageCode": plan })).await;
     assert!(matches!(placed.status, 200 | 202), "{}", placed.text);
     ended(gateway, placed.json()["order"]["id"].as_str().unwrap()).await
 }
 
-async fn fill(gateway: &Gateway, order: &Value, plan: &str) -> Value {
+pub(super) async fn fill(gateway: &Gateway, order: &Value, plan: &str) -> Value {
     let path = format!("{ORDERS}/{}/topup", order["iccid"].as_str().unwrap());
     let placed = gateway.post(&path, json!({ "packageCode": plan })).await;
     assert!(matches!(placed.status, 200 | 202), "{}", placed.text);
