@@ -275,7 +275,7 @@ pub fn order_view(app: &App, listed: &Listed) -> Result<OrderView> {
         topups.iter().any(|t| matches!(t.status, OrderStatus::Provisioning | OrderStatus::Fulfilled));
     let usage: Option<EsimStatus> = esim.and_then(|esim| esim.last_usage.as_ref()).map(Usage::status);
     let install_by = esim.and_then(|esim| esim.install_by);
-    let refundable = order::refundable(order.status, topped_up, usage, install_by, app.now());
+    let refundable = order::refundable(order, topped_up, usage, app.now());
     Ok(OrderView {
         id: order.id.to_string(),
         partner_ref_id: order.reference.clone(),
