@@ -73,7 +73,7 @@ pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {
         };
     }
     let begin = || {
-        let asking = ask(app.clone(), order.clone());
+        let asking = ask(app.clone(), order.clone(), pace);
         // Where a question counts, its answer is stored even if all who waited for it have gone.
         if pace > 0 { outlive(app.tasks.spawn(asking)).boxed() } else { asking.boxed() }
     };
@@ -114,11 +114,16 @@ fn pace_of(supplier: &dyn Supplier) -> i64 {
     i64::try_from(supplier.abilities().reading_every.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Asks the carrier, unless another instance is faster.
-async fn ask(app: App, order: Order) -> Result<Report> {
-    let (supplier, esim) = (app.supplier(&order.supplier)?, esim_of(&order)?);
-    let (pace, now) = (pace_of(&*supplier), app.now());
-    if pace > 0 && !claim(&app, &order, pace, now).await? {
+/// What the carrier says now, however lately it was asked: for decisions about money.
+pub(super) async fn read_anew(app: &App, order: &Order) -> Result<Report> {
+    outlive(app.tasks.spawn(ask(app.clone(), order.clone(), 0))).await
+}
+
+/// Asks the carrier, unless another instance asked within the pace.
+async fn ask(app: App, order: Order, pace: i64) -> Result<Report> {
+    let (supplier, esim, now) = (app.supplier(&order.supplier)?, esim_of(&order)?, app.now());
+    let is_paced = pace_of(&*supplier) > 0;
+    if is_paced && !claim(&app, &order, pace, now).await? {
         return others_answer(&app, &order).await;
     }
     let patience = PATIENCE.min(Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs()));
@@ -131,7 +136,7 @@ async fn ask(app: App, order: Order) -> Result<Report> {
     counter!("simgate_supplier_calls_total", "call" => "usage", "outcome" => outcome).increment(1);
     match reading {
         Some(reading) => {
-            let usage = keep(&app, &order, reading, now, pace > 0).await?;
+            let usage = keep(&app, &order, reading, now, is_paced).await?;
             Ok(Report { usage: shown(&order, usage), stale: false })
         }
         None => stale(&order),

@@ -51,9 +51,9 @@ pub async fn cancel_refused(app: &App, actor: &str, id: &str, reason: &str) -> R
     order(app, open.id.as_str()).await
 }
 
-/// Whether the supplier says so, and now.
+/// Whether the supplier says so, and now: what it said a minute ago is too old for a decision about money.
 async fn is_unused(app: &App, order: &Order) -> Result<bool> {
-    match usage::read(app, order).await {
+    match usage::read_anew(app, order).await {
         Ok(report) => Ok(!report.stale && cancel::review::why_not(report.usage.status()).is_none()),
         Err(Error::Refused(_)) => Ok(false),
         Err(error) => Err(error),

@@ -178,4 +178,18 @@ both_databases! {
             assert_eq!(json!([kept["status"], kept["refundedUsd"], kept["replayed"]]), json!(["FULFILLED", 0, replayed]));
         }
     }
+
+    /// What was read a moment ago says nothing about now.
+    async fn the_meter_is_read_before_money_goes_back(gateway) with [("sandbox_reading_s", "60")] {
+        let order = under_review(gateway).await;
+        let id = text(&order["id"]);
+        let read = async || gateway.get(&format!("{ORDERS}/{}/usage", text(&order["iccid"]))).await.expect(200);
+        assert_eq!(read().await["status"], "NEW");
+        gateway.sandbox("usage", json!({ "iccid": order["iccid"], "usedGb": 0.1 })).await;
+        assert_eq!(read().await["status"], "NEW", "it was read within the pace");
+        let why = refused(gateway, &["order", "cancelled", id, "--returned", "0.1"]);
+        assert!(why.contains("--despite-usage"), "{why}");
+        assert_eq!((read().await["status"].clone(), find(gateway, &order).await["status"].clone()), (json!("ACTIVE"), json!("CANCELLING")));
+        assert_eq!(ok(gateway, &format!("order cancelled {id} --returned 0 --despite-usage"))["status"], "CANCELLED");
+    }
 }
