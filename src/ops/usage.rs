@@ -200,6 +200,17 @@ pub(super) fn first_due(app: &App, supplier: &str) -> Result<Option<Time>> {
     Ok(is_read(&*supplier).then(|| app.settings.reading_rhythm.next(None, None, now)).flatten())
 }
 
+/// Makes a profile due now, or as soon as its supplier's pace allows. One that is not read without anybody asking stays so,
+/// and many wishes for one profile make one reading.
+pub(super) async fn read_earlier(app: &App, supplier: &dyn Supplier, iccid: String) -> Result<()> {
+    let (name, pace, now) = (supplier.name(), pace_of(supplier), app.now());
+    let wanted = iccid.clone();
+    if !app.store.read(move |tx| esims::is_due_after(tx, name, &wanted, now)).await? {
+        return Ok(());
+    }
+    app.store.write(LANE, move |tx| esims::due_earlier(tx, name, &iccid, now, pace)).await
+}
+
 /// Whether a supplier's profiles are read without anybody asking.
 fn is_read(supplier: &dyn Supplier) -> bool {
     let abilities = supplier.abilities();

@@ -497,11 +497,18 @@ impl Supplier for Airalo {
         Box::pin(self.money_left())
     }
 
-    /// Its messages are about usage, which is read by itself.
+    fn signature_header(&self) -> Option<&'static str> {
+        Some(signature::HEADER)
+    }
+
+    /// Messages about low data name a profile; those about our credit name nothing.
     fn hear(&self, body: &[u8], signature: Option<&str>) -> Heard {
-        match signature.is_some_and(|header| signature::is_signed(self.tokens.secret(), body, header)) {
-            true => Heard::Nothing,
-            false => Heard::Forged,
+        if !signature.is_some_and(|header| signature::is_signed(self.tokens.secret(), body, header)) {
+            return Heard::Forged;
+        }
+        match shapes::about(body) {
+            Some(iccid) => Heard::About { message: None, number: None, iccid: Some(iccid) },
+            None => Heard::Nothing,
         }
     }
 

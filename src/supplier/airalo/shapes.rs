@@ -187,6 +187,15 @@ pub fn iccid_of(profile: &str) -> Option<&str> {
     profile.split_once('.').map(|(_, iccid)| iccid)
 }
 
+/// The profile that a message is about.
+pub fn about(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Told {
+        iccid: Text,
+    }
+    iccid(serde_json::from_slice::<Told>(body).ok()?.iccid.0.trim())
+}
+
 fn from_qr_code(text: &str) -> Option<Activation> {
     let mut parts = text.strip_prefix("LPA:1$")?.split('$');
     read_code(parts.next()?, parts.next()?)
@@ -269,6 +278,20 @@ mod tests {
         assert_eq!(read("[\"a\",\"b\"]").unwrap(), 2);
         assert_eq!(read("{\"50\":\"a\",\"51\":\"b\"}").unwrap(), 2);
         assert!(read("\"a\"").is_err());
+    }
+
+    #[test]
+    fn messages_about_low_data_name_a_profile() {
+        let told = br#"{"level":"90%","package_name":"kallur-digital-7days-1gb","remaining_percentage":10,"iccid":"891000000000009125"}"#;
+        assert_eq!(about(told).as_deref(), Some("891000000000009125"));
+        for other in [
+            &br#"{"message":"Surpassed 80% of the credit limit balance","remaining":225.35}"#[..],
+            b"[]",
+            b"\xff",
+            br#"{"iccid":"1"}"#,
+        ] {
+            assert_eq!(about(other), None);
+        }
     }
 
     fn profile(json: &str) -> Option<(String, String)> {

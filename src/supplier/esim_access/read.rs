@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::esim::{Activation, ProfileState, ServiceState};
+use crate::domain::esim::{Activation, ProfileState, ServiceState, iccid};
 use crate::domain::ids::OrderId;
 use crate::domain::order::CancelReason;
 use crate::domain::time::Time;
@@ -220,13 +220,14 @@ pub fn kept_because(service: Service, downloaded: bool, used: i64) -> Option<Can
     }
 }
 
-/// What a message is about. All but the check of our address name an order of theirs.
+/// What a message is about. All but the check of our address name an order of theirs; those about a profile name that too.
 pub fn message(body: &[u8]) -> Heard {
     let Ok(told) = serde_json::from_slice::<Value>(body) else { return Heard::Nothing };
     let text = |value: &Value| value.as_str().map(str::to_string);
-    match text(&told["content"]["orderNo"]) {
-        Some(number) => Heard::About { message: text(&told["notifyId"]), number },
-        None => Heard::Nothing,
+    let about = &told["content"];
+    match (text(&about["orderNo"]), about["iccid"].as_str().and_then(|text| iccid(text.trim()))) {
+        (None, None) => Heard::Nothing,
+        (number, iccid) => Heard::About { message: text(&told["notifyId"]), number, iccid },
     }
 }
 
@@ -300,10 +301,19 @@ mod tests {
     }
 
     #[test]
-    fn messages_name_an_order() {
+    fn messages_name_an_order_or_a_profile() {
         let told = br#"{"notifyType":"ORDER_STATUS","notifyId":"n1","content":{"orderNo":"B1","orderStatus":"GOT_RESOURCE"}}"#;
-        assert_eq!(message(told), Heard::About { message: Some("n1".into()), number: "B1".into() });
-        for other in [&b"{}"[..], b"[]", b"\xff", br#"{"content":{"orderNo":7}}"#] {
+        let about = |iccid: Option<&str>, number: Option<&str>| Heard::About {
+            message: Some("n1".into()),
+            number: number.map(str::to_string),
+            iccid: iccid.map(str::to_string),
+        };
+        assert_eq!(message(told), about(None, Some("B1")));
+        let told = br#"{"notifyType":"DATA_USAGE","notifyId":"n1","content":{"orderNo":"B1","iccid":"8985224528000135401F","remain":5}}"#;
+        assert_eq!(message(told), about(Some("8985224528000135401"), Some("B1")));
+        let told = br#"{"notifyType":"SMDP_EVENT","notifyId":"n1","content":{"iccid":"898522452800013540"}}"#;
+        assert_eq!(message(told), about(Some("898522452800013540"), None));
+        for other in [&b"{}"[..], b"[]", b"\xff", br#"{"content":{"orderNo":7,"iccid":"89"}}"#] {
             assert_eq!(message(other), Heard::Nothing);
         }
     }

@@ -7,6 +7,7 @@ mod doubts;
 mod esim_access;
 mod fakes;
 mod iccids;
+mod messages;
 mod operating;
 mod selling;
 mod usage;
