@@ -9,5 +9,6 @@ mod fakes;
 mod iccids;
 mod messages;
 mod operating;
+mod regions;
 mod selling;
 mod usage;
