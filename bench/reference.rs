@@ -363,6 +363,7 @@ fn order(number: i64, key: &str) -> Order {
         failure: None,
         refunded: None,
         cancel_request: None,
+        cancel_withdrawn_at: None,
         esim: Some(esim),
     }
 }

@@ -47,7 +47,7 @@ pub enum Command {
         #[arg(long, value_name = "TEXT", value_parser = args::name)]
         reason: String,
     },
-    /// Enter that the supplier took an eSIM back after a review: its owner gets the price
+    /// Enter that the supplier took an eSIM back after a review: its owner gets the price, unless they keep it after all
     #[command(after_help = "Example: simgate order cancelled SG0123456789 --returned 3.20")]
     Cancelled {
         #[command(flatten)]
@@ -215,6 +215,10 @@ fn ended(outcome: cancel::Outcome, returned: Usd) -> Record {
         .with("balanceUsd", outcome.balance);
     match outcome.order.status {
         OrderStatus::Cancelled => record,
+        OrderStatus::Fulfilled => record.remark(
+            "Its owner keeps the eSIM after all, so only the supplier's money is booked. If the eSIM no longer works, give \
+             the price back with `simgate order refund`.",
+        ),
         _ => record.remark("The payment of this order is not on its chain, so nothing is paid back yet."),
     }
 }
@@ -287,6 +291,7 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
         .with("costUsd", order.cost)
         .with("supplier", order.supplier.clone())
         .with("cancelRequest", order.cancel_request.clone())
+        .with("cancelWithdrawnAt", order.cancel_withdrawn_at)
         .with("iccid", order.esim.as_ref().map(|esim| esim.iccid.clone()))
         .with("esim", order.esim.as_ref().map(esim))
         .with("esimOrderId", order.esim_order.as_ref().map(ToString::to_string))

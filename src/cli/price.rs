@@ -28,7 +28,8 @@ Example: simgate price set --list retail --region EUROPE --of default --percent 
 Example: simgate price set --list acme --all --of default --percent -3 --publish
 Example: simgate price set --plan JP-1GB-7D --price 1.99
 The most specific rule makes the price: plan, country, region, supplier, all. A country's rule is for plans that work in \
-that country alone, a region's for plans of that coverage in several. A partner's own list needs only what differs from \
+that country alone, a region's for plans in several. A region is called by where most of its countries are, whoever sells \
+the plan: EUROPE, SOUTHEAST-ASIA, AMERICAS, ASIA-OCEANIA, GLOBAL. A partner's own list needs only what differs from \
 default. What would be sold below cost is not for sale, unless --below-cost allows it. Prices are rounded up.")]
     Set(Box<Set>),
     /// Take a rule out of the draft

@@ -24,12 +24,12 @@ pub const FIELDS: &[Spec] = &[
     spec("kind", "", "esim-access or airalo: how it is talked to"),
     spec("url", "", "its address (default: the vendor's own)"),
     secret("access_code", "esim-access: the access code of your account"),
-    secret("secret_key", "esim-access: the secret key, for auth = signed or secret"),
-    spec("auth", "code", "esim-access: code (the access code alone), signed, or secret (both in headers)"),
+    secret("secret_key", "esim-access: the secret key, for every auth but code"),
+    spec("auth", "code", "esim-access: code (the access code alone), signed, signed-upper (in capitals, for eSIMfly), or secret (both in headers)"),
     spec("id_length", "50", "esim-access: the longest transactionId that it takes, 31 to 64"),
     secret("client_id", "airalo: the client id of your account"),
     secret("client_secret", "airalo: the client secret of your account"),
-    spec("rate", "", "requests a second, for all instances together (default: 8 for esim-access, 5 for airalo)"),
+    spec("rate", "", "requests a second, for all instances together (default: 8 for esim-access; 4 for airalo, which allows 5 for usage)"),
     spec("quiet_minutes", "15", "how long a sale in doubt is looked for before it may be bought once more"),
     spec("currency", "USD", "the currency that it bills in; only USD so far"),
     spec("low_balance", "100", "warn when less than this is left of what you paid in, in its currency"),
@@ -150,13 +150,13 @@ impl Table<'_> {
         })?;
         let (own_url, own_rate) = match kind {
             Kind::EsimAccess => ("https://api.esimaccess.com/api/v1/open", 8.0),
-            Kind::Airalo => ("https://partners-api.airalo.com", 5.0),
+            Kind::Airalo => ("https://partners-api.airalo.com", 4.0),
             Kind::Simulator => return None,
         };
         let address = self.read("url", "must start with https:// and have no query", |text| {
             if text.is_empty() { Some(own_url.to_string()) } else { url(text) }
         });
-        let auth = self.read("auth", "must be code, signed or secret", AuthMode::parse);
+        let auth = self.read("auth", "must be code, signed, signed-upper or secret", AuthMode::parse);
         let (client, key) = match kind {
             Kind::Airalo => (self.credential("client_id"), self.credential("client_secret").map(Some)),
             Kind::EsimAccess | Kind::Simulator => {

@@ -33,6 +33,40 @@ pub enum Region {
     SoutheastAsia,
 }
 
+impl Region {
+    /// The word for it in price rules.
+    pub fn word(self) -> &'static str {
+        match self {
+            Africa => "AFRICA",
+            Caribbean => "CARIBBEAN",
+            CentralAmerica => "CENTRAL-AMERICA",
+            CentralAsia => "CENTRAL-ASIA",
+            EastAsia => "EAST-ASIA",
+            Europe => "EUROPE",
+            MiddleEast => "MIDDLE-EAST",
+            NorthAmerica => "NORTH-AMERICA",
+            Oceania => "OCEANIA",
+            SouthAmerica => "SOUTH-AMERICA",
+            SouthAsia => "SOUTH-ASIA",
+            SoutheastAsia => "SOUTHEAST-ASIA",
+        }
+    }
+
+    /// The word for the continent that it is on.
+    pub fn continent(self) -> &'static str {
+        match self {
+            Africa => "AFRICA",
+            Caribbean | CentralAmerica | NorthAmerica | SouthAmerica => "AMERICAS",
+            CentralAsia | EastAsia | MiddleEast | SouthAsia | SoutheastAsia => "ASIA",
+            Europe => "EUROPE",
+            Oceania => "OCEANIA",
+        }
+    }
+}
+
+/// Coverage on so many continents is global.
+pub const GLOBAL_CONTINENTS: usize = 4;
+
 /// The country of an upper-case alpha-2 code.
 pub fn by_code(code: &str) -> Option<&'static Country> {
     let at = ALL.binary_search_by(|country| country.code.cmp(code)).ok()?;

@@ -298,9 +298,13 @@ impl CodeLife {
     }
 }
 
-/// ICCIDs in a path are 19 or 20 digits. Their check digit is not tested, because many suppliers' ICCIDs fail it.
-pub fn is_iccid(text: &str) -> bool {
-    (19..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+/// An ICCID: 18 to 20 digits. The `F`s that fill its last byte up may follow, and are no part of it. Its check digit is
+/// not tested, because many suppliers' ICCIDs fail it.
+pub fn iccid(text: &str) -> Option<String> {
+    let digits = text.trim_end_matches(['F', 'f']);
+    let is_filled_up = text.len() - digits.len() <= 2;
+    let fits = (18..=20).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    (fits && is_filled_up).then(|| digits.to_string())
 }
 
 /// The digit that makes `digits` pass the Luhn check.
@@ -507,10 +511,24 @@ mod tests {
     }
 
     #[test]
-    fn iccids_are_19_or_20_digits() {
-        assert!(is_iccid("8901234567890123456"));
-        assert!(is_iccid("89012345678901234567"));
-        assert!(!is_iccid("890123456789012345"));
-        assert!(!is_iccid("890123456789012345F"));
+    fn iccids_are_18_to_20_digits_and_what_fills_them_up_is_left_out() {
+        for digits in ["890123456789012345", "8901234567890123456", "89012345678901234567"] {
+            for filler in ["", "F", "f", "FF"] {
+                assert_eq!(iccid(&format!("{digits}{filler}")).as_deref(), Some(digits), "{digits}{filler}");
+            }
+        }
+        for wrong in [
+            "",
+            "F",
+            "89012345678901234",
+            "890123456789012345678",
+            "890123456789012345FFF",
+            "8901234567890F2345",
+            "8910000000000091e5",
+            "8.985224528e18",
+            " 8901234567890123456",
+        ] {
+            assert_eq!(iccid(wrong), None, "{wrong}");
+        }
     }
 }

@@ -137,6 +137,7 @@ words! {
         Funded = "FUNDED",
         Trial = "TRIAL",
         TrialReturned = "TRIAL_RETURNED",
+        CostReturned = "COST_RETURNED",
     }
 }
 
@@ -389,6 +390,12 @@ impl Entry {
         Entry::new(format!("{}.returned", trial_name(trial, supplier)), EntryKind::TrialReturned, None, &legs)
     }
 
+    /// The supplier gave back `returned` of the cost of an order that its buyer keeps, and has paid for.
+    pub fn cost_returned(order: &OrderId, supplier: &'static str, returned: Usd) -> Entry {
+        let legs = [(Account::Supplier(supplier), returned), (Account::Cost(supplier), returned.negated())];
+        Entry::new(format!("{order}.returned"), EntryKind::CostReturned, Some(order), &legs)
+    }
+
     /// Somebody who holds a guest's invoice has claimed what we owe for it. Named after the invoice: it happens once.
     pub fn claimed(invoice: &InvoiceId, order: Option<&OrderId>, by: AccountNo, amount: Usd) -> Entry {
         let legs = [(Account::Owed(invoice.clone()), amount), (Account::Wallet(by), amount.negated())];
@@ -445,7 +452,7 @@ mod tests {
     fn any_step() -> impl Strategy<Value = Step> {
         prop_oneof![
             (1i64..50_000_000).prop_map(Step::Credit),
-            (1i64..9_000_000, 0i64..9_000_000, 0i64..9_000_000, 0u8..4)
+            (1i64..9_000_000, 0i64..9_000_000, 0i64..9_000_000, 0u8..5)
                 .prop_map(|(price, coupon, cost, outcome)| Step::Buy { price, coupon, cost, outcome }),
         ]
     }
@@ -482,6 +489,11 @@ mod tests {
                             2 => {
                                 given += coupon;
                                 post(Entry::fulfilled(&order, charge, "sim", cost))
+                            }
+                            3 => {
+                                given += coupon;
+                                post(Entry::fulfilled(&order, charge, "sim", cost));
+                                post(Entry::cost_returned(&order, "sim", cost))
                             }
                             _ => {
                                 post(Entry::fulfilled(&order, charge, "sim", cost));

@@ -29,6 +29,8 @@ pub enum OrderEvent {
     CancelAsked,
     CancelGranted,
     CancelDenied,
+    /// The buyer keeps it after all, while people at the supplier still decide.
+    CancelWithdrawn,
 }
 
 impl OrderEvent {
@@ -39,7 +41,9 @@ impl OrderEvent {
             OrderEvent::Refused => (OrderStatus::Provisioning, OrderStatus::Failed),
             OrderEvent::CancelAsked => (OrderStatus::Fulfilled, OrderStatus::Cancelling),
             OrderEvent::CancelGranted => (OrderStatus::Cancelling, OrderStatus::Cancelled),
-            OrderEvent::CancelDenied => (OrderStatus::Cancelling, OrderStatus::Fulfilled),
+            OrderEvent::CancelDenied | OrderEvent::CancelWithdrawn => {
+                (OrderStatus::Cancelling, OrderStatus::Fulfilled)
+            }
         }
     }
 }
@@ -92,6 +96,8 @@ pub struct Order {
     pub refunded: Option<Usd>,
     /// The supplier's name for our request to take it back, where people there decide; empty while it is not known.
     pub cancel_request: Option<String>,
+    /// When its buyer took that request back; `None` again once the supplier's word about it is entered.
+    pub cancel_withdrawn_at: Option<Time>,
     /// The delivered profile; for a top-up, the one it fills.
     pub esim: Option<Esim>,
 }
@@ -149,19 +155,22 @@ impl CancelReason {
 
 /// Whether an order can be given back, by what we know ourselves; the supplier's answer decides.
 pub fn refundable(
-    status: OrderStatus,
+    order: &Order,
     topped_up: bool,
     usage: Option<EsimStatus>,
-    install_by: Option<Time>,
     now: Time,
 ) -> Result<(), CancelReason> {
-    match status {
+    match order.status {
         OrderStatus::Provisioning => return Err(CancelReason::Provisioning),
         // A failed order has given its money back already, like a cancelled one.
         OrderStatus::Failed | OrderStatus::Cancelling | OrderStatus::Cancelled => {
             return Err(CancelReason::AlreadyCancelled);
         }
         OrderStatus::Fulfilled => {}
+    }
+    // People at the supplier were asked before, and a request is sent once.
+    if order.cancel_request.is_some() {
+        return Err(CancelReason::SupplierCannotCancel);
     }
     if topped_up {
         return Err(CancelReason::ToppedUp);
@@ -173,7 +182,7 @@ pub fn refundable(
         Some(EsimStatus::Expired) => return Err(CancelReason::Expired),
         Some(EsimStatus::Cancelled) => return Err(CancelReason::AlreadyCancelled),
     }
-    match install_by {
+    match order.esim.as_ref().and_then(|esim| esim.install_by) {
         Some(until) if until < now => Err(CancelReason::Expired),
         _ => Ok(()),
     }
@@ -191,6 +200,7 @@ mod tests {
             OrderEvent::CancelAsked,
             OrderEvent::CancelGranted,
             OrderEvent::CancelDenied,
+            OrderEvent::CancelWithdrawn,
         ])
     }
 

@@ -1,6 +1,7 @@
 //! What we sell at. A price list has rules, each for a scope; the most specific one makes the price of a plan from its
 //! cost. `rounding.rs` has the last step, `scope.rs` says which plans a rule is for, `rules.rs` which rule is a plan's.
 
+mod coverage;
 mod rounding;
 mod rules;
 mod scope;

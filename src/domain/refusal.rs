@@ -156,6 +156,7 @@ pub enum Refusal {
     NotFailable,
     NotRetryable,
     NotUnderReview,
+    NotWithdrawable,
     /// Its supplier may take it back, but it was used, or nobody knows.
     UsedUnderReview,
     RefundTooLarge {

@@ -18,7 +18,7 @@ pub async fn message(
     body: Body,
 ) -> Result<StatusCode, Refused> {
     let bytes = body::read(&headers, body).await?;
-    let signature = headers.get("airalo-signature").and_then(|value| value.to_str().ok());
-    hooks::receive(&state.app, &path, &bytes, signature).await?;
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    hooks::receive(&state.app, &path, &bytes, header).await?;
     Ok(StatusCode::OK)
 }

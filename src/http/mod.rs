@@ -51,7 +51,7 @@ pub fn router(app: App) -> Router {
             .routes(routes!(plans::plans))
             .routes(routes!(orders::place_order, orders::list_orders))
             .routes(routes!(orders::get_order))
-            .routes(routes!(orders::cancel_order))
+            .routes(routes!(orders::cancel_order, orders::withdraw_cancel))
             .routes(routes!(topups::topup_plans))
             .routes(routes!(topups::top_up))
             .routes(routes!(topups::get_usage))
@@ -77,7 +77,7 @@ pub fn router(app: App) -> Router {
             .routes(routes!(consumer::wallet::balance))
             .routes(routes!(consumer::wallet::transactions))
             .routes(routes!(consumer::orders::place, consumer::orders::list))
-            .routes(routes!(consumer::orders::cancel))
+            .routes(routes!(consumer::orders::cancel, consumer::orders::withdraw_cancel))
             .routes(routes!(consumer::esims::refresh))
             .routes(routes!(consumer::esims::packages, consumer::esims::top_up))
             .split_for_parts();

@@ -1,8 +1,9 @@
 //! Giving an order back. The same three beats as buying: mark it, ask the supplier, whose answer decides, and finish in
 //! one write. Nobody gets both the money and the eSIM: nothing is paid back before the supplier said yes. Where people at
-//! the supplier decide, `cancel/review.rs` has what is different.
+//! the supplier decide, `cancel/review.rs` has what is different, and `cancel/withdraw.rs` lets buyers keep it after all.
 
 pub mod review;
+pub mod withdraw;
 
 use std::time::Duration;
 
@@ -270,8 +271,13 @@ async fn granted(
         })
         .await?;
     let Some((order, balance)) = ended else { return Ok(None) };
-    counter!("simgate_orders_total", "outcome" => "cancelled").increment(1);
-    Ok(Some(Outcome { refunded: order.given_back(), balance, order, replayed: false }))
+    // It may have been refused or withdrawn at the same moment: then nothing was paid back.
+    let is_cancelled = order.status == OrderStatus::Cancelled;
+    if is_cancelled {
+        counter!("simgate_orders_total", "outcome" => "cancelled").increment(1);
+    }
+    let refunded = if is_cancelled { order.given_back() } else { Usd::ZERO };
+    Ok(Some(Outcome { refunded, balance, order, replayed: false }))
 }
 
 /// What a cancel pays back: the price without what was already given back for the order.
@@ -303,6 +309,9 @@ async fn deny(app: &App, order: &Order, line: Option<Line>) -> Result<()> {
 pub(super) async fn grant_by_hand(app: &App, order: Order, returned: Usd, line: Line) -> Result<Outcome> {
     let supplier = app.supplier(&order.supplier)?.name();
     match granted(app, &order, supplier, returned, Some(line)).await? {
+        Some(outcome) if outcome.order.status != OrderStatus::Cancelled => {
+            Err(Refusal::NotUnderReview.into())
+        }
         Some(outcome) => Ok(outcome),
         None => still_open(app, order).await,
     }

@@ -3,6 +3,7 @@
 
 mod log;
 mod running;
+mod withdrawn;
 
 use std::time::Duration;
 
@@ -64,6 +65,7 @@ impl Check {
 pub async fn examine(app: &App) -> Result<Vec<Check>> {
     let mut checks = suppliers(app).await?;
     checks.extend([catalog(app), ledger(app).await?, stuck(app).await?]);
+    checks.extend(withdrawn::open(app).await?);
     if restore::is_on_hold(app).await? {
         let advice = "check what the restore printed, then run `simgate restore --confirm`";
         checks.push(Check::warn("restore", "buying is on hold since a backup was restored", advice));

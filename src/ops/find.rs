@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::chain::address;
 use crate::domain::checkout::Checkout;
 use crate::domain::email::Email;
+use crate::domain::esim::iccid;
 use crate::domain::ids::{InvoiceId, OrderId};
 use crate::domain::invoice::Invoice;
 use crate::domain::network::{AddressKind, Network};
@@ -113,7 +114,9 @@ fn find_buying(tx: &mut Tx, text: &str, number: Option<Number>, found: &mut Foun
         ids.extend(orders::by_number(tx, number)?.map(|order| order.id));
         found.checkouts.extend(checkouts::by_number(tx, number)?);
     }
-    ids.extend(orders::with_iccid(tx, text, 50)?);
+    if let Some(iccid) = iccid(text) {
+        ids.extend(orders::with_iccid(tx, &iccid, 50)?);
+    }
     for claimant in claims::find(tx, text)? {
         match claimant {
             Claimant::Order(id) | Claimant::Cancel(id) => ids.push(id),

@@ -1,13 +1,14 @@
 //! Messages that suppliers send us. They come to paths that nobody can guess, and they are never believed: a message about
 //! a sale that is under way only makes us ask the supplier earlier, and all of them together take at most a quarter of
-//! its rate.
+//! its rate. One about a profile only makes its meter due now: the job that reads meters keeps to a quarter of the rate
+//! too, and to the pace of one profile.
 
 use std::time::Duration;
 
 use metrics::counter;
 use quick_cache::sync::Cache;
 
-use super::LANE;
+use super::{LANE, usage};
 use crate::app::App;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
@@ -37,25 +38,36 @@ pub fn address(app: &App, supplier: &str) -> String {
     format!("{}/hooks/{}", app.settings.base_url, app.vault.links.seal(PURPOSE, supplier))
 }
 
-/// Takes a message. Nothing in it is believed but which sale to ask about.
-pub async fn receive(app: &App, path: &str, body: &[u8], signature: Option<&str>) -> Result<()> {
+/// Takes a message. Nothing in it is believed but what to ask about. `header` reads one of those that came with it.
+pub async fn receive<'a>(
+    app: &App,
+    path: &str,
+    body: &[u8],
+    header: impl Fn(&str) -> Option<&'a str>,
+) -> Result<()> {
     let name = app.vault.links.open(PURPOSE, path);
     let supplier = name.and_then(|name| app.suppliers.get(name.as_str())).ok_or(Refusal::NotFound)?;
     let name = supplier.name();
-    let heard = supplier.hear(body, signature);
+    let heard = supplier.hear(body, supplier.signature_header().and_then(header));
     counter!("simgate_supplier_messages_total", "supplier" => name, "outcome" => heard.outcome())
         .increment(1);
     match heard {
         // As for a path that leads nowhere: nobody learns that this one does not.
         Heard::Forged => Err(Refusal::NotFound.into()),
         Heard::Nothing => Ok(()),
-        Heard::About { message, number } => {
+        Heard::About { message, number, iccid } => {
             if let Some(message) = message
                 && app.messages.heard_before(name, message)
             {
                 return Ok(());
             }
-            ask_earlier(app, name, number).await
+            if let Some(number) = number {
+                ask_earlier(app, name, number).await?;
+            }
+            match iccid {
+                Some(iccid) => usage::read_earlier(app, supplier.as_ref(), iccid).await,
+                None => Ok(()),
+            }
         }
     }
 }

@@ -425,6 +425,7 @@ fn new_order(draft: &OrderDraft, offer: &Offer, filled: Option<Esim>) -> Order {
         failure: None,
         refunded: None,
         cancel_request: None,
+        cancel_withdrawn_at: None,
         esim: filled,
     }
 }

@@ -102,7 +102,7 @@ pub async fn cancel(app: &App, account: AccountNo, id: &OrderId) -> Result<Cance
         listed.topups.iter().any(|t| matches!(t.status, OrderStatus::Provisioning | OrderStatus::Fulfilled));
     let esim = listed.order.esim.as_ref();
     let until = esim.and_then(|esim| esim.install_by);
-    let refusal = order::refundable(listed.order.status, topped_up, usage, until, app.now()).err();
+    let refusal = order::refundable(&listed.order, topped_up, usage, app.now()).err();
     let refund = match refusal {
         None => {
             let order = listed.order.clone();

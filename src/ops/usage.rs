@@ -74,7 +74,7 @@ pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {
         };
     }
     let begin = || {
-        let asking = ask(app.clone(), order.clone());
+        let asking = ask(app.clone(), order.clone(), pace);
         // Where a question counts, its answer is stored even if all who waited for it have gone.
         if pace > 0 { outlive(app.tasks.spawn(asking)).boxed() } else { asking.boxed() }
     };
@@ -115,11 +115,16 @@ fn pace_of(supplier: &dyn Supplier) -> i64 {
     i64::try_from(supplier.abilities().reading_every.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Asks the carrier, unless another instance is faster.
-async fn ask(app: App, order: Order) -> Result<Report> {
-    let (supplier, esim) = (app.supplier(&order.supplier)?, esim_of(&order)?);
-    let (pace, now) = (pace_of(&*supplier), app.now());
-    if pace > 0 && !claim(&app, &order, pace, now).await? {
+/// What the carrier says now, however lately it was asked: for decisions about money.
+pub(super) async fn read_anew(app: &App, order: &Order) -> Result<Report> {
+    outlive(app.tasks.spawn(ask(app.clone(), order.clone(), 0))).await
+}
+
+/// Asks the carrier, unless another instance asked within the pace.
+async fn ask(app: App, order: Order, pace: i64) -> Result<Report> {
+    let (supplier, esim, now) = (app.supplier(&order.supplier)?, esim_of(&order)?, app.now());
+    let is_paced = pace_of(&*supplier) > 0;
+    if is_paced && !claim(&app, &order, pace, now).await? {
         return others_answer(&app, &order).await;
     }
     let patience = PATIENCE.min(Duration::from_millis(app.settings.supplier_timeout_ms.unsigned_abs()));
@@ -132,7 +137,7 @@ async fn ask(app: App, order: Order) -> Result<Report> {
     counter!("simgate_supplier_calls_total", "call" => "usage", "outcome" => outcome).increment(1);
     match reading {
         Some(reading) => {
-            let usage = keep(&app, &order, reading, now, pace > 0).await?;
+            let usage = keep(&app, &order, reading, now, is_paced).await?;
             Ok(Report { usage: shown(&order, usage), stale: false })
         }
         None => stale(&order),
@@ -194,6 +199,17 @@ pub(super) fn first_due(app: &App, supplier: &str) -> Result<Option<Time>> {
     let supplier = app.supplier(supplier)?;
     let now = app.now();
     Ok(is_read(&*supplier).then(|| app.settings.reading_rhythm.next(None, None, now)).flatten())
+}
+
+/// Makes a profile due now, or as soon as its supplier's pace allows. One that is not read without anybody asking stays so,
+/// and many wishes for one profile make one reading.
+pub(super) async fn read_earlier(app: &App, supplier: &dyn Supplier, iccid: String) -> Result<()> {
+    let (name, pace, now) = (supplier.name(), pace_of(supplier), app.now());
+    let wanted = iccid.clone();
+    if !app.store.read(move |tx| esims::is_due_after(tx, name, &wanted, now)).await? {
+        return Ok(());
+    }
+    app.store.write(LANE, move |tx| esims::due_earlier(tx, name, &iccid, now, pace)).await
 }
 
 /// Whether a supplier's profiles are read without anybody asking.

@@ -12,6 +12,9 @@ queries! {
     OWNER = "SELECT order_id FROM esims WHERE iccid = ?1 AND profile = ?2";
     BEGIN_DUE = "UPDATE esims SET due_at = ?2, due_from = (SELECT o.supplier FROM orders o WHERE o.id = ?1) WHERE order_id = ?1";
     DUE = "SELECT order_id FROM esims WHERE due_from = ?1 AND due_at IS NOT NULL AND due_at <= ?2 ORDER BY due_at LIMIT ?3";
+    IS_DUE_AFTER = "SELECT 1 FROM esims WHERE iccid = ?2 AND due_from = ?1 AND due_at > ?3 LIMIT 1";
+    DUE_EARLIER = "UPDATE esims SET due_at = CASE WHEN asked_at + ?4 > ?3 THEN asked_at + ?4 ELSE ?3 END
+                   WHERE iccid = ?2 AND due_from = ?1 AND due_at > ?3 AND due_at > COALESCE(asked_at + ?4, 0)";
     END_DUE = "UPDATE esims SET due_at = NULL WHERE order_id = ?1";
     /// A turn that is too far away was taken by a wrong clock, and so was a question of a time to come, below.
     TAKE_TURN = "INSERT INTO usage_turns (supplier, next_at) VALUES (?1, ?3) ON CONFLICT (supplier)
@@ -75,6 +78,16 @@ pub fn begin_due(tx: &mut Tx, esim: &Esim) -> Result<()> {
 /// The profiles of a supplier that are to be read now, the longest due first.
 pub fn due(tx: &mut Tx, supplier: &str, now: Time, most: i64) -> Result<Vec<OrderId>> {
     tx.all(DUE, params![supplier, now, most])
+}
+
+/// Whether a supplier's profile with this ICCID is to be read, and not before `now`.
+pub fn is_due_after(tx: &mut Tx, supplier: &str, iccid: &str, now: Time) -> Result<bool> {
+    tx.any(IS_DUE_AFTER, params![supplier, iccid, now])
+}
+
+/// Lets that profile be read now, or so many milliseconds after it was last asked for.
+pub fn due_earlier(tx: &mut Tx, supplier: &str, iccid: &str, now: Time, pace_ms: i64) -> Result<()> {
+    tx.execute(DUE_EARLIER, params![supplier, iccid, now, pace_ms * 1_000]).map(drop)
 }
 
 /// Lets a profile be read no more, unless somebody asks.

@@ -199,7 +199,7 @@ queries! {
         WHERE a.kind = 'GUEST' AND (w.balance <> 0 OR w.lines <> 0) LIMIT 10";
     TRIALS = "SELECT id FROM entries WHERE kind = 'TRIAL'";
     SUPPLIER_FROM_NOWHERE = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p JOIN entries e ON e.id = p.entry
-        WHERE p.account LIKE 'supplier:%' AND e.kind NOT IN ('FULFILLED', 'CANCELLED', 'ORPHAN', 'FUNDED', 'TRIAL', 'TRIAL_RETURNED') LIMIT 10";
+        WHERE p.account LIKE 'supplier:%' AND e.kind NOT IN ('FULFILLED', 'CANCELLED', 'ORPHAN', 'FUNDED', 'TRIAL', 'TRIAL_RETURNED', 'COST_RETURNED') LIMIT 10";
     SUM_OF = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
 }
 

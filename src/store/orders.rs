@@ -27,7 +27,7 @@ columns! {
         id, account, seq, keyed: bool, checkout_no: Option<i64>, esim_order, reference, package_code, plan_name, family,
         data_mb, duration_days, price, uniqueness_discount = "o.spot", coupon: Option<Applied> = "o.coupon, o.discount", customer_email, cost,
         supplier, supplier_code = "COALESCE(o.supplier_code, o.package_code)", supplier_number, key_id, status, ask_until, created_at, updated_at, failure: Option<Failure> = Failure::COLUMNS,
-        refunded, cancel_request, esim: Option<Esim> = Esim::COLUMNS,
+        refunded, cancel_request, cancel_withdrawn_at, esim: Option<Esim> = Esim::COLUMNS,
     } => Order {
         number: match (checkout_no, seq, keyed) {
             (Some(n), _, _) => Some(Number { series: Series::Checkouts, account, n }),
@@ -37,7 +37,7 @@ columns! {
         },
         id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb, duration_days, price,
         uniqueness_discount, coupon, customer_email, cost, supplier, supplier_code, supplier_number, key_id, status, ask_until, created_at, updated_at, failure, refunded,
-        cancel_request, esim,
+        cancel_request, cancel_withdrawn_at, esim,
     }
 }
 
@@ -282,6 +282,7 @@ pub enum Change<'a> {
         refunded: Option<Usd>,
     },
     CancelDenied,
+    CancelWithdrawn,
 }
 
 /// On which terms a supplier sold.
@@ -301,6 +302,7 @@ impl Change<'_> {
             Change::CancelAsked { .. } => OrderEvent::CancelAsked,
             Change::CancelGranted { .. } => OrderEvent::CancelGranted,
             Change::CancelDenied => OrderEvent::CancelDenied,
+            Change::CancelWithdrawn => OrderEvent::CancelWithdrawn,
         }
     }
 }
@@ -329,7 +331,7 @@ fn advance_one(tx: &mut Tx, step: &Step) -> Result<Option<Usd>> {
             return Ok(None);
         }
         Change::Sold { terms, .. } => sold = Some(terms),
-        Change::CancelDenied => {}
+        Change::CancelDenied | Change::CancelWithdrawn => {}
         Change::Refused { failure, refunded } => (failed, back) = (Some(failure), refunded),
         Change::CancelAsked { ask_until: until } => ask_until = Some(until),
         Change::CancelGranted { refunded } => back = refunded,

@@ -29,7 +29,7 @@ use super::{
     Reading, Sale, Sold, Supplier, TopUp,
 };
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::esim::{ServiceState, Usage};
+use crate::domain::esim::{ServiceState, Usage, iccid};
 use crate::domain::ids::OrderId;
 use crate::domain::order::CancelReason;
 use crate::domain::plan::Listing;
@@ -445,7 +445,7 @@ fn sale(order: &Order) -> Option<Sale> {
 /// Sales without a description were not ours: their number names them.
 fn in_records(order: &Order) -> Sold {
     let text = |text: &Option<Text>| text.as_ref().map(|text| text.0.clone()).filter(|text| !text.is_empty());
-    let iccid = order.sims().first().and_then(|sim| shapes::iccid(&sim.iccid.as_ref()?.0));
+    let iccid = order.sims().first().and_then(|sim| iccid(sim.iccid.as_ref()?.0.trim()));
     Sold {
         order: OrderId::from_text(text(&order.description).or_else(|| text(&order.code)).unwrap_or_default()),
         what: iccid.or_else(|| text(&order.package_id)).unwrap_or_default(),
@@ -497,11 +497,18 @@ impl Supplier for Airalo {
         Box::pin(self.money_left())
     }
 
-    /// Its messages are about usage, which is read by itself.
+    fn signature_header(&self) -> Option<&'static str> {
+        Some(signature::HEADER)
+    }
+
+    /// Messages about low data name a profile; those about our credit name nothing.
     fn hear(&self, body: &[u8], signature: Option<&str>) -> Heard {
-        match signature.is_some_and(|header| signature::is_signed(self.tokens.secret(), body, header)) {
-            true => Heard::Nothing,
-            false => Heard::Forged,
+        if !signature.is_some_and(|header| signature::is_signed(self.tokens.secret(), body, header)) {
+            return Heard::Forged;
+        }
+        match shapes::about(body) {
+            Some(iccid) => Heard::About { message: None, number: None, iccid: Some(iccid) },
+            None => Heard::Nothing,
         }
     }
 

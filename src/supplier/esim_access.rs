@@ -26,7 +26,7 @@ use super::{
 };
 use crate::clock::Clock;
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::esim::{EsimStatus, Usage};
+use crate::domain::esim::{EsimStatus, Usage, iccid};
 use crate::domain::ids::OrderId;
 use crate::domain::plan::Listing;
 use crate::domain::time::Time;
@@ -416,7 +416,7 @@ impl EsimAccess {
     async fn all_sold(&self, since: Time) -> Result<Vec<Sold>, Fault> {
         let mut sold = BTreeMap::new();
         for esim in self.since(since).await? {
-            let what = read::iccid(&esim.iccid.0).unwrap_or_else(|| esim.esim_tran_no.0.clone());
+            let what = iccid(esim.iccid.0.trim()).unwrap_or_else(|| esim.esim_tran_no.0.clone());
             sold.insert(esim.transaction_id.0.clone(), what);
             for part in esim.parts().filter(|part| !part.transaction_id.0.is_empty()) {
                 sold.entry(part.transaction_id.0.clone()).or_insert_with(|| esim.esim_tran_no.0.clone());
@@ -447,7 +447,7 @@ fn meter(esim: &Esim) -> Result<(i64, i64), String> {
 }
 
 fn profile(esim: &Esim) -> Result<Profile, String> {
-    let iccid = read::iccid(&esim.iccid.0).ok_or("its ICCID cannot be read")?;
+    let iccid = iccid(esim.iccid.0.trim()).ok_or("its ICCID cannot be read")?;
     if esim.esim_tran_no.0.is_empty() {
         return Err("the profile has no number".into());
     }

@@ -294,11 +294,14 @@ pub struct Sold {
 /// What a supplier's message says. It is never believed: it only makes us ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Something happened to the sale with this number of the supplier's.
+    /// Something happened to a sale, or to the profile that came of it.
     About {
         /// The message's own id, by which it is known when it comes again.
         message: Option<String>,
-        number: String,
+        /// The supplier's number of the sale.
+        number: Option<String>,
+        /// The profile's ICCID.
+        iccid: Option<String>,
     },
     /// Nothing that we would ask about.
     Nothing,
@@ -339,6 +342,10 @@ pub trait Supplier: Send + Sync {
     fn cancel<'a>(&'a self, ask: Cancel<'a>) -> Ask<'a, Cancelled>;
     /// What is left of the money that we paid in.
     fn balance(&self) -> Ask<'_, Amount>;
+    /// The header that signs its messages, if it signs them.
+    fn signature_header(&self) -> Option<&'static str> {
+        None
+    }
     /// What a message of its says. `signature` is the header that came with it.
     fn hear(&self, _body: &[u8], _signature: Option<&str>) -> Heard {
         Heard::Nothing

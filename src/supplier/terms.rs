@@ -22,6 +22,8 @@ words! {
         Code = "code",
         /// The access code, and a signature made with the secret key.
         Signed = "signed",
+        /// The same in capitals, as some sellers of the family want it.
+        SignedUpper = "signed-upper",
         /// The access code and the secret key, each in a header.
         Secret = "secret",
     }

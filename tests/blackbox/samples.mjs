@@ -71,12 +71,27 @@ const mailed = async (email) => {
   const read = async () => (await ask(`/sandbox/outbox?email=${email}`)).emails[0]?.text.match(/\b\d{6}\b/)?.[0];
   return { mailedCode: await until(`a code for ${email}`, read) };
 };
+const underReview = async (cancel, headers) => {
+  await ask("/sandbox/supplier", { body: { mode: "reviewed" } });
+  await ask(cancel, { method: "POST", headers });
+  await ask("/sandbox/supplier", { body: { mode: "ok" } });
+};
 const needed = {
   "/docs#cancelOrder": async () => {
     const { order } = await ask("/api/b2b/v1/orders", { body: { packageCode: "JP-1GB-7D" }, headers: partner });
     return { orderId: order.id };
   },
   "/docs/consumer#cancelOrder": async () => ({ orderId: (await place("/api/orders", customer)).orderId }),
+  "/docs#withdrawCancel": async () => {
+    const { order } = await ask("/api/b2b/v1/orders", { body: { packageCode: "JP-1GB-7D" }, headers: partner });
+    await underReview(`/api/b2b/v1/orders/${order.id}/cancel`, partner);
+    return { orderId: order.id };
+  },
+  "/docs/consumer#withdrawCancel": async () => {
+    const { orderId } = await place("/api/orders", customer);
+    await underReview(`/api/orders/${orderId}/cancel`, customer);
+    return { orderId };
+  },
   "/docs/agentic#verifyOtp": () => mailed(mailbox("/docs/agentic")),
   "/docs/consumer#verifyCode": () => mailed(mailbox("/docs/consumer")),
 };

@@ -1,8 +1,10 @@
 //! Which plans a rule is for. A plan that covers one country is that country's; one that covers several is its
-//! region's, and a region is called as the supplier calls the coverage: EUROPE, ASIA, GLOBAL.
+//! region's. A region is called by its countries (`coverage.rs`); those of the simulator have names of its own, such as
+//! EUROPE-LITE.
 
 use std::fmt;
 
+use super::coverage;
 use crate::domain::money::Usd;
 use crate::domain::plan::typed_code;
 use crate::domain::search;
@@ -93,8 +95,33 @@ impl Subject {
     pub fn scopes(&self) -> [Scope; 4] {
         let place = match self.countries.as_slice() {
             [country] => Scope::Country(country.clone()),
-            _ => Scope::Region(typed_code(&self.family)),
+            several => Scope::Region(match self.family.strip_prefix(&format!("{}:", self.supplier)) {
+                Some(_) => coverage::word(several),
+                None => typed_code(&self.family),
+            }),
         };
         [Scope::Plan(self.code.clone()), place, Scope::Supplier(self.supplier.clone()), Scope::All]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suppliers_of_one_coverage_share_its_name() {
+        let plan = |supplier: &str, family: &str, countries: &str| Subject {
+            code: "X".into(),
+            name: "X".into(),
+            family: family.into(),
+            countries: countries.split(' ').map(str::to_string).collect(),
+            supplier: supplier.into(),
+            cost: Usd::ZERO,
+        };
+        let place = |subject: Subject| subject.scopes()[1].to_string();
+        assert_eq!(place(plan("acme", "acme:CA,US", "CA US")), "region NORTH-AMERICA");
+        assert_eq!(place(plan("other", "other:americanmex", "US CA MX")), "region NORTH-AMERICA");
+        assert_eq!(place(plan("sim", "EUROPE-LITE", "DE FR")), "region EUROPE-LITE");
+        assert_eq!(place(plan("acme", "acme:JP", "JP")), "country JP");
     }
 }

@@ -2,6 +2,8 @@
 //! global ones, then those for a part. Among equals the nearest in size and time comes first, then the cheapest
 //! gigabyte or, if the text asks for it, the lowest price. The same text always gives the same order.
 
+use std::collections::BTreeSet;
+
 use super::groups::CountrySet;
 use super::places::Place;
 use super::{Asked, UNLIMITED_MB};
@@ -20,23 +22,9 @@ pub struct Coverage {
 impl Coverage {
     pub fn of(codes: &[String]) -> Coverage {
         let regions = codes.iter().filter_map(|code| country::by_code(code)).map(|country| country.region);
-        let continents: u8 = regions.fold(0, |seen, region| seen | 1 << continent(region));
+        let continents: BTreeSet<&str> = regions.map(Region::continent).collect();
         let set = CountrySet::of(codes.iter().map(String::as_str));
-        Coverage { set, size: codes.len(), is_global: continents.count_ones() >= 4 }
-    }
-}
-
-fn continent(region: Region) -> u8 {
-    match region {
-        Region::Africa => 0,
-        Region::Caribbean | Region::CentralAmerica | Region::NorthAmerica | Region::SouthAmerica => 1,
-        Region::CentralAsia
-        | Region::EastAsia
-        | Region::MiddleEast
-        | Region::SouthAsia
-        | Region::SoutheastAsia => 2,
-        Region::Europe => 3,
-        Region::Oceania => 4,
+        Coverage { set, size: codes.len(), is_global: continents.len() >= country::GLOBAL_CONTINENTS }
     }
 }
 

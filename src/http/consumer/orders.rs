@@ -20,7 +20,7 @@ use crate::http::kit::fields::{
 use crate::http::kit::orders::{self as shapes, order_view};
 use crate::http::kit::wire::Money;
 use crate::ops::buying::{self, Fills, Means, Signing, Wish};
-use crate::ops::cancel;
+use crate::ops::cancel::{self, Outcome, withdraw};
 use crate::ops::orders::{self, Receipt};
 
 /// How an order stands.
@@ -113,7 +113,7 @@ pub struct BoughtView {
     product: ProductView,
     /// What was charged for it.
     amount: Money,
-    /// 19 or 20 digits; null until the eSIM is delivered.
+    /// 18 to 20 digits; null until the eSIM is delivered.
     #[schema(required = true, example = "8901234567890123455")]
     iccid: Option<String>,
     /// With the two below, null until it is delivered and after it was given back.
@@ -247,7 +247,7 @@ pub struct CancelledView {
     success: bool,
     #[schema(example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
     order_id: String,
-    /// CANCELLED, or CANCELLING while the supplier has not answered.
+    /// CANCELLED, or CANCELLING while the supplier has not answered; COMPLETED after the cancel was withdrawn.
     status: StatusWord,
     /// What came back to the wallet; 0 while the supplier has not answered.
     refunded: Money,
@@ -277,13 +277,29 @@ pub async fn cancel(
     body.require_only(&["source"])?;
     let key = idempotency_key(&headers)?;
     let outcome = cancel::cancel_once(&state.app, bearer.account, &order_id(id)?, key).await?;
-    let view = CancelledView {
+    let open = outcome.order.status == OrderStatus::Cancelling;
+    Ok(marked(uncached(done_or_open(open, &cancelled(&outcome)))?, outcome.replayed))
+}
+
+fn cancelled(outcome: &Outcome) -> CancelledView {
+    CancelledView {
         success: true,
         order_id: outcome.order.id.to_string(),
         status: StatusWord::from(outcome.order.status),
         refunded: Money(outcome.refunded),
         balance: Money(outcome.balance),
-    };
-    let open = outcome.order.status == OrderStatus::Cancelling;
-    Ok(marked(uncached(done_or_open(open, &view))?, outcome.replayed))
+    }
+}
+
+/// Keep an eSIM after all
+///
+/// Takes a cancel back while people at the supplier decide about it, which takes days at some suppliers: the order is
+/// COMPLETED again, with its activation code. Nothing is charged or given back, and it cannot be cancelled again. Asking
+/// twice has the same answer.
+#[utoipa::path(delete, path = "/api/orders/{id}/cancel", operation_id = "withdrawCancel", tag = "orders",
+    params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
+    responses((status = 200, description = "The order is kept", body = CancelledView)))]
+pub async fn withdraw_cancel(bearer: Bearer, state: State, Segment(id): Segment) -> Answer {
+    let kept = withdraw::withdraw(&state.app, bearer.account, &order_id(id)?).await?;
+    uncached(json(StatusCode::OK, &cancelled(&kept)))
 }

@@ -147,6 +147,8 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("cancelOrder", 409, "NOT_CANCELLABLE, with a reason"),
     ("cancelOrder", 413, "PAYLOAD_TOO_LARGE: a body of more than 64 KiB was sent"),
     ("cancelOrder", 415, "UNSUPPORTED_MEDIA_TYPE: a body was sent that is not JSON"),
+    ("withdrawCancel", 404, "ORDER_NOT_FOUND"),
+    ("withdrawCancel", 409, "NOT_CANCELLABLE: nobody at the supplier is deciding about a cancel of it"),
     ("listTopUpPlans", 404, "ESIM_NOT_FOUND, or ORDER_NOT_FOUND by an order id"),
     ("listTopUpPlans", 409, "ESIM_NOT_ACTIVE"),
     ("topUp", 402, "INSUFFICIENT_BALANCE"),

@@ -5,9 +5,11 @@ use std::convert::Infallible;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 
-use crate::domain::esim::is_iccid;
+use crate::domain::esim;
 use crate::domain::ids::{InvoiceId, OrderId, TokenId};
 use crate::domain::refusal::Refusal;
+
+pub const ICCID_RULE: &str = "must have 18 to 20 digits";
 
 /// The longest id of ours.
 pub const ID_CHARS: usize = 64;
@@ -24,8 +26,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
     }
 }
 
-pub fn iccid(text: String) -> Result<String, Refusal> {
-    if is_iccid(&text) { Ok(text) } else { Err(Refusal::field("iccid", "must have 19 or 20 digits")) }
+pub fn iccid(text: &str) -> Result<String, Refusal> {
+    esim::iccid(text).ok_or_else(|| Refusal::field("iccid", ICCID_RULE))
 }
 
 /// Whether a text has the shape of our ids.

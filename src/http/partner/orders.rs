@@ -16,8 +16,9 @@ use crate::http::kit::orders::{
 };
 use crate::http::kit::wire::Money;
 use crate::ops::buying::{self, Fills, Means, Wish};
+use crate::ops::cancel::{self, withdraw};
 use crate::ops::orders::{self, Receipt};
-use crate::ops::{cancel, owned};
+use crate::ops::owned;
 
 /// 200 for a purchase that is done, 202 with directions for one that is still with the supplier.
 pub fn purchase_answer(receipt: &Receipt, body: &impl Serialize) -> Answer {
@@ -148,6 +149,21 @@ pub async fn cancel_order(
         order: order_view(&state.app, &listed)?,
     };
     located(open, &listed.order.id, &view)
+}
+
+/// Keep an eSIM after all
+///
+/// Takes a cancel back while people at the supplier decide about it, which takes days at some suppliers: the order is
+/// FULFILLED again, with its activation code. Nothing is charged or given back, and it cannot be cancelled again. Asking
+/// twice has the same answer.
+#[utoipa::path(delete, path = "/api/b2b/v1/orders/{id}/cancel", operation_id = "withdrawCancel", tag = "orders",
+    params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
+    responses((status = 200, description = "The order, as it is again", body = FoundView)))]
+pub async fn withdraw_cancel(partner: Partner, state: State, _: NoQuery, Segment(id): Segment) -> Answer {
+    let kept = withdraw::withdraw(&state.app, partner.account, &order_id(id)?).await?;
+    let listed = orders::with_topups(&state.app, kept.order).await?;
+    let order = Some(order_view(&state.app, &listed)?);
+    json(StatusCode::OK, &FoundView { success: true, order, top_up_order: None })
 }
 
 #[derive(Serialize, ToSchema)]

@@ -105,6 +105,7 @@ impl PaidDraft {
             failure: None,
             refunded: None,
             cancel_request: None,
+            cancel_withdrawn_at: None,
             esim: filled.esim(),
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::esim::{Activation, ServiceState};
+use crate::domain::esim::{Activation, ServiceState, iccid};
 use crate::domain::time::Time;
 use crate::supplier::Profile;
 
@@ -170,7 +170,7 @@ impl Order {
 impl Sim {
     /// A profile is named by its number and its ICCID: a recycled ICCID is sold again under another number.
     pub fn profile(&self) -> Option<Profile> {
-        let iccid = iccid(&self.iccid.as_ref()?.0)?;
+        let iccid = iccid(self.iccid.as_ref()?.0.trim())?;
         let id = self.id.as_ref().map(|id| id.0.as_str()).filter(|id| !id.is_empty() && !id.contains('.'))?;
         let word = |text: &Option<Text>| text.as_ref().map(|text| text.0.trim().to_string());
         let activation = match (word(&self.lpa), word(&self.matching_id)) {
@@ -187,11 +187,13 @@ pub fn iccid_of(profile: &str) -> Option<&str> {
     profile.split_once('.').map(|(_, iccid)| iccid)
 }
 
-/// 18 to 20 digits, perhaps filled up with an `F`. Many fail the Luhn check, so that is not asked.
-pub fn iccid(text: &str) -> Option<String> {
-    let digits = text.trim().trim_end_matches(['F', 'f']);
-    let fits = (18..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    fits.then(|| digits.to_string())
+/// The profile that a message is about.
+pub fn about(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Told {
+        iccid: Text,
+    }
+    iccid(serde_json::from_slice::<Told>(body).ok()?.iccid.0.trim())
 }
 
 fn from_qr_code(text: &str) -> Option<Activation> {
@@ -279,18 +281,17 @@ mod tests {
     }
 
     #[test]
-    fn iccids_have_18_to_20_digits() {
-        for (given, read) in [
-            ("891000000000009125", Some("891000000000009125")),
-            ("8944465400000267221F", Some("8944465400000267221")),
-            (" 89444654000002672212 ", Some("89444654000002672212")),
-            ("89100000000000912", None),
-            ("891000000000009125444", None),
-            ("8910000000000091e5", None),
+    fn messages_about_low_data_name_a_profile() {
+        let told = br#"{"level":"90%","package_name":"kallur-digital-7days-1gb","remaining_percentage":10,"iccid":"891000000000009125"}"#;
+        assert_eq!(about(told).as_deref(), Some("891000000000009125"));
+        for other in [
+            &br#"{"message":"Surpassed 80% of the credit limit balance","remaining":225.35}"#[..],
+            b"[]",
+            b"\xff",
+            br#"{"iccid":"1"}"#,
         ] {
-            assert_eq!(iccid(given).as_deref(), read, "{given}");
+            assert_eq!(about(other), None);
         }
-        assert_eq!(iccid(&text("8944465400000267221").0).as_deref(), Some("8944465400000267221"), "a number");
     }
 
     fn profile(json: &str) -> Option<(String, String)> {

@@ -4,6 +4,9 @@
 use ring::hmac::{self, HMAC_SHA512, Key};
 use serde::de::IgnoredAny;
 
+/// The header that a signature comes in.
+pub const HEADER: &str = "airalo-signature";
+
 /// The signature of a compact JSON body, in hexadecimal digits.
 pub fn sign(secret: &str, compact: &str) -> String {
     let signed = hmac::sign(&key(secret), compact.replace('/', "\\/").as_bytes());

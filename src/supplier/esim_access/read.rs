@@ -1,12 +1,12 @@
-//! What the values of the eSIM Access family mean: money in ten-thousandths, data in bytes, times without a colon, ICCIDs
-//! with a filler, activation codes, and the states of a profile. Whatever cannot be read is an error in words or an
+//! What the values of the eSIM Access family mean: money in ten-thousandths, data in bytes, times without a colon,
+//! activation codes, and the states of a profile. Whatever cannot be read is an error in words or an
 //! unknown value, never a guess about money.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::esim::{Activation, ProfileState, ServiceState};
+use crate::domain::esim::{Activation, ProfileState, ServiceState, iccid};
 use crate::domain::ids::OrderId;
 use crate::domain::order::CancelReason;
 use crate::domain::time::Time;
@@ -76,13 +76,6 @@ pub fn time(text: &str) -> Option<Time> {
 /// A time as their look-ups take it, in whole seconds.
 pub fn time_text(time: Time) -> String {
     Timestamp::from_microsecond(time.micros()).unwrap_or_default().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-/// 18 to 20 digits; a filler `F` at the end is no digit. Check digits are not tested, because many do not fit.
-pub fn iccid(text: &str) -> Option<String> {
-    let digits = text.trim().trim_end_matches(['F', 'f']);
-    let fits = (18..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    fits.then(|| digits.to_string())
 }
 
 /// `LPA:1$address$matching-id`, and two fields that may follow: the SM-DP+'s object id, which phones do without, and `1`
@@ -227,13 +220,14 @@ pub fn kept_because(service: Service, downloaded: bool, used: i64) -> Option<Can
     }
 }
 
-/// What a message is about. All but the check of our address name an order of theirs.
+/// What a message is about. All but the check of our address name an order of theirs; those about a profile name that too.
 pub fn message(body: &[u8]) -> Heard {
     let Ok(told) = serde_json::from_slice::<Value>(body) else { return Heard::Nothing };
     let text = |value: &Value| value.as_str().map(str::to_string);
-    match text(&told["content"]["orderNo"]) {
-        Some(number) => Heard::About { message: text(&told["notifyId"]), number },
-        None => Heard::Nothing,
+    let about = &told["content"];
+    match (text(&about["orderNo"]), about["iccid"].as_str().and_then(|text| iccid(text.trim()))) {
+        (None, None) => Heard::Nothing,
+        (number, iccid) => Heard::About { message: text(&told["notifyId"]), number, iccid },
     }
 }
 
@@ -287,16 +281,6 @@ mod tests {
     }
 
     #[test]
-    fn iccids_lose_their_filler_and_nothing_else() {
-        assert_eq!(iccid("8985224528000135401F").as_deref(), Some("8985224528000135401"));
-        assert_eq!(iccid("89852245280001354019").as_deref(), Some("89852245280001354019"));
-        assert_eq!(iccid("898522452800013540").as_deref(), Some("898522452800013540"));
-        for wrong in ["", "8.985224528e18", "89852245280", "898522452800013540191", "89852245280001354O1"] {
-            assert_eq!(iccid(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
     fn activation_codes_are_taken_apart() {
         let read = |text: &str| activation(text).map(|code| (code.smdp_address, code.matching_id));
         let expected = Ok(("rsp.example".to_string(), "AB-12".to_string()));
@@ -317,10 +301,19 @@ mod tests {
     }
 
     #[test]
-    fn messages_name_an_order() {
+    fn messages_name_an_order_or_a_profile() {
         let told = br#"{"notifyType":"ORDER_STATUS","notifyId":"n1","content":{"orderNo":"B1","orderStatus":"GOT_RESOURCE"}}"#;
-        assert_eq!(message(told), Heard::About { message: Some("n1".into()), number: "B1".into() });
-        for other in [&b"{}"[..], b"[]", b"\xff", br#"{"content":{"orderNo":7}}"#] {
+        let about = |iccid: Option<&str>, number: Option<&str>| Heard::About {
+            message: Some("n1".into()),
+            number: number.map(str::to_string),
+            iccid: iccid.map(str::to_string),
+        };
+        assert_eq!(message(told), about(None, Some("B1")));
+        let told = br#"{"notifyType":"DATA_USAGE","notifyId":"n1","content":{"orderNo":"B1","iccid":"8985224528000135401F","remain":5}}"#;
+        assert_eq!(message(told), about(Some("8985224528000135401"), Some("B1")));
+        let told = br#"{"notifyType":"SMDP_EVENT","notifyId":"n1","content":{"iccid":"898522452800013540"}}"#;
+        assert_eq!(message(told), about(Some("898522452800013540"), None));
+        for other in [&b"{}"[..], b"[]", b"\xff", br#"{"content":{"orderNo":7,"iccid":"89"}}"#] {
             assert_eq!(message(other), Heard::Nothing);
         }
     }
@@ -382,7 +375,7 @@ mod tests {
 
         #[test]
         fn nothing_that_they_send_makes_us_panic(text in ".{0,40}") {
-            let _ = (whole(&text), time(&text), iccid(&text), activation(&text), order(&text));
+            let _ = (whole(&text), time(&text), activation(&text), order(&text));
         }
     }
 }

@@ -176,10 +176,13 @@ impl Line {
             AuthMode::Secret => {
                 headers.insert(SECRET_KEY, hidden("secret key", self.secret()?)?);
             }
-            AuthMode::Signed => {
+            AuthMode::Signed | AuthMode::SignedUpper => {
                 let id = uuid(vault::random());
                 let time = (self.clock.now().micros() / 1_000).to_string();
-                let signature = signature(self.secret()?, &[&time, &id, client, body]);
+                let mut signature = signature(self.secret()?, &[&time, &id, client, body]);
+                if self.auth == AuthMode::SignedUpper {
+                    signature.make_ascii_uppercase();
+                }
                 let plain = [(REQUEST_ID, id), (TIMESTAMP, time), (SIGNATURE, signature)];
                 for (name, value) in plain {
                     headers.insert(name, HeaderValue::try_from(value).map_err(|error| error.to_string())?);

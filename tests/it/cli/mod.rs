@@ -11,3 +11,4 @@ mod restore;
 mod reviews;
 mod settlement;
 mod users;
+mod withdrawals;

@@ -41,6 +41,10 @@ pub fn press<'a>(id: &'a str, path: &'a str) -> Call<'a> {
     Call { method: "POST", ..get(id, path) }
 }
 
+pub fn delete<'a>(id: &'a str, path: &'a str) -> Call<'a> {
+    Call { method: "DELETE", ..get(id, path) }
+}
+
 pub fn post<'a>(id: &'a str, path: &'a str, body: &'a str) -> Call<'a> {
     Call { body: Some(body), ..press(id, path) }
 }

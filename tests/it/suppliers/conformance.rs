@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use simgate::domain::amount::Amount;
 use simgate::domain::country;
-use simgate::domain::esim::{EsimStatus, Usage, is_iccid};
+use simgate::domain::esim::{EsimStatus, Usage, iccid};
 use simgate::domain::ids::OrderId;
 use simgate::domain::order::CancelReason;
 use simgate::domain::plan::{Listing, PlanType};
@@ -180,7 +180,7 @@ async fn buy(bench: &impl Bench, order: &Placed, plan: &Listing) -> Profile {
     let (profile, cost) =
         delivered(async |number| provision(supplier.as_ref(), order, plan, number).await).await;
     assert!(cost.is_none_or(|cost| cost.currency == plan.cost.currency && cost.micros <= plan.cost.micros));
-    assert!(is_iccid(&profile.iccid), "{}", profile.iccid);
+    assert_eq!(iccid(&profile.iccid).as_ref(), Some(&profile.iccid));
     assert!(!profile.id.is_empty() && !profile.activation.smdp_address.is_empty());
     let fields = [&profile.activation.smdp_address, &profile.activation.matching_id];
     assert!(fields.iter().all(|field| !field.contains(['$', ' '])), "the activation code is in its parts");

@@ -29,7 +29,7 @@ pub fn with_supplier(
 }
 
 pub struct Shop {
-    settings: Vec<(&'static str, String)>,
+    pub settings: Vec<(&'static str, String)>,
     pub access: Option<esim_access::Fake>,
     pub airalo: Option<airalo::Fake>,
 }
@@ -89,7 +89,7 @@ fn plan(gateway: &Gateway) -> String {
     crate::support::database::rows(&gateway.app.settings.database, one).remove(0).remove(0)
 }
 
-async fn ended(gateway: &Gateway, id: &str) -> Value {
+pub async fn ended(gateway: &Gateway, id: &str) -> Value {
     gateway
         .until("the order ends", async || {
             let found = gateway.get(&format!("{ORDERS}/{id}")).await.expect(200);
@@ -111,7 +111,7 @@ pub async fn buy(gateway: &Gateway, plan: &str) -> Value {
     ended(gateway, placed.json()["order"]["id"].as_str().unwrap()).await
 }
 
-async fn fill(gateway: &Gateway, order: &Value, plan: &str) -> Value {
+pub async fn fill(gateway: &Gateway, order: &Value, plan: &str) -> Value {
     let path = format!("{ORDERS}/{}/topup", order["iccid"].as_str().unwrap());
     let placed = gateway.post(&path, json!({ "packageCode": plan })).await;
     assert!(matches!(placed.status, 200 | 202), "{}", placed.text);

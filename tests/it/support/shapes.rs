@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use simgate::chain::address;
-use simgate::domain::esim::{is_iccid, luhn_digit};
+use simgate::domain::esim::{iccid, luhn_digit};
 use simgate::domain::money::Usd;
 use simgate::domain::network::AddressKind;
 use simgate::domain::transfer::parse_tx_hash;
@@ -36,7 +36,12 @@ fn mask_field(name: &str, value: &Value) -> Value {
             json!("SG…")
         }
         "iccid" => {
-            assert!(is_iccid(text) && text.as_bytes()[18] == luhn_digit(&text[..18]), "{text}");
+            assert!(
+                iccid(text).as_deref() == Some(text.as_str())
+                    && text.len() == 19
+                    && text.as_bytes()[18] == luhn_digit(&text[..18]),
+                "{text}"
+            );
             json!("89…")
         }
         "createdAt" | "asOf" | "expiresAt" | "confirmedAt" | "until" => {

@@ -68,6 +68,8 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("placeOrder", 503, "OVERLOADED, ON_HOLD or SUPPLIER_UNAVAILABLE: nothing was charged, try again"),
     ("cancelOrder", 404, "ORDER_NOT_FOUND: there is none, it is a top-up, or it is somebody else's"),
     ("cancelOrder", 409, "NOT_CANCELLABLE, with a reason; or IDEMPOTENCY_CONFLICT"),
+    ("withdrawCancel", 404, "ORDER_NOT_FOUND: there is none, it is a top-up, or it is somebody else's"),
+    ("withdrawCancel", 409, "NOT_CANCELLABLE: nobody at the supplier is deciding about a cancel of it"),
     ("refreshUsage", 404, "ORDER_NOT_FOUND, or ESIM_NOT_FOUND: it is not delivered yet"),
     ("refreshUsage", 503, "OVERLOADED, or SUPPLIER_UNAVAILABLE: the carrier did not answer and no earlier reading is known"),
     ("listTopUps", 404, "ORDER_NOT_FOUND, or ESIM_NOT_FOUND: it is not delivered yet"),

@@ -304,7 +304,7 @@ impl World {
             AuthMode::Code => Ok(()),
             AuthMode::Secret if header("rt-secretkey") == SECRET => Ok(()),
             AuthMode::Secret => Err(("101003", "the signature is wrong: secret-key-1a2b3c4d was expected")),
-            AuthMode::Signed => {
+            AuthMode::Signed | AuthMode::SignedUpper => {
                 let (time, id) = (header("rt-timestamp"), header("rt-requestid"));
                 let sent: i64 = time.parse().unwrap_or_default();
                 if (self.clock.now().micros() / 1_000 - sent).abs() > SIGNED_WITHIN_MS {
@@ -314,6 +314,8 @@ impl World {
                 message.extend_from_slice(raw);
                 let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes()), &message);
                 let expected: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+                let in_capitals = self.auth == AuthMode::SignedUpper;
+                let expected = if in_capitals { expected.to_uppercase() } else { expected };
                 if header("rt-signature") == expected && id.len() == 36 {
                     Ok(())
                 } else {
