@@ -1,18 +1,19 @@
 //! The supplier's word about a cancel that it reviewed. No API tells it, so the operator enters it.
 
 use crate::app::App;
+use crate::domain::amount::Amount;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::domain::text;
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
-use crate::ops::{cancel, deliver, usage};
+use crate::ops::{cancel, deliver, suppliers, usage};
 
 use super::order;
 
-/// The supplier took an eSIM back, and gave us `returned` of its cost: the owner gets the price. An eSIM that was used
-/// meanwhile needs the operator's decision, because somebody has both then.
+/// The supplier took an eSIM back, and gave us `returned` of its cost, in its own currency: the owner gets the price. An
+/// eSIM that was used meanwhile needs the operator's decision, because somebody has both then.
 pub async fn order_cancelled(
     app: &App,
     actor: &str,
@@ -21,15 +22,18 @@ pub async fn order_cancelled(
     despite_usage: bool,
 ) -> Result<cancel::Outcome> {
     let order = under_review(app, id).await?;
-    if returned > order.cost {
-        let message = format!("must be at most {}, what it cost", order.cost);
+    let cost = order.billed_cost().amount(suppliers::currency(app, &order.supplier));
+    let returned = Amount { micros: returned.micros(), ..cost };
+    if returned.micros > cost.micros {
+        let message = format!("must be at most {cost}, what it cost");
         return Err(Refusal::field("returned", message).into());
     }
     if !despite_usage && !is_unused(app, &order).await? {
         return Err(Refusal::UsedUnderReview.into());
     }
-    let line = audit_line(app, actor, "order cancelled", format!("{}: returned {returned} USD", order.id));
+    let line = audit_line(app, actor, "order cancelled", format!("{}: returned {returned}", order.id));
     let line = line.changing(order.status.as_str(), OrderStatus::Cancelled.as_str());
+    let returned = cancel::came_back(app, &order, returned)?;
     cancel::grant_by_hand(app, order, returned, line).await
 }
 

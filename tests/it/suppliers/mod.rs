@@ -3,6 +3,7 @@
 
 mod airalo;
 mod conformance;
+mod currency;
 mod doubts;
 mod esim_access;
 mod fakes;
