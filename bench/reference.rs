@@ -233,6 +233,7 @@ async fn checkouts(url: &str, count: usize) -> Outcome {
                 supplier: "sim".into(),
                 supplier_code: PLAN.into(),
                 cost: Usd::dollars(1),
+                billed: None,
                 list_price: price,
                 coupon: None,
                 amount: price.minus(Usd::from_micros((number % 9_999) as i64 + 1)),
@@ -295,7 +296,7 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
         group(&connection, |tx| {
             for order in &batch {
                 let entry = Entry::fulfilled(&order.id, order.charge(), "sim", order.cost);
-                let terms = Terms { cost: order.cost, number: None };
+                let terms = Terms { cost: order.billed_cost(), number: None };
                 let change = Change::Sold { profile: order.esim.as_ref(), entry: &entry, terms };
                 let sold = Step { order: &order.id, change, now: order.created_at };
                 simgate::store::orders::advance(tx, &[sold])?;
@@ -352,6 +353,7 @@ fn order(number: i64, key: &str) -> Order {
         coupon: None,
         customer_email: None,
         cost: Usd::from_micros(740_000),
+        billed: None,
         supplier: "sim".into(),
         supplier_code: PLAN.into(),
         supplier_number: None,

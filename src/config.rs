@@ -65,6 +65,8 @@ const GENERAL: &[Spec] = &[
     spec("answer_within_ms", "25000", "how long a purchase waits for the supplier before it answers 202"),
     spec("supplier_timeout_ms", "30000", "how long one process asks the supplier before recovery takes over"),
     spec("second_purchases_per_hour", "5", "how many orders of a supplier may be bought once more within an hour, after they were looked for in vain"),
+    spec("supplier_rate_warn_days", "2", "how many days old the rate of a supplier's currency may be before the log and `doctor` warn"),
+    spec("supplier_rate_stop_days", "7", "how many days old that rate may be before nothing is bought from the supplier"),
     spec("low_balance_usd", "50", "low-balance threshold of new partners"),
     spec("sandbox_plans", "0", "the least number of plans in the sandbox catalog (0: the built-in set)"),
     spec("sandbox_journal", "", "file to which the simulated supplier appends what it sold"),
@@ -124,6 +126,9 @@ pub struct Settings {
     pub supplier_timeout_ms: i64,
     /// For each supplier, over all instances.
     pub second_purchases_per_hour: i64,
+    /// How old the rate of a supplier's currency may be before that is an alarm, and before sales stop.
+    pub supplier_rate_warn_days: i64,
+    pub supplier_rate_stop_days: i64,
     pub low_balance: Usd,
     pub sandbox_plans: usize,
     pub sandbox_journal: Option<PathBuf>,
@@ -211,6 +216,7 @@ impl Settings {
         let must_be_url = "must start with http:// or https:// and have no query";
         let base_url = raw.parse("base_url", must_be_url, url)?.unwrap_or_else(|| format!("http://{listen}"));
         let millis = "must be milliseconds from 1 to 600000";
+        let days = "must be a whole number of days from 0 to 365";
         let count = "must be a whole number from 1 to 1000000";
         let settlement = Settlement::check(raw, mode)?;
         let must_be_networks = "must be networks like 10.0.0.0/8, separated by commas";
@@ -238,6 +244,8 @@ impl Settings {
                 "must be a whole number from 0 to 1000",
                 whole(0, 1_000),
             )?,
+            supplier_rate_warn_days: raw.require("supplier_rate_warn_days", days, whole(0, 365))?,
+            supplier_rate_stop_days: raw.require("supplier_rate_stop_days", days, whole(0, 365))?,
             low_balance: raw
                 .require("low_balance_usd", "must be an amount of USD", |t| Usd::parse(t).ok())?,
             sandbox_plans: raw.require("sandbox_plans", "must be from 0 to 1000000", whole(0, 1_000_000))?
@@ -298,6 +306,11 @@ impl Settings {
                  --public-sandbox allows this address",
                 raw.source("listen")
             ));
+        }
+        if settings.supplier_rate_warn_days > settings.supplier_rate_stop_days {
+            raw.does_not_fit(
+                "supplier_rate_warn_days is more than supplier_rate_stop_days: no warning would come",
+            );
         }
         if mode == Mode::Live {
             live::require_all(raw);

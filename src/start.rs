@@ -99,6 +99,7 @@ async fn assemble(settings: Settings, location: Location, role: Role) -> Result<
     if role == Role::Server {
         refresh(&app).await?;
         seed(&app).await?;
+        suppliers::rates::round(&app).await?;
     }
     Ok(app)
 }

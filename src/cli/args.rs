@@ -4,6 +4,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::config::parse_networks;
+use crate::domain::cost::Rate;
 use crate::domain::ledger::CreditKind;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
@@ -28,6 +29,21 @@ pub fn some_usd(text: &str) -> Result<Usd, String> {
             if amount.is_positive() { Ok(amount) } else { Err("must be more than 0".into()) }
         },
     )
+}
+
+/// An amount in millionths of a currency's unit, more than zero.
+pub fn some_micros(text: &str) -> Result<i64, String> {
+    some_usd(text).map(Usd::micros)
+}
+
+/// Dollars for one unit of a currency.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    Rate::parse(text).map_err(Into::into)
+}
+
+/// A day.
+pub fn date(text: &str) -> Result<Time, String> {
+    dates::parse(text).filter(|_| dates::is_date(text)).ok_or_else(|| "must be a day, YYYY-MM-DD".into())
 }
 
 /// The beginning of a period: a moment, or the first moment of a day.

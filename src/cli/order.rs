@@ -8,13 +8,14 @@ use clap::{Args, Subcommand};
 use super::output::{Cell, Form, Record, Table, cut, table};
 use super::{Failure, Outcome, account, args, twice};
 use crate::app::App;
+use crate::domain::amount::Amount;
 use crate::domain::esim::Esim;
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::ops::operator::{self, Told};
-use crate::ops::{cancel, find, orders};
+use crate::ops::{cancel, find, orders, suppliers};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -52,8 +53,8 @@ pub enum Command {
     Cancelled {
         #[command(flatten)]
         named: Named,
-        /// How much of its cost the supplier gave back
-        #[arg(long, value_name = "USD", value_parser = args::usd, allow_negative_numbers = true)]
+        /// How much of its cost the supplier gave back, in the currency that it bills in
+        #[arg(long, value_name = "AMOUNT", value_parser = args::usd, allow_negative_numbers = true)]
         returned: Usd,
         /// Also when the eSIM was used meanwhile, or its meter cannot be read
         #[arg(long)]
@@ -131,7 +132,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
             let order = named.order(app).await?;
             let outcome =
                 operator::order_cancelled(app, actor, order.id.as_str(), returned, despite_usage).await?;
-            ended(outcome, returned)
+            ended(app, outcome, returned)
         }
         Command::CancelRefused { named, reason } => {
             let order = named.order(app).await?;
@@ -206,12 +207,15 @@ async fn cancel(app: &App, actor: &str, order: &Order, reason: &str) -> Result<R
         .remark(remark))
 }
 
-fn ended(outcome: cancel::Outcome, returned: Usd) -> Record {
+fn ended(app: &App, outcome: cancel::Outcome, returned: Usd) -> Record {
+    let currency = suppliers::currency(app, &outcome.order.supplier);
+    let returned = Amount { micros: returned.micros(), currency };
     let record = Record::new()
         .with("orderId", outcome.order.id.to_string())
         .with("status", outcome.order.status.as_str())
         .with("refundedUsd", outcome.refunded)
-        .with("returnedUsd", returned)
+        .with("returned", returned.to_string())
+        .with("returnedUsd", returned.in_usd())
         .with("balanceUsd", outcome.balance);
     match outcome.order.status {
         OrderStatus::Cancelled => record,
@@ -270,6 +274,7 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
     let owner = operator::account_by_no(app, order.account).await?;
     let listed = orders::with_topups(app, order).await?;
     let order = &listed.order;
+    let currency = suppliers::currency(app, &order.supplier);
     let failure = order.failure.as_ref().map(|failure| {
         Record::new().with("code", failure.code.clone()).with("detail", failure.detail.clone())
     });
@@ -289,6 +294,8 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
         .with("coupon", order.coupon.as_ref().map(|coupon| coupon.code.clone()))
         .with("discountUsd", order.coupon.as_ref().map(|coupon| coupon.discount))
         .with("costUsd", order.cost)
+        .with("cost", order.billed.map(|_| order.billed_cost().amount(currency).to_string()))
+        .with("rate", order.billed.map(|billed| billed.rate.to_string()))
         .with("supplier", order.supplier.clone())
         .with("cancelRequest", order.cancel_request.clone())
         .with("cancelWithdrawnAt", order.cancel_withdrawn_at)

@@ -5,12 +5,16 @@ use clap::Subcommand;
 use super::output::{Form, Record, Report, Table, cell, table};
 use super::{Failure, Outcome, args, twice};
 use crate::app::App;
+use crate::domain::amount::Amount;
+use crate::domain::cost::Rate;
 use crate::domain::money::Usd;
 use crate::domain::refusal::{Conflict, Refusal};
-use crate::ops::hooks;
+use crate::domain::time::Time;
+use crate::error::{Error, FaultKind};
 use crate::ops::prices::BelowCost;
-use crate::ops::suppliers::{self, Tried, books, trial};
+use crate::ops::suppliers::{self, Tried, books, rates, trial};
 use crate::ops::sync::{self, Change, Changes, Consent};
+use crate::ops::{dates, hooks};
 
 /// How many plans of each kind are shown; the counts are of all.
 const SHOWN: usize = 20;
@@ -65,16 +69,35 @@ A sync that would withdraw a fifth of the plans, or move a cost by half, changes
         #[arg(value_name = "NAME")]
         name: String,
     },
+    /// Set the dollars for one unit of the currency that it bills in
+    #[command(after_help = "Example: simgate supplier rate acme 1.0845
+Costs and prices of its plans follow at once. Orders keep the rate that they were placed at. After supplier_rate_warn_days \
+the log warns, and after supplier_rate_stop_days nothing is bought from it until there is a new rate.")]
+    Rate {
+        /// Its name in the settings
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Dollars for one unit, with at most 9 decimals
+        #[arg(value_name = "RATE", value_parser = args::rate, allow_negative_numbers = true)]
+        rate: Rate,
+        /// The day that the rate is of (default: today)
+        #[arg(long, value_name = "YYYY-MM-DD", value_parser = args::date)]
+        date: Option<Time>,
+        /// It is right although it differs by half or more from the last one
+        #[arg(long)]
+        accept: bool,
+    },
     /// Write down that you have paid in at a supplier
     #[command(after_help = "Example: simgate supplier fund acme 500 --ref wire-4711
-The same reference is booked once. The books then know what should be left there.")]
+The amount is in the currency that it bills in. The same reference is booked once. The books then know what should be left \
+there.")]
     Fund {
         /// Its name in the settings
         #[arg(value_name = "NAME")]
         name: String,
         /// How much
-        #[arg(value_name = "USD", value_parser = args::some_usd, allow_negative_numbers = true)]
-        amount: Usd,
+        #[arg(value_name = "AMOUNT", value_parser = args::some_micros, allow_negative_numbers = true)]
+        amount: i64,
         /// Your own reference, like a number on a bank statement
         #[arg(long = "ref", value_name = "TEXT", value_parser = args::name)]
         reference: String,
@@ -102,6 +125,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Test { name, .. }
         | Command::Sync { name, .. }
         | Command::Enable { name }
+        | Command::Rate { name, .. }
         | Command::Fund { name, .. }
         | Command::Reconcile { name }
         | Command::Balance { name } => suppliers::require(app, name)?,
@@ -123,13 +147,20 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Enable { name } => switch(app, actor, &name, true).await,
         Command::Disable { name } => switch(app, actor, &name, false).await,
         Command::Balance { name } => balance(app, &name).await,
+        Command::Rate { name, rate, date, accept } => {
+            let consent = if accept { Consent::Given } else { Consent::Needed };
+            set_rate(app, actor, &name, rate, date, consent).await
+        }
         Command::Fund { name, amount, reference } => fund(app, actor, &name, amount, &reference).await,
         Command::Reconcile { name } => reconcile(app, &name).await,
     }
 }
 
-/// A supplier that does not answer is no fault of ours.
-fn silent(error: crate::error::Error) -> Failure {
+/// A supplier that does not answer is no fault of ours. What is missing here is no fault of its.
+fn silent(error: Error) -> Failure {
+    if matches!(&error, Error::Fault(fault) if fault.kind == FaultKind::Settings) {
+        return error.into();
+    }
     Failure::refused(Refusal::SupplierUnavailable { refunded: Usd::ZERO }, error.to_string())
 }
 
@@ -146,6 +177,10 @@ async fn list(app: &App) -> Result<Record, Failure> {
         "balance" => supplier.balance.map(|left| left.to_string()),
         "balanceAt" => supplier.balance_at,
         "lowBalance" => supplier.low_balance,
+        "currency" => supplier.currency.to_string(),
+        "rate" => supplier.rate.map(|(rate, _)| rate.to_string()),
+        "rateDate" => supplier.rate.map(|(_, date)| dates::date(date)),
+        "rateMark" => supplier.rate_age.mark(),
         "doubts" => supplier.doubts,
         "cancels" => supplier.cancels,
         "url" => supplier.url.clone(),
@@ -285,17 +320,39 @@ async fn switch(app: &App, actor: &str, name: &str, enabled: bool) -> Outcome {
     Ok(record.remark(remark).into())
 }
 
-async fn fund(app: &App, actor: &str, name: &str, amount: Usd, reference: &str) -> Outcome {
-    let (booked, known) = books::fund(app, actor, name, amount, reference).await.map_err(|error| {
+async fn set_rate(
+    app: &App,
+    actor: &str,
+    name: &str,
+    rate: Rate,
+    date: Option<Time>,
+    consent: Consent,
+) -> Outcome {
+    let set = rates::set(app, actor, name, rate, date, consent).await?;
+    let record = Record::new()
+        .with("supplier", name)
+        .with("currency", set.currency.to_string())
+        .with("rate", rate.to_string())
+        .with("rateBefore", set.before.map(|rate| rate.to_string()))
+        .with("date", dates::date(set.date))
+        .with("plansChanged", set.plans as i64);
+    Ok(record.remark("Costs and prices follow it. Gateways that run see it within 10 seconds.").into())
+}
+
+async fn fund(app: &App, actor: &str, name: &str, amount: i64, reference: &str) -> Outcome {
+    let amount = Amount { micros: amount, currency: suppliers::currency(app, name) };
+    let funded = books::fund(app, actor, name, amount, reference).await.map_err(|error| {
         let other = format!("another amount was booked for {name} under the reference {reference:?}");
         Failure::worded(error, Conflict::default().into(), other)
     })?;
     let record = Record::new()
         .with("supplier", name)
-        .with("amountUsd", amount)
-        .with("bookedUsd", booked)
-        .with("known", known);
-    Ok(if known { record.remark("It was booked before; nothing was done now.") } else { record }.into())
+        .with("amount", amount.to_string())
+        .with("amountUsd", funded.usd)
+        .with("bookedUsd", funded.booked)
+        .with("known", funded.known);
+    Ok(if funded.known { record.remark("It was booked before; nothing was done now.") } else { record }
+        .into())
 }
 
 async fn reconcile(app: &App, name: &str) -> Outcome {
@@ -308,11 +365,14 @@ async fn reconcile(app: &App, name: &str) -> Outcome {
     let record = Record::new()
         .with("supplier", name)
         .with("agrees", passed)
-        .with("bookedUsd", found.booked)
+        .with("bookedUsd", found.booked_usd)
+        .with("booked", found.booked.to_string())
         .with("balance", found.reported.as_ref().ok().map(ToString::to_string))
+        .with("offBy", found.off().map(|off| off.to_string()))
         .with("offByUsd", found.off_by())
         .with("openOrders", found.open as i64)
-        .with("openCostUsd", found.open_cost)
+        .with("openCost", found.open_cost.to_string())
+        .with("openCostUsd", found.open_cost.in_usd())
         .with("salesListed", found.listed.as_ref().ok().map(|count| *count as i64))
         .with("trouble", found.reported.err().or(found.listed.err()))
         .with("differences", Table::new(["order", "what", "costUsd"], rows));
@@ -322,6 +382,6 @@ async fn reconcile(app: &App, name: &str) -> Outcome {
 async fn balance(app: &App, name: &str) -> Outcome {
     match suppliers::balance(app, name).await? {
         Ok(left) => Ok(Record::new().with("supplier", name).with("balance", left.to_string()).into()),
-        Err(why) => Err(silent(crate::error::Error::fault(format!("supplier {name}: {why}")))),
+        Err(why) => Err(silent(Error::fault(format!("supplier {name}: {why}")))),
     }
 }

@@ -31,7 +31,7 @@ pub const FIELDS: &[Spec] = &[
     secret("client_secret", "airalo: the client secret of your account"),
     spec("rate", "", "requests a second, for all instances together (default: 8 for esim-access; 4 for airalo, which allows 5 for usage)"),
     spec("quiet_minutes", "15", "how long a sale in doubt is looked for before it may be bought once more"),
-    spec("currency", "USD", "the currency that it bills in; only USD so far"),
+    spec("currency", "USD", "the currency that it bills in; another than USD needs a rate (`simgate supplier rate`)"),
     spec("low_balance", "100", "warn when less than this is left of what you paid in, in its currency"),
     spec("sync_hours", "6", "how often its plans are taken in while it is enabled, in hours"),
     spec("reviewed_cancels", "false", "airalo: true to ask for refunds, which people there decide about"),
@@ -171,11 +171,9 @@ impl Table<'_> {
             text => text.parse().ok().filter(|rate| (0.01..=1_000.0).contains(rate)),
         });
         let quiet = self.read("quiet_minutes", "must be a whole number from 1 to 1440", whole(1, 1_440));
-        let currency = self.read("currency", "must be USD: other currencies are not sold in yet", |text| {
-            Fiat::parse(text).filter(|currency| *currency == Fiat::USD)
-        });
+        let currency = self.read("currency", "must be three capital letters, like EUR", Fiat::parse);
         let low_balance = self.read("low_balance", "must be an amount", |text| {
-            Amount::parse(text, Fiat::USD).ok().filter(|amount| amount.micros >= 0)
+            Amount::parse(text, currency.unwrap_or(Fiat::USD)).ok().filter(|amount| amount.micros >= 0)
         });
         let sync_hours = self.read("sync_hours", "must be a whole number from 1 to 168", whole(1, 168));
         let reviewed_cancels = self.read("reviewed_cancels", "must be true or false", flag);
@@ -255,14 +253,14 @@ mod tests {
     #[test]
     fn all_that_is_wrong_with_suppliers_is_told_at_once() {
         let file = "[supplier.acme]\nkind = \"esim-access\"\nurl = \"http://127.0.0.1:9\"\nacces_code = \"x\"\nauth = \"signed\"\nrate = 0\n\
-                    currency = \"EUR\"\n\n[supplier.other]\nkind = \"cheap\"\n\n[supplier.sim]\nkind = \"simulator\"\n";
+                    currency = \"euro\"\n\n[supplier.other]\nkind = \"cheap\"\n\n[supplier.sim]\nkind = \"simulator\"\n";
         let told = load(file, &[]).err().expect("wrong").0;
         for part in [
             "acces_code in simgate.toml, line 4 of supplier \"acme\" is an unknown field; did you mean access_code?",
             "access_code of supplier \"acme\" (not set): must be set",
             "secret_key of supplier \"acme\" (not set): must be set",
             "rate of supplier \"acme\" (rate in simgate.toml, line 6): must be a number",
-            "currency of supplier \"acme\" (currency in simgate.toml, line 7): must be USD",
+            "currency of supplier \"acme\" (currency in simgate.toml, line 7): must be three capital letters",
             "kind of supplier \"other\" (kind in simgate.toml, line 10): must be esim-access or airalo",
             "supplier \"sim\": a name has",
         ] {

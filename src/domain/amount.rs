@@ -55,6 +55,12 @@ impl Amount {
     }
 }
 
+impl From<Usd> for Amount {
+    fn from(amount: Usd) -> Amount {
+        Amount::usd(amount)
+    }
+}
+
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", Usd::from_micros(self.micros).priced(), self.currency)

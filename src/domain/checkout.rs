@@ -4,6 +4,7 @@
 
 use super::account::GUESTS;
 use super::authorization;
+use super::cost::{Billed, Cost};
 use super::coupon::{self, Applied};
 use super::email::Email;
 use super::ids::{AccountNo, InvoiceId, OrderId};
@@ -129,6 +130,8 @@ pub struct Checkout {
     /// The supplier's own code of the plan.
     pub supplier_code: String,
     pub cost: Usd,
+    /// How its supplier bills it, where that is not in dollars.
+    pub billed: Option<Billed>,
     /// The retail price.
     pub list_price: Usd,
     pub coupon: Option<Applied>,
@@ -153,6 +156,11 @@ pub struct Checkout {
 }
 
 impl Checkout {
+    /// What it costs us, with the supplier's bill.
+    pub fn billed_cost(&self) -> Cost {
+        Cost { usd: self.cost, billed: self.billed }
+    }
+
     /// Whether it sells this plan and, for a top-up, onto the eSIM of this order.
     pub fn is_for(&self, package_code: &str, esim_order: Option<&OrderId>) -> bool {
         self.package_code == package_code && self.esim_order.as_ref() == esim_order
@@ -339,6 +347,7 @@ mod tests {
                 supplier: "sim".into(),
                 supplier_code: "JP-1GB-7D".into(),
                 cost: Usd::dollars(1),
+                billed: None,
                 list_price: Usd::dollars(3),
                 coupon: None,
                 amount: Usd::from_micros(2_999_999),

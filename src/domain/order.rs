@@ -1,5 +1,6 @@
 //! The life of an order or top-up. One enum, one table of moves, used by SQL, JSON and pages alike.
 
+use super::cost::{Billed, Cost};
 use super::coupon::{self, Applied};
 use super::email::Email;
 use super::esim::{Esim, EsimStatus};
@@ -80,6 +81,8 @@ pub struct Order {
     /// Who gets a receipt when it is delivered.
     pub customer_email: Option<Email>,
     pub cost: Usd,
+    /// How its supplier bills it, where that is not in dollars, at the rate that it was placed at.
+    pub billed: Option<Billed>,
     pub supplier: String,
     /// The supplier's own code of the plan.
     pub supplier_code: String,
@@ -106,6 +109,11 @@ impl Order {
     /// What its buyer got back when it failed or was cancelled.
     pub fn given_back(&self) -> Usd {
         self.refunded.unwrap_or(self.price)
+    }
+
+    /// What it costs us, with the supplier's bill.
+    pub fn billed_cost(&self) -> Cost {
+        Cost { usd: self.cost, billed: self.billed }
     }
 
     pub fn charge(&self) -> Charge {

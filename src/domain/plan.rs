@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::amount::Amount;
+use super::cost::Billed;
 use super::country;
 use super::money::Usd;
 use super::words::words;
@@ -30,6 +31,8 @@ pub struct Plan {
     /// Shared by the plans of a snapshot that have the same.
     pub details: Arc<Details>,
     pub cost: Usd,
+    /// How its supplier bills it, where that is not in dollars.
+    pub billed: Option<Billed>,
     pub wholesale: Usd,
     pub retail: Usd,
 }

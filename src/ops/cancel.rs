@@ -13,9 +13,10 @@ use tokio::time::timeout;
 use self::review::Ready;
 use super::coupons::redeem;
 use super::patience::Patience;
-use super::{orders, owned};
+use super::{orders, owned, suppliers};
 use crate::app::App;
 use crate::domain::amount::Amount;
+use crate::domain::cost::Cost;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
@@ -30,7 +31,7 @@ use crate::store::debts::{self, Funds};
 use crate::store::ledger::{self, Note};
 use crate::store::orders::{Change, Step};
 use crate::store::tx::Tx;
-use crate::store::{cancel_requests, orders as rows, wallet};
+use crate::store::{cancel_requests, native_moves, orders as rows, wallet};
 use crate::supplier::{Answer, Cancel, CancelWay, Cancelled};
 
 pub struct Outcome {
@@ -204,7 +205,8 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
             Ready::Later => return Ok(None),
         }
     }
-    let answer = supplier.cancel(Cancel { profile: &esim.profile, cost: Amount::usd(order.cost) }).await;
+    let cost = order.billed_cost().amount(suppliers::currency(app, supplier.name()));
+    let answer = supplier.cancel(Cancel { profile: &esim.profile, cost }).await;
     let outcome = match &answer {
         Answer::Done(Cancelled::Yes { .. }) => "done",
         Answer::Done(Cancelled::Requested { .. }) => "requested",
@@ -214,8 +216,7 @@ pub async fn ask_once(app: &App, order: &Order) -> Result<Option<Outcome>> {
     counter!("simgate_supplier_calls_total", "call" => "cancel", "outcome" => outcome).increment(1);
     match answer {
         Answer::Done(Cancelled::Yes { returned }) => {
-            let returned =
-                returned.in_usd().ok_or_else(|| Error::fault("a supplier of dollars gave back others"))?;
+            let returned = came_back(app, order, returned)?;
             granted(app, order, supplier.name(), returned, None).await
         }
         Answer::Done(Cancelled::Requested { request }) => {
@@ -244,7 +245,7 @@ async fn granted(
     app: &App,
     order: &Order,
     supplier: &'static str,
-    returned: Usd,
+    returned: Cost,
     line: Option<Line>,
 ) -> Result<Option<Outcome>> {
     let (now, account, given_up) = (app.now(), order.account, order.clone());
@@ -259,7 +260,8 @@ async fn granted(
             // When somebody else finished it, the entry's name ensures that it was paid back only once.
             let change = Change::CancelGranted { refunded: rows::part_of(&given_up, &back) };
             if !rows::advance(tx, &[Step { order: &given_up.id, change, now }])?.is_empty() {
-                let entry = Entry::cancelled(&given_up.id, &back, given_up.charge(), supplier, returned);
+                let entry = Entry::cancelled(&given_up.id, &back, given_up.charge(), supplier, returned.usd);
+                native_moves::add(tx, &entry, supplier, returned.native())?;
                 debts::pay_back(tx, &entry, &given_up, now, Note::default())?;
                 redeem::give_back(tx, &given_up, now)?;
                 if let Some(line) = &line {
@@ -278,6 +280,15 @@ async fn granted(
     }
     let refunded = if is_cancelled { order.given_back() } else { Usd::ZERO };
     Ok(Some(Outcome { refunded, balance, order, replayed: false }))
+}
+
+/// What came back of an order's cost, in dollars at the order's own rate.
+pub(super) fn came_back(app: &App, order: &Order, returned: Amount) -> Result<Cost> {
+    let cost = order.billed_cost();
+    let returned = cost.told(returned, suppliers::currency(app, &order.supplier));
+    let returned =
+        returned.ok_or_else(|| Error::fault("a supplier gave back another currency than its own"))?;
+    Ok(cost.returned(cost.without(returned)))
 }
 
 /// What a cancel pays back: the price without what was already given back for the order.
@@ -306,7 +317,7 @@ async fn deny(app: &App, order: &Order, line: Option<Line>) -> Result<()> {
 }
 
 /// Finishes a cancel that the supplier granted after a review, as the operator says.
-pub(super) async fn grant_by_hand(app: &App, order: Order, returned: Usd, line: Line) -> Result<Outcome> {
+pub(super) async fn grant_by_hand(app: &App, order: Order, returned: Cost, line: Line) -> Result<Outcome> {
     let supplier = app.supplier(&order.supplier)?.name();
     match granted(app, &order, supplier, returned, Some(line)).await? {
         Some(outcome) if outcome.order.status != OrderStatus::Cancelled => {

@@ -166,6 +166,7 @@ mod tests {
             operator: "Any".into(),
             details: Arc::default(),
             cost: Usd::ZERO,
+            billed: None,
             wholesale: Usd::ZERO,
             retail: Usd::ZERO,
         })

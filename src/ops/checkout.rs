@@ -357,6 +357,7 @@ impl CheckoutDraft {
             supplier: offer.supplier.clone(),
             supplier_code: offer.supplier_code.clone(),
             cost: offer.cost,
+            billed: offer.billed,
             list_price: offer.price,
             coupon,
             amount: place.amount,

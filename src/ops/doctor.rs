@@ -278,6 +278,7 @@ async fn suppliers(app: &App) -> Result<Vec<Check>> {
         checks.push(answers(app, &overview).await?);
         checks.extend(held_back(&overview));
         checks.extend(low_balance(&overview));
+        checks.extend(rate(&overview));
     }
     if checks.is_empty() {
         checks.push(Check::fail(
@@ -294,6 +295,16 @@ async fn suppliers(app: &App) -> Result<Vec<Check>> {
         )
     }));
     Ok(checks)
+}
+
+/// Another currency than dollars needs a rate that is not old.
+fn rate(known: &Overview) -> Option<Check> {
+    let (what, advice) = known.rate_age.trouble(known.name)?;
+    let finding = format!("{}: {what}", known.name);
+    Some(match known.rate_age.stops() {
+        true => Check::fail("supplier", finding, advice),
+        false => Check::warn("supplier", finding, advice),
+    })
 }
 
 async fn answers(app: &App, known: &Overview) -> Result<Check> {

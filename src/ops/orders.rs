@@ -414,6 +414,7 @@ fn new_order(draft: &OrderDraft, offer: &Offer, filled: Option<Esim>) -> Order {
         coupon: None,
         customer_email: draft.purchase.customer_email.clone(),
         cost: offer.cost,
+        billed: offer.billed,
         supplier: offer.supplier.clone(),
         supplier_code: offer.supplier_code.clone(),
         supplier_number: None,

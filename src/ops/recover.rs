@@ -15,8 +15,7 @@ use crate::domain::ledger::Entry;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
-use crate::store::ledger::{self, Note};
-use crate::store::{attempts, orders as rows, spares};
+use crate::store::{attempts, native_moves, orders as rows, spares};
 use crate::telemetry::EveryMinute;
 
 const AT_ONCE: i64 = 64;
@@ -157,14 +156,15 @@ async fn cancel_orphan(app: &App, id: &OrderId, profile: &str) -> Result<()> {
     let order = app.store.read(move |tx| rows::by_id(tx, &lookup)).await?;
     let order = order.ok_or_else(|| Error::fault("an order vanished"))?;
     let supplier = app.supplier(&order.supplier)?;
-    let lost = lost_with(supplier.as_ref(), profile, order.cost).await?;
+    let lost = lost_with(app, supplier.as_ref(), profile, order.billed_cost()).await?;
     let name = supplier.name();
     let now = app.now();
     app.store
         .finish(order.account.0, move |tx| {
-            let outcome = if lost.is_positive() { "LOST" } else { "CANCELLED" };
-            if rows::orphan_ended(tx, &order.id, outcome)? && lost.is_positive() {
-                ledger::post(tx, &Entry::orphan(&order.id, name, lost), now, Note::default())?;
+            let outcome = if lost.usd.is_positive() { "LOST" } else { "CANCELLED" };
+            if rows::orphan_ended(tx, &order.id, outcome)? && lost.usd.is_positive() {
+                let entry = Entry::orphan(&order.id, name, lost.usd);
+                native_moves::post_cost(tx, &entry, now, name, lost)?;
             }
             Ok(())
         })

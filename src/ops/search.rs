@@ -268,6 +268,7 @@ mod tests {
             operator: "Any".into(),
             details: Default::default(),
             cost: Usd::ZERO,
+            billed: None,
             wholesale: Usd::ZERO,
             retail: Usd::from_micros(cents * 10_000),
         }

@@ -1,6 +1,7 @@
 //! What an operator does with suppliers: look at them, try them, and let their plans be sold or not.
 
 pub mod books;
+pub mod rates;
 pub mod trial;
 
 use std::sync::Arc;
@@ -8,12 +9,14 @@ use std::time::Duration;
 
 use metrics::gauge;
 
+use self::rates::Age;
 use super::audit::audit_line;
 use super::sync::PLANS_PER_JOB;
 use super::sync::resync;
 use super::{LANE, breaker, prices, sync};
 use crate::app::App;
 use crate::domain::amount::{Amount, Fiat};
+use crate::domain::cost::Rate;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::tx::Tx;
@@ -43,19 +46,30 @@ pub struct Overview {
     pub balance: Option<Amount>,
     pub balance_at: Option<Time>,
     pub low_balance: bool,
+    pub currency: Fiat,
+    /// The dollars for one unit of its currency, and the day that this is of; dollars have none.
+    pub rate: Option<(Rate, Time)>,
+    pub rate_age: Age,
 }
 
-/// Enters the suppliers of the settings that the database does not know. The simulator sells at once; the others are
+/// Enters the suppliers of the settings that the database does not know, each with its currency. The simulator sells at once; the others are
 /// enabled by an operator who has looked at their plans.
 pub async fn enlist(app: &App) -> Result<()> {
     let known = app.store.read(suppliers::all).await?;
     for &name in app.suppliers.keys() {
+        rates::agree_on_currency(app, name, known.iter().find(|standing| standing.name == name)).await?;
         if !known.iter().any(|standing| standing.name == name) {
             let enabled = name == sim::NAME;
-            app.store.finish(LANE, move |tx| suppliers::enlist(tx, name, enabled)).await?;
+            let currency = currency(app, name);
+            app.store.finish(LANE, move |tx| suppliers::enlist(tx, name, enabled, currency)).await?;
         }
     }
     Ok(())
+}
+
+/// The currency that a supplier bills in.
+pub fn currency(app: &App, name: &str) -> Fiat {
+    app.settings.supplier(name).map_or(Fiat::USD, |terms| terms.currency)
 }
 
 pub async fn list(app: &App) -> Result<Vec<Overview>> {
@@ -70,7 +84,7 @@ pub async fn list(app: &App) -> Result<Vec<Overview>> {
         let Some(standing) = standings.iter().find(|standing| standing.name == name) else { continue };
         let terms = app.settings.supplier(name);
         let abilities = supplier.abilities();
-        let currency = terms.map_or(Fiat::USD, |terms| terms.currency);
+        let currency = currency(app, name);
         let balance = standing.balance.map(|micros| Amount { micros, currency });
         all.push(Overview {
             name,
@@ -88,6 +102,9 @@ pub async fn list(app: &App) -> Result<Vec<Overview>> {
                 .is_some_and(|(terms, left)| left.micros < terms.low_balance.micros),
             balance,
             balance_at: standing.balance_at,
+            currency,
+            rate: standing.rate.zip(standing.rate_day.map(Time::of_day)),
+            rate_age: Age::of(app, standing),
         });
     }
     Ok(all)
@@ -126,7 +143,8 @@ async fn read_balance(app: &App, supplier: &Arc<dyn Supplier>) -> Result<Result<
         Ok(answer) => answer.told(),
         Err(_) => Err("no answer within 60 s".into()),
     };
-    if let Ok(left) = &answer {
+    // Money in another currency than its own is told, and cannot be compared with anything that we keep.
+    if let Some(left) = answer.as_ref().ok().filter(|left| left.currency == currency(app, supplier.name())) {
         let (name, now, micros) = (supplier.name(), app.now(), left.micros);
         app.store.finish(LANE, move |tx| suppliers::note_balance(tx, name, micros, now)).await?;
     }
@@ -174,6 +192,7 @@ pub async fn sync_all(app: &App, actor: &str) -> Result<Vec<(&'static str, Resul
 /// something else than we knew, their balances, and their plans. One instance does each.
 pub async fn round(app: &App) -> Result<()> {
     breaker::round(app).await;
+    rates::round(app).await?;
     resync::round(app).await;
     for standing in app.store.read(suppliers::all).await? {
         let Some(terms) = app.settings.supplier(&standing.name) else { continue };
@@ -183,6 +202,7 @@ pub async fn round(app: &App) -> Result<()> {
         if is_due(standing.look_at, next)
             && app.store.write(LANE, move |tx| suppliers::take_look(tx, name, now, next)).await?
         {
+            rates::remind(app, &standing);
             look(app, terms).await?;
         }
         let next = now.plus_millis(terms.sync_every.as_millis() as i64);
@@ -204,7 +224,15 @@ async fn look(app: &App, terms: &Terms) -> Result<()> {
         Err(why) => tracing::warn!(supplier = name, why, "the supplier's balance could not be read"),
         Ok(left) => {
             gauge!("simgate_supplier_balance", "supplier" => name).set(left.micros as f64 / 1e6);
-            if left.micros < terms.low_balance.micros {
+            if left.currency != terms.currency {
+                let (left, billed) = (left.to_string(), terms.currency.to_string());
+                tracing::error!(
+                    supplier = name,
+                    left,
+                    billed,
+                    "the supplier's balance is not in the currency of its settings"
+                );
+            } else if left.micros < terms.low_balance.micros {
                 let (left, least) = (left.to_string(), terms.low_balance.to_string());
                 tracing::error!(
                     supplier = name,

@@ -12,6 +12,7 @@ pub use self::compare::{Change, Changes, LeftOut};
 use super::LANE;
 use super::audit::{self, audit_line};
 use super::prices::{self, BelowCost};
+use super::suppliers::{currency, rates};
 use crate::app::App;
 use crate::domain::plan::Plan;
 use crate::domain::price::Subject;
@@ -59,12 +60,13 @@ async fn compared(app: &App, name: &str, is_asked: impl Fn(&str) -> bool) -> Res
     let mut listings =
         supplier.plans().await.told().map_err(|why| Error::fault(format!("supplier {name}: {why}")))?;
     listings.retain(|listing| is_asked(&listing.code));
-    let owner = supplier.name();
-    let mut known = app.store.snapshot(move |tx| catalog::known(tx, owner)).await?;
+    let (owner, currency) = (supplier.name(), currency(app, name));
+    let read = move |tx: &mut Tx| Ok((catalog::known(tx, owner)?, rates::billing(tx, owner, currency)?));
+    let (mut known, billing) = app.store.snapshot(read).await?;
     known.retain(|plan| is_asked(&plan.supplier_code));
     let catalog = catalog_name(app, supplier.as_ref());
     let prefix = catalog.as_ref().map_or(String::new(), |_| format!("{owner}:"));
-    Ok(compare::changes(&known, listings, catalog.as_deref(), &prefix))
+    Ok(compare::changes(&known, listings, catalog.as_deref(), &prefix, billing))
 }
 
 /// Whose catalog it is, for the codes of its plans; `None` for the simulator, whose codes are ours.
@@ -120,6 +122,8 @@ async fn write(app: &App, supplier: &'static str, changes: &Changes) -> Result<(
         let withdraw = move |tx: &mut Tx| codes.iter().try_for_each(|code| catalog::withdraw(tx, code));
         app.store.finish(LANE, withdraw).await?;
     }
+    // The rate may have changed since these costs were made.
+    rates::recost(app, supplier).await?;
     prices::reprice(app).await.map(drop)
 }
 

@@ -1,6 +1,7 @@
 //! Orders as their suppliers know them: by supplier, and by the supplier's own number.
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
+use crate::domain::cost::{Billed, Cost};
 use crate::domain::ids::OrderId;
 use crate::domain::money::Usd;
 use crate::domain::order::OrderStatus;
@@ -23,10 +24,17 @@ pub struct Bought {
     /// Whether its profile turned up after its money had gone back.
     pub orphaned: bool,
     pub cost: Usd,
+    pub billed: Option<Billed>,
 }
 
 columns! {
-    Bought in "o" { id, status, orphaned = "CAST(CASE WHEN o.orphan IS NULL THEN 0 ELSE 1 END AS BIGINT)", cost }
+    Bought in "o" { id, status, orphaned = "CAST(CASE WHEN o.orphan IS NULL THEN 0 ELSE 1 END AS BIGINT)", cost, billed: Option<Billed> = "o.native_cost, o.rate" }
+}
+
+impl Bought {
+    pub fn billed_cost(&self) -> Cost {
+        Cost { usd: self.cost, billed: self.billed }
+    }
 }
 
 /// Whether a sale with this number of the supplier's is under way, and not asked about before `now`.

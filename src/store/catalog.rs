@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use super::prices::sold_at;
 use super::{details, meta};
+use crate::domain::cost::{Billed, Rate};
 use crate::domain::money::Usd;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::error::Result;
@@ -15,13 +16,16 @@ queries! {
            ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
                countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
                operator = excluded.operator, details = excluded.details, supplier = excluded.supplier,
-               supplier_code = excluded.supplier_code, cost = excluded.cost, on_sale = 1, listed = 1
+               supplier_code = excluded.supplier_code, cost = excluded.cost, native_cost = excluded.native_cost, rate = excluded.rate, on_sale = 1, listed = 1
            WHERE plans.supplier = excluded.supplier");
     KNOWN = text!("SELECT ", Known::COLUMNS, " FROM plans p WHERE p.supplier = ?1 ORDER BY p.code");
     WITHDRAW = "UPDATE plans SET on_sale = 0, listed = 0 WHERE code = ?1";
     SHELVE = "UPDATE plans SET on_sale = ?2 * listed WHERE code = ?1";
     SOLD_OUT = "UPDATE plans SET on_sale = 0 WHERE code = ?1 AND supplier = ?2 AND COALESCE(supplier_code, code) = ?3 AND on_sale = 1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
+    OTHER_RATE = "SELECT p.code, p.native_cost FROM plans p WHERE p.supplier = ?1 AND p.listed = 1 AND p.rate <> ?2 ORDER BY p.code LIMIT ?3";
+    COSTS_NOW = "UPDATE plans SET cost = ?3, rate = ?4 WHERE code = ?1 AND native_cost = ?2
+                AND EXISTS (SELECT 1 FROM suppliers s WHERE s.name = plans.supplier AND s.rate = ?4)";
     ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, ", p.details
                FROM plans p JOIN prices x ON x.code = p.code LEFT JOIN prices r ON r.price_list = 'retail' AND r.code = p.code
                WHERE p.on_sale = 1 AND ", sold_at!("x"), " > 0
@@ -30,11 +34,12 @@ queries! {
 
 columns! {
     Plan in "p" {
-        code, name, plan_type, family, countries: String, data_mb, duration_days, operator, cost, wholesale = sold_at!("x"),
+        code, name, plan_type, family, countries: String, data_mb, duration_days, operator, cost,
+        billed: Option<Billed> = "p.native_cost, p.rate", wholesale = sold_at!("x"),
         retail = concat!("COALESCE(", sold_at!("r"), ", 0)"),
     } => Plan {
         countries: countries.split(',').map(str::to_string).collect(),
-        code, name, plan_type, family, data_mb, duration_days, operator, cost, wholesale, retail,
+        code, name, plan_type, family, data_mb, duration_days, operator, cost, billed, wholesale, retail,
         // `on_sale` reads them, to share them.
         details: Arc::default(),
     }
@@ -43,7 +48,8 @@ columns! {
 values! {
     Put(plan: Plan, countries: &'a str, details: Option<&'a str>, supplier: &'a str, supplier_code: &'a str) {
         code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, details = details,
-        supplier = supplier, supplier_code = supplier_code, cost, on_sale = true,
+        supplier = supplier, supplier_code = supplier_code, cost,
+        native_cost = plan.billed.map(|billed| billed.micros), rate = plan.billed.map(|billed| billed.rate), on_sale = true,
     }
 }
 
@@ -96,6 +102,16 @@ pub fn withdraw(tx: &mut Tx, code: &str) -> Result<()> {
 /// Withdraws a plan that this supplier has none left of; false when it is off sale, or another supplier's by now.
 pub fn withdraw_sold_out(tx: &mut Tx, code: &str, supplier: &str, supplier_code: &str) -> Result<bool> {
     Ok(tx.execute(SOLD_OUT, params![code, supplier, supplier_code])? == 1)
+}
+
+/// Plans of a supplier whose cost is at another rate than this one: their codes, and what is billed for them.
+pub fn at_another_rate(tx: &mut Tx, supplier: &str, rate: Rate, limit: i64) -> Result<Vec<(String, i64)>> {
+    tx.all(OTHER_RATE, params![supplier, rate, limit])
+}
+
+/// Gives a plan its cost at its supplier's rate, unless its bill or the rate has changed meanwhile.
+pub fn cost_at(tx: &mut Tx, code: &str, billed: Billed, cost: Usd) -> Result<()> {
+    tx.execute(COSTS_NOW, params![code, billed.micros, cost, billed.rate]).map(drop)
 }
 
 pub fn count(tx: &mut Tx) -> Result<i64> {

@@ -8,6 +8,7 @@ use super::{claims, coupons, wallet};
 use crate::domain::account::GUESTS;
 use crate::domain::checkout::{self, Checkout, CheckoutEvent, CheckoutStatus};
 use crate::domain::client::{Origin, Shares};
+use crate::domain::cost::Billed;
 use crate::domain::coupon::{self, Applied};
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
@@ -22,7 +23,7 @@ columns! {
     Checkout {
         id, account, token, seq, keyed, esim_order, package_code, plan_name, family, data_mb, duration_days, supplier,
         supplier_code = "COALESCE(supplier_code, package_code)",
-        cost, list_price, coupon: Option<Applied> = Applied::COLUMNS, amount, network, currency, address, wide, sign_to,
+        cost, billed: Option<Billed> = Billed::COLUMNS, list_price, coupon: Option<Applied> = Applied::COLUMNS, amount, network, currency, address, wide, sign_to,
         customer_email, status, order = "order_id", claimed_by, created_at, expires_at, late_until, updated_at,
     }
 }
@@ -31,7 +32,8 @@ values! {
     /// What is written of any new checkout.
     Facts(checkout: Checkout, origin: &'a str) {
         id: TEXT, account: BIGINT, token: TEXT, package_code: TEXT, plan_name: TEXT, family: TEXT, data_mb: BIGINT,
-        duration_days: BIGINT, supplier: TEXT, supplier_code: TEXT, cost: BIGINT, list_price: BIGINT, amount: BIGINT, network: TEXT,
+        duration_days: BIGINT, supplier: TEXT, supplier_code: TEXT, cost: BIGINT,
+        native_cost: BIGINT = checkout.billed.map(|billed| billed.micros), rate: BIGINT = checkout.billed.map(|billed| billed.rate), list_price: BIGINT, amount: BIGINT, network: TEXT,
         currency: TEXT, address: TEXT, customer_email: TEXT, origin: TEXT = origin, created_at: BIGINT, expires_at: BIGINT,
         late_until: BIGINT, coupon: TEXT = checkout.coupon.as_ref().map(|coupon| &coupon.code),
         discount: BIGINT = coupon::discount(checkout.coupon.as_ref()), esim_order: TEXT, wide: BIGINT, sign_to: TEXT,

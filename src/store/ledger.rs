@@ -200,6 +200,18 @@ queries! {
     TRIALS = "SELECT id FROM entries WHERE kind = 'TRIAL'";
     SUPPLIER_FROM_NOWHERE = "SELECT p.entry || ' leg ' || CAST(p.leg AS TEXT), p.amount FROM postings p JOIN entries e ON e.id = p.entry
         WHERE p.account LIKE 'supplier:%' AND e.kind NOT IN ('FULFILLED', 'CANCELLED', 'ORPHAN', 'FUNDED', 'TRIAL', 'TRIAL_RETURNED', 'COST_RETURNED') LIMIT 10";
+    /// A sale has what was billed in its order; everything else in its move, in the same direction.
+    NATIVE_OFF = "SELECT p.entry, p.amount FROM suppliers s JOIN postings p ON p.account = 'supplier:' || s.name
+        JOIN entries e ON e.id = p.entry LEFT JOIN orders o ON o.id = p.order_id
+        LEFT JOIN native_moves m ON m.entry = p.entry AND m.supplier = s.name
+        WHERE s.currency <> 'USD' AND CASE WHEN e.kind = 'FULFILLED' THEN o.native_cost IS NULL OR o.rate IS NULL
+            ELSE m.entry IS NULL OR (m.amount > 0) <> (p.amount > 0) END LIMIT 10";
+    NATIVE_FROM_NOWHERE = "SELECT m.entry, CAST(0 AS BIGINT) FROM native_moves m LEFT JOIN entries e ON e.id = m.entry
+        WHERE e.id IS NULL OR e.kind = 'FULFILLED' LIMIT 10";
+    /// The bill times the rate, rounded up, in steps that stay within 64 bits: whole units first, then millionths.
+    RATES_OFF = "SELECT b.id, b.cost - b.dollars FROM (SELECT id, cost, native_cost / 1000000 * rate / 1000
+            + (native_cost / 1000000 * rate % 1000 * 1000000 + native_cost % 1000000 * rate + 999999999) / 1000000000 AS dollars
+            FROM orders WHERE rate IS NOT NULL AND native_cost IS NOT NULL) b WHERE b.cost <> b.dollars LIMIT 10";
     SUM_OF = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
 }
 
@@ -384,6 +396,9 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("every posting for a transfer has its transfer", Unit::Usd, NO_TRANSFER),
     ("cash comes from transfers, and goes by payouts and sweeps", Unit::Usd, CASH_FROM_NOWHERE),
     ("what a supplier holds was paid in, and goes by what it sold", Unit::Usd, SUPPLIER_FROM_NOWHERE),
+    ("whatever moves at a supplier of another currency has its bill", Unit::Usd, NATIVE_OFF),
+    ("every move in another currency has its entry, and is no sale", Unit::Rows, NATIVE_FROM_NOWHERE),
+    ("every order's cost is its bill at its own rate", Unit::Usd, RATES_OFF),
     ("every confirmed invoice has a credited transfer", Unit::Usd, INVOICES_OFF),
     ("what was taken off a delivered order's price is booked, and nothing else is", Unit::Usd, SPOT_OFF),
     ("what was paid above a delivered order's price is booked, and nothing else is", Unit::Usd, ROUNDING_OFF),

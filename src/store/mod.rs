@@ -30,6 +30,7 @@ pub mod low_balances;
 pub mod magic_links;
 pub mod mails;
 pub mod meta;
+pub mod native_moves;
 pub mod offers;
 pub mod orders;
 pub mod price_rules;
@@ -201,6 +202,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("magic_links", magic_links::ALL),
         ("mails", mails::ALL),
         ("meta", meta::ALL),
+        ("native_moves", native_moves::ALL),
         ("offers", offers::ALL),
         ("orders", orders::ALL),
         ("price_rules", price_rules::ALL),

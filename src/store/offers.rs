@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::claims::Claimant;
 use super::engine::{Param, Stored, Tx, columns, lists, params, queries, text, values};
 use super::prices::sold_at;
+use crate::domain::cost::{Billed, Cost};
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::plan::PlanType;
@@ -99,15 +100,23 @@ pub struct Offer {
     pub data_mb: i64,
     pub duration_days: i64,
     pub cost: Usd,
+    pub billed: Option<Billed>,
     pub supplier: String,
     pub supplier_code: String,
     pub price: Usd,
 }
 
+impl Offer {
+    pub fn billed_cost(&self) -> Cost {
+        Cost { usd: self.cost, billed: self.billed }
+    }
+}
+
 // The price comes first: a plan without a price is not sold.
 columns! {
     Offer in "p" {
-        price = sold_at!("x"), plan_type, name, family, data_mb, duration_days, cost, supplier,
+        price = sold_at!("x"), plan_type, name, family, data_mb, duration_days, cost,
+        billed: Option<Billed> = "p.native_cost, p.rate", supplier,
         supplier_code = "COALESCE(p.supplier_code, p.code)",
     }
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::engine::{Param, Stored, Tx, columns, insert_into, lists, names, params, queries, text, values};
 use super::{claims, debts, esims, ledger, wallet};
+use crate::domain::cost::{Billed, Cost};
 use crate::domain::coupon::{self, Applied};
 use crate::domain::esim::Esim;
 use crate::domain::ids::{AccountNo, OrderId};
@@ -26,7 +27,7 @@ columns! {
     Order in "o" {
         id, account, seq, keyed: bool, checkout_no: Option<i64>, esim_order, reference, package_code, plan_name, family,
         data_mb, duration_days, price, uniqueness_discount = "o.spot", coupon: Option<Applied> = "o.coupon, o.discount", customer_email, cost,
-        supplier, supplier_code = "COALESCE(o.supplier_code, o.package_code)", supplier_number, key_id, status, ask_until, created_at, updated_at, failure: Option<Failure> = Failure::COLUMNS,
+        billed: Option<Billed> = "o.native_cost, o.rate", supplier, supplier_code = "COALESCE(o.supplier_code, o.package_code)", supplier_number, key_id, status, ask_until, created_at, updated_at, failure: Option<Failure> = Failure::COLUMNS,
         refunded, cancel_request, cancel_withdrawn_at, esim: Option<Esim> = Esim::COLUMNS,
     } => Order {
         number: match (checkout_no, seq, keyed) {
@@ -36,7 +37,7 @@ columns! {
             (None, None, _) => None,
         },
         id, account, seq, esim_order, reference, package_code, plan_name, family, data_mb, duration_days, price,
-        uniqueness_discount, coupon, customer_email, cost, supplier, supplier_code, supplier_number, key_id, status, ask_until, created_at, updated_at, failure, refunded,
+        uniqueness_discount, coupon, customer_email, cost, billed, supplier, supplier_code, supplier_number, key_id, status, ask_until, created_at, updated_at, failure, refunded,
         cancel_request, cancel_withdrawn_at, esim,
     }
 }
@@ -46,8 +47,8 @@ values! {
     Facts(order: Order) {
         id: TEXT, account: BIGINT, reference: TEXT, package_code: TEXT, plan_name: TEXT, family: TEXT, data_mb: BIGINT,
         duration_days: BIGINT, price: BIGINT, cost: BIGINT, supplier: TEXT, supplier_code: TEXT, key_id: TEXT, ask_until: BIGINT,
-        created_at: BIGINT, customer_email: TEXT,
-        coupon: TEXT = order.coupon.as_ref().map(|coupon| &coupon.code),
+        created_at: BIGINT, customer_email: TEXT, native_cost: BIGINT = order.billed.map(|billed| billed.micros),
+        rate: BIGINT = order.billed.map(|billed| billed.rate), coupon: TEXT = order.coupon.as_ref().map(|coupon| &coupon.code),
         discount: BIGINT = coupon::discount(order.coupon.as_ref()),
     }
 }
@@ -74,7 +75,7 @@ values! {
     Delivery(step: Step<'a>, profile: &'a Esim, entry: &'a Entry, terms: Terms<'a>) {
         id: TEXT = step.order, at: BIGINT = step.now, profile: TEXT = &profile.profile, iccid: TEXT = &profile.iccid,
         activation: BYTEA = &profile.sealed, install_by: BIGINT = profile.install_by, entry: TEXT = &entry.id,
-        kind: TEXT = entry.kind.as_str(), true_cost: BIGINT = terms.cost, number: TEXT = terms.number,
+        kind: TEXT = entry.kind.as_str(), true_cost: BIGINT = terms.cost.usd, true_native: BIGINT = terms.cost.native(), number: TEXT = terms.number,
     }
 }
 
@@ -137,12 +138,13 @@ queries! {
             SELECT ", Facts::NAMES, ", 'PROVISIONING', created_at, seq, 1 FROM held)
         SELECT id, seq, balance FROM held");
     MOVE = "UPDATE orders SET status = ?3, updated_at = ?4, ask_until = COALESCE(?5, ask_until), failure_code = ?6,
-                failure_detail = ?7, refunded = ?8, cost = COALESCE(?9, cost), supplier_number = COALESCE(?10, supplier_number)
+                failure_detail = ?7, refunded = ?8, cost = COALESCE(?9, cost), supplier_number = COALESCE(?10, supplier_number),
+                native_cost = COALESCE(?11, native_cost)
             WHERE id = ?1 AND status = ?2
             RETURNING account, (SELECT balance FROM wallets WHERE wallets.account = orders.account)";
     /// The state is worded so that the index over open orders does not fit: it is full of those that were open.
     DELIVER_ALL (Postgres) = text!("WITH o AS (
-            UPDATE orders SET status = 'FULFILLED', updated_at = a.at, cost = a.true_cost,
+            UPDATE orders SET status = 'FULFILLED', updated_at = a.at, cost = a.true_cost, native_cost = a.true_native,
                 supplier_number = COALESCE(a.number, supplier_number)
             FROM unnest(", lists!(Delivery, Legs), ") AS a (", names!(Delivery, Legs), ")
             WHERE orders.id = a.id AND status || '' = 'PROVISIONING'
@@ -163,8 +165,8 @@ queries! {
              AND status IN ('PROVISIONING', 'CANCELLING')";
     NUMBER = "UPDATE orders SET supplier_number = ?2 WHERE id = ?1 AND supplier_number IS NULL";
     NUMBER_HELD = "SELECT 1 FROM orders WHERE esim_order = ?1 AND supplier_number = ?2 AND id <> ?3";
-    ORPHAN_FOUND = "UPDATE orders SET orphan = 'OPEN', orphan_profile = ?2, cost = ?3 WHERE id = ?1 AND orphan IS NULL";
-    ORPHAN_LOST = "UPDATE orders SET orphan = 'LOST', cost = ?2 WHERE id = ?1 AND orphan IS NULL";
+    ORPHAN_FOUND = "UPDATE orders SET orphan = 'OPEN', orphan_profile = ?2, cost = ?3, native_cost = ?4 WHERE id = ?1 AND orphan IS NULL";
+    ORPHAN_LOST = "UPDATE orders SET orphan = 'LOST', cost = ?2, native_cost = ?3 WHERE id = ?1 AND orphan IS NULL";
     ORPHAN_HELD = "SELECT 1 FROM orders WHERE orphan IS NOT NULL AND orphan_profile = ?1";
     ORPHAN_ENDED = "UPDATE orders SET orphan = ?2 WHERE id = ?1 AND orphan = 'OPEN'";
     BY_ID = select_order!("WHERE o.id = ?1");
@@ -289,7 +291,7 @@ pub enum Change<'a> {
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
     /// What it really cost.
-    pub cost: Usd,
+    pub cost: Cost,
     /// The supplier's own number for the sale, if it told one.
     pub number: Option<&'a str>,
 }
@@ -338,8 +340,9 @@ fn advance_one(tx: &mut Tx, step: &Step) -> Result<Option<Usd>> {
     }
     let (from, to) = step.change.event().step();
     let (code, detail) = (failed.map(|failure| &failure.code), failed.map(|failure| &failure.detail));
-    let (cost, number) = (sold.map(|terms| terms.cost), sold.and_then(|terms| terms.number));
-    let values = params![step.order, from, to, step.now, ask_until, code, detail, back, cost, number];
+    let (cost, number) = (sold.map(|terms| terms.cost.usd), sold.and_then(|terms| terms.number));
+    let native = sold.and_then(|terms| terms.cost.native());
+    let values = params![step.order, from, to, step.now, ask_until, code, detail, back, cost, number, native];
     let Some((account, balance)) = tx.write_opt(MOVE, values)? else { return Ok(None) };
     if let Change::Sold { profile, entry, .. } = step.change {
         if let Some(profile) = profile {
@@ -425,13 +428,13 @@ pub fn topup_has_number(tx: &mut Tx, order: &Order, number: &str) -> Result<bool
 }
 
 /// A profile turned up for an order that had failed; `profile` is kept so that it can be cancelled.
-pub fn orphan_found(tx: &mut Tx, id: &OrderId, profile: &str, cost: Usd) -> Result<()> {
-    tx.execute(ORPHAN_FOUND, params![id, profile, cost]).map(drop)
+pub fn orphan_found(tx: &mut Tx, id: &OrderId, profile: &str, cost: Cost) -> Result<()> {
+    tx.execute(ORPHAN_FOUND, params![id, profile, cost.usd, cost.native()]).map(drop)
 }
 
 /// Something was sold for an order that had failed, and cannot be taken back; false when that is known already.
-pub fn orphan_lost(tx: &mut Tx, id: &OrderId, cost: Usd) -> Result<bool> {
-    Ok(tx.execute(ORPHAN_LOST, params![id, cost])? == 1)
+pub fn orphan_lost(tx: &mut Tx, id: &OrderId, cost: Cost) -> Result<bool> {
+    Ok(tx.execute(ORPHAN_LOST, params![id, cost.usd, cost.native()])? == 1)
 }
 
 /// Whether a profile turned up for an order that had failed.

@@ -2,6 +2,7 @@
 //! supplier, or their cost is lost.
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
+use crate::domain::cost::{Billed, Cost};
 use crate::domain::ids::OrderId;
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
@@ -10,7 +11,7 @@ use crate::error::Result;
 queries! {
     HELD = "SELECT 1 FROM spares WHERE supplier = ?1 AND number = ?2";
     COUNT = "SELECT COUNT(*) FROM spares WHERE order_id = ?1";
-    ADD = "INSERT INTO spares (order_id, n, supplier, number, profile, cost, state, ask_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'OPEN', ?7)
+    ADD = "INSERT INTO spares (order_id, n, supplier, number, profile, cost, state, ask_until, native_cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'OPEN', ?7, ?8)
            ON CONFLICT (supplier, number) DO NOTHING";
     OPEN = text!("SELECT ", Spare::COLUMNS, " FROM spares WHERE state = 'OPEN' AND ask_until < ?1 ORDER BY ask_until LIMIT 64");
     LEASE = "UPDATE spares SET ask_until = ?4 WHERE order_id = ?1 AND n = ?2 AND ask_until = ?3 AND state = 'OPEN'";
@@ -27,12 +28,18 @@ pub struct Spare {
     pub number: String,
     /// The profile to give back; a top-up stays where it is.
     pub profile: Option<String>,
-    pub cost: Usd,
+    pub cost: Cost,
     /// Until then somebody may be asking the supplier about it.
     pub ask_until: Time,
 }
 
-columns! { Spare { order = "order_id", n, supplier, number, profile, cost, ask_until } }
+columns! {
+    Spare {
+        order = "order_id", n, supplier, number, profile, usd: Usd = "cost",
+        // At the rate of the order.
+        billed: Option<Billed> = "native_cost, (SELECT o.rate FROM orders o WHERE o.id = spares.order_id)", ask_until,
+    } => Spare { order, n, supplier, number, profile, cost: Cost { usd, billed }, ask_until }
+}
 
 /// Whether a sale is known to be one too many.
 pub fn holds(tx: &mut Tx, supplier: &str, number: &str) -> Result<bool> {
@@ -48,8 +55,9 @@ pub fn add(tx: &mut Tx, spare: &Spare) -> Result<bool> {
         &spare.supplier,
         &spare.number,
         spare.profile.as_deref(),
-        spare.cost,
-        spare.ask_until
+        spare.cost.usd,
+        spare.ask_until,
+        spare.cost.native()
     ];
     Ok(tx.execute(ADD, values)? == 1)
 }

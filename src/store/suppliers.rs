@@ -1,13 +1,15 @@
 //! What is known of each supplier: whether its plans are sold, whose turn it is to send to it, how its last sync went,
-//! and what is left of the money that we paid in there.
+//! what is left of the money that we paid in there, and in which currency that is.
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
+use crate::domain::amount::Fiat;
+use crate::domain::cost::Rate;
 use crate::domain::time::Time;
 use crate::error::Result;
 
 queries! {
     STANDINGS = text!("SELECT ", Standing::COLUMNS, " FROM suppliers s ORDER BY s.name");
-    ENLIST = "INSERT INTO suppliers (name, enabled, turn) VALUES (?1, ?2, 0) ON CONFLICT (name) DO NOTHING";
+    ENLIST = "INSERT INTO suppliers (name, enabled, turn, currency) VALUES (?1, ?2, 0, ?3) ON CONFLICT (name) DO NOTHING";
     ENABLE = "UPDATE suppliers SET enabled = ?2 WHERE name = ?1 AND enabled <> ?2";
     /// The turn that was taken; the next one is a step later. A turn that nobody can have taken is from before the clock
     /// was set back.
@@ -20,6 +22,11 @@ queries! {
     BALANCE = "UPDATE suppliers SET balance = ?2, balance_at = ?3 WHERE name = ?1";
     LOOK = "UPDATE suppliers SET look_at = ?3 WHERE name = ?1 AND (look_at <= ?2 OR look_at > ?3)";
     SYNC = "UPDATE suppliers SET sync_at = ?3 WHERE name = ?1 AND enabled = 1 AND (sync_at <= ?2 OR sync_at > ?3)";
+    CURRENCY = "UPDATE suppliers SET currency = ?2, rate = NULL, rate_day = NULL WHERE name = ?1";
+    RATE = "UPDATE suppliers SET rate = ?2, rate_day = ?3 WHERE name = ?1";
+    RATE_OF = "SELECT rate FROM suppliers WHERE name = ?1";
+    HAS_PLANS = "SELECT 1 FROM plans WHERE supplier = ?1 LIMIT 1";
+    HAS_BOOKS = "SELECT 1 FROM postings WHERE account = ?1 LIMIT 1";
     TEST = "UPDATE suppliers SET tested_at = ?2 WHERE name = ?1 AND (tested_at IS NULL OR tested_at < ?3)";
 }
 
@@ -36,17 +43,46 @@ pub struct Standing {
     /// When its balance is to be read, and its plans to be taken in.
     pub look_at: Time,
     pub sync_at: Time,
+    pub currency: Fiat,
+    /// Dollars for one unit of its currency, and the day that this is of.
+    pub rate: Option<Rate>,
+    pub rate_day: Option<i64>,
 }
 
-columns! { Standing in "s" { name, enabled, synced_at, held_back, balance, balance_at, look_at, sync_at } }
+columns! {
+    Standing in "s" {
+        name, enabled, synced_at, held_back, balance, balance_at, look_at, sync_at, currency, rate, rate_day,
+    }
+}
 
 pub fn all(tx: &mut Tx) -> Result<Vec<Standing>> {
     tx.all(STANDINGS, &[])
 }
 
 /// Enters a supplier that the database does not know yet.
-pub fn enlist(tx: &mut Tx, name: &str, enabled: bool) -> Result<()> {
-    tx.execute(ENLIST, params![name, enabled]).map(drop)
+pub fn enlist(tx: &mut Tx, name: &str, enabled: bool, currency: Fiat) -> Result<()> {
+    tx.execute(ENLIST, params![name, enabled, &currency]).map(drop)
+}
+
+/// Its bills are in this currency; a rate for another one is forgotten.
+pub fn bill_in(tx: &mut Tx, name: &str, currency: Fiat) -> Result<()> {
+    tx.execute(CURRENCY, params![name, &currency]).map(drop)
+}
+
+/// Whether something of it is in the catalog or in the books.
+pub fn is_used(tx: &mut Tx, name: &str) -> Result<bool> {
+    let account = format!("supplier:{name}");
+    Ok(tx.any(HAS_PLANS, params![name])? || tx.any(HAS_BOOKS, params![&account])?)
+}
+
+/// The dollars for one unit of its currency, if that is set.
+pub fn rate(tx: &mut Tx, name: &str) -> Result<Option<Rate>> {
+    Ok(tx.opt::<Option<Rate>>(RATE_OF, params![name])?.flatten())
+}
+
+/// Sets the dollars for one unit of its currency, and the day that this is of.
+pub fn set_rate(tx: &mut Tx, name: &str, rate: Rate, day: i64) -> Result<()> {
+    tx.execute(RATE, params![name, rate, day]).map(drop)
 }
 
 /// False when it was so already.

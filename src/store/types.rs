@@ -2,9 +2,11 @@
 
 use super::engine::{Column, Param, Row, Value, word};
 use crate::domain::account::AccountKind;
+use crate::domain::amount::Fiat;
 use crate::domain::authorization::{AuthorizationState, Reason};
 use crate::domain::checkout::CheckoutStatus;
 use crate::domain::client::Origin;
+use crate::domain::cost::Rate;
 use crate::domain::coupon::{Applicability, UseState};
 use crate::domain::email::Email;
 use crate::domain::esim::{EsimStatus, ProfileState, ServiceState};
@@ -80,6 +82,7 @@ numbers! {
     Usd: |value| value.micros(), Usd::from_micros;
     Time: |value| value.micros(), Time::from_micros;
     AccountNo: |value| value.0, AccountNo;
+    Rate: |value| value.billionths(), Rate::from_billionths;
 }
 
 texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId, Origin, TokenId }
@@ -87,4 +90,16 @@ texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId
 words! {
     AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, InvoiceStatus,
     Network, OrderStatus, PlanType, ProfileState, Reason, ServiceState, TokenKind, TransferState, UseState,
+}
+
+impl Value for Fiat {
+    fn param(&self) -> Param<'_> {
+        Param::Text(self.as_str())
+    }
+}
+
+impl Column for Fiat {
+    fn get(row: &Row, at: usize) -> Result<Option<Fiat>> {
+        word(row, at, Fiat::parse)
+    }
 }

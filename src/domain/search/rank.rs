@@ -191,6 +191,7 @@ mod tests {
             operator: String::new(),
             details: Default::default(),
             cost: Usd::ZERO,
+            billed: None,
             wholesale: Usd::ZERO,
             retail: Usd::from_micros(cents * 10_000),
         }

@@ -7,6 +7,7 @@ use metrics::counter;
 
 use super::Outcome;
 use crate::app::App;
+use crate::domain::cost::Cost;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
@@ -16,10 +17,10 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::owned;
 use crate::store::audit::{self, Line};
-use crate::store::ledger::{self, Note};
+use crate::store::ledger::Note;
 use crate::store::orders::{self as rows, Change, Step};
 use crate::store::tx::Tx;
-use crate::store::{cancel_requests, wallet};
+use crate::store::{cancel_requests, native_moves, wallet};
 
 /// Takes a cancel back. Once more is the same.
 pub async fn withdraw(app: &App, account: AccountNo, id: &OrderId) -> Result<Outcome> {
@@ -63,15 +64,15 @@ fn keep(tx: &mut Tx, account: AccountNo, id: &OrderId, now: Time) -> Result<bool
 
 /// Ends what a withdrawn request left open, by the supplier's word: it gave back `returned` of the cost, perhaps nothing.
 /// The buyer keeps the eSIM, and has paid for it.
-pub(in crate::ops) async fn settle(app: &App, order: Order, returned: Usd, line: Line) -> Result<Outcome> {
+pub(in crate::ops) async fn settle(app: &App, order: Order, returned: Cost, line: Line) -> Result<Outcome> {
     let (now, account, supplier) = (app.now(), order.account, app.supplier(&order.supplier)?.name());
     let write = move |tx: &mut Tx| {
         wallet::lock(tx, account)?;
         match cancel_requests::settle(tx, &order.id)? {
             true => {
-                if returned.is_positive() {
-                    let entry = Entry::cost_returned(&order.id, supplier, returned);
-                    ledger::post(tx, &entry, now, Note::default())?;
+                if returned.usd.is_positive() {
+                    let entry = Entry::cost_returned(&order.id, supplier, returned.usd);
+                    native_moves::post(tx, &entry, now, Note::default(), supplier, returned.native())?;
                 }
                 audit::record(tx, &line)?;
             }

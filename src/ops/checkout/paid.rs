@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::app::App;
 use crate::domain::checkout::{Checkout, CheckoutEvent};
+use crate::domain::cost::Cost;
 use crate::domain::esim::Esim;
 use crate::domain::ids::{InvoiceId, OrderId};
 use crate::domain::ledger::Entry;
@@ -67,7 +68,7 @@ impl PaidDraft {
         &self,
         checkout: &Checkout,
         charged: Usd,
-        cost: Usd,
+        cost: Cost,
         filled: &Filled,
         reference: Option<String>,
     ) -> Order {
@@ -93,7 +94,8 @@ impl PaidDraft {
             uniqueness_discount: checkout.price().minus(charged),
             coupon: checkout.coupon.clone(),
             customer_email: checkout.customer_email.clone(),
-            cost,
+            cost: cost.usd,
+            billed: cost.billed,
             supplier: checkout.supplier.clone(),
             supplier_code: checkout.supplier_code.clone(),
             supplier_number: None,
@@ -273,24 +275,24 @@ fn reference(tx: &mut Tx, checkout: &Checkout) -> Result<Option<String>> {
 
 /// The cost at which the plan is delivered for this payment. A payment in time is always delivered for; a late one only
 /// while the plan is sold and costs us no more than was paid.
-fn deliverable_at(tx: &mut Tx, checkout: &Checkout, payment: &Transfer) -> Result<Option<Usd>> {
+fn deliverable_at(tx: &mut Tx, checkout: &Checkout, payment: &Transfer) -> Result<Option<Cost>> {
     let in_time = !is_late(checkout, payment);
     Ok(match cost_now(tx, checkout)? {
-        Some(cost) if in_time || cost <= payment.amount => Some(cost),
-        None if in_time => Some(checkout.cost),
+        Some(cost) if in_time || cost.usd <= payment.amount => Some(cost),
+        None if in_time => Some(checkout.billed_cost()),
         Some(_) | None => None,
     })
 }
 
 /// The plan's cost to us now; `None` when it is not on sale.
-fn cost_now(tx: &mut Tx, checkout: &Checkout) -> Result<Option<Usd>> {
+fn cost_now(tx: &mut Tx, checkout: &Checkout) -> Result<Option<Cost>> {
     let asked = Asked {
         account: checkout.account,
         reference: None,
         package_code: &checkout.package_code,
         price_list: RETAIL_PRICE_LIST,
     };
-    Ok(offers::look(tx, &asked)?.plan.map(|offer| offer.cost))
+    Ok(offers::look(tx, &asked)?.plan.map(|offer| offer.billed_cost()))
 }
 
 /// Stores the order, and counts it, with its coupon, as spent by the asking token. Called under the wallet's lock.
@@ -347,9 +349,9 @@ pub async fn assign(
             return Err(Refusal::CheckoutEnded.into());
         }
         let charged = transfer.amount.min(checkout.amount);
-        let cost = cost_now(tx, &checkout)?.unwrap_or(checkout.cost);
-        if charged < cost {
-            return Err(Refusal::BelowCost { cost }.into());
+        let cost = cost_now(tx, &checkout)?.unwrap_or(checkout.billed_cost());
+        if charged < cost.usd {
+            return Err(Refusal::BelowCost { cost: cost.usd }.into());
         }
         if !redeem::is_payable(tx, &checkout, draft.now)? {
             return Err(Refusal::CouponGone.into());

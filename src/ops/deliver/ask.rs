@@ -9,6 +9,7 @@ use crate::domain::esim::Esim;
 use crate::domain::number::Series;
 use crate::domain::order::{Order, OrderStatus};
 use crate::error::{Error, Result};
+use crate::ops::suppliers;
 use crate::store::checkouts;
 use crate::supplier::{Answer, Ask, Bought, Find, Profile, Provision, Sale, Supplier, TopUp};
 
@@ -86,7 +87,8 @@ pub(super) fn filled(order: &Order) -> Result<&Esim> {
     order.esim.as_ref().ok_or_else(|| Error::fault(format!("top-up {} has no eSIM", order.id)))
 }
 
-/// The most that it may cost. A checkout has been paid already: it is delivered for anything up to what was paid.
+/// The most that it may cost, as its supplier bills it. A checkout has been paid already: it is delivered for anything up
+/// to what was paid.
 async fn expected_cost(app: &App, order: &Order) -> Result<Amount> {
     let paid_first = match order.number {
         Some(number) => number.series == Series::Checkouts,
@@ -95,7 +97,8 @@ async fn expected_cost(app: &App, order: &Order) -> Result<Amount> {
             app.store.read(move |tx| checkouts::by_order(tx, &id)).await?.is_some()
         }
     };
-    Ok(Amount::usd(if paid_first { order.cost.max(order.price) } else { order.cost }))
+    let (cost, currency) = (order.billed_cost(), suppliers::currency(app, &order.supplier));
+    Ok(if paid_first { cost.most(order.price, currency) } else { cost.amount(currency) })
 }
 
 async fn timed<T>(call: &'static str, asked: Ask<'_, T>) -> Answer<T> {

@@ -5,7 +5,8 @@ use metrics::counter;
 
 use super::Standing;
 use crate::app::App;
-use crate::domain::amount::Amount;
+use crate::domain::amount::{Amount, Fiat};
+use crate::domain::cost::Cost;
 use crate::domain::email::Email;
 use crate::domain::esim::Esim;
 use crate::domain::ledger::Entry;
@@ -16,13 +17,12 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::coupons::redeem;
 use crate::ops::mail::{self, News, Slip};
-use crate::ops::{LANE, receipts, usage};
+use crate::ops::{LANE, receipts, suppliers, usage};
 use crate::store::audit::{self, Line};
 use crate::store::debts::{self, Funds};
-use crate::store::ledger::{self, Note};
 use crate::store::orders::{Change, Step, Terms};
 use crate::store::tx::Tx;
-use crate::store::{WriteJob, attempts, catalog, checkouts, esims, orders, wallet};
+use crate::store::{WriteJob, attempts, catalog, checkouts, esims, native_moves, orders, wallet};
 use crate::supplier::{Cause, No, Profile};
 use crate::telemetry::EveryMinute;
 
@@ -44,16 +44,18 @@ pub(super) struct Sold {
 /// No eSIM costs more; whatever says so is not about money.
 const MOST_COST: Usd = Usd::dollars(100_000);
 
-/// What a sale cost: what the supplier says, or `Err` when that cannot be booked.
-pub(super) fn told_cost(expected: Usd, told: Option<Amount>) -> Result<Usd, Amount> {
+/// What a sale cost: what the supplier says in its currency, or `Err` when that cannot be booked. Dollars are at the rate of
+/// the order.
+pub(super) fn told_cost(expected: Cost, told: Option<Amount>, currency: Fiat) -> Result<Cost, Amount> {
     let Some(told) = told else { return Ok(expected) };
-    told.in_usd().filter(|cost| (Usd::ZERO..=MOST_COST).contains(cost)).ok_or(told)
+    let bookable = |cost: &Cost| (Usd::ZERO..=MOST_COST).contains(&cost.usd);
+    expected.told(told, currency).filter(bookable).ok_or(told)
 }
 
 /// The cost to book. Another one than we expected is an alarm: the catalog is out of date.
-fn true_cost(order: &Order, told: Option<Amount>) -> Usd {
-    let (supplier, expected) = (order.supplier.clone(), order.cost);
-    let (cost, readable) = match told_cost(expected, told) {
+fn true_cost(order: &Order, told: Option<Amount>, currency: Fiat) -> Cost {
+    let (supplier, expected) = (order.supplier.clone(), order.billed_cost());
+    let (cost, readable) = match told_cost(expected, told, currency) {
         Ok(cost) if cost == expected => return cost,
         Ok(cost) => (cost, true),
         Err(_) => (expected, false),
@@ -61,19 +63,21 @@ fn true_cost(order: &Order, told: Option<Amount>) -> Usd {
     counter!("simgate_supplier_costs_differ_total", "supplier" => supplier.clone()).increment(1);
     let Some(left_out) = COSTS.turn() else { return cost };
     let told = told.map(|told| told.to_string()).unwrap_or_default();
+    let expected = expected.amount(currency).to_string();
     if readable {
-        tracing::error!(order = %order.id, supplier, %expected, %cost, left_out, "a sale cost something else than we expected; \
+        let cost = cost.amount(currency).to_string();
+        tracing::error!(order = %order.id, supplier, expected, cost, left_out, "a sale cost something else than we expected; \
             it is booked as told, and the plan is taken in again");
     } else {
-        tracing::error!(order = %order.id, supplier, told, %expected, left_out, "a supplier told a cost that cannot be booked; \
+        tracing::error!(order = %order.id, supplier, told, expected, left_out, "a supplier told a cost that cannot be booked; \
             the expected cost is booked instead: compare it with the supplier's bill");
     }
     cost
 }
 
 pub(super) async fn fulfil(app: &App, order: &Order, supplier: &'static str, sold: Sold) -> Result<Standing> {
-    let cost = true_cost(order, sold.cost);
-    if cost != order.cost {
+    let cost = true_cost(order, sold.cost, suppliers::currency(app, supplier));
+    if cost != order.billed_cost() {
         app.resyncs.note(&order.supplier, &order.supplier_code);
     }
     let esim = match sold.profile {
@@ -98,7 +102,7 @@ pub(super) async fn fulfil(app: &App, order: &Order, supplier: &'static str, sol
         supplier,
         cost,
         number: sold.number.clone(),
-        entry: Entry::fulfilled(&order.id, order.charge(), supplier, cost),
+        entry: Entry::fulfilled(&order.id, order.charge(), supplier, cost.usd),
         receipt: order.customer_email.clone().map(|email| (mail::slip(app), email)),
         now,
     };
@@ -112,7 +116,7 @@ pub(super) async fn fulfil(app: &App, order: &Order, supplier: &'static str, sol
             done.status = OrderStatus::Fulfilled;
             done.updated_at = now;
             done.esim = esim.or(done.esim);
-            done.cost = cost;
+            (done.cost, done.billed) = (cost.usd, cost.billed);
             done.supplier_number = sold.number.or(done.supplier_number);
             counter!("simgate_orders_total", "outcome" => "fulfilled").increment(1);
             Ok(Standing::Ended { order: Box::new(done), balance })
@@ -131,7 +135,7 @@ struct Sale {
     esim: Option<Esim>,
     supplier: &'static str,
     /// What it really cost.
-    cost: Usd,
+    cost: Cost,
     number: Option<String>,
     entry: Entry,
     /// The receipt to mail, and its recipient.
@@ -198,7 +202,7 @@ enum Finished {
 }
 
 /// Why write 3 found nothing to do. A profile that turns up for a failed order is marked for cancelling.
-fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<(&Esim, Usd)>) -> Result<Finished> {
+fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<(&Esim, Cost)>) -> Result<Finished> {
     let order = orders::by_id(tx, &waiting.id)?.ok_or_else(|| Error::fault("an order vanished"))?;
     let owner = match delivered {
         Some((esim, _)) => esims::owner_of(tx, esim)?,
@@ -225,8 +229,9 @@ fn too_late(tx: &mut Tx, waiting: &Order, delivered: Option<(&Esim, Usd)>) -> Re
 fn note_late_topup(tx: &mut Tx, sale: &Sale) -> Result<()> {
     let id = &sale.order.id;
     let failed = orders::by_id(tx, id)?.is_some_and(|order| order.status == OrderStatus::Failed);
-    if id.is_topup() && failed && orders::orphan_lost(tx, id, sale.cost)? && sale.cost.is_positive() {
-        ledger::post(tx, &Entry::orphan(id, sale.supplier, sale.cost), sale.now, Note::default())?;
+    if id.is_topup() && failed && orders::orphan_lost(tx, id, sale.cost)? && sale.cost.usd.is_positive() {
+        let entry = Entry::orphan(id, sale.supplier, sale.cost.usd);
+        native_moves::post_cost(tx, &entry, sale.now, sale.supplier, sale.cost)?;
     }
     Ok(())
 }
@@ -356,19 +361,28 @@ async fn fail_noting(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::amount::Fiat;
+    use crate::domain::cost::Rate;
+
+    fn told(expected: Cost, micros: i64, currency: Fiat, supplier: Fiat) -> Result<Usd, Amount> {
+        told_cost(expected, Some(Amount { micros, currency }), supplier).map(|cost| cost.usd)
+    }
 
     #[test]
-    fn only_dollars_are_booked_as_told() {
-        let expected = Usd::dollars(2);
-        let euros = Amount { currency: Fiat::parse("EUR").unwrap(), ..Amount::usd(Usd::dollars(3)) };
-        let negative = Amount::usd(Usd::dollars(-1));
-        assert_eq!(told_cost(expected, None), Ok(expected));
-        assert_eq!(told_cost(expected, Some(Amount::usd(Usd::dollars(3)))), Ok(Usd::dollars(3)));
-        assert_eq!(told_cost(expected, Some(Amount::usd(Usd::ZERO))), Ok(Usd::ZERO));
-        assert_eq!(told_cost(expected, Some(euros)), Err(euros));
-        assert_eq!(told_cost(expected, Some(negative)), Err(negative));
-        let absurd = Amount { micros: i64::MAX, ..negative };
-        assert_eq!(told_cost(expected, Some(absurd)), Err(absurd));
+    fn only_a_suppliers_own_currency_is_booked_as_told() {
+        let (euro, dollar) = (Fiat::parse("EUR").unwrap(), Fiat::USD);
+        let expected = Cost::in_usd(Usd::dollars(2));
+        assert_eq!(told_cost(expected, None, dollar), Ok(expected));
+        assert_eq!(told(expected, 3_000_000, dollar, dollar), Ok(Usd::dollars(3)));
+        assert_eq!(told(expected, 0, dollar, dollar), Ok(Usd::ZERO));
+        for (micros, currency) in [(3_000_000, euro), (-1, dollar), (i64::MAX, dollar)] {
+            assert_eq!(told(expected, micros, currency, dollar), Err(Amount { micros, currency }));
+        }
+        let expected = Cost::at(Rate::parse("1.1").unwrap(), 2_000_000).unwrap();
+        assert_eq!(told_cost(expected, None, euro), Ok(expected));
+        assert_eq!(told(expected, 3_000_001, euro, euro), Ok(Usd::from_micros(3_300_002)));
+        for (micros, currency) in [(3_000_000, dollar), (-1, euro), (i64::MAX, euro), (91_000_000_000, euro)]
+        {
+            assert_eq!(told(expected, micros, currency, euro), Err(Amount { micros, currency }));
+        }
     }
 }

@@ -6,24 +6,23 @@ use super::doubt::{self, Way};
 use super::finish::told_cost;
 use crate::app::App;
 use crate::domain::amount::Amount;
+use crate::domain::cost::Cost;
 use crate::domain::doubt::next_look;
 use crate::domain::ledger::Entry;
-use crate::domain::money::Usd;
 use crate::domain::order::{CancelReason, Order, OrderStatus};
 use crate::error::{Error, Result};
-use crate::ops::LANE;
 use crate::ops::orders::ask_until;
+use crate::ops::{LANE, suppliers};
 use crate::store::attempts::{self, Watch};
-use crate::store::ledger::{self, Note};
-use crate::store::orders;
 use crate::store::spares::{self, Spare};
 use crate::store::tx::Tx;
+use crate::store::{native_moves, orders};
 use crate::supplier::{Answer, Cancel, CancelWay, Cancelled, DoubtRule, Sale, Supplier};
 
 /// Notes sales that are one too many. A profile that is not there yet cannot be given back: it is noted when it is
 /// there, or with the last look.
 pub(super) async fn note(app: &App, order: &Order, sales: Vec<Sale>, last: bool) -> Result<()> {
-    let (order, now) = (order.clone(), app.now());
+    let (order, now, currency) = (order.clone(), app.now(), suppliers::currency(app, &order.supplier));
     let write = move |tx: &mut Tx| {
         for sale in &sales {
             if sale.profile.is_none() && !order.id.is_topup() && !last {
@@ -35,7 +34,7 @@ pub(super) async fn note(app: &App, order: &Order, sales: Vec<Sale>, last: bool)
                 supplier: order.supplier.clone(),
                 number: sale.number.clone(),
                 profile: sale.profile.as_ref().map(|profile| profile.id.clone()),
-                cost: told_cost(order.cost, sale.cost).unwrap_or(order.cost),
+                cost: told_cost(order.billed_cost(), sale.cost, currency).unwrap_or(order.billed_cost()),
                 ask_until: now,
             };
             if spares::add(tx, &spare)? {
@@ -83,16 +82,16 @@ pub async fn give_back(app: &App, spare: Spare) -> Result<bool> {
     }
     let supplier = app.supplier(&spare.supplier)?;
     let lost = match &spare.profile {
-        Some(profile) => lost_with(supplier.as_ref(), profile, spare.cost).await?,
+        Some(profile) => lost_with(app, supplier.as_ref(), profile, spare.cost).await?,
         // A top-up stays on its eSIM.
         None => spare.cost,
     };
     let (name, now) = (supplier.name(), app.now());
     let end = move |tx: &mut Tx| {
-        let outcome = if lost.is_positive() { "LOST" } else { "CANCELLED" };
-        if spares::end(tx, &spare, outcome)? && lost.is_positive() {
-            let entry = Entry::second_sale(&spare.order, spare.n, name, lost);
-            ledger::post(tx, &entry, now, Note::default())?;
+        let outcome = if lost.usd.is_positive() { "LOST" } else { "CANCELLED" };
+        if spares::end(tx, &spare, outcome)? && lost.usd.is_positive() {
+            let entry = Entry::second_sale(&spare.order, spare.n, name, lost.usd);
+            native_moves::post_cost(tx, &entry, now, name, lost)?;
         }
         Ok(())
     };
@@ -101,17 +100,20 @@ pub async fn give_back(app: &App, spare: Spare) -> Result<bool> {
 }
 
 /// Returns a profile that nobody gets to its supplier. Answers how much of its cost is lost.
-pub async fn lost_with(supplier: &dyn Supplier, profile: &str, cost: Usd) -> Result<Usd> {
+pub async fn lost_with(app: &App, supplier: &dyn Supplier, profile: &str, cost: Cost) -> Result<Cost> {
     // A request for a review could be sent twice from here, so none is sent: the operator may ask for the money.
     if supplier.abilities().cancel == CancelWay::Reviewed {
         return Ok(cost);
     }
-    match supplier.cancel(Cancel { profile, cost: Amount::usd(cost) }).await {
+    let currency = suppliers::currency(app, supplier.name());
+    let whole = cost.amount(currency);
+    match supplier.cancel(Cancel { profile, cost: whole }).await {
         Answer::Done(Cancelled::Yes { returned }) => {
-            Ok(cost.minus(returned.in_usd().unwrap_or(cost).max(Usd::ZERO).min(cost)))
+            let returned = Amount { micros: returned.micros.max(0).min(whole.micros), ..returned };
+            Ok(cost.without(cost.told(returned, currency).unwrap_or(cost)))
         }
         // An earlier question was heard, and its answer was lost.
-        Answer::Done(Cancelled::No(CancelReason::AlreadyCancelled)) => Ok(Usd::ZERO),
+        Answer::Done(Cancelled::No(CancelReason::AlreadyCancelled)) => Ok(cost.without(cost)),
         Answer::Done(Cancelled::No(_) | Cancelled::Requested { .. }) | Answer::Refused(_) => Ok(cost),
         Answer::NotSent(why) | Answer::Doubt(why) => Err(Error::fault(why)),
     }

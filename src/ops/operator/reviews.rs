@@ -1,6 +1,8 @@
 //! The supplier's word about a cancel that it reviewed. No API tells it, so the operator enters it.
 
 use crate::app::App;
+use crate::domain::amount::Amount;
+use crate::domain::cost::Cost;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
@@ -8,12 +10,13 @@ use crate::domain::text;
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
 use crate::ops::cancel::{self, withdraw};
-use crate::ops::{deliver, usage};
+use crate::ops::{deliver, suppliers, usage};
 
 use super::order;
 
-/// The supplier took an eSIM back, and gave us `returned` of its cost: the owner gets the price. An eSIM that was used
-/// meanwhile needs the operator's decision, because somebody has both then. An owner who keeps it after all gets nothing.
+/// The supplier took an eSIM back, and gave us `returned` of its cost, in its own currency: the owner gets the price. An
+/// eSIM that was used meanwhile needs the operator's decision, because somebody has both then. An owner who keeps it after
+/// all gets nothing.
 pub async fn order_cancelled(
     app: &App,
     actor: &str,
@@ -22,11 +25,14 @@ pub async fn order_cancelled(
     despite_usage: bool,
 ) -> Result<cancel::Outcome> {
     let order = under_review(app, id).await?;
-    if returned > order.cost {
-        let message = format!("must be at most {}, what it cost", order.cost);
+    let cost = order.billed_cost().amount(suppliers::currency(app, &order.supplier));
+    let returned = Amount { micros: returned.micros(), ..cost };
+    if returned.micros > cost.micros {
+        let message = format!("must be at most {cost}, what it cost");
         return Err(Refusal::field("returned", message).into());
     }
-    let line = audit_line(app, actor, "order cancelled", format!("{}: returned {returned} USD", order.id));
+    let line = audit_line(app, actor, "order cancelled", format!("{}: returned {returned}", order.id));
+    let returned = cancel::came_back(app, &order, returned)?;
     if order.cancel_withdrawn_at.is_some() {
         return withdraw::settle(app, order, returned, line).await;
     }
@@ -44,7 +50,7 @@ pub async fn cancel_refused(app: &App, actor: &str, id: &str, reason: &str) -> R
     let reason = text::visible(reason, deliver::WHY_CHARS);
     let line = audit_line(app, actor, "order cancel-refused", format!("{}: {reason}", open.id));
     if open.cancel_withdrawn_at.is_some() {
-        return Ok(withdraw::settle(app, open, Usd::ZERO, line).await?.order);
+        return Ok(withdraw::settle(app, open, Cost::in_usd(Usd::ZERO), line).await?.order);
     }
     let line = line.changing(open.status.as_str(), OrderStatus::Fulfilled.as_str());
     cancel::deny_by_hand(app, &open, line).await?;

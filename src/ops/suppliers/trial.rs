@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::{currency, rates};
 use crate::app::App;
 use crate::domain::amount::Amount;
+use crate::domain::cost::{Billing, Cost};
 use crate::domain::ids::OrderId;
 use crate::domain::ledger::Entry;
 use crate::domain::login::DAY_MS;
@@ -17,9 +19,9 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::LANE;
 use crate::ops::audit::audit_line;
-use crate::store::ledger::{self, Note};
+use crate::store::ledger::Note;
 use crate::store::tx::Tx;
-use crate::store::{audit, suppliers};
+use crate::store::{audit, native_moves, suppliers};
 use crate::supplier::{
     Bought, Cancel, CancelWay, Cancelled, DoubtRule, Find, Profile, Provision, Sale, Supplier,
 };
@@ -47,8 +49,10 @@ pub struct Trial {
 pub async fn cheapest(app: &App, name: &str) -> Result<Listing> {
     let plans = app.supplier(name)?.plans().await.told().map_err(|why| trouble(name, &why))?;
     let sold = plans.into_iter().filter(|plan| plan.plan_type == PlanType::Base && plan.in_stock);
+    let (owner, currency) = (name.to_string(), currency(app, name));
+    let billing = app.store.read(move |tx| rates::billing(tx, &owner, currency)).await?;
     let cheapest = sold
-        .filter(|plan| plan.cost.in_usd().is_some_and(Usd::is_positive))
+        .filter(|plan| billing.cost(plan.cost).is_some_and(|cost| cost.usd.is_positive()))
         .min_by_key(|plan| plan.cost.micros);
     cheapest.ok_or_else(|| trouble(name, "it lists nothing that can be bought"))
 }
@@ -61,34 +65,52 @@ fn trouble(name: &str, why: &str) -> Error {
 pub async fn buy(app: &App, actor: &str, name: &str, plan: &Listing) -> Result<Trial> {
     let supplier = app.supplier(name)?;
     let (name, order, now) = (supplier.name(), app.new_order_id(), app.now());
+    let currency = currency(app, name);
     let detail = format!("{name}: bought {} for {} as {order}", plan.code, plan.cost);
     let line = audit_line(app, actor, "supplier test --buy", detail);
     // Written before it is bought: whatever happens then, the log knows under which id.
     let begin = move |tx: &mut Tx| {
+        let billing = rates::billing(tx, name, currency)?;
         if tx.is_rerun() && audit::exists(tx, &line.id)? {
-            return Ok(());
+            return Ok(billing);
         }
         if !suppliers::take_test(tx, name, now, now.plus_millis(-DAY_MS))? {
             return Err(Refusal::from(Conflict::default()).into());
         }
-        audit::record(tx, &line)
+        audit::record(tx, &line)?;
+        Ok(billing)
     };
-    app.store.write(LANE, begin).await?;
-    let (profile, cost) = delivered(supplier.as_ref(), &order, plan, app).await?;
-    book(app, Entry::trial(&order, name, cost.in_usd().unwrap_or_default())).await?;
+    let billing = app.store.write(LANE, begin).await?;
+    let (profile, told) = delivered(supplier.as_ref(), &order, plan, app).await?;
+    let cost = booked_cost(billing, &order, told, plan.cost);
+    book(app, Entry::trial(&order, name, cost.usd), name, cost.native().map(|native| -native)).await?;
+    let billed = cost.amount(currency);
     let doubts = prove(supplier.as_ref(), &order, plan, &profile, app).await;
-    let returned = give_back(supplier.as_ref(), &profile, cost).await;
+    let returned = give_back(supplier.as_ref(), &profile, billed).await;
     if let Ok(back) = &returned {
-        book(app, Entry::trial_returned(&order, name, back.in_usd().unwrap_or_default())).await?;
+        let back = cost.told(*back, currency).unwrap_or(cost);
+        let back = cost.returned(cost.without(back));
+        book(app, Entry::trial_returned(&order, name, back.usd), name, back.native()).await?;
     }
     let activation = returned.is_err().then(|| profile.activation.lpa_string());
     let (code, title) = (plan.code.clone(), plan.name.clone());
-    Ok(Trial { order, code, name: title, cost, iccid: profile.iccid, doubts, returned, activation })
+    Ok(Trial { order, code, name: title, cost: billed, iccid: profile.iccid, doubts, returned, activation })
 }
 
-async fn book(app: &App, entry: Entry) -> Result<()> {
+/// Writes an entry, with what it moves at a supplier of another currency.
+async fn book(app: &App, entry: Entry, supplier: &'static str, native: Option<i64>) -> Result<()> {
     let now = app.now();
-    app.store.finish(LANE, move |tx| ledger::post(tx, &entry, now, Note::default()).map(drop)).await
+    let write =
+        move |tx: &mut Tx| native_moves::post(tx, &entry, now, Note::default(), supplier, native).map(drop);
+    app.store.finish(LANE, write).await
+}
+
+/// What the purchase cost: as the supplier told it, or as it was listed when that cannot be booked.
+fn booked_cost(billing: Billing, order: &OrderId, told: Amount, listed: Amount) -> Cost {
+    billing.cost(told).unwrap_or_else(|| {
+        tracing::error!(%order, %told, %listed, "a trial's cost cannot be booked; what was listed is booked instead");
+        billing.cost(listed).unwrap_or(Cost::in_usd(Usd::ZERO))
+    })
 }
 
 /// Buys, and waits for the profile.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::codes;
+use crate::domain::cost::Billing;
 use crate::domain::country;
 use crate::domain::money::Usd;
 use crate::domain::plan::{Listing, Plan, typed_code};
@@ -54,7 +55,13 @@ pub struct Changes {
 
 /// Compares what a supplier has with what we know of it. `catalog` names whose catalog it is, for the codes of new plans;
 /// `None` keeps the supplier's own codes, which are ours. Families get `prefix`, so that no two suppliers share one.
-pub fn changes(known: &[Known], listings: Vec<Listing>, catalog: Option<&str>, prefix: &str) -> Changes {
+pub fn changes(
+    known: &[Known],
+    listings: Vec<Listing>,
+    catalog: Option<&str>,
+    prefix: &str,
+    billing: Billing,
+) -> Changes {
     let mut by_code: HashMap<&str, Vec<&Known>> = HashMap::new();
     known.iter().for_each(|plan| by_code.entry(&plan.supplier_code).or_default().push(plan));
     let (mut changes, mut taken) = (Changes::default(), HashSet::new());
@@ -63,7 +70,7 @@ pub fn changes(known: &[Known], listings: Vec<Listing>, catalog: Option<&str>, p
         let (supplier_code, name) = (listing.code.clone(), listing.name.clone());
         let before =
             by_code.get(supplier_code.as_str()).into_iter().flatten().find(|known| is_same(known, &listing));
-        let offered = sellable(listing, before.copied(), catalog, prefix).and_then(|plan| {
+        let offered = sellable(listing, before.copied(), catalog, prefix, billing).and_then(|plan| {
             if taken.insert(plan.code.clone()) { Ok(plan) } else { Err("it is listed twice") }
         });
         match offered {
@@ -160,15 +167,16 @@ fn sellable(
     known: Option<&Known>,
     catalog: Option<&str>,
     prefix: &str,
+    billing: Billing,
 ) -> Result<Plan, &'static str> {
     let data_mb = listing.data_mb.ok_or("plans without a fixed volume are not sold yet")?;
-    let cost = listing.cost.in_usd().ok_or("it is not billed in USD")?;
+    let cost = billing.cost(listing.cost).ok_or("it is not billed in the supplier's currency")?;
     let wrong = [
         (listing.code.is_empty() || listing.code.len() > CODE_CHARS, "its code is empty or too long"),
         (!listing.in_stock, "it is out of stock"),
         (data_mb <= 0, "it has no data"),
         (!(1..=LONGEST_DAYS).contains(&listing.duration_days), "its time makes no sense"),
-        (!cost.is_positive(), "it has no cost"),
+        (!cost.usd.is_positive(), "it has no cost"),
         (listing.countries.is_empty(), "it covers no country that we know"),
         (listing.name.is_empty(), "it has no name"),
     ];
@@ -194,7 +202,8 @@ fn sellable(
         duration_days: listing.duration_days,
         operator: listing.operator,
         details: Arc::new(listing.details.cleaned()),
-        cost,
+        cost: cost.usd,
+        billed: cost.billed,
         wholesale: Usd::ZERO,
         retail: Usd::ZERO,
     })
@@ -204,6 +213,7 @@ fn sellable(
 mod tests {
     use super::*;
     use crate::domain::amount::{Amount, Fiat};
+    use crate::domain::cost::Rate;
     use crate::domain::plan::{Details, PlanType};
 
     fn listing(code: &str, cents: i64) -> Listing {
@@ -243,7 +253,7 @@ mod tests {
     }
 
     fn pull(known: &[Known], listings: Vec<Listing>) -> Changes {
-        changes(known, listings, Some("esim-access\nexample.com"), "acme:")
+        changes(known, listings, Some("esim-access\nexample.com"), "acme:", Billing::DOLLARS)
     }
 
     fn ten() -> Vec<Listing> {
@@ -307,6 +317,21 @@ mod tests {
         assert_eq!(changes.left_out.len(), 9, "{:?}", changes.left_out);
         assert_eq!(changes.offered.len(), 1);
         let own = vec![Listing { code: "small-letters".into(), ..listing("x", 100) }];
-        assert_eq!(super::changes(&[], own, None, "").left_out[0].why, "its code is not in capitals");
+        assert_eq!(
+            super::changes(&[], own, None, "", Billing::DOLLARS).left_out[0].why,
+            "its code is not in capitals"
+        );
+    }
+    #[test]
+    fn bills_in_a_suppliers_own_currency_become_dollars_at_its_rate() {
+        let euro = Fiat::parse("EUR").unwrap();
+        let billing = Billing { currency: euro, rate: Some(Rate::parse("1.0845678").unwrap()) };
+        let mut listings = vec![listing("A", 300), listing("B", 300)];
+        listings[0].cost.currency = euro;
+        let changes = super::changes(&[], listings, Some("x"), "acme:", billing);
+        let plan = &changes.offered[0].0;
+        assert_eq!((plan.cost, plan.billed.unwrap().micros), (Usd::from_micros(3_253_704), 3_000_000));
+        assert_eq!(changes.left_out[0].why, "it is not billed in the supplier's currency");
+        assert_eq!(changes.offered.len(), 1);
     }
 }

@@ -12,7 +12,7 @@ use crate::support::database;
 use crate::support::harness::{Gateway, both_databases, check_books};
 use crate::support::shapes::ORDERS;
 
-const TABLES: [&str; 5] = ["entries", "postings", "wallets", "orders", "esims"];
+const TABLES: [&str; 7] = ["entries", "postings", "wallets", "orders", "esims", "suppliers", "native_moves"];
 
 /// The rows that the damage names.
 struct Books {
@@ -77,6 +77,9 @@ const SALES: &str = "every delivered order is a sale of what was charged, and no
 const COST: &str = "every delivered order has its cost";
 const ESIM: &str = "every delivered order has its eSIM";
 const SUPPLIER: &str = "what a supplier holds was paid in, and goes by what it sold";
+const NATIVE: &str = "whatever moves at a supplier of another currency has its bill";
+const MOVES: &str = "every move in another currency has its entry, and is no sale";
+const RATES: &str = "every order's cost is its bill at its own rate";
 const COUNTERS: &str = "every wallet's order counters equal its orders";
 
 const OWED: &str = "what we owe is owed to guests' invoices, and not more than once";
@@ -176,15 +179,39 @@ const DAMAGE: &[(&str, &str, &str)] = &[
     ("DELETE FROM orders WHERE id = '{topup}'", ORDER_ROW, "{topup}.hold leg 1"),
     ("DELETE FROM orders WHERE id = '{failed}'", COUNTERS, "{partner}"),
     ("DELETE FROM esims WHERE order_id = '{order}'", ESIM, "{order}"),
+    (
+        "INSERT INTO suppliers (name, enabled, turn, currency) VALUES ('acme', 0, 0, 'EUR');
+         UPDATE postings SET account = 'supplier:acme' WHERE entry = '{order}.end' AND account = 'supplier:sim'",
+        NATIVE,
+        "{order}.end",
+    ),
+    (
+        "INSERT INTO suppliers (name, enabled, turn, currency) VALUES ('acme', 0, 0, 'EUR');
+         INSERT INTO native_moves (entry, supplier, amount) VALUES ('{cancelled}.cancel', 'acme', -1);
+         UPDATE postings SET account = 'supplier:acme' WHERE entry = '{cancelled}.cancel' AND account = 'supplier:sim'",
+        NATIVE,
+        "{cancelled}.cancel",
+    ),
+    ("INSERT INTO native_moves (entry, supplier, amount) VALUES ('{order}.end', 'sim', 1)", MOVES, "{order}.end"),
+    ("INSERT INTO native_moves (entry, supplier, amount) VALUES ('nowhere', 'sim', 1)", MOVES, "nowhere"),
+    // At 1.1 dollars, too much and too little by the last digit.
+    (
+        "UPDATE orders SET rate = 1100000000, native_cost = (cost + 1) * 10 / 11 + 1 WHERE id = '{order}'",
+        RATES,
+        "{order}",
+    ),
+    ("UPDATE orders SET rate = 1100000000, native_cost = cost * 10 / 11 - 1 WHERE id = '{order}'", RATES, "{order}"),
 ];
 
 fn disarm(location: &Location) {
     let sql = match location {
         Location::Sqlite(_) => {
-            "DROP TRIGGER entries_stay; DROP TRIGGER entries_last; DROP TRIGGER postings_stay; DROP TRIGGER postings_last"
+            "DROP TRIGGER entries_stay; DROP TRIGGER entries_last; DROP TRIGGER postings_stay; DROP TRIGGER postings_last;
+             DROP TRIGGER native_moves_stay; DROP TRIGGER native_moves_last"
         }
         Location::Postgres(_) => {
-            "ALTER TABLE entries DISABLE TRIGGER USER; ALTER TABLE postings DISABLE TRIGGER USER"
+            "ALTER TABLE entries DISABLE TRIGGER USER; ALTER TABLE postings DISABLE TRIGGER USER;
+             ALTER TABLE native_moves DISABLE TRIGGER USER"
         }
     };
     database::execute(location, sql).unwrap();

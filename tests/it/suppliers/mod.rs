@@ -4,6 +4,7 @@
 mod airalo;
 mod changing;
 mod conformance;
+mod currency;
 mod doubts;
 mod esim_access;
 mod fakes;

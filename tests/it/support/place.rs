@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use simgate::clock::Clock;
 use simgate::config::{Raw, Settings};
+use simgate::domain::cost::Billing;
 use simgate::ops::prices;
 use simgate::ops::sync::compare;
 use simgate::store::tx::Tx;
@@ -162,7 +163,7 @@ fn fill(location: Location) {
     let capacity = Capacity { lanes: 1, readers: 1, queue: 16, log: None };
     let store = Store::open(location, &capacity).unwrap();
     let put = |tx: &mut Tx| {
-        let plans = compare::changes(&[], sim_catalog::plans(0), None, "").offered;
+        let plans = compare::changes(&[], sim_catalog::plans(0), None, "", Billing::DOLLARS).offered;
         plans.iter().try_for_each(|(plan, code)| catalog::put(tx, plan, sim::NAME, code))
     };
     tokio::runtime::Runtime::new().unwrap().block_on(async {

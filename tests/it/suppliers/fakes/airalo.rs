@@ -103,6 +103,10 @@ pub struct World {
     /// The state of every order in the list.
     pub status: &'static str,
     pub iccid_digits: usize,
+    /// What it bills in.
+    pub currency: &'static str,
+    /// What every sale costs more than is listed.
+    pub surcharge: Usd,
     made: i64,
 }
 
@@ -126,8 +130,13 @@ fn stamp() -> String {
 impl Fake {
     pub async fn start() -> Fake {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let world =
-            World { balance: Usd::dollars(100), iccid_digits: 19, status: "completed", ..World::default() };
+        let world = World {
+            balance: Usd::dollars(100),
+            iccid_digits: 19,
+            status: "completed",
+            currency: "USD",
+            ..World::default()
+        };
         let fake = Fake {
             url: format!("http://{}", listener.local_addr().unwrap()),
             world: Arc::new(Mutex::new(world)),
@@ -231,7 +240,7 @@ async fn answer(
         ("GET", ["orders"]) => fake.world().list(&request),
         ("GET", ["balance"]) => {
             let amount: Value = serde_json::from_str(&fake.world().balance.to_string()).unwrap();
-            let available = json!({ "amount": amount, "currency": "USD" });
+            let available = json!({ "amount": amount, "currency": fake.world().currency });
             told(200, data(json!({ "balances": { "name": "balance", "availableBalance": available } })))
         }
         ("GET", ["sims", iccid, what]) => fake.world().sim(iccid, what),
@@ -313,7 +322,7 @@ impl World {
         if !is_topup && (asked["quantity"] != 1 || asked["type"] != "sim") {
             return Err(Box::new(invalid("quantity")));
         }
-        let cost = Usd::parse(&package["net_price"].to_string()).unwrap();
+        let cost = Usd::parse(&package["net_price"].to_string()).unwrap().plus(self.surcharge);
         if self.balance < cost {
             return Err(Box::new(code(11)));
         }
@@ -339,12 +348,12 @@ impl World {
         self.balance = self.balance.minus(cost);
         let id = self.next();
         let fields = json!({
-            "id": id, "code": format!("20261118-{id:06}"), "currency": "USD", "package_id": package["id"],
+            "id": id, "code": format!("20261118-{id:06}"), "currency": self.currency, "package_id": package["id"],
             // As the documents show it.
             "quantity": if is_topup { json!(1) } else { json!("1") },
             "type": kind, "description": asked["description"], "esim_type": "Prepaid", "validity": package["day"],
             "package": format!("Change-{}", package["title"].as_str().unwrap()), "data": package["data"],
-            "price": package["price"], "net_price": package["net_price"], "pricing_model": "net_pricing",
+            "price": package["price"], "net_price": cost.to_string().parse::<serde_json::Number>().unwrap(), "pricing_model": "net_pricing",
             "created_at": stamp(), "manual_installation": "<p><b>eSIM name:</b> Change</p>",
             "qrcode_installation": "<p>Scan it</p>", "installation_guides": { "en": "https://sandbox.example/guide" },
             "text": null, "voice": null, "brand_settings_name": null,
