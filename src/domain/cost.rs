@@ -15,6 +15,9 @@ const DECIMALS: usize = 9;
 const LEAST: i64 = 1_000;
 const MOST: i64 = 1_000 * BILLIONTHS;
 
+/// No eSIM costs more; whatever says so is not about money.
+pub const MOST_COST: Usd = Usd::dollars(100_000);
+
 /// Dollars for one unit of a currency, in billionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(i64);

@@ -305,8 +305,10 @@ async fn denied(app: &App, order: &Order, reason: CancelReason) -> Result<Option
 async fn deny(app: &App, order: &Order, line: Option<Line>) -> Result<()> {
     let (now, id) = (app.now(), order.id.clone());
     let write = move |tx: &mut Tx| {
-        // A request that was refused at once is none.
-        cancel_requests::forget(tx, &id)?;
+        // A request that was refused at once is none. Of one that an operator ends nobody knows whether it was sent.
+        if line.is_none() {
+            cancel_requests::forget(tx, &id)?;
+        }
         let moved = rows::advance(tx, &[Step { order: &id, change: Change::CancelDenied, now }])?;
         match line.as_ref().filter(|_| !moved.is_empty()) {
             Some(line) => audit::record(tx, line),

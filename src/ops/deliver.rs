@@ -186,14 +186,27 @@ async fn heard(
             app.store.finish(order.account.0, move |tx| orders::keep_number(tx, &id, &number)).await?;
             Ok(Standing::Open)
         }
+        Answer::Refused(no) if turn == Turn::Again && may_be_sold(app, order, supplier) => {
+            tracing::warn!(order = %order.id, said = no.said, "the supplier refuses a sale that an earlier question may have made; it is asked again");
+            Ok(Standing::Open)
+        }
         Answer::Refused(no) => finish::refuse(app, order, &no).await,
         // A question that never left us says nothing about an earlier one that did.
-        Answer::NotSent(why) if turn == Turn::First => fail(app, order, "SUPPLIER_UNAVAILABLE", &why).await,
+        Answer::NotSent(why) if turn == Turn::First => {
+            tracing::warn!(order = %order.id, %why, "the supplier could not be asked; the money is given back");
+            fail(app, order, "SUPPLIER_UNAVAILABLE", "the supplier cannot be reached at the moment").await
+        }
         Answer::NotSent(why) | Answer::Doubt(why) => {
             tracing::warn!(order = %order.id, %why, "the supplier's answer is in doubt; the order stays PROVISIONING");
             Ok(Standing::Open)
         }
     }
+}
+
+/// Whether an earlier question may have made a sale that the supplier does not list yet. With a number it is known.
+fn may_be_sold(app: &App, order: &Order, supplier: &dyn Supplier) -> bool {
+    let lag = supplier.abilities().listed_within.as_millis() as i64;
+    lag > 0 && order.supplier_number.is_none() && app.now().is_within(lag, order.created_at)
 }
 
 /// Logs that the supplier's time is up without an answer.

@@ -19,6 +19,8 @@ use crate::supplier::Heard;
 const PURPOSE: &str = "supplier messages";
 /// How many messages are remembered, so that one that comes twice is heard once.
 const REMEMBERED: usize = 10_000;
+/// A longer id of a message is not remembered.
+const LONGEST_ID: usize = 200;
 /// The part of a supplier's rate that its messages may take.
 const SHARE: u32 = 4;
 /// Later than this recovery asks by itself.
@@ -56,7 +58,7 @@ pub async fn receive<'a>(
         Heard::Forged => Err(Refusal::NotFound.into()),
         Heard::Nothing => Ok(()),
         Heard::About { message, number, iccid } => {
-            if let Some(message) = message
+            if let Some(message) = message.filter(|message| message.len() <= LONGEST_ID)
                 && app.messages.heard_before(name, message)
             {
                 return Ok(());

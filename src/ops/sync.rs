@@ -103,10 +103,11 @@ pub async fn sync(app: &App, name: &str, consent: Consent) -> Result<Synced> {
 
 /// Writes changes into the catalog, and the prices that follow from them.
 async fn write(app: &App, supplier: &'static str, changes: &Changes) -> Result<()> {
-    let enabled = enabled(app).await?.contains(supplier);
     for batch in changes.offered.chunks(PLANS_PER_JOB) {
         let batch = Arc::new(batch.to_vec());
         let put = move |tx: &mut Tx| {
+            // Read here: an operator may disable the supplier meanwhile.
+            let enabled = suppliers::is_enabled(tx, supplier)?;
             for (plan, supplier_code) in batch.iter() {
                 catalog::put(tx, plan, supplier, supplier_code)?;
                 if !enabled {

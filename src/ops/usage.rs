@@ -35,6 +35,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(25);
 /// Readings that nobody asked for take this part of a supplier's rate.
 const SHARE: f64 = 0.25;
+/// Readings that somebody waits for take at most this part: buying must not wait for them.
+const ASKED_SHARE: f64 = 0.5;
+/// A turn that is further away is not waited for.
+const LONGEST_WAIT_MS: i64 = 2_000;
 /// The most readings of a supplier in one round, which begins every second.
 const AT_ONCE: f64 = 64.0;
 
@@ -62,8 +66,20 @@ pub async fn history(app: &App, account: AccountNo, esim: &Fills) -> Result<(Str
     Ok((iccid, report, days))
 }
 
+/// Who wants a reading.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    Somebody,
+    /// Our own round, which has its turn already, or a decision about money.
+    Ourselves,
+}
+
 /// The carrier's reading, or the last one while it may not be asked again.
 pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {
+    read_for(app, order, Asker::Somebody).await
+}
+
+async fn read_for(app: &App, order: &Order, asker: Asker) -> Result<Report> {
     // Whom the settings do not name cannot be asked.
     let Some(supplier) = app.suppliers.get(order.supplier.as_str()) else { return stale(order) };
     let (pace, now) = (pace_of(&**supplier), app.now());
@@ -74,7 +90,7 @@ pub(super) async fn read(app: &App, order: &Order) -> Result<Report> {
         };
     }
     let begin = || {
-        let asking = ask(app.clone(), order.clone(), pace);
+        let asking = ask(app.clone(), order.clone(), pace, asker);
         // Where a question counts, its answer is stored even if all who waited for it have gone.
         if pace > 0 { outlive(app.tasks.spawn(asking)).boxed() } else { asking.boxed() }
     };
@@ -115,15 +131,18 @@ fn pace_of(supplier: &dyn Supplier) -> i64 {
     i64::try_from(supplier.abilities().reading_every.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// What the carrier says now, however lately it was asked: for decisions about money.
+/// What the carrier says now, however lately and much it was asked: for decisions about money.
 pub(super) async fn read_anew(app: &App, order: &Order) -> Result<Report> {
-    outlive(app.tasks.spawn(ask(app.clone(), order.clone(), 0))).await
+    outlive(app.tasks.spawn(ask(app.clone(), order.clone(), 0, Asker::Ourselves))).await
 }
 
-/// Asks the carrier, unless another instance asked within the pace.
-async fn ask(app: App, order: Order, pace: i64) -> Result<Report> {
+/// Asks the carrier, unless another instance asked within the pace, or its supplier is asked too much.
+async fn ask(app: App, order: Order, pace: i64, asker: Asker) -> Result<Report> {
     let (supplier, esim, now) = (app.supplier(&order.supplier)?, esim_of(&order)?, app.now());
     let is_paced = pace_of(&*supplier) > 0;
+    if is_paced && asker == Asker::Somebody && !has_turn(&app, supplier.as_ref(), now).await? {
+        return stale(&order);
+    }
     if is_paced && !claim(&app, &order, pace, now).await? {
         return others_answer(&app, &order).await;
     }
@@ -142,6 +161,16 @@ async fn ask(app: App, order: Order, pace: i64) -> Result<Report> {
         }
         None => stale(&order),
     }
+}
+
+/// Whether a reading that somebody waits for may be asked now.
+async fn has_turn(app: &App, supplier: &dyn Supplier, now: Time) -> Result<bool> {
+    let (name, rate) = (supplier.name(), supplier.abilities().rate * ASKED_SHARE);
+    if !rate.is_finite() {
+        return Ok(true);
+    }
+    let (step, latest) = ((1e6 / rate) as i64, now.plus_millis(LONGEST_WAIT_MS));
+    app.store.write(LANE, move |tx| esims::next_turn(tx, name, now, step, latest)).await
 }
 
 /// Claims the question for this instance. A carrier that does not answer is asked again when the pace allows it.
@@ -251,7 +280,7 @@ async fn read_in_turn(app: &App, id: &OrderId) -> Result<()> {
         let id = id.clone();
         return app.store.write(LANE, move |tx| esims::end_due(tx, &id)).await;
     };
-    match read(app, &order).await {
+    match read_for(app, &order, Asker::Ourselves).await {
         // Its claim has made it due later.
         Ok(_) | Err(Error::Refused(Refusal::CarrierUnavailable)) => Ok(()),
         Err(error) => Err(error),

@@ -16,10 +16,10 @@ queries! {
     REMOVE = "DELETE FROM attempts WHERE order_id = ?1 AND n = ?2 AND asked_at = ?3";
     EMPTY = "UPDATE attempts SET empty_at = ?2 WHERE order_id = ?1 AND n = 1 AND empty_at IS NULL";
     NOT_EMPTY = "UPDATE attempts SET empty_at = NULL WHERE order_id = ?1 AND n = 1 AND empty_at IS NOT NULL";
-    /// The earliest sale that was certainly made after a moment, of eSIMs or of top-ups.
+    /// The earliest sales that were certainly made after a moment, of eSIMs or of top-ups.
     KNOWN = "SELECT a.order_id FROM attempts a JOIN orders o ON o.id = a.order_id
              WHERE a.supplier = ?1 AND a.asked_at > ?2 AND a.n = 1 AND o.status = 'FULFILLED'
-               AND CASE WHEN o.esim_order IS NULL THEN 0 ELSE 1 END = CAST(?3 AS BIGINT) ORDER BY a.asked_at LIMIT 1";
+               AND CASE WHEN o.esim_order IS NULL THEN 0 ELSE 1 END = CAST(?3 AS BIGINT) ORDER BY a.asked_at LIMIT 3";
     TAKE_PLACE = "INSERT INTO second_purchases (supplier, place, at) VALUES (?1, ?2, ?3)
                   ON CONFLICT (supplier, place) DO UPDATE SET at = excluded.at WHERE second_purchases.at <= ?4";
     /// Only an order that is seen to have ended gives its turn away: one that is not seen yet has just taken it.
@@ -147,9 +147,9 @@ pub fn found_something(tx: &mut Tx, order: &OrderId) -> Result<()> {
     tx.execute(NOT_EMPTY, params![order]).map(drop)
 }
 
-/// A delivered order of the same kind whose sale is younger than this moment.
-pub fn known_sale(tx: &mut Tx, order: &Order, since: Time) -> Result<Option<OrderId>> {
-    tx.opt(KNOWN, params![&order.supplier, since, i64::from(order.id.is_topup())])
+/// Some delivered orders of the same kind whose sales are younger than this moment.
+pub fn known_sales(tx: &mut Tx, order: &Order, since: Time) -> Result<Vec<OrderId>> {
+    tx.all(KNOWN, params![&order.supplier, since, i64::from(order.id.is_topup())])
 }
 
 /// From now on sales of this order are looked for that turn up late.

@@ -28,7 +28,7 @@ pub struct Bought {
 }
 
 columns! {
-    Bought in "o" { id, status, orphaned = "CAST(CASE WHEN o.orphan IS NULL THEN 0 ELSE 1 END AS BIGINT)", cost, billed: Option<Billed> = "o.native_cost, o.rate" }
+    Bought in "o" { id, status, orphaned = "CAST(CASE WHEN o.orphan IS NULL AND NOT EXISTS (SELECT 1 FROM spares s WHERE s.order_id = o.id) THEN 0 ELSE 1 END AS BIGINT)", cost, billed: Option<Billed> = "o.native_cost, o.rate" }
 }
 
 impl Bought {

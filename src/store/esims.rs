@@ -19,6 +19,10 @@ queries! {
     /// A turn that is too far away was taken by a wrong clock, and so was a question of a time to come, below.
     TAKE_TURN = "INSERT INTO usage_turns (supplier, next_at) VALUES (?1, ?3) ON CONFLICT (supplier)
                  DO UPDATE SET next_at = excluded.next_at WHERE usage_turns.next_at <= ?2 OR usage_turns.next_at > ?4";
+    /// The same for one reading that somebody waits for: the turn after the last one, if it is not too far away.
+    NEXT_TURN = "INSERT INTO usage_turns (supplier, next_at) VALUES (?1, CAST(?2 AS BIGINT) + ?3) ON CONFLICT (supplier)
+                 DO UPDATE SET next_at = CASE WHEN usage_turns.next_at > ?2 AND usage_turns.next_at <= ?4 THEN usage_turns.next_at ELSE ?2 END + ?3
+                 WHERE usage_turns.next_at <= ?4 OR usage_turns.next_at > ?5";
     CLAIM = "UPDATE esims SET asked_at = ?2, due_at = CASE WHEN due_at IS NOT NULL THEN CAST(?5 AS BIGINT) END
              WHERE order_id = ?1 AND (asked_at IS NULL OR asked_at <= ?3 OR asked_at > ?4)";
     KNOWN = text!("SELECT s.readings, ", Usage::COLUMNS, " FROM esims s WHERE s.order_id = ?1");
@@ -99,6 +103,12 @@ pub fn end_due(tx: &mut Tx, order: &OrderId) -> Result<()> {
 /// lasts beyond `longest`.
 pub fn take_turn(tx: &mut Tx, supplier: &str, now: Time, until: Time, longest: Time) -> Result<bool> {
     Ok(tx.execute(TAKE_TURN, params![supplier, now, until, longest])? == 1)
+}
+
+/// Takes a turn for a reading that somebody waits for, each a step after the last; false when none is free until `latest`.
+/// One that is minutes away was taken by a wrong clock.
+pub fn next_turn(tx: &mut Tx, supplier: &str, now: Time, step_micros: i64, latest: Time) -> Result<bool> {
+    Ok(tx.execute(NEXT_TURN, params![supplier, now, step_micros, latest, now.plus_millis(120_000)])? == 1)
 }
 
 /// Claims the question to the carrier, if nobody asked since `before`. It is not due again before `next`.

@@ -50,7 +50,7 @@ queries! {
     PUT_ALL (Postgres) = text!("INSERT INTO prices (", Put::NAMES, ") SELECT * FROM unnest(", lists!(Put), ") ", or_update!(), " RETURNING since");
     ROWS = text!("SELECT ", Row::COLUMNS, " FROM prices x WHERE (x.price_list, x.code) > (?1, ?2)
            ORDER BY x.price_list, x.code LIMIT 500");
-    PLANS = text!("SELECT ", Subject::COLUMNS, " FROM plans p WHERE p.on_sale = 1 ORDER BY p.code");
+    PLANS = text!("SELECT ", Subject::COLUMNS, " FROM plans p WHERE p.listed = 1 ORDER BY p.code");
     PLAN_EXISTS = "SELECT 1 FROM plans WHERE code = ?1";
     TAKE_TURN = "UPDATE price_turn SET holder = ?1, until = ?2 WHERE id = 1 AND (holder = ?1 OR until < ?3)";
     KEEP_TURN = "UPDATE price_turn SET until = ?2 WHERE id = 1 AND holder = ?1";
@@ -143,7 +143,8 @@ pub fn rows(tx: &mut Tx) -> Result<Vec<Row>> {
     }
 }
 
-/// The plans that suppliers have, whether they have a price or not, by code.
+/// The plans that suppliers have, whether they are on sale and have a price or not, by code: those of a supplier that is not
+/// enabled yet have their prices before it is.
 pub fn plans(tx: &mut Tx) -> Result<Vec<Subject>> {
     tx.all(PLANS, &[])
 }

@@ -9,6 +9,7 @@ use crate::error::Result;
 
 queries! {
     STANDINGS = text!("SELECT ", Standing::COLUMNS, " FROM suppliers s ORDER BY s.name");
+    ENABLED = "SELECT 1 FROM suppliers WHERE name = ?1 AND enabled = 1";
     ENLIST = "INSERT INTO suppliers (name, enabled, turn, currency) VALUES (?1, ?2, 0, ?3) ON CONFLICT (name) DO NOTHING";
     ENABLE = "UPDATE suppliers SET enabled = ?2 WHERE name = ?1 AND enabled <> ?2";
     /// The turn that was taken; the next one is a step later. A turn that nobody can have taken is from before the clock
@@ -57,6 +58,10 @@ columns! {
 
 pub fn all(tx: &mut Tx) -> Result<Vec<Standing>> {
     tx.all(STANDINGS, &[])
+}
+
+pub fn is_enabled(tx: &mut Tx, name: &str) -> Result<bool> {
+    tx.any(ENABLED, params![name])
 }
 
 /// Enters a supplier that the database does not know yet.

@@ -229,7 +229,11 @@ impl Airalo {
 
     /// A sale whose number we were told.
     async fn with_number(&self, number: &str) -> Answer<Order> {
-        let found = self.list(&[("filter[code]", number)]).await;
+        let found = match self.list(&[("filter[code]", number)]).await {
+            // It is sold: a look-up that is refused says nothing about that.
+            Answer::Refused(no) => Answer::Doubt(no.said),
+            found => found,
+        };
         found.and_then(|found| {
             // The filter finds parts of numbers too.
             let same = |order: &Order| order.code.as_ref().is_some_and(|code| code.0 == number);
@@ -285,7 +289,7 @@ impl Airalo {
             return Answer::Doubt("a meter cannot be read".into());
         };
         let total_mb = total.max(0);
-        let used_mb = (total_mb - remaining).clamp(0, total_mb);
+        let used_mb = total_mb.saturating_sub(remaining).clamp(0, total_mb);
         let expires_at = meter.expired_at.as_ref().and_then(|text| shapes::time(&text.0));
         let service = shapes::state(word, used_mb > 0).unwrap_or_else(|| {
             unknown::note(self.name, "status", word);
@@ -466,6 +470,7 @@ impl Supplier for Airalo {
             checks_cost: false,
             rate: self.rate,
             reading_every: READING_EVERY,
+            listed_within: Duration::ZERO,
         }
     }
 

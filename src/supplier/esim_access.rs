@@ -33,6 +33,8 @@ use crate::domain::time::Time;
 
 /// They read their own meters every few hours.
 const READING_EVERY: Duration = Duration::from_secs(60);
+/// How long a sale may be missing in the list of profiles, while it is allocated.
+const LISTED_WITHIN: Duration = Duration::from_secs(120);
 /// The fewest profiles that a page of a look-up may have, and the most.
 const SHORT_PAGE: usize = 5;
 const LONG_PAGE: usize = 500;
@@ -103,6 +105,18 @@ struct Esim {
 struct Part {
     package_code: Text,
     transaction_id: Text,
+    create_time: Text,
+}
+
+impl Part {
+    /// Whether it may be a top-up that was ordered then. Some sellers do not tell which order a part is of.
+    fn may_be(&self, ask: &TopUp) -> bool {
+        let (package, _) = catalog::split(ask.code);
+        let since = ask.ordered_at.plus_millis(-CLOCKS_APART_MS);
+        self.transaction_id.0.is_empty()
+            && self.package_code.0 == package
+            && read::time(&self.create_time.0).is_none_or(|at| at >= since)
+    }
 }
 
 impl Esim {
@@ -194,6 +208,10 @@ impl EsimAccess {
         for page in 1..=MOST_PAGES {
             let found = self.esims(json!({ "startTime": from, "endTime": to }), page, LONG_PAGE).await?;
             let was_full = found.len() >= LONG_PAGE;
+            let number = |esims: &[Esim]| esims.first().map(|esim| esim.esim_tran_no.0.clone());
+            if page > 1 && number(&found) == number(&all) {
+                return Err(Fault::Doubt("the list of sales begins again and again".into()));
+            }
             all.extend(found);
             if !was_full {
                 return Ok(all);
@@ -248,7 +266,11 @@ impl EsimAccess {
             Err(fault) => return fault.answer(),
         };
         if let Some(number) = ask.number {
-            return self.delivery(&ask, &transaction, number).await.unwrap_or_else(Fault::answer);
+            // It is sold: a look-up that is refused says nothing about that.
+            return self
+                .delivery(&ask, &transaction, number)
+                .await
+                .unwrap_or_else(|fault| as_doubt(fault).answer());
         }
         let number = match self.order(&ask, &transaction).await {
             Ok(number) => number,
@@ -300,12 +322,12 @@ impl EsimAccess {
             return doubt("the supplier answered with the profile of another order");
         }
         match Service::read(self.name, &esim.esim_status.0) {
-            Service::Coming => return underway(),
-            _ if esim.ac.0.is_empty() || esim.iccid.0.is_empty() => return underway(),
             // Our money is back there, and the profile is gone.
             Service::Cancelled => {
                 return Ok(Answer::Refused("the sale was cancelled at the supplier".into()));
             }
+            Service::Coming => return underway(),
+            _ if esim.ac.0.is_empty() || esim.iccid.0.is_empty() => return underway(),
             Service::Revoked | Service::Expired => {
                 return doubt("the profile was closed before it was delivered");
             }
@@ -366,6 +388,7 @@ impl EsimAccess {
                 Ok(esim) if esim.parts().any(|part| part.transaction_id.0 == transaction) => {
                     Answer::Done(Bought::Delivered { what: (), number: None, cost: None })
                 }
+                Ok(esim) if esim.parts().any(|part| part.may_be(&ask)) => as_doubt(fault).answer(),
                 Ok(_) => fault.answer(),
                 Err(fault) => as_doubt(fault).answer(),
             },
@@ -478,6 +501,7 @@ impl Supplier for EsimAccess {
             checks_cost: true,
             rate: self.rate,
             reading_every: READING_EVERY,
+            listed_within: LISTED_WITHIN,
         }
     }
 

@@ -169,6 +169,9 @@ pub struct Abilities {
     pub rate: f64,
     /// The least time between two readings of one profile.
     pub reading_every: Duration,
+    /// How long a new sale may be missing in what it lists. A refusal that follows a doubt is not believed before: the first
+    /// question may have taken the last profile, or the last of our money.
+    pub listed_within: Duration,
 }
 
 /// A profile as the supplier sold it.

@@ -422,6 +422,7 @@ impl Supplier for Sim {
             checks_cost: true,
             rate: f64::INFINITY,
             reading_every: self.reading_every,
+            listed_within: Duration::ZERO,
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metrics::counter;
 
 use crate::app::App;
-use crate::domain::esim::{Esim, EsimStatus};
+use crate::domain::esim::{Esim, EsimStatus, ServiceState, Usage};
 use crate::domain::order::{CancelReason, Order};
 use crate::error::{Error, Result};
 use crate::ops::usage;
@@ -31,11 +31,11 @@ pub(super) enum Ready {
 
 pub(super) async fn prepare(app: &App, supplier: &dyn Supplier, order: &Order, esim: &Esim) -> Result<Ready> {
     let answer = supplier.usage(Reading { profile: &esim.profile, now: app.now() }).await;
-    let status = match answer {
-        Answer::Done(usage) => usage.status(),
+    let usage = match answer {
+        Answer::Done(usage) => usage,
         Answer::Refused(_) | Answer::NotSent(_) | Answer::Doubt(_) => return Ok(Ready::Later),
     };
-    if let Some(reason) = why_not(status) {
+    if let Some(reason) = why_not(&usage) {
         return Ok(Ready::Refuse(reason));
     }
     // Written before the request leaves us: after a crash nobody knows whether it did.
@@ -44,9 +44,10 @@ pub(super) async fn prepare(app: &App, supplier: &dyn Supplier, order: &Order, e
     Ok(if ours { Ready::Send } else { Ready::Later })
 }
 
-/// Why a profile in this state is not taken back.
-pub fn why_not(status: EsimStatus) -> Option<CancelReason> {
-    match status {
+/// Why a profile with this reading is not taken back. A state that nobody knows is not new.
+pub fn why_not(usage: &Usage) -> Option<CancelReason> {
+    match usage.status() {
+        EsimStatus::New if usage.service == ServiceState::Unknown => Some(CancelReason::SupplierCannotCancel),
         EsimStatus::New => None,
         EsimStatus::Installed => Some(CancelReason::Downloaded),
         EsimStatus::Active | EsimStatus::Depleted => Some(CancelReason::Used),
@@ -77,7 +78,7 @@ pub(super) async fn watch(app: &App, order: &Order) -> Result<()> {
         Err(Error::Refused(_)) => return Ok(()),
         Err(error) => return Err(error),
     };
-    if !report.stale && why_not(report.usage.status()).is_some() {
+    if !report.stale && why_not(&report.usage).is_some() {
         counter!("simgate_reviewed_cancels_used_total").increment(1);
         if let Some(left_out) = USED.turn() {
             tracing::error!(order = %order.id, status = report.usage.status().as_str(), left_out,

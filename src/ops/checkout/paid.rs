@@ -273,13 +273,14 @@ fn reference(tx: &mut Tx, checkout: &Checkout) -> Result<Option<String>> {
     Ok(authorizations::live(tx, &checkout.id)?.and_then(|live| live.reference))
 }
 
-/// The cost at which the plan is delivered for this payment. A payment in time is always delivered for; a late one only
-/// while the plan is sold and costs us no more than was paid.
+/// The cost at which the plan is delivered for this payment. A payment in time is always tried to be delivered for: at the
+/// cost that the checkout was made with, when the plan costs more than was paid by now, so that the supplier may refuse. A
+/// late one only while the plan is sold and costs us no more than was paid.
 fn deliverable_at(tx: &mut Tx, checkout: &Checkout, payment: &Transfer) -> Result<Option<Cost>> {
     let in_time = !is_late(checkout, payment);
     Ok(match cost_now(tx, checkout)? {
-        Some(cost) if in_time || cost.usd <= payment.amount => Some(cost),
-        None if in_time => Some(checkout.billed_cost()),
+        Some(cost) if cost.usd <= payment.amount => Some(cost),
+        Some(_) | None if in_time => Some(checkout.billed_cost()),
         Some(_) | None => None,
     })
 }

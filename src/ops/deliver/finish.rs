@@ -6,7 +6,7 @@ use metrics::counter;
 use super::Standing;
 use crate::app::App;
 use crate::domain::amount::{Amount, Fiat};
-use crate::domain::cost::Cost;
+use crate::domain::cost::{Cost, MOST_COST};
 use crate::domain::email::Email;
 use crate::domain::esim::Esim;
 use crate::domain::ledger::Entry;
@@ -40,9 +40,6 @@ pub(super) struct Sold {
     pub number: Option<String>,
     pub cost: Option<Amount>,
 }
-
-/// No eSIM costs more; whatever says so is not about money.
-const MOST_COST: Usd = Usd::dollars(100_000);
 
 /// What a sale cost: what the supplier says in its currency, or `Err` when that cannot be booked. Dollars are at the rate of
 /// the order.

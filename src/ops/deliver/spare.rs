@@ -16,7 +16,7 @@ use crate::ops::{LANE, suppliers};
 use crate::store::attempts::{self, Watch};
 use crate::store::spares::{self, Spare};
 use crate::store::tx::Tx;
-use crate::store::{native_moves, orders};
+use crate::store::{esims, native_moves, orders};
 use crate::supplier::{Answer, Cancel, CancelWay, Cancelled, DoubtRule, Sale, Supplier};
 
 /// Notes sales that are one too many. A profile that is not there yet cannot be given back: it is noted when it is
@@ -26,6 +26,14 @@ pub(super) async fn note(app: &App, order: &Order, sales: Vec<Sale>, last: bool)
     let write = move |tx: &mut Tx| {
         for sale in &sales {
             if sale.profile.is_none() && !order.id.is_topup() && !last {
+                continue;
+            }
+            let holder = match &sale.profile {
+                Some(profile) => esims::holder_of(tx, &profile.iccid, &profile.id)?,
+                None => None,
+            };
+            if holder.as_ref() == Some(&order.id) {
+                // Somebody else has delivered it meanwhile.
                 continue;
             }
             let spare = Spare {

@@ -12,7 +12,7 @@ use crate::ops::audit::audit_line;
 use crate::ops::cancel::{self, withdraw};
 use crate::ops::{deliver, suppliers, usage};
 
-use super::order;
+use super::{STUCK_AFTER_MS, order};
 
 /// The supplier took an eSIM back, and gave us `returned` of its cost, in its own currency: the owner gets the price. An
 /// eSIM that was used meanwhile needs the operator's decision, because somebody has both then. An owner who keeps it after
@@ -60,16 +60,18 @@ pub async fn cancel_refused(app: &App, actor: &str, id: &str, reason: &str) -> R
 /// Whether the supplier says so, and now: what it said a minute ago is too old for a decision about money.
 async fn is_unused(app: &App, order: &Order) -> Result<bool> {
     match usage::read_anew(app, order).await {
-        Ok(report) => Ok(!report.stale && cancel::review::why_not(report.usage.status()).is_none()),
+        Ok(report) => Ok(!report.stale && cancel::review::why_not(&report.usage).is_none()),
         Err(Error::Refused(_)) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// An order whose supplier has a request, and whose word is not entered yet.
+/// An order whose supplier has a request, and whose word is not entered yet; or one whose cancel is stuck, because the
+/// supplier does not say yes or no.
 async fn under_review(app: &App, id: &str) -> Result<Order> {
     let order = order(app, id).await?;
-    let is_open = order.status == OrderStatus::Cancelling && order.cancel_request.is_some();
+    let is_stuck = !app.now().is_within(STUCK_AFTER_MS, order.updated_at);
+    let is_open = order.status == OrderStatus::Cancelling && (order.cancel_request.is_some() || is_stuck);
     match is_open || order.cancel_withdrawn_at.is_some() {
         true => Ok(order),
         false => Err(Refusal::NotUnderReview.into()),

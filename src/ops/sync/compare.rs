@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::codes;
-use crate::domain::cost::Billing;
+use crate::domain::cost::{Billing, MOST_COST};
 use crate::domain::country;
 use crate::domain::money::Usd;
 use crate::domain::plan::{Listing, Plan, typed_code};
@@ -176,6 +176,7 @@ fn sellable(
         (!listing.in_stock, "it is out of stock"),
         (data_mb <= 0, "it has no data"),
         (!(1..=LONGEST_DAYS).contains(&listing.duration_days), "its time makes no sense"),
+        (cost.usd > MOST_COST, "it costs more than any plan does"),
         (!cost.usd.is_positive(), "it has no cost"),
         (listing.countries.is_empty(), "it covers no country that we know"),
         (listing.name.is_empty(), "it has no name"),

@@ -286,6 +286,7 @@ pub fn listings(
     let by_code: BTreeMap<&str, &Package> =
         bases.iter().map(|package| (package.package_code.0.as_str(), package)).collect();
     let mut found: BTreeMap<String, Listing> = BTreeMap::new();
+    let mut unclear: BTreeSet<String> = BTreeSet::new();
     let mut add = |package: &Package, plan_type: PlanType, family: String| match package
         .listings(plan_type, &family, currency)
     {
@@ -293,7 +294,12 @@ pub fn listings(
             if let Some(first) = found.insert(plan.code.clone(), plan.clone())
                 && first != plan
             {
-                tracing::warn!(supplier, code = plan.code, "a package is listed twice, and differently");
+                tracing::warn!(
+                    supplier,
+                    code = plan.code,
+                    "a package is listed twice, and differently: it is left out"
+                );
+                unclear.insert(plan.code);
             }
         }),
         Err(why) => {
@@ -315,7 +321,7 @@ pub fn listings(
             .filter(|base| base.countries() == countries && base.is_by_the_day() == package.is_by_the_day());
         add(package, PlanType::Topup, same.map_or(own, |base| base.family(&countries)));
     }
-    found.into_values().collect()
+    found.into_values().filter(|plan| !unclear.contains(&plan.code)).collect()
 }
 
 #[cfg(test)]

@@ -250,7 +250,10 @@ fn opened<T: DeserializeOwned>(reply: &Reply) -> Result<T, Fault> {
         "true" if !failed && reply.status.is_success() => {
             let obj = envelope.obj.map_or("null", RawValue::get);
             serde_json::from_str(obj)
-                .map_err(|error| Fault::Doubt(format!("the answer cannot be read: {error}")))
+                // The error's own words would quote what was sent, activation codes among it.
+                .map_err(|error| {
+                    Fault::Doubt(format!("the answer cannot be read at column {}", error.column()))
+                })
         }
         "false" if failed => {
             let words = format!("{}{}", envelope.error_msg.0, envelope.error_message.0);
