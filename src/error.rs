@@ -214,7 +214,7 @@ impl Refusal {
             NotCancellable(reason) => (409, "NOT_CANCELLABLE", "Not cancellable", format!("This order cannot be cancelled: {}.", reason.in_words())),
             NotFailable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING can be failed.".into()),
             NotRetryable => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is PROVISIONING or CANCELLING can be retried.".into()),
-            NotUnderReview => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is CANCELLING or was kept after all, and whose supplier has a request for a review, can be decided.".into()),
+            NotUnderReview => (409, "NOT_CANCELLABLE", "Not possible", "Only an order that is CANCELLING or was kept after all, and whose supplier has a request for a review, can be decided; without such a request only one whose supplier has not answered for 30 minutes.".into()),
             NotWithdrawable => (409, "NOT_CANCELLABLE", "Not withdrawable", "Only a cancel that people at the supplier are deciding about can be withdrawn.".into()),
             UsedUnderReview => (409, "NOT_CANCELLABLE", "Not possible",
                 "Its eSIM was used while its cancel was under review, or its meter cannot be read now. With --despite-usage the money is given back all the same.".into()),

@@ -143,6 +143,17 @@ both_databases! {
         assert_eq!(balance(gateway, &token).await, amount(&made));
     }
 
+    async fn a_payment_in_time_is_delivered_for_the_cost_that_was_agreed(gateway) {
+        let token = sign_in(gateway, "ann@example.com", "agent").await;
+        let made = open(gateway, &token).await;
+        let agreed = plan(gateway, PLAN).cost;
+        let dear = Plan { cost: amount(&made).plus(Usd::from_micros(1)), ..Plan::clone(&plan(gateway, PLAN)) };
+        let write = move |tx: &mut Tx| catalog::put(tx, &dear, "sim", PLAN);
+        gateway.app.store.write(0, write).await.unwrap();
+        settle(gateway, &made, "COMPLETED").await;
+        assert_eq!(booked(&gateway.app, "cost:sim").await, agreed);
+    }
+
     async fn after_its_late_hours_a_payment_is_the_operators(gateway) {
         let token = sign_in(gateway, "ann@example.com", "agent").await;
         let made = open(gateway, &token).await;

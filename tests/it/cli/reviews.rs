@@ -68,6 +68,24 @@ both_databases! {
         ok(gateway, &format!("order cancelled {id} --returned 0.5"));
     }
 
+    async fn a_cancel_without_an_answer_is_ended_by_hand(gateway)
+        with [("answer_within_ms", "200"), ("supplier_timeout_ms", "300")]
+    {
+        let before = gateway.balance().await;
+        let order = gateway.order(PLAN).await;
+        let id = text(&order["id"]);
+        gateway.supplier("timeout").await;
+        cancel(gateway, &order).await.expect(202);
+        let early = refused(gateway, &["order", "cancelled", id, "--returned", "0", "--despite-usage"]).await;
+        assert!(early.contains("review"), "{early}");
+        gateway.pass_time(31 * 60_000);
+        let told = ok(gateway, &format!("order cancelled {id} --returned 0 --despite-usage"));
+        assert_eq!((&told["status"], gateway.balance().await), (&json!("CANCELLED"), before));
+        gateway.supplier("ok").await;
+        some_minutes(gateway).await;
+        assert_eq!(find(gateway, &order).await["status"], "CANCELLED");
+    }
+
     async fn the_money_goes_back_when_the_supplier_agrees(gateway) {
         let before = gateway.balance().await;
         let order = under_review(gateway).await;
@@ -77,7 +95,7 @@ both_databases! {
         assert_eq!((gateway.balance().await, told["returnedUsd"].to_string()), (before, "0.4".into()));
         let deed = ok(gateway, "audit list --command 'order cancelled'")["deeds"][0].clone();
         assert_eq!((&deed["before"], &deed["after"]), (&json!("CANCELLING"), &json!("CANCELLED")));
-        assert!(text(&deed["detail"]).contains("0.4 USD"), "{deed}");
+        assert!(text(&deed["detail"]).contains("0.40 USD"), "{deed}");
         refused(gateway, &["order", "cancelled", number, "--returned", "0.4"]).await;
         assert_eq!(requests(gateway), 1);
     }

@@ -182,6 +182,26 @@ mod a_cost_that_is_told_afterwards_is_booked_and_taken_in {
     each_database!(check);
 }
 
+/// Prices are there before a supplier sells, so that they can be looked at first.
+mod plans_have_prices_before_their_supplier_is_enabled {
+    use super::*;
+
+    fn check(db: Db) {
+        with_supplier(db, esim_access_family, async |gateway, _| {
+            let synced = sync::by_hand(&gateway.app, "test", "supplier sync", "acme", sync::Consent::Needed).await;
+            assert!(synced.unwrap().applied);
+            let code = plan_of(gateway, CODE);
+            ok(gateway, &format!("price set --plan {code} --price 4.44 --publish"));
+            assert_eq!(refused(gateway, &code, 404).await, "PLAN_NOT_FOUND");
+            suppliers::enable(&gateway.app, "test", "acme", true).await.unwrap();
+            let order = buy(gateway, &code).await;
+            assert_eq!(order["chargedUsd"], json!(4.44), "{order}");
+        });
+    }
+
+    each_database!(check);
+}
+
 /// A preview says what the new costs would do.
 mod a_preview_names_what_would_be_below_cost {
     use super::*;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use simgate::app::App;
 use simgate::domain::esim::{ProfileState, ServiceState, Usage};
 use simgate::domain::ids::OrderId;
+use simgate::domain::time::Time;
 use simgate::ops::buying::Fills;
 use simgate::ops::usage;
 use simgate::start::{self, Role};
@@ -59,6 +60,20 @@ fn count(gateway: &Gateway, what: &str) -> i64 {
 }
 
 both_databases! {
+    async fn readings_that_somebody_waits_for_leave_room_for_purchases(gateway) {
+        let (now, step) = (gateway.app.now(), 500_000);
+        let turn = async |now: Time| {
+            let latest = now.plus_millis(2_000);
+            gateway.app.store.write(0, move |tx| esims::next_turn(tx, "acme", now, step, latest)).await.unwrap()
+        };
+        for taken in 0..5 {
+            assert!(turn(now).await, "{taken}");
+        }
+        assert!(!turn(now).await, "two seconds are taken");
+        assert!(turn(now.plus_millis(1_000)).await);
+        assert!(turn(now.plus_millis(-3_600_000)).await, "the clock was set back");
+    }
+
     async fn a_simulated_profile_is_read_at_each_call(gateway) {
         let order = gateway.order(PLAN).await;
         count_from_now(gateway, 0).await;
