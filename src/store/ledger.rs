@@ -53,8 +53,10 @@ queries! {
         LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account = 'sales' GROUP BY order_id) h ON h.order_id = o.id
         WHERE COALESCE(h.total, 0) <> CASE WHEN o.status IN ('FULFILLED', 'CANCELLING') THEN -o.price - o.spot - o.discount ELSE 0 END LIMIT 10";
     COST_MISSING = "SELECT o.id, CAST(COALESCE(h.total, 0) - o.cost AS BIGINT) FROM orders o
-        LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account LIKE 'cost:%' GROUP BY order_id) h ON h.order_id = o.id
+        LEFT JOIN (SELECT order_id, SUM(amount) AS total FROM postings WHERE account LIKE 'cost:%' AND entry <> order_id || '.returned' GROUP BY order_id) h ON h.order_id = o.id
         WHERE o.status IN ('FULFILLED', 'CANCELLING') AND COALESCE(h.total, 0) <> o.cost LIMIT 10";
+    RETURNED_OFF = "SELECT o.id, CAST(-p.amount - o.cost AS BIGINT) FROM postings p JOIN orders o ON o.id = p.order_id
+        WHERE p.entry = p.order_id || '.returned' AND p.account LIKE 'cost:%' AND (-p.amount > o.cost OR o.status <> 'FULFILLED') LIMIT 10";
     ESIM_MISSING = "SELECT o.id, CAST(0 AS BIGINT) FROM orders o LEFT JOIN esims s ON s.order_id = o.id
         WHERE o.seq IS NOT NULL AND o.status IN ('FULFILLED', 'CANCELLING', 'CANCELLED') AND s.order_id IS NULL LIMIT 10";
     COUNTERS_OFF = "SELECT a.id, CAST(0 AS BIGINT) FROM wallets w JOIN accounts a ON a.no = w.account
@@ -388,6 +390,7 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("money is held exactly while an order is PROVISIONING", Unit::Usd, HELD_OFF),
     ("every delivered order is a sale of what was charged, and no other is", Unit::Usd, SALES_OFF),
     ("every delivered order has its cost", Unit::Usd, COST_MISSING),
+    ("what comes back of the cost of an order that is kept is at most that", Unit::Usd, RETURNED_OFF),
     ("every delivered order has its eSIM", Unit::Rows, ESIM_MISSING),
     ("every wallet's order counters equal its orders", Unit::Rows, COUNTERS_OFF),
     ("every final transfer is booked once, with its exact amount, and no other is", Unit::Usd, TRANSFERS_OFF),

@@ -16,7 +16,7 @@ pub async fn open(app: &App) -> Result<Option<Check>> {
     }
     let named: Vec<&str> = open.iter().map(|id| id.as_str()).collect();
     Ok(Some(Check::warn(
-        "withdrawn cancels",
+        "cancels",
         format!("suppliers may still take back what its buyers keep after all: {}", named.join(", ")),
         "tell the supplier of each (`simgate order show ID` names its request), then enter its word with \
          `simgate order cancel-refused ID --reason TEXT` or `simgate order cancelled ID --returned USD`",

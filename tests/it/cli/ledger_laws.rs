@@ -75,6 +75,7 @@ const RUNNING: &str = "every line's balance follows from the one before";
 const HELD: &str = "money is held exactly while an order is PROVISIONING";
 const SALES: &str = "every delivered order is a sale of what was charged, and no other is";
 const COST: &str = "every delivered order has its cost";
+const RETURNED: &str = "what comes back of the cost of an order that is kept is at most that";
 const ESIM: &str = "every delivered order has its eSIM";
 const SUPPLIER: &str = "what a supplier holds was paid in, and goes by what it sold";
 const NATIVE: &str = "whatever moves at a supplier of another currency has its bill";
@@ -92,6 +93,13 @@ const DAMAGE: &[(&str, &str, &str)] = &[
         "UPDATE postings SET account = 'supplier:sim' WHERE entry = '{first}' AND leg = 1",
         SUPPLIER,
         "{first} leg 1",
+    ),
+    (
+        "INSERT INTO entries (id, kind, at) VALUES ('{cancelled}.returned', 'COST_RETURNED', 0);
+         INSERT INTO postings (entry, leg, account, amount, order_id) VALUES ('{cancelled}.returned', 1, 'cost:sim', -1, '{cancelled}'),
+            ('{cancelled}.returned', 2, 'supplier:sim', 1, '{cancelled}')",
+        RETURNED,
+        "{cancelled}",
     ),
     ("UPDATE wallets SET balance = balance + 1 WHERE account = {wallet}", WALLETS, "{partner}"),
     ("UPDATE wallets SET balance = balance - 1000000 WHERE account = {wallet}", WALLETS, "{partner}"),

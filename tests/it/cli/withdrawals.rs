@@ -42,7 +42,7 @@ fn warned(gateway: &Gateway) -> Option<String> {
     let told = simgate(gateway, &["doctor", "--json"]);
     let checks = serde_json::from_str::<Value>(&told.stdout).unwrap()["checks"].clone();
     let checks = checks.as_array().unwrap().clone();
-    let mut found = checks.iter().filter(|check| check["subject"] == "withdrawn cancels");
+    let mut found = checks.iter().filter(|check| check["check"] == "cancels");
     found.next().map(|check| text(&check["finding"]).to_string())
 }
 

@@ -51,13 +51,13 @@ fn a_partner() {
         let more = |reference: &str| json!({ "packageCode": bundle, "partnerRefId": reference }).to_string();
         story.tell(post("topUp", &topup, &more("booking-1001-more"))).await;
         cancel(&mut story).await;
+        story.tell(get("listTransactions", &format!("{BALANCE}/transactions?limit=1"))).await;
         for reference in (2_001..).map(|number| format!("booking-{number}")) {
             let path = format!("{ORDERS}/{}/cancel", bought(&story, &reference).await);
             if is_kept(&mut story, &path).await {
                 break;
             }
         }
-        story.tell(get("listTransactions", &format!("{BALANCE}/transactions?limit=1"))).await;
 
         let unwanted = bought(&story, "booking-1000").await;
         slow_down(gateway).await;

@@ -21,7 +21,8 @@ mod one_rule_is_for_every_supplier_of_a_region {
             open(gateway).await;
             let code = plan_of(gateway, "eurolink-7days-1gb");
             let here = plan_of(gateway, "change-7days-1gb");
-            let before = price(gateway, &here).await;
+            let is_sold = async || Some(price(gateway, &here).await).filter(|price| price != "null");
+            let before = gateway.until("it is on sale", is_sold).await;
             let scope = Scope::parse("region", "europe").unwrap();
             let rule = Rule { price: Some(Usd::dollars(77)), ..Rule::default() };
             let drafted = prices::set(&gateway.app, "test", "default", scope, rule).await.unwrap();
