@@ -188,7 +188,8 @@ mod plans_have_prices_before_their_supplier_is_enabled {
 
     fn check(db: Db) {
         with_supplier(db, esim_access_family, async |gateway, _| {
-            let synced = sync::by_hand(&gateway.app, "test", "supplier sync", "acme", sync::Consent::Needed).await;
+            let synced =
+                sync::by_hand(&gateway.app, "test", "supplier sync", "acme", sync::Consent::Needed).await;
             assert!(synced.unwrap().applied);
             let code = plan_of(gateway, CODE);
             ok(gateway, &format!("price set --plan {code} --price 4.44 --publish"));
