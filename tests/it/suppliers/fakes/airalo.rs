@@ -116,8 +116,6 @@ pub struct World {
     pub iccid_digits: usize,
     /// What it bills in.
     pub currency: &'static str,
-    /// What every sale costs more than is listed.
-    pub surcharge: Usd,
     made: i64,
 }
 
@@ -338,7 +336,7 @@ impl World {
         if !is_topup && (asked["quantity"] != 1 || asked["type"] != "sim") {
             return Err(Box::new(invalid("quantity")));
         }
-        let cost = Usd::parse(&package["net_price"].to_string()).unwrap().plus(self.surcharge);
+        let cost = Usd::parse(&package["net_price"].to_string()).unwrap();
         if self.balance < cost {
             return Err(Box::new(code(11)));
         }

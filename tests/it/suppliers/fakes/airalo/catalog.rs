@@ -85,6 +85,8 @@ pub fn catalog() -> Value {
 /// A package whose cost rose.
 pub fn dearer(mut package: Value, by: Usd) -> Value {
     let cost = Usd::parse(&package["net_price"].to_string()).unwrap().plus(by);
-    package["net_price"] = serde_json::from_str(&cost.to_string()).unwrap();
+    let cost: Value = serde_json::from_str(&cost.to_string()).unwrap();
+    package["prices"]["net_price"] = json!({ "USD": cost, "EUR": cost });
+    package["net_price"] = cost;
     package
 }
