@@ -166,6 +166,11 @@ impl Settlement {
                 ));
             }
             let wrong = |why: &str| format!("{name} ({}) is \"(hidden)\": {why}", raw.source(name));
+            if mode == Mode::Live && raw.text(name) == sandbox {
+                raw.does_not_fit(wrong(
+                    "it is the sandbox's own key, and everybody can spend from its addresses",
+                ));
+            }
             let ours = || Xpub::parse(kind, sandbox).map_err(|why| ConfigError(wrong(&why.to_string())));
             match raw.text(name) {
                 "" => ours(),

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use self::catalog::{Package, Packages};
@@ -393,8 +392,12 @@ impl EsimAccess {
     }
 
     async fn give_back(&self, ask: Cancel<'_>) -> Result<Cancelled, Fault> {
-        let asked = self.line.call::<IgnoredAny>("esim/cancel", &json!({ "esimTranNo": ask.profile })).await;
+        let asked = self.line.call::<Value>("esim/cancel", &json!({ "esimTranNo": ask.profile })).await;
         let refused = match asked {
+            // A cancel is answered with nothing: what names a sale is the answer to another question.
+            Ok(told) if !told["orderNo"].is_null() || !told["transactionId"].is_null() => {
+                return Err(Fault::Doubt("the supplier answered for another order".into()));
+            }
             Ok(_) => return Ok(Cancelled::Yes { returned: ask.cost }),
             Err(fault) if fault.is(&[WRONG_STATE]) => fault,
             // Nothing else says that the profile stays.

@@ -1,71 +1,13 @@
-//! Mail against a real server: `./test` starts one (`tests/blackbox/mailbox.py`) and says where it is in
-//! SIMGATE_TEST_SMTP. Each check runs on both databases.
-
-use std::collections::HashMap;
-use std::path::PathBuf;
+//! Mail against a real server (`support/mail_server.rs`). Each check runs on both databases.
 
 use serde_json::{Value, json};
 
 use crate::support::database;
-use crate::support::environment::required;
 use crate::support::harness::{Db, Gateway, run, until};
 use crate::support::logins::{ask, digit_runs, elsewhere, post_from, verify};
+use crate::support::mail_server::{MailServer, Settings, mailbox};
 
 const MINUTE: i64 = 60_000;
-
-type Settings = Vec<(&'static str, &'static str)>;
-
-#[derive(Clone)]
-struct Server(HashMap<String, String>);
-
-impl Server {
-    fn told() -> Server {
-        let told = required("SIMGATE_TEST_SMTP");
-        let pairs = told.split(',').map(|pair| pair.split_once('=').unwrap());
-        Server(pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect())
-    }
-
-    /// Settings live as long as the tests do.
-    fn get(&self, name: &str) -> &'static str {
-        self.0[name].clone().leak()
-    }
-
-    fn settings(&self, door: &'static str) -> Settings {
-        let mut settings = vec![
-            ("trusted_proxies", "127.0.0.1"),
-            ("smtp_host", "localhost"),
-            ("smtp_port", self.get(door)),
-            ("smtp_tls", if door == "plain" { "none" } else { door }),
-            ("mail_from", "simgate codes <codes@simgate.example>"),
-        ];
-        if door != "plain" {
-            settings.push(("smtp_certificate", self.get("cert")));
-        }
-        if door == "starttls" {
-            settings.extend([("smtp_user", "codes"), ("smtp_password", "correct horse")]);
-        }
-        settings
-    }
-
-    /// What arrived for a mailbox.
-    fn mails(&self, to: &str) -> Vec<Value> {
-        let folder = PathBuf::from(&self.0["folder"]);
-        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let mails = files.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
-        let mails =
-            mails.map(|path| serde_json::from_str::<Value>(&std::fs::read_to_string(path).unwrap()).unwrap());
-        mails.filter(|mail| mail["to"] == json!([to])).collect()
-    }
-
-    async fn until_mailed(&self, to: &str, count: usize) -> Vec<Value> {
-        until("the mail arrives", async || Some(self.mails(to)).filter(|mails| mails.len() >= count)).await
-    }
-}
-
-/// A mailbox that no other test writes to.
-fn mailbox(name: &str) -> String {
-    format!("{name}-{:x}@example.com", simgate::vault::random() as u64)
-}
 
 fn header<'a>(mail: &'a Value, name: &str) -> Vec<&'a str> {
     let all = mail["headers"].as_array().unwrap().iter();
@@ -79,8 +21,8 @@ fn queued(gateway: &Gateway) -> String {
 }
 
 /// Runs a check on both databases.
-fn on_both(door: &'static str, more: Settings, check: impl AsyncFn(&Gateway, &Server) + Copy + 'static) {
-    let server = Server::told();
+fn on_both(door: &'static str, more: Settings, check: impl AsyncFn(&Gateway, &MailServer) + Copy + 'static) {
+    let server = MailServer::told();
     for db in [Db::Sqlite, Db::Postgres] {
         let settings = [server.settings(door), more.clone()].concat();
         let server = server.clone();
@@ -88,7 +30,7 @@ fn on_both(door: &'static str, more: Settings, check: impl AsyncFn(&Gateway, &Se
     }
 }
 
-async fn arrives(gateway: &Gateway, server: &Server, door: &str) {
+async fn arrives(gateway: &Gateway, server: &MailServer, door: &str) {
     let to = mailbox("ann");
     ask(gateway, &to).await.expect(200);
     let mails = server.until_mailed(&to, 1).await;

@@ -14,6 +14,7 @@ pub mod harness;
 pub mod http2_frames;
 pub mod json_schema;
 pub mod logins;
+pub mod mail_server;
 pub mod mock_node;
 pub mod openapi;
 pub mod payer;
