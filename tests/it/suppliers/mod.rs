@@ -6,6 +6,8 @@ mod conformance;
 mod doubts;
 mod esim_access;
 mod fakes;
+mod fire;
+mod live;
 mod operating;
 mod selling;
 mod usage;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::harness::{Db, Key, Reply, on_empty_place, on_own_place, reply, until};
+use crate::support::harness::{Db, Key, Reply, on_empty_place, on_own_place, on_place, reply, until};
 use crate::support::place::Place;
 use crate::support::ports::free_port;
 
@@ -27,6 +27,18 @@ pub struct Server {
 /// Runs a test on a site of its own.
 pub fn on_site(db: Db, settings: Vec<(&'static str, &'static str)>, test: impl AsyncFnOnce(&Site) + 'static) {
     on_empty_place(db, async move |place| {
+        let client = crate::support::harness::client().build().unwrap();
+        test(&Site { place: place.clone(), settings, client }).await;
+    });
+}
+
+/// The same where the schema and the catalog are in place.
+pub fn on_prepared_site(
+    db: Db,
+    settings: Vec<(&'static str, &'static str)>,
+    test: impl AsyncFnOnce(&Site) + 'static,
+) {
+    on_place(db, async move |place| {
         let client = crate::support::harness::client().build().unwrap();
         test(&Site { place: place.clone(), settings, client }).await;
     });

@@ -2,8 +2,11 @@
 //! orders that cost money, profiles with meters, and refunds that somebody will look at. It can misbehave, and keeps
 //! every request. The vendor's SDKs make the same journey against it as our adapter (`suppliers/airalo.rs`).
 
+mod catalog;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -17,10 +20,14 @@ use simgate::domain::time::Time;
 use simgate::supplier::airalo::signature;
 use tokio::sync::watch;
 
+use self::catalog::{all_packages, catalog, dearer, package};
+
 pub const CLIENT: &str = "client-1";
 pub const SECRET: &str = "s3cret-of-the-client";
 pub const BASE: &str = "change-7days-1gb";
 pub const TOPUP: &str = "change-7days-1gb-topup";
+/// How late an answer is that comes late.
+const LATE: Duration = Duration::from_millis(150);
 
 /// How it behaves when it is asked to sell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +40,8 @@ pub enum Manner {
     BuysAndBreaks,
     /// Sells, and answers no JSON.
     BuysAndMumbles,
+    /// Sells, and answers a while later.
+    BuysAndDawdles,
     /// Answers with the newest sale, and sells nothing.
     Duplicates,
     /// No token is good, and none is given.
@@ -90,6 +99,8 @@ pub struct World {
     pub manner: Manner,
     pub tokens: Vec<String>,
     pub balance: Usd,
+    /// What every cost rose by.
+    pub surcharge: Usd,
     pub orders: Vec<Order>,
     pub profiles: BTreeMap<String, Profile>,
     pub refunds: Vec<Value>,
@@ -126,8 +137,13 @@ fn stamp() -> String {
 impl Fake {
     pub async fn start() -> Fake {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let world =
-            World { balance: Usd::dollars(100), iccid_digits: 19, status: "completed", ..World::default() };
+        let world = World {
+            balance: Usd::dollars(100),
+            iccid_digits: 19,
+            status: "completed",
+            made: super::first_number(),
+            ..World::default()
+        };
         let fake = Fake {
             url: format!("http://{}", listener.local_addr().unwrap()),
             world: Arc::new(Mutex::new(world)),
@@ -227,7 +243,7 @@ async fn answer(
             Manner::Hangs => fake.hang().await,
             _ => fake.world().refund(&request),
         },
-        ("GET", ["packages"]) => packages(&request),
+        ("GET", ["packages"]) => packages(&request, fake.world().surcharge),
         ("GET", ["orders"]) => fake.world().list(&request),
         ("GET", ["balance"]) => {
             let amount: Value = serde_json::from_str(&fake.world().balance.to_string()).unwrap();
@@ -258,6 +274,10 @@ async fn sell(fake: &Fake, request: &Request, manner: Manner) -> Response {
     match manner {
         Manner::BuysAndHangs => fake.hang().await,
         Manner::BuysAndBreaks => told(500, json!({ "data": [], "meta": { "message": "Server Error" } })),
+        Manner::BuysAndDawdles => {
+            tokio::time::sleep(LATE).await;
+            told(200, data(fake.world().shown(&sold)))
+        }
         Manner::BuysAndMumbles => (StatusCode::OK, "<html>Thank you</html>").into_response(),
         _ => told(200, data(fake.world().shown(&sold))),
     }
@@ -309,7 +329,7 @@ impl World {
         let kind = if is_topup { "topup" } else { "sim" };
         let package =
             package(asked["package_id"].as_str().unwrap_or_default()).filter(|found| found["type"] == kind);
-        let package = package.ok_or_else(|| invalid("package_id"))?;
+        let package = dearer(package.ok_or_else(|| invalid("package_id"))?, self.surcharge);
         if !is_topup && (asked["quantity"] != 1 || asked["type"] != "sim") {
             return Err(Box::new(invalid("quantity")));
         }
@@ -507,7 +527,7 @@ fn listed(rows: Vec<Value>, page: usize, limit: usize, total: usize) -> Response
     )
 }
 
-fn packages(request: &Request) -> Response {
+fn packages(request: &Request, surcharge: Usd) -> Response {
     let kind = request.query.get("filter[type]").cloned().unwrap_or_default();
     let with_topups = request.query.get("include").is_some_and(|include| include == "topup");
     let mut countries: Vec<Value> = catalog().as_array().unwrap().clone();
@@ -515,6 +535,7 @@ fn packages(request: &Request) -> Response {
     for country in &mut countries {
         let packages = country["operators"][0]["packages"].as_array_mut().unwrap();
         packages.retain(|package| with_topups || package["type"] == "sim");
+        packages.iter_mut().for_each(|package| *package = dearer(package.take(), surcharge));
     }
     let number = |name: &str, otherwise: usize| {
         request.query.get(name).map_or(otherwise, |text| text.parse().unwrap())
@@ -522,81 +543,4 @@ fn packages(request: &Request) -> Response {
     let (limit, page) = (number("limit", 50), number("page", 1));
     let total = countries.len();
     listed(countries.into_iter().skip((page - 1) * limit).take(limit).collect(), page, limit, total)
-}
-
-fn package(id: &str) -> Option<Value> {
-    all_packages().into_iter().find(|package| package["id"] == id)
-}
-
-fn all_packages() -> Vec<Value> {
-    let catalog = catalog();
-    let operators =
-        catalog.as_array().unwrap().iter().flat_map(|country| country["operators"].as_array().unwrap());
-    operators.flat_map(|operator| operator["packages"].as_array().unwrap().clone()).collect()
-}
-
-/// A country with one operator, and a region.
-fn catalog() -> Value {
-    let offer = |id: &str, kind: &str, price: f64, net_price: f64, mb: i64, day: i64| {
-        let data = if mb == 0 { "Unlimited".into() } else { format!("{} GB", mb / 1024) };
-        json!({
-            "id": id, "type": kind, "price": price, "net_price": net_price, "amount": mb, "day": day,
-            "is_unlimited": mb == 0, "is_fair_usage_policy": mb == 0,
-            "fair_usage_policy": if mb == 0 { json!("1 Mbps after 3 GB a day") } else { Value::Null },
-            "title": format!("{data} - {day} Days"), "data": data, "short_info": null, "voice": null, "text": null,
-            "prices": { "net_price": { "USD": net_price, "EUR": net_price }, "recommended_retail_price": { "USD": price, "EUR": price } },
-        })
-    };
-    let operator = |id: i64, kind: &str, title: &str, codes: &[&str], packages: Vec<Value>| {
-        let coverages: Vec<Value> = codes
-            .iter()
-            .map(|code| json!({ "name": code, "code": code, "networks": [{ "name": "T-Mobile", "types": ["4G", "5G"] }] }))
-            .collect();
-        let countries: Vec<Value> =
-            codes.iter().map(|code| json!({ "country_code": code, "title": code, "image": {} })).collect();
-        json!({
-            "id": id, "style": "light", "type": kind, "is_prepaid": false, "title": title, "esim_type": "Prepaid",
-            "warning": null, "apn_type": "automatic", "apn_value": "wbdata", "is_roaming": true, "info": ["5G Data-only eSIM."],
-            "image": { "width": 1035, "height": 653, "url": "https://cdn.example/a.png" }, "plan_type": "data",
-            "activation_policy": "first-usage", "is_kyc_verify": false, "rechargeability": true, "other_info": null,
-            "coverages": coverages, "install_window_days": 365, "topup_grace_window_days": 180,
-            "apn": { "ios": { "apn_type": "automatic", "apn_value": null }, "android": { "apn_type": "automatic", "apn_value": null } },
-            "packages": packages, "countries": countries,
-        })
-    };
-    let country = |slug: &str, code: &str, title: &str, operator: Value| json!({ "slug": slug, "country_code": code, "title": title, "image": { "width": 132, "height": 99, "url": "https://cdn.example/b.png" }, "operators": [operator] });
-    json!([
-        country(
-            "united-states",
-            "US",
-            "United States",
-            operator(
-                569,
-                "local",
-                "Change",
-                &["US"],
-                vec![
-                    offer(BASE, "sim", 4.5, 2.7, 1024, 7),
-                    offer("change-30days-3gb", "sim", 11.0, 7.15, 3072, 30),
-                    offer("change-3days-unlimited", "sim", 11.5, 9.2, 0, 3),
-                    offer(TOPUP, "topup", 4.5, 2.7, 1024, 7),
-                ]
-            )
-        ),
-        country(
-            "europe",
-            "",
-            "Europe",
-            operator(
-                821,
-                "global",
-                "Eurolink",
-                &["FR", "DE", "IT"],
-                vec![
-                    offer("eurolink-7days-1gb", "sim", 5.0, 3.1, 1024, 7),
-                    offer("eurolink-7days-1gb-topup", "topup", 5.0, 3.1, 1024, 7),
-                ]
-            )
-        ),
-    ])
 }

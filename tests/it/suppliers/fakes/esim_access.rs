@@ -2,7 +2,10 @@
 //! profiles. `esimaccess-python` talks to it as to the real one (`sdk/esimaccess.py`). A test can make it misbehave, and reads what
 //! it was sent.
 
+mod catalog;
+
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -15,15 +18,15 @@ use simgate::clock::Clock;
 use simgate::ops::dates;
 use simgate::supplier::terms::AuthMode;
 
+use self::catalog::{MB, UNUSED_DAYS, changed, packages, top_ups};
+
 pub const CODE: &str = "access-code-0f9e8d7c";
 pub const SECRET: &str = "secret-key-1a2b3c4d";
 pub const ROOT: &str = "/api/v1/open/";
-const GB: i64 = 1 << 30;
-const MB: i64 = 1 << 20;
 const FIRST_BALANCE: i64 = 10_000_000;
-/// How long an unused profile can be installed.
-const UNUSED_DAYS: i64 = 180;
 const SIGNED_WITHIN_MS: i64 = 300_000;
+/// How late an answer is that comes late.
+const LATE: Duration = Duration::from_millis(150);
 
 /// What goes wrong with the calls that sell or take back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +39,14 @@ pub enum Fault {
     /// HTTP 429 before anything is done.
     TooMany,
     MumbleAfter,
+    /// Answers a while after it was done.
+    LateAfter,
     /// Answers with what it answered to the call before.
     AnswerBefore,
 }
 
 pub struct Recorded {
+    pub at: Instant,
     pub path: String,
     pub headers: HeaderMap,
     pub body: Value,
@@ -117,7 +123,7 @@ impl Fake {
             top_ups: top_ups(),
             sold: Vec::new(),
             requests: Vec::new(),
-            numbers: 0,
+            numbers: super::first_number(),
             last: None,
             clock: Clock::default(),
         };
@@ -168,66 +174,11 @@ impl World {
     }
 }
 
-fn place(code: &str, name: &str, networks: &[(&str, &str)]) -> Value {
-    let operators: Vec<Value> =
-        networks.iter().map(|(name, kind)| json!({"operatorName": name, "networkType": kind})).collect();
-    json!({"locationName": name, "locationLogo": format!("/img/flags/{code}.png"), "operatorList": operators})
-}
-
-fn package(code: &str, slug: &str, name: &str, price: i64, volume: i64, days: i64, location: &str) -> Value {
-    let networks = match location {
-        "JP" => json!([place("jp", "Japan", &[("IIJ", "4G"), ("KDDI", "4G/5G")])]),
-        _ => json!([
-            place("us", "United States", &[("AT&T", "5G"), ("T-Mobile", "5G")]),
-            place("ca", "Canada", &[("Rogers", "4G"), ("Telus", "4G")]),
-        ]),
-    };
-    json!({
-        "packageCode": code, "slug": slug, "name": name, "price": price, "retailPrice": price * 2, "currencyCode": "USD",
-        "volume": volume, "smsStatus": 0, "dataType": 1, "unusedValidTime": UNUSED_DAYS, "duration": days,
-        "durationUnit": "DAY", "location": location, "description": name, "activeType": 2, "favorite": true,
-        "speed": "3G/4G/5G", "locationNetworkList": networks, "ipExport": "UK/NO", "supportTopUpType": 2, "fupPolicy": "",
-    })
-}
-
-fn changed(mut package: Value, changes: Value) -> Value {
-    package.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    package
-}
-
-fn packages() -> Vec<Value> {
-    let daily = json!({"dataType": 2, "fupPolicy": "384 kbps", "supportTopUpType": 3});
-    vec![
-        package("CKH491", "NA-2_1_7", "North America 1GB 7Days", 57_000, GB, 7, "US,CA"),
-        package("JC172", "JP_1_7", "Japan 1GB 7Days", 15_000, GB, 7, "JP"),
-        package("JC173", "JP_3_30", "Japan 3GB 30Days", 39_000, 3 * GB, 30, "JP"),
-        changed(package("PJD01", "JP_0.5_Daily", "Japan 500MB/Day", 5_000, 500 * MB, 1, "JP"), daily),
-        // What no shop can sell: no price, and a place that no map has.
-        package("BAD001", "JP_9_9", "Free", 0, GB, 7, "JP"),
-        package("BAD002", "ZZ_9_9", "Atlantis", 10_000, GB, 7, "ZZ"),
-    ]
-}
-
-/// They carry no slug, as in the API's own walk-through.
-fn top_ups() -> Vec<Value> {
-    let fixed = ["CKH491", "JC172", "JC173"];
-    let mut all: Vec<Value> = packages()
-        .into_iter()
-        .filter(|package| fixed.contains(&package["packageCode"].as_str().unwrap()))
-        .map(|package| {
-            let code = format!("TOPUP_{}", package["packageCode"].as_str().unwrap());
-            changed(package, json!({"packageCode": code, "slug": ""}))
-        })
-        .collect();
-    let day = package("TOPUP_PJD01", "", "Japan 500MB/Day", 5_000, 500 * MB, 1, "JP");
-    all.push(changed(day, json!({"dataType": 2, "supportTopUpType": 3})));
-    all
-}
-
 type Outcome = Result<Value, (&'static str, &'static str)>;
 
 enum Reaction {
     Answer(StatusCode, String),
+    Late(String),
     Hang,
 }
 
@@ -246,6 +197,10 @@ async fn serve(
             }
             response
         }
+        Reaction::Late(text) => {
+            tokio::time::sleep(LATE).await;
+            (StatusCode::OK, [("content-type", "application/json")], text).into_response()
+        }
         Reaction::Hang => std::future::pending().await,
     }
 }
@@ -259,7 +214,8 @@ impl World {
         let path = path.strip_prefix(ROOT).unwrap_or("").to_string();
         let body = serde_json::from_slice(raw).unwrap_or(Value::Null);
         let outcome = self.authenticate(headers, raw);
-        self.requests.push(Recorded { path: path.clone(), headers: headers.clone(), body: body.clone() });
+        let (at, headers) = (Instant::now(), headers.clone());
+        self.requests.push(Recorded { at, path: path.clone(), headers, body: body.clone() });
         let changes = matches!(path.as_str(), "esim/order" | "esim/topup" | "esim/cancel");
         let fault = if changes { self.fault } else { Fault::None };
         match fault {
@@ -279,6 +235,7 @@ impl World {
                 return Reaction::Answer(StatusCode::INTERNAL_SERVER_ERROR, broken.to_string());
             }
             Fault::MumbleAfter => return Reaction::Answer(StatusCode::OK, "{\"success\":tr".into()),
+            Fault::LateAfter => return Reaction::Late(told),
             _ => {}
         }
         if path == "esim/order" {
