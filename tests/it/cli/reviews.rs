@@ -2,6 +2,8 @@
 //! operator enters the supplier's word.
 
 use serde_json::{Value, json};
+use simgate::domain::money::Usd;
+use simgate::domain::order::OrderStatus;
 use simgate::ops::{operator, recover};
 
 use crate::support::command_line::{ok, simgate};
@@ -79,8 +81,8 @@ both_databases! {
         let early = refused(gateway, &["order", "cancelled", id, "--returned", "0", "--despite-usage"]).await;
         assert!(early.contains("review"), "{early}");
         gateway.pass_time(31 * 60_000);
-        let told = ok(gateway, &format!("order cancelled {id} --returned 0 --despite-usage"));
-        assert_eq!((&told["status"], gateway.balance().await), (&json!("CANCELLED"), before));
+        let ended = operator::order_cancelled(&gateway.app, "test", id, Usd::ZERO, true).await.unwrap();
+        assert_eq!((ended.order.status, gateway.balance().await), (OrderStatus::Cancelled, before));
         gateway.supplier("ok").await;
         some_minutes(gateway).await;
         assert_eq!(find(gateway, &order).await["status"], "CANCELLED");

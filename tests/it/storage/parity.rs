@@ -81,7 +81,7 @@ fn both_schemas_are_the_same() {
     assert!(indexes_lite.len() > 15);
     assert_eq!(apart(&indexes_lite, &indexes_pg), Vec::<String>::new());
     let triggers = "SELECT CAST(COUNT(DISTINCT name) AS TEXT) FROM sqlite_master WHERE type = 'trigger'";
-    assert_eq!(database::rows(&a, triggers), [["6"]]);
+    assert_eq!(database::rows(&a, triggers), [["8"]]);
     lite.remove();
     pg.remove();
 }

@@ -34,10 +34,10 @@ const AGE_MICROS: i64 = 130_000_000;
 
 /// How long callers wait and askers ask, in milliseconds: while there is trouble, and when there is none.
 const HASTY: (i64, i64) = (300, 1_200);
-const PATIENT: (i64, i64) = (4_000, 5_000);
+const PATIENT: (i64, i64) = (4_000, 30_000);
 
 fn kills() -> usize {
-    number("SIMGATE_TEST_KILLS").map_or(4, |kills| (kills as usize).div_ceil(6))
+    number("SIMGATE_TEST_KILLS").map_or(3, |kills| (kills as usize).div_ceil(8))
 }
 
 struct Shop {
@@ -166,8 +166,12 @@ fn release(place: &Place) {
     database::execute(&location(place), statement).unwrap();
 }
 
-/// Makes purchases in doubt older than the quiet time.
+/// Makes purchases in doubt older than the quiet time, and than the time until a seller lists them.
 fn age(place: &Place) {
+    let orders = format!(
+        "UPDATE orders SET created_at = created_at - {AGE_MICROS} WHERE status IN ('PROVISIONING', 'CANCELLING')"
+    );
+    database::execute(&location(place), &orders).unwrap();
     let statement = format!(
         "UPDATE attempts SET asked_at = asked_at - {AGE_MICROS}, empty_at = empty_at - {AGE_MICROS}
          WHERE order_id IN (SELECT id FROM orders WHERE status = 'PROVISIONING')"
@@ -265,19 +269,29 @@ async fn under_fire<'a>(
             now.extend([call(Wish::Order), call(Wish::TopUp)]);
             now.extend((round == 1).then(|| call(Wish::Cancel)));
         }
-        let moment = 30 + dice.roll(500);
+        let before: Vec<usize> = shops.iter().map(|shop| shop.seller.asked()).collect();
+        let (few, pause) = (dice.roll(shops.len() as u64 / 2) as usize, dice.roll(100));
         let killer = async {
-            tokio::time::sleep(Duration::from_millis(moment)).await;
+            until("sellers are asked", async || {
+                let asked = shops.iter().zip(&before).filter(|(shop, before)| shop.seller.asked() > **before);
+                // At first everybody must have been in its trouble's way.
+                (asked.count() >= if round == 0 { shops.len() } else { few }).then_some(())
+            })
+            .await;
+            tokio::time::sleep(Duration::from_millis(pause)).await;
             server.kill();
         };
         join(join_all(now.iter().map(|call| town.ask(call))), killer).await;
         calls.extend(now);
         let night = if dice.roll(3) == 0 { Hour::Calm } else { Hour::Night };
         shops.iter().for_each(|shop| shop.seller.play(shop.trouble, night));
-        release(&town.site.place);
-        let mut short_lived = town.start().await;
-        tokio::time::sleep(Duration::from_millis(900 + dice.roll(500))).await;
-        short_lived.kill();
+        // Some die again while they pick up what the last one left.
+        if dice.roll(2) == 0 {
+            release(&town.site.place);
+            let mut short_lived = town.start().await;
+            tokio::time::sleep(Duration::from_millis(900 + dice.roll(500))).await;
+            short_lived.kill();
+        }
         release(&town.site.place);
         server = town.start().await;
     }
@@ -399,7 +413,6 @@ fn killed_among_troubles(kind: Kind, db: Db) {
         let (_, key) = site.partner(&server, "Crash Travel", CREDIT).await;
         let town = Town { site, key, base: RefCell::new(server.base.clone()) };
         let shops = open_shops(&town, sellers, paths).await;
-        let asked: Vec<usize> = shops.iter().map(|shop| shop.seller.asked()).collect();
         write_settings(site, &tables, HASTY);
         let server = town.restart(server).await;
 
@@ -410,9 +423,6 @@ fn killed_among_troubles(kind: Kind, db: Db) {
             ended
         };
         let ((server, mut calls), ()) = join(fire, messages(&town, &shops, &stop)).await;
-        for (shop, before) in shops.iter().zip(asked) {
-            assert!(shop.seller.asked() > before, "{} was not in the way of anybody", shop.name);
-        }
         let (_server, calm) = settle(&town, &shops, server, &tables).await;
         calls.extend(calm);
         join_all(calls.iter().map(|call| town.finish(call))).await;
@@ -428,7 +438,7 @@ fn killed_among_troubles(kind: Kind, db: Db) {
         let left = Usd::parse(CREDIT).unwrap().minus(charged);
         assert_eq!(balance["balanceUsd"].to_string(), left.to_string(), "charged for what was delivered");
         site.verify_books().await;
-        eprintln!("{} calls at {} sellers, {} kills", calls.len(), shops.len(), 2 * kills());
+        eprintln!("{} calls at {} sellers, {} rounds", calls.len(), shops.len(), kills());
     });
 }
 

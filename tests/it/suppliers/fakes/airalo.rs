@@ -116,7 +116,8 @@ pub struct World {
     pub iccid_digits: usize,
     /// What it bills in.
     pub currency: &'static str,
-    made: i64,
+    /// What it counts its sales and ICCIDs from.
+    pub made: i64,
 }
 
 #[derive(Clone)]
@@ -144,7 +145,6 @@ impl Fake {
             iccid_digits: 19,
             status: "completed",
             currency: "USD",
-            made: super::first_number(),
             ..World::default()
         };
         let fake = Fake {

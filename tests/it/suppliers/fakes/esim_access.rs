@@ -95,7 +95,8 @@ pub struct World {
     pub top_ups: Vec<Value>,
     pub sold: Vec<Sold>,
     pub requests: Vec<Recorded>,
-    numbers: i64,
+    /// What it counts its sales and ICCIDs from.
+    pub numbers: i64,
     last: Option<String>,
     clock: Clock,
 }
@@ -123,7 +124,7 @@ impl Fake {
             top_ups: top_ups(),
             sold: Vec::new(),
             requests: Vec::new(),
-            numbers: super::first_number(),
+            numbers: 0,
             last: None,
             clock: Clock::default(),
         };

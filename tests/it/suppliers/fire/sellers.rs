@@ -6,6 +6,7 @@ use simgate::supplier::airalo::signature;
 
 use crate::suppliers::fakes::airalo::{self, Manner};
 use crate::suppliers::fakes::esim_access::{self, Fault};
+use crate::suppliers::fakes::first_number;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -91,10 +92,15 @@ pub enum Seller {
 impl Seller {
     pub async fn start(kind: Kind) -> Seller {
         match kind {
-            Kind::EsimAccess => Seller::Access(esim_access::Fake::start().await),
+            Kind::EsimAccess => {
+                let fake = esim_access::Fake::start().await;
+                fake.world().numbers = first_number();
+                Seller::Access(fake)
+            }
             Kind::Airalo => {
                 let fake = airalo::Fake::start().await;
                 fake.world().balance = Usd::dollars(1_000);
+                fake.world().made = first_number();
                 Seller::Airalo(fake)
             }
         }
