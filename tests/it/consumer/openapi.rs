@@ -27,6 +27,7 @@ const OPERATIONS: &[(&str, &str, bool)] = &[
     ("post", "/api/esims/{id}/usage", true),
     ("post", "/api/orders", true),
     ("post", "/api/orders/{id}/cancel", true),
+    ("delete", "/api/orders/{id}/cancel", true),
 ];
 
 async fn description(gateway: &Gateway) -> Value {

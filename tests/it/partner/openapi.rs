@@ -23,6 +23,7 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("post", "/orders"),
     ("post", "/orders/{iccid}/topup"),
     ("post", "/orders/{id}/cancel"),
+    ("delete", "/orders/{id}/cancel"),
 ];
 
 async fn description(gateway: &Gateway) -> Value {
