@@ -33,8 +33,8 @@ const USUAL_LAG: i64 = 50;
 #[schema(rename_all = "camelCase")]
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct UsageRequest {
-    /// Of an eSIM that was delivered: 18 to 20 digits.
-    #[schema(pattern = "^[0-9]{18,20}[Ff]{0,2}$", example = "8901234567890123455")]
+    /// Of an eSIM that was delivered: 19 or 20 digits.
+    #[schema(pattern = "^[0-9]{19,20}$", example = "8901234567890123455")]
     iccid: String,
     /// How much data the phone has used in all, in gigabytes.
     #[schema(minimum = 0, maximum = 1000000, example = 0.4)]

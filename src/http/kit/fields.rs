@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use super::body::{essence, is_untyped};
 pub use super::body::{is_json, read};
 use super::members::Members;
-pub use super::path::{ICCID_RULE, ID_CHARS, Segment, iccid, invoice_id, order_id, token_id};
+pub use super::path::{ICCID_RULE, ID_CHARS, Segment, iccid, invoice_id, named_iccid, order_id, token_id};
 use super::problem::Refused;
 use crate::domain::email::Email;
 use crate::domain::money::Usd;

@@ -6,12 +6,12 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::answers::{Answer, json};
 use super::details::DetailsView;
-use super::fields::{ICCID_RULE, Query, REFERENCE_CHARS, listed};
+use super::fields::{ICCID_RULE, Query, REFERENCE_CHARS, listed, named_iccid};
 use super::wire::{
     CancelReasonWord, EsimStatusWord, Money, OrderStatusWord, PlanTypeWord, gigabytes, iso, iso_exact,
 };
 use crate::app::App;
-use crate::domain::esim::{self, EsimStatus, Usage};
+use crate::domain::esim::{EsimStatus, Usage};
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::order::{self, Order, OrderStatus};
@@ -38,7 +38,7 @@ pub struct OrdersQuery {
     page: Option<i64>,
     #[param(minimum = 1, maximum = 100, default = 20, example = 20)]
     limit: Option<i64>,
-    #[param(pattern = "^[0-9]{18,20}[Ff]{0,2}$", example = "8901234567890123455")]
+    #[param(pattern = "^[0-9]{19,20}$", example = "8901234567890123455")]
     iccid: Option<String>,
     /// Every order that used this reference, in any state.
     #[param(rename = "partnerRefId", max_length = 128, pattern = "printable", example = "booking-1001")]
@@ -63,7 +63,7 @@ pub async fn orders_page(app: &App, account: AccountNo, mut query: Query, base: 
         page: query.whole("page", 1, 1_000_000_000).unwrap_or(1),
         limit: query.whole("limit", 1, 100).unwrap_or(20),
         after: query.take("after", "must be the place that a Link header gave", parse_cursor),
-        iccid: query.take("iccid", ICCID_RULE, esim::iccid),
+        iccid: query.take("iccid", ICCID_RULE, named_iccid),
         reference: query.text("partnerRefId", REFERENCE_CHARS),
         status: query.take("status", format_args!("must be one of {statuses}"), |text| {
             OrderStatus::parse(&text.to_ascii_uppercase())

@@ -9,7 +9,7 @@ use crate::domain::esim;
 use crate::domain::ids::{InvoiceId, OrderId, TokenId};
 use crate::domain::refusal::Refusal;
 
-pub const ICCID_RULE: &str = "must have 18 to 20 digits";
+pub const ICCID_RULE: &str = "must have 19 or 20 digits";
 
 /// The longest id of ours.
 pub const ID_CHARS: usize = 64;
@@ -26,8 +26,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
     }
 }
 
+/// An ICCID as callers write it. One that is shorter is named by the id of its order.
+pub fn named_iccid(text: &str) -> Option<String> {
+    esim::iccid(text).filter(|iccid| iccid.len() >= 19 && iccid.len() == text.len())
+}
+
 pub fn iccid(text: &str) -> Result<String, Refusal> {
-    esim::iccid(text).ok_or_else(|| Refusal::field("iccid", ICCID_RULE))
+    named_iccid(text).ok_or_else(|| Refusal::field("iccid", ICCID_RULE))
 }
 
 /// Whether a text has the shape of our ids.

@@ -30,7 +30,7 @@ fn esim_named(text: String) -> Result<Fills, Refusal> {
 ///
 /// The bundles that fit an eSIM, cheapest first.
 #[utoipa::path(get, path = "/api/b2b/v1/orders/{iccid}/topup-plans", operation_id = "listTopUpPlans", tag = "top-ups",
-    params(("iccid" = String, Path, description = "The ICCID, 18 to 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{18,20}[Ff]{0,2}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123455")),
+    params(("iccid" = String, Path, description = "The ICCID, 19 or 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{19,20}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123455")),
     responses(
         (status = 200, description = "Bundles for this eSIM", body = TopUpPlansView)))]
 pub async fn topup_plans(partner: Partner, state: State, _: NoQuery, Segment(number): Segment) -> Answer {
@@ -49,7 +49,7 @@ pub async fn topup_plans(partner: Partner, state: State, _: NoQuery, Segment(num
 ///
 /// Adds a bundle to an existing eSIM; its QR code and profile stay the same.
 #[utoipa::path(post, path = "/api/b2b/v1/orders/{iccid}/topup", operation_id = "topUp", tag = "top-ups", request_body = OrderRequest,
-    params(("iccid" = String, Path, description = "The ICCID, 18 to 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{18,20}[Ff]{0,2}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123455"),
+    params(("iccid" = String, Path, description = "The ICCID, 19 or 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{19,20}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123455"),
         ("Idempotency-Key" = Option<String>, Header, description = "Your own reference, as `partnerRefId`; when both are sent they must be the same",
         min_length = 1, max_length = 128, pattern = "^[\\x20-\\x7E]{1,128}$", example = "booking-1001-more")),
     responses(
@@ -101,7 +101,7 @@ pub enum HistoryWord {
 /// The carrier's reading; the last known one, marked `stale`, when the carrier does not answer. It is asked about an eSIM
 /// at most once in the time that its supplier allows, mostly a minute: until then the last reading is the answer.
 #[utoipa::path(get, path = "/api/b2b/v1/orders/{iccid}/usage", operation_id = "getUsage", tag = "usage",
-    params(("iccid" = String, Path, description = "The ICCID, 18 to 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{18,20}[Ff]{0,2}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123455"),
+    params(("iccid" = String, Path, description = "The ICCID, 19 or 20 digits; or the id of the order that the eSIM came with", pattern = "^([0-9]{19,20}|ord_[0-9A-Za-z]{30})$", example = "8901234567890123455"),
         UsageQuery),
     responses(
         (status = 200, description = "The reading", body = UsageAnswer)))]
