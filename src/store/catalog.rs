@@ -22,6 +22,8 @@ queries! {
     SHELVE = "UPDATE plans SET on_sale = ?2 * listed WHERE code = ?1";
     SOLD_OUT = "UPDATE plans SET on_sale = 0 WHERE code = ?1 AND supplier = ?2 AND COALESCE(supplier_code, code) = ?3 AND on_sale = 1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
+    IN_ORDER (Postgres) = "SELECT set_config('enable_seqscan', 'off', TRUE), set_config('enable_hashjoin', 'off', TRUE),
+               set_config('enable_mergejoin', 'off', TRUE)";
     ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, ", p.details
                FROM plans p JOIN prices x ON x.code = p.code LEFT JOIN prices r ON r.price_list = 'retail' AND r.code = p.code
                WHERE p.on_sale = 1 AND ", sold_at!("x"), " > 0
@@ -114,6 +116,10 @@ pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
     let mut lists: HashMap<String, Vec<Arc<Plan>>> = HashMap::new();
     let mut known = details::Known::default();
     let mut last = (String::new(), String::new());
+    if tx.is_postgres() {
+        // Each part ends where it is full. Otherwise PostgreSQL joins and sorts all that is left for every part.
+        tx.any(IN_ORDER, &[])?;
+    }
     loop {
         let part: Vec<(String, Plan, Option<String>)> = tx.all(ON_SALE, params![&last.0, &last.1])?;
         let Some((list, plan, _)) = part.last() else { break };
