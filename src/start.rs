@@ -19,7 +19,7 @@ use crate::domain::number;
 use crate::error::{Error, Result};
 use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
-use crate::ops::refresh::refresh;
+use crate::ops::refresh::{refresh, refresh_but_catalog};
 use crate::ops::{suppliers, sync};
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
@@ -72,7 +72,10 @@ pub async fn open(settings: Settings, role: Role) -> Result<App> {
         .await?;
     }
     let app = opened?;
-    refresh(&app).await?;
+    match role {
+        Role::Server => refresh(&app).await?,
+        Role::Command => refresh_but_catalog(&app).await.map(drop)?,
+    }
     Ok(app)
 }
 

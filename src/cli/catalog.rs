@@ -42,7 +42,10 @@ pub struct List {
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::Sync => return sync(app, actor).await,
-        Command::List(query) => list(app, &query),
+        Command::List(query) => {
+            catalog::load(app).await?;
+            list(app, &query)
+        }
     };
     Ok(record.into())
 }

@@ -4,6 +4,7 @@ use super::output::{Record, Report, Table, cell};
 use super::{Outcome, settings};
 use crate::config::{Mode, Raw, Settings};
 use crate::error::{Error, FaultKind};
+use crate::ops::catalog;
 use crate::ops::doctor::{self, Check, Health};
 use crate::start::{self, Role};
 
@@ -20,6 +21,7 @@ pub async fn run(raw: &Raw, settings: Settings) -> Outcome {
                 settings::database(raw)
             );
             checks.push(Check::ok("database", found));
+            catalog::load(&app).await?;
             checks.extend(doctor::examine(&app).await?);
             super::close(&app).await;
         }

@@ -8,8 +8,8 @@ use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
-use crate::ops::accounts;
 use crate::ops::operator::{self, Account, NewPartner, PartnerChange};
+use crate::ops::{accounts, catalog};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -123,7 +123,7 @@ async fn show(app: &App, account: &Account) -> Result<Record, Failure> {
 async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
     let account = account::partner(app, &set.named.partner).await?;
     if let Some(list) = &set.price_list
-        && app.catalog.borrow().list(list).is_empty()
+        && !catalog::sells_by(app, list).await?
     {
         let message = format!(
             "no plan has a price for partners on the list {list:?}; `simgate price set --list NAME` and `price publish` make one"

@@ -84,6 +84,12 @@ pub async fn load(app: &App) -> Result<()> {
     Ok(())
 }
 
+/// Whether partners can buy anything by this price list, by what the database says now.
+pub async fn sells_by(app: &App, list: &str) -> Result<bool> {
+    load(app).await?;
+    Ok(!app.catalog.borrow().list(list).is_empty())
+}
+
 /// A plan for a new eSIM, for display; `retail` is what users and guests pay.
 pub fn base_plan(app: &App, code: &str) -> Option<Arc<Plan>> {
     find(app, code).filter(|plan| plan.plan_type == PlanType::Base)

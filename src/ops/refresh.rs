@@ -54,6 +54,17 @@ impl Drop for Round<'_> {
 
 /// Reloads everything that changed since this was last called.
 pub async fn refresh(app: &App) -> Result<()> {
+    let versions = refresh_but_catalog(app).await?;
+    let seen = app.seen.lock().map_err(Error::fault)?.catalog;
+    if versions.catalog != seen {
+        catalog::load(app).await?;
+        app.seen.lock().map_err(Error::fault)?.catalog = versions.catalog;
+    }
+    Ok(())
+}
+
+/// The same for a command: the catalog is most of the work, and the few commands that look at it load it.
+pub async fn refresh_but_catalog(app: &App) -> Result<Versions> {
     let round = app.rounds.begin();
     let clock = app.clock.clone();
     let look = move |tx: &mut Tx| {
@@ -68,17 +79,13 @@ pub async fn refresh(app: &App) -> Result<()> {
         restore::load_hold(app).await?;
         app.seen.lock().map_err(Error::fault)?.accounts = versions.accounts;
     }
-    // Callers who wait for a key do not wait for the catalog.
+    // Callers who wait for a key wait for nothing else.
     drop(round);
-    if versions.catalog != seen.catalog {
-        catalog::load(app).await?;
-        app.seen.lock().map_err(Error::fault)?.catalog = versions.catalog;
-    }
     if versions.simulator != seen.simulator {
         app.sim.reload().await?;
+        app.seen.lock().map_err(Error::fault)?.simulator = versions.simulator;
     }
-    *app.seen.lock().map_err(Error::fault)? = versions;
-    Ok(())
+    Ok(versions)
 }
 
 /// Whether requests can be served: the database takes writes and answers, and something is on sale.

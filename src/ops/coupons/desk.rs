@@ -20,6 +20,7 @@ pub struct Tallied {
 
 pub async fn create(app: &App, actor: &str, coupon: Coupon) -> Result<Coupon> {
     if let Some(package_code) = &coupon.package_code {
+        catalog::load(app).await?;
         catalog::require_base(app, package_code)?;
     }
     let coupon = Coupon { description: coupon.in_words(), ..coupon };
