@@ -265,11 +265,12 @@ impl EsimAccess {
             Err(fault) => return fault.answer(),
         };
         if let Some(number) = ask.number {
-            // It is sold: a look-up that is refused says nothing about that.
-            return self
-                .delivery(&ask, &transaction, number)
-                .await
-                .unwrap_or_else(|fault| as_doubt(fault).answer());
+            return match self.delivery(&ask, &transaction, number).await {
+                Ok(answer) => answer,
+                // It is sold: a look-up that is refused says nothing about that.
+                Err(fault) if fault.refusal().is_some() => as_doubt(fault).answer(),
+                Err(fault) => fault.answer(),
+            };
         }
         let number = match self.order(&ask, &transaction).await {
             Ok(number) => number,

@@ -334,7 +334,7 @@ mod a_checkout_allows_what_was_paid {
             // It costs 2 euros by now.
             fake.world().surcharge = 5_000;
             fake.world().requests.clear();
-            buying::settle(gateway, &made, "FULFILLED").await;
+            buying::settle(gateway, &made, "COMPLETED").await;
             let paid = buying::amount(&made).micros() as i128;
             let allowed = paid * 1_000_000_000 / 1_084_567_800 / 100;
             assert_eq!(asked(fake), [allowed as i64, 20_000]);

@@ -507,7 +507,7 @@ impl Sold {
     /// Every third ends in a filler and has a digit less.
     fn shown_iccid(&self) -> String {
         match self.kind() {
-            1 => format!("{}F", &self.iccid[..19]),
+            1 => format!("{}{}F", &self.iccid[..9], &self.iccid[10..]),
             _ => self.iccid.clone(),
         }
     }
