@@ -130,7 +130,9 @@ fn with_variables(id: &str, body: String) -> String {
 /// What Postman runs after the answer: it must be one that is described as good.
 fn script(id: &str, operation: &Value) -> Vec<String> {
     let good = operation["responses"].as_object().into_iter().flatten().map(|(status, _)| status.as_str());
-    let good: Vec<&str> = good.filter(|status| status.starts_with('2')).collect();
+    // Where a supplier takes eSIMs back at once, there is no cancel to withdraw.
+    let good = good.filter(|status| status.starts_with('2') || (id == "withdrawCancel" && *status == "409"));
+    let good: Vec<&str> = good.collect();
     let mut lines = vec![format!(
         "pm.test(\"succeeds\", () => pm.expect(pm.response.code).to.be.oneOf([{}]));",
         good.join(", ")
