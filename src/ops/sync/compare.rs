@@ -91,6 +91,13 @@ pub fn changes(
 }
 
 impl Changes {
+    /// Whether the supplier lists what we know already.
+    pub fn is_empty(&self) -> bool {
+        [&self.added, &self.gone, &self.dearer, &self.cheaper, &self.changed]
+            .iter()
+            .all(|kind| kind.is_empty())
+    }
+
     fn offer(&mut self, plan: Plan, supplier_code: String, before: Option<&Known>) {
         let before = before.filter(|known| known.listed);
         let change = Change {

@@ -182,6 +182,42 @@ mod a_cost_that_is_told_afterwards_is_booked_and_taken_in {
     each_database!(check);
 }
 
+/// A supplier whose bills are not what it lists is asked for its list once, and then rests.
+mod bills_that_no_list_explains_pull_it_once {
+    use super::*;
+    use crate::suppliers::fakes::airalo::BASE;
+
+    fn check(db: Db) {
+        with_supplier(db, airalo_api, async |gateway, shop| {
+            open(gateway).await;
+            let (fake, code) = (shop.airalo.as_ref().unwrap(), plan_of(gateway, BASE));
+            fake.world().unlisted = Usd::from_micros(10_000);
+            // One question for countries, and one for regions.
+            let pulls = || fake.asked("GET", "/v2/packages").len() / 2;
+            let synced = pulls();
+            let round = async || suppliers::round(&gateway.app).await.unwrap();
+            // The gateway makes rounds of its own, too.
+            let until_pulled = async |times: usize| {
+                let pulled = async || {
+                    round().await;
+                    (pulls() - synced == times).then_some(())
+                };
+                gateway.until("the list is pulled", pulled).await;
+            };
+            let is_sold = async || assert_eq!(buy(gateway, &code).await["status"], "FULFILLED");
+            is_sold().await;
+            until_pulled(1).await;
+            is_sold().await;
+            round().await;
+            assert_eq!(pulls() - synced, 1, "it had nothing new a moment ago");
+            gateway.pass_time(601_000);
+            until_pulled(2).await;
+        });
+    }
+
+    each_database!(check);
+}
+
 /// Prices are there before a supplier sells, so that they can be looked at first.
 mod plans_have_prices_before_their_supplier_is_enabled {
     use super::*;

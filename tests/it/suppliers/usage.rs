@@ -243,10 +243,13 @@ both_databases! {
         gateway.until("what ended is left alone", async || (count(gateway, due) == 2).then_some(())).await;
         assert_eq!((reason(&used).await, reason(&over).await, reason(&fresh).await), (json!("USED"), json!("EXPIRED"), Value::Null));
         assert_eq!(questions(gateway).await, 3, "a cancelled one is not asked for");
-        // The one in use is read again soon, the new one later, and what is over never.
+        // The one in use is read again soon, the new one later, and what is over never. An answer counts from when it is
+        // stored, so no time passes before that.
         for round in 4..7 {
             gateway.pass_time(601_000);
-            gateway.until("it is read", async || (questions(gateway).await == round).then_some(())).await;
+            gateway.until("it is asked for", async || (questions(gateway).await == round).then_some(())).await;
+            let waiting = "esims WHERE asked_at > answered_at";
+            gateway.until("its answer is stored", async || (count(gateway, waiting) == 0).then_some(())).await;
         }
         gateway.pass_time(7_201_000);
         gateway.until("both are read", async || (questions(gateway).await == 8).then_some(())).await;

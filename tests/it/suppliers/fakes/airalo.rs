@@ -101,6 +101,8 @@ pub struct World {
     pub balance: Usd,
     /// What every cost rose by.
     pub surcharge: Usd,
+    /// What it bills beyond what it lists.
+    pub unlisted: Usd,
     pub orders: Vec<Order>,
     pub profiles: BTreeMap<String, Profile>,
     pub refunds: Vec<Value>,
@@ -332,7 +334,8 @@ impl World {
         let kind = if is_topup { "topup" } else { "sim" };
         let package =
             package(asked["package_id"].as_str().unwrap_or_default()).filter(|found| found["type"] == kind);
-        let package = dearer(package.ok_or_else(|| invalid("package_id"))?, self.surcharge);
+        let package =
+            dearer(package.ok_or_else(|| invalid("package_id"))?, self.surcharge.plus(self.unlisted));
         if !is_topup && (asked["quantity"] != 1 || asked["type"] != "sim") {
             return Err(Box::new(invalid("quantity")));
         }
