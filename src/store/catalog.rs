@@ -26,12 +26,11 @@ queries! {
     OTHER_RATE = "SELECT p.code, p.native_cost FROM plans p WHERE p.supplier = ?1 AND p.listed = 1 AND p.rate <> ?2 ORDER BY p.code LIMIT ?3";
     COSTS_NOW = "UPDATE plans SET cost = ?3, rate = ?4 WHERE code = ?1 AND native_cost = ?2
                 AND EXISTS (SELECT 1 FROM suppliers s WHERE s.name = plans.supplier AND s.rate = ?4)";
-    IN_ORDER (Postgres) = "SELECT set_config('enable_seqscan', 'off', TRUE), set_config('enable_hashjoin', 'off', TRUE),
-               set_config('enable_mergejoin', 'off', TRUE)";
-    ON_SALE = text!("SELECT x.price_list, ", Plan::COLUMNS, ", p.details
-               FROM plans p JOIN prices x ON x.code = p.code LEFT JOIN prices r ON r.price_list = 'retail' AND r.code = p.code
-               WHERE p.on_sale = 1 AND ", sold_at!("x"), " > 0
-               AND (x.price_list, x.code) > (?1, ?2) ORDER BY x.price_list, x.code LIMIT 500");
+    /// A part is cut before the join. Otherwise PostgreSQL may join and sort all that is left for every part.
+    PRICED = text!("SELECT x.price_list, x.code, ", Plan::COLUMNS, ", p.details
+               FROM (SELECT * FROM prices WHERE (price_list, code) > (?1, ?2) ORDER BY price_list, code LIMIT 500) x
+               LEFT JOIN plans p ON p.code = x.code AND p.on_sale = 1 AND ", sold_at!("x"), " > 0
+               LEFT JOIN prices r ON r.price_list = 'retail' AND r.code = p.code ORDER BY x.price_list, x.code");
 }
 
 columns! {
@@ -132,15 +131,13 @@ pub fn on_sale(tx: &mut Tx) -> Result<HashMap<String, Vec<Arc<Plan>>>> {
     let mut lists: HashMap<String, Vec<Arc<Plan>>> = HashMap::new();
     let mut known = details::Known::default();
     let mut last = (String::new(), String::new());
-    if tx.is_postgres() {
-        // Each part ends where it is full. Otherwise PostgreSQL joins and sorts all that is left for every part.
-        tx.any(IN_ORDER, &[])?;
-    }
     loop {
-        let part: Vec<(String, Plan, Option<String>)> = tx.all(ON_SALE, params![&last.0, &last.1])?;
-        let Some((list, plan, _)) = part.last() else { break };
-        last = (list.clone(), plan.code.clone());
-        for (list, plan, details) in part {
+        let part: Vec<(String, String, Option<Plan>, Option<String>)> =
+            tx.all(PRICED, params![&last.0, &last.1])?;
+        let Some((list, code, ..)) = part.last() else { break };
+        last = (list.clone(), code.clone());
+        for (list, _, plan, details) in part {
+            let Some(plan) = plan else { continue };
             let details = known.read(details, &plan.code);
             let by_default = if list == RETAIL_PRICE_LIST { by_default(&lists, &plan) } else { None };
             let plan = by_default.unwrap_or_else(|| Arc::new(Plan { details, ..plan }));
