@@ -157,7 +157,7 @@ pub async fn enable(app: &App, actor: &str, name: &str, enabled: bool) -> Result
     let word = |enabled: bool| if enabled { "enabled" } else { "disabled" };
     let command = if enabled { "supplier enable" } else { "supplier disable" };
     let line = audit_line(app, actor, command, name.into()).changing(word(!enabled), word(enabled));
-    let (named, owner) = (name.to_string(), name.to_string());
+    let named = name.to_string();
     // From now on new plans of a sync follow this.
     let decide = move |tx: &mut Tx| {
         let changed = suppliers::enable(tx, &named, enabled)?;
@@ -168,10 +168,12 @@ pub async fn enable(app: &App, actor: &str, name: &str, enabled: bool) -> Result
     };
     let changed = app.store.finish(LANE, decide).await?;
     // Also when it was so already: an earlier attempt may have been cut off here.
+    let owner = name.to_string();
     let known = app.store.snapshot(move |tx| catalog::known(tx, &owner)).await?;
     for batch in known.chunks(PLANS_PER_JOB) {
-        let codes: Vec<String> = batch.iter().map(|plan| plan.code.clone()).collect();
-        let shelve = move |tx: &mut Tx| codes.iter().try_for_each(|code| catalog::shelve(tx, code, enabled));
+        let (first, last) = (batch[0].code.clone(), batch[batch.len() - 1].code.clone());
+        let owner = name.to_string();
+        let shelve = move |tx: &mut Tx| catalog::shelve(tx, &owner, &first, &last, enabled);
         app.store.finish(LANE, shelve).await?;
     }
     prices::reprice(app).await?;

@@ -108,13 +108,7 @@ async fn write(app: &App, supplier: &'static str, changes: &Changes) -> Result<(
         let put = move |tx: &mut Tx| {
             // Read here: an operator may disable the supplier meanwhile.
             let enabled = suppliers::is_enabled(tx, supplier)?;
-            for (plan, supplier_code) in batch.iter() {
-                catalog::put(tx, plan, supplier, supplier_code)?;
-                if !enabled {
-                    catalog::shelve(tx, &plan.code, false)?;
-                }
-            }
-            Ok(())
+            catalog::put(tx, &batch, supplier, enabled)
         };
         app.store.finish(LANE, put).await?;
     }

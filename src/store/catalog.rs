@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
+use super::engine::{Stored, Tx, columns, insert_into, lists, params, queries, text, values};
 use super::prices::sold_at;
 use super::{details, meta};
 use crate::domain::cost::{Billed, Rate};
@@ -11,16 +11,23 @@ use crate::domain::money::Usd;
 use crate::domain::plan::{DEFAULT_PRICE_LIST, Plan, PlanType, RETAIL_PRICE_LIST};
 use crate::error::Result;
 
+/// A plan that is there is replaced, if it is this supplier's.
+macro_rules! or_update {
+    () => {
+        "ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
+             countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
+             operator = excluded.operator, details = excluded.details, supplier_code = excluded.supplier_code,
+             cost = excluded.cost, native_cost = excluded.native_cost, rate = excluded.rate, on_sale = excluded.on_sale, listed = 1
+         WHERE plans.supplier = excluded.supplier"
+    };
+}
+
 queries! {
-    PUT = text!(insert_into!("plans", Put), "
-           ON CONFLICT (code) DO UPDATE SET name = excluded.name, plan_type = excluded.plan_type, family = excluded.family,
-               countries = excluded.countries, data_mb = excluded.data_mb, duration_days = excluded.duration_days,
-               operator = excluded.operator, details = excluded.details, supplier = excluded.supplier,
-               supplier_code = excluded.supplier_code, cost = excluded.cost, native_cost = excluded.native_cost, rate = excluded.rate, on_sale = 1, listed = 1
-           WHERE plans.supplier = excluded.supplier");
+    PUT = text!(insert_into!("plans", Put), " ", or_update!());
+    PUT_ALL (Postgres) = text!("INSERT INTO plans (", Put::NAMES, ") SELECT * FROM unnest(", lists!(Put), ") ", or_update!(), " RETURNING on_sale");
     KNOWN = text!("SELECT ", Known::COLUMNS, " FROM plans p WHERE p.supplier = ?1 ORDER BY p.code");
     WITHDRAW = "UPDATE plans SET on_sale = 0, listed = 0 WHERE code = ?1";
-    SHELVE = "UPDATE plans SET on_sale = ?2 * listed WHERE code = ?1";
+    SHELVE = "UPDATE plans SET on_sale = ?4 * listed WHERE supplier = ?1 AND code >= ?2 AND code <= ?3";
     SOLD_OUT = "UPDATE plans SET on_sale = 0 WHERE code = ?1 AND supplier = ?2 AND COALESCE(supplier_code, code) = ?3 AND on_sale = 1";
     COUNT = "SELECT COUNT(*) FROM plans WHERE on_sale = 1";
     OTHER_RATE = "SELECT p.code, p.native_cost FROM plans p WHERE p.supplier = ?1 AND p.listed = 1 AND p.rate <> ?2 ORDER BY p.code LIMIT ?3";
@@ -47,18 +54,27 @@ columns! {
 }
 
 values! {
-    Put(plan: Plan, countries: &'a str, details: Option<&'a str>, supplier: &'a str, supplier_code: &'a str) {
-        code, name, plan_type, family, countries = countries, data_mb, duration_days, operator, details = details,
-        supplier = supplier, supplier_code = supplier_code, cost,
-        native_cost = plan.billed.map(|billed| billed.micros), rate = plan.billed.map(|billed| billed.rate), on_sale = true,
+    Put(plan: Plan, countries: &'a str, details: Option<&'a str>, supplier: &'a str, supplier_code: &'a str, on_sale: bool) {
+        code: TEXT, name: TEXT, plan_type: TEXT, family: TEXT, countries: TEXT = countries, data_mb: BIGINT, duration_days: BIGINT,
+        operator: TEXT, details: TEXT = details, supplier: TEXT = supplier, supplier_code: TEXT = supplier_code, cost: BIGINT,
+        native_cost: BIGINT = plan.billed.map(|billed| billed.micros), rate: BIGINT = plan.billed.map(|billed| billed.rate),
+        on_sale: BIGINT = on_sale,
     }
 }
 
-/// Adds or updates a plan. Nobody sees it before it has a price; `ops::prices::reprice` makes them.
-pub fn put(tx: &mut Tx, plan: &Plan, supplier: &str, supplier_code: &str) -> Result<()> {
-    let countries = plan.countries.join(",");
-    let details = details::write(&plan.details)?;
-    tx.execute(PUT, &Put::params(plan, &countries, details.as_deref(), supplier, supplier_code)).map(drop)
+/// Adds or updates plans, each with the supplier's code of it. Nobody sees them before they have prices, which
+/// `ops::prices::reprice` makes.
+pub fn put(tx: &mut Tx, plans: &[(Plan, String)], supplier: &str, on_sale: bool) -> Result<()> {
+    let countries: Vec<String> = plans.iter().map(|(plan, _)| plan.countries.join(",")).collect();
+    let details = plans.iter().map(|(plan, _)| details::write(&plan.details)).collect::<Result<Vec<_>>>()?;
+    let texts = countries.iter().zip(&details);
+    let rows = plans.iter().zip(texts).map(|((plan, supplier_code), (countries, details))| {
+        Put::params(plan, countries, details.as_deref(), supplier, supplier_code, on_sale)
+    });
+    if tx.is_postgres() {
+        return tx.for_each::<i64>(PUT_ALL, &rows.collect::<Vec<_>>()).map(drop);
+    }
+    rows.into_iter().try_for_each(|row| tx.execute(PUT, &row).map(drop))
 }
 
 /// A supplier's plan as the catalog has it.
@@ -90,9 +106,10 @@ pub fn known(tx: &mut Tx, supplier: &str) -> Result<Vec<Known>> {
     tx.all(KNOWN, params![supplier])
 }
 
-/// Puts a plan that the supplier has on sale, or takes it off without forgetting that the supplier has it.
-pub fn shelve(tx: &mut Tx, code: &str, on_sale: bool) -> Result<()> {
-    tx.execute(SHELVE, params![code, on_sale]).map(drop)
+/// Puts those of a supplier's plans on sale that it has, or takes them off without forgetting that it has them: all from
+/// the first code to the last.
+pub fn shelve(tx: &mut Tx, supplier: &str, first: &str, last: &str, on_sale: bool) -> Result<()> {
+    tx.execute(SHELVE, params![supplier, first, last, on_sale]).map(drop)
 }
 
 /// Withdraws a plan that the supplier no longer has: nobody can order it, and its orders stay as they are.

@@ -330,6 +330,7 @@ mod tests {
             "its code is not in capitals"
         );
     }
+
     #[test]
     fn bills_in_a_suppliers_own_currency_become_dollars_at_its_rate() {
         let euro = Fiat::parse("EUR").unwrap();

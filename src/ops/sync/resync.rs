@@ -88,13 +88,14 @@ async fn resync(app: &App, supplier: &str, codes: &BTreeSet<String>) -> Result<(
         "plans are off sale until an operator agrees: \
         `simgate supplier sync {supplier} --dry-run` shows their costs"
     );
-    take_off_sale(app, changes).await
+    take_off_sale(app, name, changes).await
 }
 
 /// Nobody buys at a price that was made from a wrong cost.
-async fn take_off_sale(app: &App, changes: Changes) -> Result<()> {
+async fn take_off_sale(app: &App, supplier: &'static str, changes: Changes) -> Result<()> {
     let shelve = move |tx: &mut Tx| {
-        changes.offered.iter().try_for_each(|(plan, _)| catalog::shelve(tx, &plan.code, false))
+        let mut codes = changes.offered.iter().map(|(plan, _)| &plan.code);
+        codes.try_for_each(|code| catalog::shelve(tx, supplier, code, code, false))
     };
     app.store.finish(LANE, shelve).await?;
     prices::reprice(app).await.map(drop)

@@ -137,7 +137,7 @@ both_databases! {
         let made = open(gateway, &token).await;
         expire(gateway, &made).await;
         let dear = Plan { cost: amount(&made).plus(Usd::from_micros(1)), ..Plan::clone(&plan(gateway, PLAN)) };
-        let write = move |tx: &mut Tx| catalog::put(tx, &dear, "sim", PLAN);
+        let write = move |tx: &mut Tx| catalog::put(tx, &[(dear.clone(), PLAN.into())], "sim", true);
         gateway.app.store.write(0, write).await.unwrap();
         settle(gateway, &made, "FAILED").await;
         assert_eq!(balance(gateway, &token).await, amount(&made));
@@ -148,7 +148,7 @@ both_databases! {
         let made = open(gateway, &token).await;
         let agreed = plan(gateway, PLAN).cost;
         let dear = Plan { cost: amount(&made).plus(Usd::from_micros(1)), ..Plan::clone(&plan(gateway, PLAN)) };
-        let write = move |tx: &mut Tx| catalog::put(tx, &dear, "sim", PLAN);
+        let write = move |tx: &mut Tx| catalog::put(tx, &[(dear.clone(), PLAN.into())], "sim", true);
         gateway.app.store.write(0, write).await.unwrap();
         settle(gateway, &made, "COMPLETED").await;
         assert_eq!(booked(&gateway.app, "cost:sim").await, agreed);

@@ -72,7 +72,7 @@ async fn say(gateway: &Gateway, said: Details) {
     let said = Plan { details: Arc::new(said.cleaned()), ..Plan::clone(&plan(gateway, CODE)) };
     let before = [listed(gateway, CODE).await, found(gateway).await];
     let write = move |tx: &mut Tx| {
-        catalog::put(tx, &said, "sim", CODE)?;
+        catalog::put(tx, &[(said.clone(), CODE.into())], "sim", true)?;
         catalog::publish(tx)
     };
     gateway.app.store.write(0, write).await.unwrap();

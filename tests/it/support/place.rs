@@ -164,7 +164,7 @@ fn fill(location: Location) {
     let store = Store::open(location, &capacity).unwrap();
     let put = |tx: &mut Tx| {
         let plans = compare::changes(&[], sim_catalog::plans(0), None, "", Billing::DOLLARS).offered;
-        plans.iter().try_for_each(|(plan, code)| catalog::put(tx, plan, sim::NAME, code))
+        catalog::put(tx, &plans, sim::NAME, true)
     };
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         store.write(0, put).await.unwrap();
