@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::chain::evm::{Evm, EvmSettings};
@@ -24,6 +25,7 @@ use crate::mail::Mailer;
 use crate::ops::breaker::Breakers;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
+use crate::ops::events::tail::Tail;
 use crate::ops::hooks::Messages;
 use crate::ops::jobs::Jobs;
 use crate::ops::keys::KeyRing;
@@ -78,6 +80,8 @@ pub struct Parts {
     pub readings: Readings,
     /// Counts the payments asked for here; a change wakes the scanners.
     pub expected: watch::Sender<u64>,
+    /// The end of the event log, and who waits for more.
+    pub tail: Tail,
     /// What is on sale. Watchers see every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
@@ -97,6 +101,8 @@ pub struct Parts {
     pub heads: Heads,
     /// Work that outlives the request that began it; a shutdown waits for it.
     pub tasks: TaskTracker,
+    /// Cancelled when the gateway stops: whoever waits for something that may not come ends then.
+    pub stopping: CancellationToken,
 }
 
 impl Deref for App {
@@ -159,6 +165,7 @@ impl App {
             looks: Looks::default(),
             readings: Readings::default(),
             expected: watch::Sender::new(0),
+            tail: Tail::default(),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
             keys: ArcSwap::from_pointee(KeyRing::default()),
             knowledge,
@@ -171,6 +178,7 @@ impl App {
             jobs: Jobs::default(),
             heads: Heads::default(),
             tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
         })))
     }
 

@@ -20,4 +20,5 @@ pub mod store;
 pub mod supplier;
 pub mod telemetry;
 pub mod vault;
+pub mod wire;
 pub mod x402;

@@ -352,6 +352,7 @@ pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>,
     let router = http::router(app.clone());
     let deadline = async {
         stop.cancelled().await;
+        app.stopping.cancel();
         tokio::time::sleep(DRAIN).await;
     };
     let work = async {

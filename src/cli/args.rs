@@ -11,7 +11,7 @@ use crate::domain::network::{Currency, Network};
 use crate::domain::order::OrderStatus;
 use crate::domain::plan::PlanType;
 use crate::domain::time::Time;
-use crate::ops::dates;
+use crate::wire::dates;
 
 /// An amount of USD, zero or more.
 pub fn usd(text: &str) -> Result<Usd, String> {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
-use crate::ops::dates::iso;
+use crate::wire::dates::iso;
 
 /// How a list is printed. It is read before the command runs, where the answer is written.
 #[derive(Args)]

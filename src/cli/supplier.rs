@@ -11,10 +11,11 @@ use crate::domain::money::Usd;
 use crate::domain::refusal::{Conflict, Refusal};
 use crate::domain::time::Time;
 use crate::error::{Error, FaultKind};
+use crate::ops::hooks;
 use crate::ops::prices::BelowCost;
 use crate::ops::suppliers::{self, Tried, books, rates, trial};
 use crate::ops::sync::{self, Change, Changes, Consent};
-use crate::ops::{dates, hooks};
+use crate::wire::dates;
 
 /// How many plans of each kind are shown; the counts are of all.
 const SHOWN: usize = 20;

@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 
 use super::output::{Cell, Record, Table};
-use crate::ops::dates::iso;
+use crate::wire::dates::iso;
 
 /// On a terminal a long list of words is cut to this many, and the rest counted.
 const WORDS_SHOWN: usize = 4;

@@ -7,7 +7,7 @@ use super::Failure;
 use crate::app::App;
 use crate::domain::refusal::Conflict;
 use crate::ops::audit;
-use crate::ops::dates::iso;
+use crate::wire::dates::iso;
 
 /// Does the deed when nothing looks the same, when `--yes` was given, or when the operator says so. `begins` is how the
 /// line of such a deed in the audit log begins.

@@ -20,6 +20,14 @@ pub(super) fn base62(mut value: u128, digits: usize, out: &mut String) {
     out.push_str(std::str::from_utf8(&buffer[..digits]).expect("the alphabet is ASCII"));
 }
 
+/// The number that these base-62 digits spell; `None` for other characters, or when it is too large.
+pub(super) fn from_base62(digits: &str) -> Option<u128> {
+    digits.bytes().try_fold(0u128, |value, byte| {
+        let digit = ALPHABET.iter().position(|known| *known == byte)?;
+        value.checked_mul(62)?.checked_add(digit as u128)
+    })
+}
+
 fn make(prefix: &str, at: Time, random: u128) -> String {
     let mut text = String::with_capacity(prefix.len() + TIME_DIGITS + RANDOM_DIGITS);
     text.push_str(prefix);

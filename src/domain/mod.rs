@@ -13,6 +13,7 @@ mod details;
 pub mod doubt;
 pub mod email;
 pub mod esim;
+pub mod event;
 pub mod ids;
 pub mod invoice;
 pub mod ledger;

@@ -188,6 +188,10 @@ pub enum Refusal {
     InvoiceNotFound,
     /// This token cannot be taken on this network; these pairs can.
     UnsupportedPair(Vec<(Currency, Network)>),
+    /// As many calls of the account wait for events as may.
+    TooManyWaiting {
+        retry_after_secs: u64,
+    },
     TooManyInvoices {
         retry_after_secs: u64,
     },
@@ -243,6 +247,7 @@ impl Refusal {
             | Refusal::CodeStillGood { retry_after_secs, .. }
             | Refusal::TooManyInvoices { retry_after_secs }
             | Refusal::TooManyCheckouts { retry_after_secs }
+            | Refusal::TooManyWaiting { retry_after_secs }
             | Refusal::TooManyCodes { retry_after_secs } => Some(*retry_after_secs),
             _ => None,
         }

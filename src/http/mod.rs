@@ -32,7 +32,7 @@ use self::kit::problem::Refused;
 use self::kit::{State, Texts, Written};
 use self::mcp::discovery;
 use self::pages::{assets, claim, guest, help, install, mailed, pay, topup};
-use self::partner::{deposits, orders, plans, topups, wallet};
+use self::partner::{deposits, events, orders, plans, topups, wallet};
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::refusal::Refusal;
@@ -55,6 +55,7 @@ pub fn router(app: App) -> Router {
             .routes(routes!(topups::topup_plans))
             .routes(routes!(topups::top_up))
             .routes(routes!(topups::get_usage))
+            .routes(routes!(events::list))
             .split_for_parts();
     let (agentic_api, agentic_description) =
         OpenApiRouter::with_openapi(openapi::base(&AGENTIC, &app.settings.agent_url))
@@ -67,6 +68,7 @@ pub fn router(app: App) -> Router {
             .routes(routes!(agentic::orders::get))
             .routes(routes!(agentic::orders::list))
             .routes(routes!(agentic::wallet::wallet))
+            .routes(routes!(agentic::events::list))
             .split_for_parts();
     let (consumer_api, mut consumer_description) =
         OpenApiRouter::with_openapi(openapi::base(&CONSUMER, &app.settings.agent_url))

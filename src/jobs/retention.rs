@@ -42,6 +42,7 @@ impl Last {
                 return Ok(());
             }
             retention::forget_codes(app).await?;
+            retention::forget_events(app).await?;
             retention::forget_usage(app).await?;
             self.rest = Some(now);
         }

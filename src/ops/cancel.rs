@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use self::review::Ready;
 use super::coupons::redeem;
 use super::patience::Patience;
-use super::{orders, owned, suppliers};
+use super::{events, orders, owned, suppliers};
 use crate::app::App;
 use crate::domain::amount::Amount;
 use crate::domain::cost::Cost;
@@ -248,7 +248,7 @@ async fn granted(
     returned: Cost,
     line: Option<Line>,
 ) -> Result<Option<Outcome>> {
-    let (now, account, given_up) = (app.now(), order.account, order.clone());
+    let (now, account, given_up, teller) = (app.now(), order.account, order.clone(), app.clone());
     let ended = app
         .store
         .finish(account.0, move |tx| {
@@ -258,7 +258,11 @@ async fn granted(
             }
             let back = payback(tx, &given_up)?;
             // When somebody else finished it, the entry's name ensures that it was paid back only once.
-            let change = Change::CancelGranted { refunded: rows::part_of(&given_up, &back) };
+            let refunded = rows::part_of(&given_up, &back);
+            let cancelled =
+                Order { status: OrderStatus::Cancelled, updated_at: now, refunded, ..given_up.clone() };
+            let told = events::told(&teller, &cancelled, &rows::topups_of(tx, &[&given_up.id])?, now)?;
+            let change = Change::CancelGranted { refunded, told: &told };
             if !rows::advance(tx, &[Step { order: &given_up.id, change, now }])?.is_empty() {
                 let entry = Entry::cancelled(&given_up.id, &back, given_up.charge(), supplier, returned.usd);
                 native_moves::add(tx, &entry, supplier, returned.native())?;

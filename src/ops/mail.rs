@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::LANE;
-use super::dates::readable;
 use super::deposits::checkout_url;
 use super::install;
 use crate::app::App;
@@ -27,6 +26,7 @@ use crate::store::tx::Tx;
 use crate::store::{logins, users};
 use crate::telemetry::EveryMinute;
 use crate::vault::{self, Numbers};
+use crate::wire::dates::readable;
 
 const AT_ONCE: i64 = 32;
 /// Longer than a try may take: nobody else sends the mail meanwhile.

@@ -1,7 +1,7 @@
 //! Takes over a backup. A copy does not know what happened after it was made: which addresses were given out, what was
 //! paid to them, what was sold. `adopt` makes that harmless before anybody is served: no address is given out twice,
-//! money in transit is found, and nothing is bought until the operator has looked. `store::backup` puts the copy where
-//! the database belongs.
+//! money in transit is found, no event comes before what was read already, and nothing is bought until the operator has
+//! looked. `store::backup` puts the copy where the database belongs.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -18,13 +18,15 @@ use crate::store::cursors::{self, Cursor};
 use crate::store::meta::{self, Version};
 use crate::store::tx::Tx;
 pub use crate::store::{Location, backup::Unpacked};
-use crate::store::{amounts, audit, backup, orders};
+use crate::store::{amounts, audit, backup, events, orders};
 pub use crate::supplier::Sold;
 
 /// How many addresses of each kind may have been given out since the backup was made.
 const SKIPPED: i64 = 1_000;
 /// How many addresses are written at once, so that a write stays short.
 const AT_ONCE: usize = 400;
+/// How many events may have been told of since the backup was made.
+const SKIPPED_EVENTS: i64 = 1_000_000_000;
 const WATCH_DAYS: i64 = 7;
 
 /// The names under which the database remembers that it came from a backup, and that buying is on hold.
@@ -84,6 +86,8 @@ pub async fn adopt(app: &App, actor: &str) -> Result<Adopted> {
     hold(app, actor, "restore").await?;
     // Amounts asked for since the backup may still be paid, so nobody else may be asked for them on those addresses.
     app.store.write(LANE, amounts::retire).await?;
+    // Events since the backup were read, and whoever read them asks only for later places.
+    app.store.write(LANE, |tx| events::skip(tx, SKIPPED_EVENTS)).await?;
     let until = now.plus_days(WATCH_DAYS);
     let watched = watch_again(app, until).await?;
     let mut skipped = Vec::new();

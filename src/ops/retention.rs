@@ -1,11 +1,13 @@
 //! What is forgotten, and when. A day after they ended: logins and what belongs to them. After `keep_unpaid_days`:
 //! unpaid checkouts and invoices, signatures that moved nothing, transactions of gas keys. Thirty days after their last
-//! use: activation codes. After thirteen months: what was used on each day. The books, and all that proves them, stay for ever.
+//! use: activation codes. After ninety days: events. After thirteen months: what was used on each day. The books, and all
+//! that proves them, stay for ever.
 
 use metrics::counter;
 
 use crate::app::App;
 use crate::domain::esim::USAGE_DAYS;
+use crate::domain::event::KEPT_DAYS;
 use crate::domain::ids::OrderId;
 use crate::domain::login::DAY_MS;
 use crate::domain::network::Network;
@@ -13,7 +15,7 @@ use crate::domain::time::Time;
 use crate::error::Result;
 use crate::store::retention::{self, Aged};
 use crate::store::tx::Tx;
-use crate::store::{cursors, esims, guesses, logins, magic_links, mails, tokens};
+use crate::store::{cursors, esims, events, guesses, logins, magic_links, mails, tokens};
 
 use super::LANE;
 use super::jobs;
@@ -108,6 +110,12 @@ async fn through(
 pub async fn forget_usage(app: &App) -> Result<()> {
     let before = app.now().day() - USAGE_DAYS;
     until_none(app, "usage days", move |tx| esims::forget_days(tx, before, AT_ONCE)).await
+}
+
+/// Forgets events that are too long ago.
+pub async fn forget_events(app: &App) -> Result<()> {
+    let before = app.now().plus_days(-KEPT_DAYS);
+    until_none(app, "events", move |tx| events::forget(tx, before, AT_ONCE)).await
 }
 
 /// Forgets activation codes that were used, given back or not used in time. They open a profile that somebody owns.

@@ -20,6 +20,7 @@ pub mod debts;
 mod details;
 mod engine;
 pub mod esims;
+pub mod events;
 pub mod guesses;
 pub mod guests;
 pub mod invoices;
@@ -192,6 +193,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("cursors", cursors::ALL),
         ("debts", debts::ALL),
         ("esims", esims::ALL),
+        ("events", events::ALL),
         ("guesses", guesses::ALL),
         ("guests", guests::ALL),
         ("invoices", invoices::ALL),

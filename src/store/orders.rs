@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 
 use super::engine::{Param, Stored, Tx, columns, insert_into, lists, names, params, queries, text, values};
-use super::{claims, debts, esims, ledger, wallet};
+use super::{claims, debts, esims, events, ledger, wallet};
 use crate::domain::cost::{Billed, Cost};
 use crate::domain::coupon::{self, Applied};
 use crate::domain::esim::Esim;
+use crate::domain::event::{EventKind, News};
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::ledger::{Entry, Posting};
 use crate::domain::money::Usd;
@@ -72,10 +73,11 @@ values! {
 }
 
 values! {
-    Delivery(step: Step<'a>, profile: &'a Esim, entry: &'a Entry, terms: Terms<'a>) {
+    Delivery(step: Step<'a>, profile: &'a Esim, entry: &'a Entry, terms: Terms<'a>, told: &'a str) {
         id: TEXT = step.order, at: BIGINT = step.now, profile: TEXT = &profile.profile, iccid: TEXT = &profile.iccid,
         activation: BYTEA = &profile.sealed, install_by: BIGINT = profile.install_by, entry: TEXT = &entry.id,
         kind: TEXT = entry.kind.as_str(), true_cost: BIGINT = terms.cost.usd, true_native: BIGINT = terms.cost.native(), number: TEXT = terms.number,
+        told: TEXT = told,
     }
 }
 
@@ -139,17 +141,17 @@ queries! {
         SELECT id, seq, balance FROM held");
     MOVE = "UPDATE orders SET status = ?3, updated_at = ?4, ask_until = COALESCE(?5, ask_until), failure_code = ?6,
                 failure_detail = ?7, refunded = ?8, cost = COALESCE(?9, cost), supplier_number = COALESCE(?10, supplier_number),
-                native_cost = COALESCE(?11, native_cost)
+                native_cost = COALESCE(?11, native_cost), events = events + ?12
             WHERE id = ?1 AND status = ?2
-            RETURNING account, (SELECT balance FROM wallets WHERE wallets.account = orders.account)";
+            RETURNING account, events, (SELECT balance FROM wallets WHERE wallets.account = orders.account)";
     /// The state is worded so that the index over open orders does not fit: it is full of those that were open.
     DELIVER_ALL (Postgres) = text!("WITH o AS (
             UPDATE orders SET status = 'FULFILLED', updated_at = a.at, cost = a.true_cost, native_cost = a.true_native,
-                supplier_number = COALESCE(a.number, supplier_number)
+                supplier_number = COALESCE(a.number, supplier_number), events = events + 1
             FROM unnest(", lists!(Delivery, Legs), ") AS a (", names!(Delivery, Legs), ")
             WHERE orders.id = a.id AND status || '' = 'PROVISIONING'
               AND NOT EXISTS (SELECT 1 FROM esims WHERE esims.iccid = a.iccid AND esims.profile = a.profile)
-            RETURNING orders.account AS wallet, a.*),
+            RETURNING orders.account AS wallet, orders.events AS sequence, a.*),
         s AS (INSERT INTO esims (order_id, account, profile, iccid, activation, install_by)
             SELECT id, wallet, profile, iccid, activation, install_by FROM o),
         e AS (INSERT INTO entries (id, kind, at) SELECT entry, kind, at FROM o),
@@ -157,7 +159,9 @@ queries! {
             SELECT o.entry, v.leg, v.account, v.amount, o.id FROM o CROSS JOIN LATERAL (VALUES (1, account1, amount1),
                 (2, account2, amount2), (3, account3, amount3), (4, account4, amount4), (5, account5, amount5),
                 (6, account6, amount6)) v (leg, account, amount)
-            WHERE v.account IS NOT NULL)
+            WHERE v.account IS NOT NULL),
+        n AS (INSERT INTO events (account, kind, subject, sequence, at, data)
+            SELECT wallet, 'order.fulfilled', id, sequence, at, told FROM o WHERE wallet <> 0)
         SELECT o.id, w.balance FROM o JOIN wallets w ON w.account = o.wallet");
     GIVE_BACK_LIMIT = "UPDATE api_keys SET spent = spent - ?2 WHERE id = ?1 AND spent_day = ?3 AND daily_limit IS NOT NULL";
     LIVE_TOPUPS = "SELECT COUNT(*) FROM orders WHERE esim_order = ?1 AND status IN ('PROVISIONING', 'FULFILLED')";
@@ -265,23 +269,26 @@ pub struct Step<'a> {
     pub now: Time,
 }
 
-/// What happened to an order, with what is written down of it.
+/// What happened to an order, with what is written down of it; `told` is the order as the event of the change shows it.
 pub enum Change<'a> {
     /// A top-up has no profile of its own. The entry is that of the sale.
     Sold {
         profile: Option<&'a Esim>,
         entry: &'a Entry,
         terms: Terms<'a>,
+        told: &'a str,
     },
     Refused {
         failure: &'a Failure,
         refunded: Option<Usd>,
+        told: &'a str,
     },
     CancelAsked {
         ask_until: Time,
     },
     CancelGranted {
         refunded: Option<Usd>,
+        told: &'a str,
     },
     CancelDenied,
     CancelWithdrawn,
@@ -307,9 +314,22 @@ impl Change<'_> {
             Change::CancelWithdrawn => OrderEvent::CancelWithdrawn,
         }
     }
+
+    /// The event that tells it to the order's owner, and the order in it.
+    fn news(&self, is_topup: bool) -> Option<(EventKind, &str)> {
+        match self {
+            Change::Sold { told, .. } if is_topup => Some((EventKind::TopUpCompleted, told)),
+            Change::Sold { told, .. } => Some((EventKind::OrderFulfilled, told)),
+            Change::Refused { told, .. } if is_topup => Some((EventKind::TopUpFailed, told)),
+            Change::Refused { told, .. } => Some((EventKind::OrderFailed, told)),
+            Change::CancelGranted { told, .. } => Some((EventKind::OrderCancelled, told)),
+            Change::CancelAsked { .. } | Change::CancelDenied | Change::CancelWithdrawn => None,
+        }
+    }
 }
 
-/// Changes the status of orders, with the profile and the entry of those that were sold. Nothing else does. Answers
+/// Changes the status of orders, with the profile and the entry of those that were sold, and with the event that tells of
+/// it. Nothing else does. Answers
 /// the wallet's balance for each order that moved. The others were in another state than the event wants, or their
 /// profile belongs to another order.
 pub fn advance(tx: &mut Tx, steps: &[Step]) -> Result<HashMap<OrderId, Usd>> {
@@ -334,16 +354,23 @@ fn advance_one(tx: &mut Tx, step: &Step) -> Result<Option<Usd>> {
         }
         Change::Sold { terms, .. } => sold = Some(terms),
         Change::CancelDenied | Change::CancelWithdrawn => {}
-        Change::Refused { failure, refunded } => (failed, back) = (Some(failure), refunded),
+        Change::Refused { failure, refunded, .. } => (failed, back) = (Some(failure), refunded),
         Change::CancelAsked { ask_until: until } => ask_until = Some(until),
-        Change::CancelGranted { refunded } => back = refunded,
+        Change::CancelGranted { refunded, .. } => back = refunded,
     }
     let (from, to) = step.change.event().step();
     let (code, detail) = (failed.map(|failure| &failure.code), failed.map(|failure| &failure.detail));
     let (cost, number) = (sold.map(|terms| terms.cost.usd), sold.and_then(|terms| terms.number));
     let native = sold.and_then(|terms| terms.cost.native());
-    let values = params![step.order, from, to, step.now, ask_until, code, detail, back, cost, number, native];
-    let Some((account, balance)) = tx.write_opt(MOVE, values)? else { return Ok(None) };
+    let news = step.change.news(step.order.is_topup());
+    let told = i64::from(news.is_some());
+    let values =
+        params![step.order, from, to, step.now, ask_until, code, detail, back, cost, number, native, told];
+    let Some((account, sequence, balance)) = tx.write_opt(MOVE, values)? else { return Ok(None) };
+    if let Some((kind, data)) = news {
+        let subject = step.order.as_str();
+        events::append(tx, &News { account, kind, subject, sequence, at: step.now, data })?;
+    }
     if let Change::Sold { profile, entry, .. } = step.change {
         if let Some(profile) = profile {
             esims::insert(tx, account, profile)?;
@@ -357,13 +384,13 @@ fn advance_one(tx: &mut Tx, step: &Step) -> Result<Option<Usd>> {
 fn deliver_all(tx: &mut Tx, steps: &[Step]) -> Result<HashMap<OrderId, Usd>> {
     let mut sold = Vec::with_capacity(steps.len());
     for step in steps {
-        if let Change::Sold { profile: Some(profile), entry, terms } = step.change {
-            sold.push((step, profile, entry, terms, legs_of(entry)));
+        if let Change::Sold { profile: Some(profile), entry, terms, told } = step.change {
+            sold.push((step, profile, entry, terms, told, legs_of(entry)));
         }
     }
     let mut rows = Vec::with_capacity(sold.len());
-    for (step, profile, entry, terms, legs) in &sold {
-        rows.push([&Delivery::params(step, profile, entry, *terms)[..], &Legs::params(legs)].concat());
+    for (step, profile, entry, terms, told, legs) in &sold {
+        rows.push([&Delivery::params(step, profile, entry, *terms, told)[..], &Legs::params(legs)].concat());
     }
     let moved: HashMap<OrderId, Usd> = tx.for_each(DELIVER_ALL, &rows)?.into_iter().collect();
     for (_, profile, ..) in sold.iter().filter(|(step, ..)| moved.contains_key(step.order)) {
@@ -380,8 +407,15 @@ fn legs_of(entry: &Entry) -> [Leg; LEGS] {
 }
 
 /// `PROVISIONING → FAILED`: the money goes back, the reference is free again. Answers the balance now.
-pub fn fail(tx: &mut Tx, order: &Order, failure: &Failure, back: &Payback, now: Time) -> Result<Option<Usd>> {
-    let change = Change::Refused { failure, refunded: part_of(order, back) };
+pub fn fail(
+    tx: &mut Tx,
+    order: &Order,
+    failure: &Failure,
+    back: &Payback,
+    told: &str,
+    now: Time,
+) -> Result<Option<Usd>> {
+    let change = Change::Refused { failure, refunded: part_of(order, back), told };
     if advance(tx, &[Step { order: &order.id, change, now }])?.is_empty() {
         return Ok(None);
     }

@@ -10,6 +10,7 @@ use crate::domain::cost::Rate;
 use crate::domain::coupon::{Applicability, UseState};
 use crate::domain::email::Email;
 use crate::domain::esim::{EsimStatus, ProfileState, ServiceState};
+use crate::domain::event::EventKind;
 use crate::domain::ids::{
     AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, OrderId, TokenId,
 };
@@ -88,7 +89,7 @@ numbers! {
 texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId, Origin, TokenId }
 
 words! {
-    AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, InvoiceStatus,
+    AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, EventKind, InvoiceStatus,
     Network, OrderStatus, PlanType, ProfileState, Reason, ServiceState, TokenKind, TransferState, UseState,
 }
 

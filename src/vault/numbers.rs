@@ -1,10 +1,11 @@
-//! The key of order numbers. It is made once for a database and kept there, sealed: a number once shown never changes,
-//! even if the server secret does.
+//! The key of order numbers and of the ids of events. It is made once for a database and kept there, sealed: a number once
+//! shown never changes, even if the server secret does.
 
 use ring::hmac;
 
 use super::{Vault, hashing_key, hex, keyed, random};
 use crate::domain::checkout::Checkout;
+use crate::domain::event;
 use crate::domain::number::Number;
 use crate::domain::order::Order;
 use crate::error::{Error, Result};
@@ -12,7 +13,10 @@ use crate::error::{Error, Result};
 /// The purpose that a sealed key is bound to.
 const PURPOSE: &[u8] = b"simgate order numbers";
 
-/// Writes and reads order numbers.
+/// The rounds of events begin here, so that they have nothing in common with those of numbers.
+const EVENT_ROUNDS: u8 = 128;
+
+/// Writes and reads order numbers and the ids of events.
 #[derive(Clone)]
 pub struct Numbers(hmac::Key);
 
@@ -58,6 +62,16 @@ impl Numbers {
     /// The reference for people, which its order will have too.
     pub fn of_checkout(&self, checkout: &Checkout) -> String {
         self.text(checkout.number()).unwrap_or_default()
+    }
+
+    /// The id of the event at this place.
+    pub fn event_id(&self, place: i64) -> String {
+        event::id_of(place, |turn, half| self.round(EVENT_ROUNDS + turn, half))
+    }
+
+    /// The place that an event's id names, whether there is an event or not.
+    pub fn event_place(&self, id: &str) -> Option<i64> {
+        event::place_of(id, |turn, half| self.round(EVENT_ROUNDS + turn, half))
     }
 }
 

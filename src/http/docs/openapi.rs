@@ -68,6 +68,7 @@ pub static PARTNER: Surface = Surface {
         ("orders", "Buying eSIMs"),
         ("top-ups", "More data on an existing eSIM"),
         ("usage", "How much data is left"),
+        ("events", "What happened, in order"),
     ],
     keys: || {
         let header =
@@ -158,6 +159,7 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("topUp", 422, "WRONG_PLAN_TYPE"),
     ("topUp", 502, "SUPPLIER_REJECTED: the money is back in the wallet"),
     ("getUsage", 404, "ESIM_NOT_FOUND, or ORDER_NOT_FOUND by an order id"),
+    ("listEvents", 429, "RATE_LIMITED: too many requests, or ten calls of this account wait for events; Retry-After says for how long"),
 ];
 
 /// A whole description, as JSON.

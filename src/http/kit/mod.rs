@@ -9,6 +9,7 @@ pub mod catalog;
 mod cors;
 pub mod details;
 pub mod doorway;
+pub mod events;
 pub mod fields;
 mod forwarded;
 mod hints;

@@ -7,19 +7,17 @@ use utoipa::{IntoParams, ToSchema};
 use super::answers::{Answer, json};
 use super::details::DetailsView;
 use super::fields::{ICCID_RULE, Query, REFERENCE_CHARS, listed, named_iccid};
-use super::wire::{
-    CancelReasonWord, EsimStatusWord, Money, OrderStatusWord, PlanTypeWord, gigabytes, iso, iso_exact,
-};
+use super::wire::{EsimStatusWord, Money, OrderStatusWord, PlanTypeWord, gigabytes, iso, iso_exact};
 use crate::app::App;
-use crate::domain::esim::{EsimStatus, Usage};
 use crate::domain::ids::AccountNo;
-use crate::domain::money::Usd;
-use crate::domain::order::{self, Order, OrderStatus};
+use crate::domain::order::OrderStatus;
 use crate::domain::plan::{Plan, PlanType};
 use crate::error::Result;
 use crate::ops::install;
 use crate::ops::orders::{self, ListQuery, Listed};
 use crate::ops::usage::Report;
+use crate::wire::orders::OrderFacts;
+pub use crate::wire::orders::{FailureView, RefundableView, TopUpOrderView, topup_view};
 
 /// An opaque place in a list. Lists walk by a number that never changes, so new rows do not shift a page.
 pub fn cursor(number: i64) -> String {
@@ -201,103 +199,29 @@ pub struct OrderView {
     pub failure: Option<FailureView>,
 }
 
-#[derive(Serialize, ToSchema)]
-#[schema(as = Refundable)]
-pub struct RefundableView {
-    /// Whether a cancel has a chance; the supplier decides when it is asked.
-    pub eligible: bool,
-    /// When not: why.
-    #[schema(required = true)]
-    pub reason: Option<CancelReasonWord>,
-    /// The last moment to cancel, when known.
-    #[schema(required = true, format = DateTime)]
-    pub until: Option<String>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Failure)]
-pub struct FailureView {
-    #[schema(example = "SUPPLIER_REJECTED")]
-    pub code: String,
-    pub detail: String,
-    pub refunded_usd: Money,
-}
-
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = TopUpOrder)]
-pub struct TopUpOrderView {
-    #[schema(example = "top_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
-    pub id: String,
-    #[schema(required = true)]
-    pub partner_ref_id: Option<String>,
-    #[schema(example = "8901234567890123455")]
-    pub iccid: String,
-    #[schema(example = "JP-5GB-30D-TOPUP")]
-    pub package_code: String,
-    pub charged_usd: Money,
-    /// Never CANCELLING or CANCELLED: a top-up cannot be taken back.
-    pub status: OrderStatusWord,
-    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
-    pub created_at: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub failure: Option<FailureView>,
-}
-
-fn failure(order: &Order) -> Option<FailureView> {
-    order.failure.as_ref().map(|failure| FailureView {
-        code: failure.code.clone(),
-        detail: failure.detail.clone(),
-        refunded_usd: Money(if order.status == OrderStatus::Failed { order.given_back() } else { Usd::ZERO }),
-    })
-}
-
-pub fn topup_view(order: &Order) -> TopUpOrderView {
-    TopUpOrderView {
-        id: order.id.to_string(),
-        partner_ref_id: order.reference.clone(),
-        iccid: order.esim.as_ref().map(|esim| esim.iccid.clone()).unwrap_or_default(),
-        package_code: order.package_code.clone(),
-        charged_usd: Money(order.price),
-        status: OrderStatusWord(order.status),
-        created_at: iso(order.created_at),
-        failure: failure(order),
-    }
-}
-
 pub fn order_view(app: &App, listed: &Listed) -> Result<OrderView> {
     let Listed { order, topups } = listed;
     let activation = install::activation(app, order)?;
-    let esim = order.esim.as_ref();
-    let topped_up =
-        topups.iter().any(|t| matches!(t.status, OrderStatus::Provisioning | OrderStatus::Fulfilled));
-    let usage: Option<EsimStatus> = esim.and_then(|esim| esim.last_usage.as_ref()).map(Usage::status);
-    let install_by = esim.and_then(|esim| esim.install_by);
-    let refundable = order::refundable(order, topped_up, usage, app.now());
+    let order_no = app.numbers.of_order(order).unwrap_or_default();
+    let facts = OrderFacts::of(order, order_no, topups, app.now());
     Ok(OrderView {
-        id: order.id.to_string(),
-        partner_ref_id: order.reference.clone(),
-        order_no: app.numbers.of_order(order).unwrap_or_default(),
-        status: OrderStatusWord(order.status),
-        iccid: esim.map(|esim| esim.iccid.clone()),
-        package_code: order.package_code.clone(),
-        plan_name: order.plan_name.clone(),
-        charged_usd: Money(order.price),
+        id: facts.id,
+        partner_ref_id: facts.partner_ref_id,
+        order_no: facts.order_no,
+        status: facts.status,
+        iccid: facts.iccid,
+        package_code: facts.package_code,
+        plan_name: facts.plan_name,
+        charged_usd: facts.charged_usd,
         qr_code_url: install::qr_url(app, &order.id),
         install_url: install::page_url(app, &order.id),
         smdp_address: activation.as_ref().map(|a| a.smdp_address.clone()),
         matching_id: activation.as_ref().map(|a| a.matching_id.clone()),
         lpa_string: activation.as_ref().map(|a| a.lpa_string()),
-        created_at: iso(order.created_at),
-        refundable: RefundableView {
-            eligible: refundable.is_ok(),
-            reason: refundable.err().map(CancelReasonWord),
-            until: if refundable.is_ok() { install_by.map(iso) } else { None },
-        },
-        top_ups: topups.iter().map(topup_view).collect(),
-        failure: failure(order),
+        created_at: facts.created_at,
+        refundable: facts.refundable,
+        top_ups: facts.top_ups,
+        failure: facts.failure,
     })
 }
 

@@ -17,7 +17,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::coupons::redeem;
 use crate::ops::mail::{self, News, Slip};
-use crate::ops::{LANE, receipts, suppliers, usage};
+use crate::ops::{LANE, events, receipts, suppliers, usage};
 use crate::store::audit::{self, Line};
 use crate::store::debts::{self, Funds};
 use crate::store::orders::{Change, Step, Terms};
@@ -93,14 +93,19 @@ pub(super) async fn fulfil(app: &App, order: &Order, supplier: &'static str, sol
     };
     let now = app.now();
     let mut done = order.clone();
+    done.status = OrderStatus::Fulfilled;
+    done.updated_at = now;
+    done.esim = esim.clone().or(done.esim);
+    (done.cost, done.billed) = (cost.usd, cost.billed);
     let sale = Sale {
         order: order.clone(),
-        esim: esim.clone(),
+        esim,
         supplier,
         cost,
         number: sold.number.clone(),
         entry: Entry::fulfilled(&order.id, order.charge(), supplier, cost.usd),
         receipt: order.customer_email.clone().map(|email| (mail::slip(app), email)),
+        told: events::told(app, &done, &[], now)?,
         now,
     };
     let has_receipt = sale.receipt.is_some();
@@ -110,10 +115,6 @@ pub(super) async fn fulfil(app: &App, order: &Order, supplier: &'static str, sol
     }
     match written {
         Finished::Now(balance) => {
-            done.status = OrderStatus::Fulfilled;
-            done.updated_at = now;
-            done.esim = esim.or(done.esim);
-            (done.cost, done.billed) = (cost.usd, cost.billed);
             done.supplier_number = sold.number.or(done.supplier_number);
             counter!("simgate_orders_total", "outcome" => "fulfilled").increment(1);
             Ok(Standing::Ended { order: Box::new(done), balance })
@@ -137,6 +138,8 @@ struct Sale {
     entry: Entry,
     /// The receipt to mail, and its recipient.
     receipt: Option<(Slip, Email)>,
+    /// The order once it is delivered, for the event.
+    told: String,
     now: Time,
 }
 
@@ -149,7 +152,8 @@ impl Sale {
 
     fn step(&self) -> Step<'_> {
         let terms = Terms { cost: self.cost, number: self.number.as_deref() };
-        let change = Change::Sold { profile: self.esim.as_ref(), entry: &self.entry, terms };
+        let (profile, entry, told) = (self.esim.as_ref(), &self.entry, self.told.as_str());
+        let change = Change::Sold { profile, entry, terms, told };
         Step { order: &self.order.id, change, now: self.now }
     }
 }
@@ -311,15 +315,20 @@ async fn fail_noting(
 ) -> Result<Standing> {
     let failure = Failure { code: code.into(), detail: text::visible(why, WHY_CHARS) };
     let now = app.now();
-    let (mut done, waiting, reason) = (order.clone(), order.clone(), failure.clone());
-    let slip = mail::slip(app);
+    let mut done = order.clone();
+    done.status = OrderStatus::Failed;
+    done.updated_at = now;
+    done.failure = Some(failure.clone());
+    let (waiting, failed, slip, teller) = (order.clone(), done.clone(), mail::slip(app), app.clone());
     let give_back = move |tx: &mut Tx| {
         wallet::lock(tx, waiting.account)?;
         if debts::funds_of(tx, &waiting)? == Funds::Missing {
             return Ok(None);
         }
         let back = debts::payback(tx, &waiting, waiting.price)?;
-        match orders::fail(tx, &waiting, &reason, &back, now)? {
+        let failed = Order { refunded: orders::part_of(&waiting, &back), ..failed.clone() };
+        let told = events::told(&teller, &failed, &[], now)?;
+        match orders::fail(tx, &waiting, &failure, &back, &told, now)? {
             Some(balance) => {
                 if let Some(line) = &line {
                     audit::record(tx, line)?;
@@ -343,9 +352,6 @@ async fn fail_noting(
     mail::wake(app);
     match written {
         Finished::Now(balance) => {
-            done.status = OrderStatus::Failed;
-            done.updated_at = now;
-            done.failure = Some(failure);
             done.refunded = Some(received).filter(|received| *received != done.price);
             counter!("simgate_orders_total", "outcome" => "failed").increment(1);
             Ok(Standing::Ended { order: Box::new(done), balance })

@@ -8,13 +8,13 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
-use crate::ops::dates::iso;
 use crate::store::audit::Line;
 pub use crate::store::keys::Key;
 use crate::store::keys::{self, NewKey};
 use crate::store::tx::Tx;
 use crate::store::{audit, wallet};
 use crate::vault;
+use crate::wire::dates::iso;
 
 /// A key with its secret, which is shown this once and stored only as a hash.
 pub struct IssuedKey {

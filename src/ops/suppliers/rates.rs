@@ -12,11 +12,12 @@ use crate::domain::words::words;
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
 use crate::ops::sync::{Consent, PLANS_PER_JOB};
-use crate::ops::{LANE, dates, prices};
+use crate::ops::{LANE, prices};
 use crate::store::suppliers::{self, Standing};
 use crate::store::tx::Tx;
 use crate::store::{audit, catalog};
 use crate::supplier::terms::Terms;
+use crate::wire::dates;
 
 words! {
     /// How a supplier stands with its rate, by the settings.

@@ -1,0 +1,111 @@
+//! The event log. A change and its event are one write, and the change comes first: its row is locked, and on PostgreSQL
+//! its transaction has a number, before the event takes its place.
+//!
+//! Places grow, but on PostgreSQL transactions do not commit in their order. `mark` tells what is needed to know up to which
+//! place nothing is missing any more: when every transaction that ran after a place was taken has ended, all places up to
+//! there are filled or stay empty for ever. SQLite has one writer, so every place that can be seen is settled.
+
+use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
+use crate::domain::account::GUESTS;
+use crate::domain::event::{Event, EventKind, News};
+use crate::domain::ids::AccountNo;
+use crate::domain::time::Time;
+use crate::error::Result;
+
+macro_rules! select_page {
+    ($more:literal) => {
+        text!(
+            "SELECT ",
+            Event::COLUMNS,
+            " FROM events v WHERE v.account = ?1 AND v.no > ?2 AND v.no <= ?3 ",
+            $more,
+            " ORDER BY v.no LIMIT ?4"
+        )
+    };
+}
+
+queries! {
+    APPEND = insert_into!("events", Told);
+    PAGE = select_page!("");
+    PAGE_OF_LITE (Sqlite) = select_page!("AND v.kind IN (SELECT value FROM json_each('[\"' || replace(?5, ',', '\",\"') || '\"]'))");
+    PAGE_OF_PG (Postgres) = select_page!("AND v.kind = ANY (string_to_array(CAST(?5 AS TEXT), ','))");
+    LAST (Sqlite) = "SELECT COALESCE(MAX(no), 0) FROM events";
+    /// The place is read after the snapshot is taken, so only a later snapshot tells which transactions were running then.
+    MARK (Postgres) = "SELECT s.last_value, CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT),
+                CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS BIGINT) FROM events_no_seq s";
+    SKIP_LITE (Sqlite) = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'events'";
+    /// There was no event yet.
+    BEGIN_LITE (Sqlite) = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?1)";
+    SKIP_PG (Postgres) = "SELECT setval('events_no_seq', s.last_value + ?1) FROM events_no_seq s";
+    OWNERS = "SELECT DISTINCT account FROM events WHERE no > ?1 AND no <= ?2";
+    /// Only the first places are looked at: the oldest are there.
+    FORGET = "DELETE FROM events WHERE no IN (SELECT no FROM (SELECT no, at FROM events ORDER BY no LIMIT ?2) first WHERE at < ?1)";
+}
+
+columns! { Event in "v" { no, kind, sequence, at, data } }
+
+values! {
+    Told(news: News<'a>) { account, kind, subject, sequence, at, data }
+}
+
+/// Writes an event down, after the change that it tells of. Guests have no log.
+pub fn append(tx: &mut Tx, news: &News) -> Result<()> {
+    if news.account == GUESTS {
+        return Ok(());
+    }
+    tx.execute(APPEND, &Told::params(news)).map(drop)
+}
+
+/// The events of an account after one place and up to another, of these kinds or of all.
+pub fn page(
+    tx: &mut Tx,
+    account: AccountNo,
+    after: i64,
+    until: i64,
+    kinds: &[EventKind],
+    most: i64,
+) -> Result<Vec<Event>> {
+    if kinds.is_empty() {
+        return tx.all(PAGE, params![account, after, until, most]);
+    }
+    let words: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    let sql = if tx.is_postgres() { PAGE_OF_PG } else { PAGE_OF_LITE };
+    tx.all(sql, params![account, after, until, most, &words.join(",")])
+}
+
+/// How far the log has come.
+pub enum Mark {
+    /// Every place up to this one is settled.
+    Settled(i64),
+    /// The last place that was taken, the oldest transaction that runs, and the next one to begin.
+    Running { last: i64, oldest: i64, next: i64 },
+}
+
+pub fn mark(tx: &mut Tx) -> Result<Mark> {
+    if !tx.is_postgres() {
+        return Ok(Mark::Settled(tx.one(LAST, &[])?));
+    }
+    let (last, oldest, next) = tx.one(MARK, &[])?;
+    Ok(Mark::Running { last, oldest, next })
+}
+
+/// Whose events are after one place and up to another.
+pub fn owners(tx: &mut Tx, after: i64, until: i64) -> Result<Vec<AccountNo>> {
+    tx.all(OWNERS, params![after, until])
+}
+
+/// Leaves this many places empty, because a restored database does not know which of them were told of.
+pub fn skip(tx: &mut Tx, places: i64) -> Result<()> {
+    if tx.is_postgres() {
+        return tx.one::<i64>(SKIP_PG, params![places]).map(drop);
+    }
+    if tx.execute(SKIP_LITE, params![places])? == 0 {
+        tx.execute(BEGIN_LITE, params![places])?;
+    }
+    Ok(())
+}
+
+/// Forgets events from before this time, a limited number at once. Answers how many.
+pub fn forget(tx: &mut Tx, before: Time, most: i64) -> Result<u64> {
+    tx.execute(FORGET, params![before, most])
+}
