@@ -91,6 +91,7 @@ ids! {
     /// A request for a code, or a wrong try.
     AttemptId "att_";
     MailId "mai_";
+    WebhookId "whk_";
     /// An account: a partner (`ptn_`) or a user (`usr_`).
     AccountId;
     /// An order (`ord_`) or a top-up (`top_`): both are bought the same way and share one table.

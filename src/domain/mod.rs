@@ -33,4 +33,5 @@ pub mod text;
 pub mod time;
 pub mod token;
 pub mod transfer;
+pub mod webhook;
 pub mod words;

@@ -12,7 +12,7 @@ use crate::domain::email::Email;
 use crate::domain::esim::{EsimStatus, ProfileState, ServiceState};
 use crate::domain::event::EventKind;
 use crate::domain::ids::{
-    AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, OrderId, TokenId,
+    AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, OrderId, TokenId, WebhookId,
 };
 use crate::domain::invoice::InvoiceStatus;
 use crate::domain::money::Usd;
@@ -22,6 +22,7 @@ use crate::domain::plan::PlanType;
 use crate::domain::time::Time;
 use crate::domain::token::TokenKind;
 use crate::domain::transfer::TransferState;
+use crate::domain::webhook::WebhookStatus;
 use crate::error::Result;
 
 macro_rules! numbers {
@@ -86,11 +87,12 @@ numbers! {
     Rate: |value| value.billionths(), Rate::from_billionths;
 }
 
-texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId, Origin, TokenId }
+texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId, Origin, TokenId, WebhookId }
 
 words! {
     AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, EventKind, InvoiceStatus,
     Network, OrderStatus, PlanType, ProfileState, Reason, ServiceState, TokenKind, TransferState, UseState,
+    WebhookStatus,
 }
 
 impl Value for Fiat {

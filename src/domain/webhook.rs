@@ -1,0 +1,50 @@
+//! A webhook: where a partner wants its events sent to.
+
+use super::event::EventKind;
+use super::ids::{AccountNo, WebhookId};
+use super::time::Time;
+use super::words::words;
+
+words! {
+    pub enum WebhookStatus: ALL, parse {
+        /// It has not accepted its test event yet, and gets no others.
+        Pending = "PENDING",
+        Active = "ACTIVE",
+        /// By its partner, by the operator, or because it accepted nothing for a day.
+        Disabled = "DISABLED",
+    }
+}
+
+/// How many webhooks an account may have.
+pub const MOST: usize = 10;
+
+#[derive(Clone, Debug)]
+pub struct Webhook {
+    pub id: WebhookId,
+    pub account: AccountNo,
+    pub url: String,
+    /// The kinds of events that are wanted; all when empty.
+    pub kinds: Vec<EventKind>,
+    pub description: String,
+    pub status: WebhookStatus,
+    /// The key of its signatures, encrypted.
+    pub secret: Vec<u8>,
+    /// The key before, which signs too until then.
+    pub old_secret: Option<Vec<u8>>,
+    pub old_until: Option<Time>,
+    /// Every event up to this place was delivered, is waiting or was not wanted.
+    pub cursor: i64,
+    /// Counted up by every change but those that deliveries make: what was begun before does not count after it.
+    pub edition: i64,
+    /// The id of the test event that it must accept first.
+    pub test: String,
+    /// Since when it has accepted nothing, though it was tried.
+    pub failing_since: Option<Time>,
+    /// How often it was tried since then.
+    pub failures: i64,
+    /// Until when it is left alone.
+    pub resting_until: Option<Time>,
+    pub accepted_at: Option<Time>,
+    pub created_at: Time,
+    pub disabled_at: Option<Time>,
+}
