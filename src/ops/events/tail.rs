@@ -64,6 +64,11 @@ impl Tail {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many calls wait now.
+    pub fn callers(&self) -> usize {
+        self.waiters().of.values().map(|entry| entry.callers).sum()
+    }
+
     fn waiters(&self) -> MutexGuard<'_, Waiters> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,7 @@
 
 use simgate::domain::esim::luhn_digit;
 use simgate::domain::time::Time;
-use simgate::ops::dates;
+use simgate::wire::dates;
 
 use super::heard::Json;
 

@@ -2,6 +2,7 @@
 
 mod deposits;
 mod errors;
+mod events;
 mod forwarded;
 mod keys;
 mod lists;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use simgate::ops::dates;
+use simgate::wire::dates;
 
 use crate::support::buying::MINUTE_MS;
 use crate::support::database;

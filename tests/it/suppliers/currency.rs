@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 use simgate::domain::money::Usd;
 use simgate::ops::suppliers::{self, rates};
-use simgate::ops::{dates, operator, recover};
+use simgate::ops::{operator, recover};
+use simgate::wire::dates;
 
 use super::fakes::{airalo, esim_access};
 use crate::support::buying;

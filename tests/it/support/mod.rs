@@ -10,6 +10,7 @@ pub mod customers;
 pub mod database;
 pub mod dice;
 pub mod environment;
+pub mod events;
 pub mod harness;
 pub mod http2_frames;
 pub mod json_schema;

@@ -15,8 +15,8 @@ use axum::response::{IntoResponse, Response};
 use ring::hmac;
 use serde_json::{Value, json};
 use simgate::clock::Clock;
-use simgate::ops::dates;
 use simgate::supplier::terms::AuthMode;
+use simgate::wire::dates;
 
 use self::catalog::{MB, UNUSED_DAYS, changed, packages, top_ups};
 
