@@ -60,3 +60,5 @@ CREATE TABLE webhook_deliveries (
     trouble TEXT
 );
 CREATE INDEX webhook_deliveries_of_webhook ON webhook_deliveries (webhook, no);
+
+INSERT INTO versions (name, n) VALUES ('webhooks', 1);

@@ -48,3 +48,29 @@ pub struct Webhook {
     pub created_at: Time,
     pub disabled_at: Option<Time>,
 }
+
+/// A try to deliver an event.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    pub no: i64,
+    pub webhook: WebhookId,
+    /// The event's place in the log; `None` for a test.
+    pub event: Option<i64>,
+    /// The id that was sent.
+    pub message: String,
+    pub kind: String,
+    /// Which try it was; `None` for one by hand.
+    pub attempt: Option<i64>,
+    pub at: Time,
+    pub ms: i64,
+    /// The HTTP status and the beginning of the answer, or why there is none.
+    pub status: Option<i64>,
+    pub answer: Option<String>,
+    pub trouble: Option<String>,
+}
+
+impl Delivery {
+    pub fn accepted(&self) -> bool {
+        self.status.is_some_and(|status| (200..300).contains(&status))
+    }
+}

@@ -19,6 +19,7 @@ pub enum Version {
     Catalog,
     Simulator,
     Addresses,
+    Webhooks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -27,6 +28,7 @@ pub struct Versions {
     pub catalog: i64,
     pub simulator: i64,
     pub addresses: i64,
+    pub webhooks: i64,
 }
 
 columns! {
@@ -35,6 +37,7 @@ columns! {
         catalog = "(SELECT n FROM versions WHERE name = 'catalog')",
         simulator = "(SELECT n FROM versions WHERE name = 'simulator')",
         addresses = "(SELECT n FROM versions WHERE name = 'addresses')",
+        webhooks = "(SELECT n FROM versions WHERE name = 'webhooks')",
     }
 }
 
@@ -58,6 +61,7 @@ pub fn bump(tx: &mut Tx, version: Version) -> Result<i64> {
         Version::Catalog => "catalog",
         Version::Simulator => "simulator",
         Version::Addresses => "addresses",
+        Version::Webhooks => "webhooks",
     };
     let number = tx.write_opt(BUMP, params![name])?;
     number.ok_or_else(|| Error::fault("a change counter is not in the database"))

@@ -49,6 +49,7 @@ pub mod transfers;
 mod types;
 pub mod users;
 pub mod wallet;
+pub mod webhooks;
 
 use std::sync::Arc;
 
@@ -220,6 +221,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("transfers", transfers::ALL),
         ("users", users::ALL),
         ("wallet", wallet::ALL),
+        ("webhooks", webhooks::ALL),
     ];
     nouns.iter().flat_map(|(noun, all)| all.iter().map(move |(name, sql)| (*noun, *name, *sql))).collect()
 }

@@ -106,3 +106,12 @@ impl Column for Fiat {
         word(row, at, Fiat::parse)
     }
 }
+
+/// Kinds of events are words with commas between them.
+impl Column for Vec<EventKind> {
+    fn get(row: &Row, at: usize) -> Result<Option<Vec<EventKind>>> {
+        word(row, at, |words| {
+            words.split(',').filter(|word| !word.is_empty()).map(EventKind::parse).collect()
+        })
+    }
+}
