@@ -62,3 +62,10 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX webhook_deliveries_of_webhook ON webhook_deliveries (webhook, no);
 
 INSERT INTO versions (name, n) VALUES ('webhooks', 1);
+
+-- Which instance delivers to webhooks.
+CREATE TABLE webhook_turn (
+    name       TEXT NOT NULL PRIMARY KEY,
+    holder     TEXT NOT NULL,
+    held_until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -43,6 +43,8 @@ pub struct News<'a> {
 pub struct Event {
     pub no: i64,
     pub kind: EventKind,
+    /// What it is about.
+    pub subject: String,
     pub sequence: i64,
     pub at: Time,
     pub data: String,

@@ -9,6 +9,7 @@ pub mod client;
 pub mod cost;
 pub mod country;
 pub mod coupon;
+pub mod delivery;
 mod details;
 pub mod doubt;
 pub mod email;

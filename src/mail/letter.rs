@@ -50,6 +50,12 @@ pub enum Letter {
         balance: String,
         threshold: String,
     },
+    /// A webhook accepted nothing for a day, and gets no more events.
+    WebhookDisabled {
+        company: String,
+        webhook: String,
+        url: String,
+    },
 }
 
 /// What there is to tell about the payment of a checkout.
@@ -123,6 +129,7 @@ impl Letter {
             Letter::Checkout { .. } => "checkout",
             Letter::Credited { .. } => "credited",
             Letter::LowBalance { .. } => "low_balance",
+            Letter::WebhookDisabled { .. } => "webhook_disabled",
         }
     }
 }
@@ -163,6 +170,11 @@ pub enum Contents<'a> {
         company: &'a str,
         balance: &'a str,
         threshold: &'a str,
+    },
+    WebhookDisabled {
+        company: &'a str,
+        webhook: &'a str,
+        url: &'a str,
     },
 }
 
@@ -227,6 +239,11 @@ forms! {
     { company: &'a str, balance: &'a str, threshold: &'a str }
 }
 
+forms! {
+    WebhookDisabledText "mail/webhook_disabled.txt", WebhookDisabledHtml "mail/webhook_disabled.html"
+    { company: &'a str, webhook: &'a str, url: &'a str }
+}
+
 /// Who wants a code, in words that its owner understands.
 fn asked_by(door: Option<Door>) -> &'static str {
     match door {
@@ -278,6 +295,11 @@ impl Contents<'_> {
                 text: LowBalanceText { company, balance, threshold }.render()?,
                 html: LowBalanceHtml { company, balance, threshold }.render()?,
             },
+            Contents::WebhookDisabled { company, webhook, url } => Written {
+                subject: "A webhook was disabled",
+                text: WebhookDisabledText { company, webhook, url }.render()?,
+                html: WebhookDisabledHtml { company, webhook, url }.render()?,
+            },
         })
     }
 }
@@ -304,6 +326,11 @@ mod tests {
                 invoice: None,
             },
             Letter::LowBalance { company: "Acme".into(), balance: "1".into(), threshold: "50".into() },
+            Letter::WebhookDisabled {
+                company: "Acme".into(),
+                webhook: "whk_1".into(),
+                url: "https://a".into(),
+            },
         ] {
             let row = serde_json::to_string(&letter).unwrap();
             assert!(row.contains(letter.kind()));

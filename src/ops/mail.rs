@@ -134,6 +134,9 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
         Letter::LowBalance { company, balance, threshold } => {
             Contents::LowBalance { company, balance, threshold }.write()
         }
+        Letter::WebhookDisabled { company, webhook, url } => {
+            Contents::WebhookDisabled { company, webhook, url }.write()
+        }
     };
     written.map_err(Error::fault)
 }
@@ -220,7 +223,8 @@ async fn is_wanted(app: &App, mail: &Mail) -> Result<bool> {
         | Letter::Receipt { .. }
         | Letter::Checkout { .. }
         | Letter::Credited { .. }
-        | Letter::LowBalance { .. } => Ok(true),
+        | Letter::LowBalance { .. }
+        | Letter::WebhookDisabled { .. } => Ok(true),
     }
 }
 

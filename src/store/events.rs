@@ -29,9 +29,10 @@ queries! {
     PAGE = select_page!("");
     PAGE_OF_LITE (Sqlite) = select_page!("AND v.kind IN (SELECT value FROM json_each('[\"' || replace(?5, ',', '\",\"') || '\"]'))");
     PAGE_OF_PG (Postgres) = select_page!("AND v.kind = ANY (string_to_array(CAST(?5 AS TEXT), ','))");
+    BY_NO = text!("SELECT ", Event::COLUMNS, " FROM events v WHERE v.no = ?1");
     LAST (Sqlite) = "SELECT COALESCE(MAX(no), 0) FROM events";
     /// The place is read after the snapshot is taken, so only a later snapshot tells which transactions were running then.
-    MARK (Postgres) = "SELECT s.last_value, CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT),
+    MARK (Postgres) = "SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END, CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT),
                 CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS BIGINT) FROM events_no_seq s";
     SKIP_LITE (Sqlite) = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'events'";
     /// There was no event yet.
@@ -42,7 +43,7 @@ queries! {
     FORGET = "DELETE FROM events WHERE no IN (SELECT no FROM (SELECT no, at FROM events ORDER BY no LIMIT ?2) first WHERE at < ?1)";
 }
 
-columns! { Event in "v" { no, kind, sequence, at, data } }
+columns! { Event in "v" { no, kind, subject, sequence, at, data } }
 
 values! {
     Told(news: News<'a>) { account, kind, subject, sequence, at, data }
@@ -71,6 +72,11 @@ pub fn page(
     let words: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
     let sql = if tx.is_postgres() { PAGE_OF_PG } else { PAGE_OF_LITE };
     tx.all(sql, params![account, after, until, most, &words.join(",")])
+}
+
+/// The event at this place, unless it is forgotten.
+pub fn by_no(tx: &mut Tx, no: i64) -> Result<Option<Event>> {
+    tx.opt(BY_NO, params![no])
 }
 
 /// How far the log has come.

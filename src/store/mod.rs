@@ -17,6 +17,7 @@ pub mod claims;
 pub mod coupons;
 pub mod cursors;
 pub mod debts;
+pub mod deliveries;
 mod details;
 mod engine;
 pub mod esims;
@@ -193,6 +194,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("coupons", coupons::ALL),
         ("cursors", cursors::ALL),
         ("debts", debts::ALL),
+        ("deliveries", deliveries::ALL),
         ("esims", esims::ALL),
         ("events", events::ALL),
         ("guesses", guesses::ALL),

@@ -6,8 +6,8 @@ use super::meta;
 use crate::domain::event::EventKind;
 use crate::domain::ids::{AccountNo, WebhookId};
 use crate::domain::time::Time;
-use crate::domain::webhook::{Delivery, Webhook};
-use crate::error::{Error, Result};
+use crate::domain::webhook::Webhook;
+use crate::error::Result;
 
 macro_rules! select_webhook {
     ($tail:literal) => {
@@ -39,11 +39,6 @@ queries! {
     CLEAR_DELIVERIES = "DELETE FROM webhook_deliveries
               WHERE no IN (SELECT no FROM webhook_deliveries WHERE webhook = ?1 ORDER BY no LIMIT ?2)";
     BACKLOG = "SELECT COUNT(*), COUNT(aside_at) FROM webhook_waiting WHERE webhook = ?1";
-    RECORD = text!(insert_into!("webhook_deliveries", Tried), " RETURNING no");
-    RECORDED = "SELECT no FROM webhook_deliveries WHERE webhook = ?1 AND message = ?2 AND at = ?3 ORDER BY no DESC LIMIT 1";
-    DELIVERIES = text!("SELECT ", Delivery::COLUMNS, " FROM webhook_deliveries d WHERE d.webhook = ?1 AND d.no < ?2
-              ORDER BY d.no DESC LIMIT ?3");
-    DELIVERY = text!("SELECT ", Delivery::COLUMNS, " FROM webhook_deliveries d WHERE d.no = ?2 AND d.webhook = ?1");
 }
 
 columns! {
@@ -160,34 +155,4 @@ pub fn clear(tx: &mut Tx, id: &WebhookId, most: i64) -> Result<u64> {
 /// How many events wait for a webhook, and how many of them are set aside.
 pub fn backlog(tx: &mut Tx, id: &WebhookId) -> Result<(i64, i64)> {
     tx.one(BACKLOG, params![id])
-}
-
-// Deliveries: to move to `store::deliveries`.
-
-columns! {
-    Delivery in "d" { no, webhook, event, message, kind, attempt = "d.try", at, ms, status, answer, trouble }
-}
-
-values! {
-    Tried(new: Delivery) { webhook, event, message, kind, try = new.attempt, at, ms, status, answer, trouble }
-}
-
-/// Writes a try down. Answers its number.
-pub fn record(tx: &mut Tx, new: &Delivery) -> Result<i64> {
-    if tx.is_rerun()
-        && let Some(no) = tx.opt(RECORDED, params![&new.webhook, &new.message, new.at])?
-    {
-        return Ok(no);
-    }
-    let no = tx.write_opt(RECORD, &Tried::params(new))?;
-    no.ok_or_else(|| Error::fault("a delivery was written without a number"))
-}
-
-/// Tries before this number, the newest first.
-pub fn deliveries(tx: &mut Tx, id: &WebhookId, before: i64, most: i64) -> Result<Vec<Delivery>> {
-    tx.all(DELIVERIES, params![id, before, most])
-}
-
-pub fn delivery(tx: &mut Tx, id: &WebhookId, no: i64) -> Result<Option<Delivery>> {
-    tx.opt(DELIVERY, params![id, no])
 }

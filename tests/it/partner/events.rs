@@ -41,7 +41,25 @@ both_databases! {
         assert_eq!(names(event), ["apiVersion", "createdAt", "data", "id", "sequence", "type"]);
         assert_eq!(event["apiVersion"], "1.0.0");
         assert_eq!(event["data"], without_codes(order_now(gateway, &order["id"]).await));
-        insta::assert_json_snapshot!(mask(&event["data"]), @"");
+        insta::assert_json_snapshot!(mask(&event["data"]), @r#"
+        {
+          "chargedUsd": 0.82,
+          "createdAt": "…Z",
+          "iccid": "89…",
+          "id": "ord_…",
+          "orderNo": "SG…",
+          "packageCode": "JP-1GB-7D",
+          "partnerRefId": "trip",
+          "planName": "Japan 1 GB 7 days",
+          "refundable": {
+            "eligible": true,
+            "reason": null,
+            "until": "…Z"
+          },
+          "status": "FULFILLED",
+          "topUps": []
+        }
+        "#);
 
         cancel(gateway, &order).await;
         let (events, end) = read_on(gateway, &format!("after={start}")).await;
@@ -124,8 +142,8 @@ both_databases! {
         assert_eq!(read_on(gateway, &format!("types=order.failed,order.cancelled&after={end}")).await.0, cancelled[2..]);
         assert_eq!(read_on(gateway, "types=wallet.low_balance").await.0, Vec::<Value>::new());
         for (query, field) in [
-            ("after=evt_00000000000", "after"), ("after=", "after"), ("after=c1", "after"), ("types=order.made", "types"),
-            ("types=", "types"), ("types=order.failed,,order.failed", "types"), ("limit=0", "limit"), ("limit=101", "limit"),
+            ("after=evt_00000000000", "after"), ("after=c1", "after"), ("types=order.made", "types"),
+            ("types=order.failed,,order.failed", "types"), ("limit=0", "limit"), ("limit=101", "limit"),
             ("wait=31", "wait"), ("wait=-1", "wait"), ("wait=soon", "wait"), ("since=now", "since"),
         ] {
             let refused = gateway.get(&format!("{EVENTS}?{query}")).await;
@@ -151,7 +169,7 @@ both_databases! {
         // Another's place in the log is a place, and shows nothing of theirs.
         assert_eq!(read_on(gateway, &format!("after={end}")).await.0, Vec::<Value>::new());
         let nobody = reply(gateway.client.get(format!("{}/api/agentic/events", gateway.base))).await;
-        assert_eq!(nobody.problem(401), "TOKEN_REQUIRED");
+        assert_eq!(nobody.problem(401), "UNAUTHENTICATED");
     }
 
     async fn no_event_opens_an_esim(gateway) {
