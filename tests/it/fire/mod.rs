@@ -9,6 +9,7 @@ mod crash;
 mod crowds;
 mod deposits;
 mod disk;
+mod events;
 mod guessing;
 mod guests;
 mod instances;

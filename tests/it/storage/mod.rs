@@ -1,5 +1,6 @@
 //! Both databases: what is the same on them, what is special to one, and what is kept how long.
 
+mod event_places;
 mod leases;
 mod parity;
 mod pg_failover;
