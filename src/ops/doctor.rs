@@ -3,6 +3,7 @@
 
 mod log;
 mod running;
+mod webhooks;
 mod withdrawn;
 
 use std::time::Duration;
@@ -83,6 +84,7 @@ pub async fn examine(app: &App) -> Result<Vec<Check>> {
     }
     checks.push(running::gateway(app).await);
     checks.extend(running::turns(app).await?);
+    checks.push(webhooks::deliveries(app).await?);
     checks.push(numbers(app).await?);
     checks.push(unmatched(app).await?);
     checks.push(support(app));

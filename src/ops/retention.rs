@@ -1,6 +1,6 @@
 //! What is forgotten, and when. A day after they ended: logins and what belongs to them. After `keep_unpaid_days`:
 //! unpaid checkouts and invoices, signatures that moved nothing, transactions of gas keys. Thirty days after their last
-//! use: activation codes. After ninety days: events. After thirteen months: what was used on each day. The books, and all
+//! use: activation codes. After thirty days: tries to deliver to webhooks. After ninety: events. After thirteen months: what was used on each day. The books, and all
 //! that proves them, stay for ever.
 
 use metrics::counter;
@@ -15,13 +15,15 @@ use crate::domain::time::Time;
 use crate::error::Result;
 use crate::store::retention::{self, Aged};
 use crate::store::tx::Tx;
-use crate::store::{cursors, esims, events, guesses, logins, magic_links, mails, tokens};
+use crate::store::{cursors, deliveries, esims, events, guesses, logins, magic_links, mails, tokens};
 
 use super::LANE;
 use super::jobs;
 
 /// How many rows of each kind are deleted in one write.
 const AT_ONCE: i64 = 100;
+/// How many days tries to deliver to webhooks are kept.
+const DELIVERY_DAYS: i64 = 30;
 
 /// Forgets logins, attempts, guessed coupons, session tokens, magic links and mails a day after they ended.
 pub async fn forget_logins(app: &App) -> Result<()> {
@@ -116,6 +118,13 @@ pub async fn forget_usage(app: &App) -> Result<()> {
 pub async fn forget_events(app: &App) -> Result<()> {
     let before = app.now().plus_days(-KEPT_DAYS);
     until_none(app, "events", move |tx| events::forget(tx, before, AT_ONCE)).await
+}
+
+/// Forgets tries to deliver to webhooks that are too long ago, and what waited for events that are forgotten.
+pub async fn forget_deliveries(app: &App) -> Result<()> {
+    let before = app.now().plus_days(-DELIVERY_DAYS);
+    until_none(app, "deliveries", move |tx| deliveries::forget(tx, before, AT_ONCE)).await?;
+    until_none(app, "waiting deliveries", move |tx| deliveries::forget_waiting(tx, AT_ONCE)).await
 }
 
 /// Forgets activation codes that were used, given back or not used in time. They open a profile that somebody owns.

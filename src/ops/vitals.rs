@@ -12,9 +12,10 @@ use super::{jobs, mail, operator, transfers};
 use crate::app::App;
 use crate::domain::network::Network;
 use crate::domain::time::Time;
+use crate::domain::webhook::WebhookStatus;
 use crate::error::Result;
 use crate::store::tx::Tx;
-use crate::store::{cursors, meta};
+use crate::store::{cursors, deliveries, meta};
 
 /// How long a reader of the figures waits for a slow database; after that the figures stay as they were.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -87,6 +88,13 @@ async fn tell_stored(app: &App, now: Time) -> Result<()> {
     let stuck: i64 = operator::stuck_orders(app).await?.iter().map(|(_, count)| count).sum();
     gauge!("simgate_orders_stuck").set(stuck as f64);
     gauge!("simgate_transfers_unmatched").set(transfers::count_unmatched(app).await? as f64);
+    let (counts, oldest) =
+        app.store.read(|tx| Ok((deliveries::counts(tx)?, deliveries::oldest(tx)?))).await?;
+    for status in WebhookStatus::ALL {
+        let count = counts.iter().find(|(of, _)| *of == status).map_or(0, |(_, count)| *count);
+        gauge!("simgate_webhooks", "status" => status.as_str().to_ascii_lowercase()).set(count as f64);
+    }
+    gauge!("simgate_webhook_queue_age_seconds").set(oldest.map_or(0.0, |oldest| age(now, oldest)));
     gauge!("simgate_mails_late").set(mail::count_late(app).await? as f64);
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::domain::delivery::Health;
 use crate::domain::event::Event;
 use crate::domain::ids::WebhookId;
 use crate::domain::time::Time;
-use crate::domain::webhook::{Delivery, Webhook};
+use crate::domain::webhook::{Delivery, Webhook, WebhookStatus};
 use crate::error::{Error, Result};
 
 /// What waits for a webhook, each with the first of its subject: later ones must not come before that.
@@ -53,7 +53,12 @@ queries! {
     /// What waits for an event that is forgotten waits for nothing.
     FORGET_WAITING = "DELETE FROM webhook_waiting WHERE event IN (SELECT q.event FROM webhook_waiting q
                       WHERE NOT EXISTS (SELECT 1 FROM events v WHERE v.no = q.event) LIMIT ?1)";
-    OLDEST = "SELECT MIN(v.at) FROM webhook_waiting q JOIN events v ON v.no = q.event WHERE q.aside_at IS NULL";
+    COUNTS = "SELECT status, COUNT(*) FROM webhooks GROUP BY status";
+    /// What waits, and what stays in the log because an endpoint rests or is slow.
+    OLDEST = "SELECT MIN(v.at) FROM webhooks w JOIN events v ON v.account = w.account AND v.no > w.cursor
+              WHERE w.status = 'ACTIVE' AND (w.kinds = '' OR ',' || w.kinds || ',' LIKE '%,' || v.kind || ',%')
+              UNION ALL SELECT MIN(v.at) FROM webhook_waiting q JOIN webhooks w ON w.id = q.webhook JOIN events v ON v.no = q.event
+              WHERE q.aside_at IS NULL AND w.status = 'ACTIVE'";
 }
 
 columns! {
@@ -208,7 +213,13 @@ pub fn take_out(tx: &mut Tx, id: &WebhookId, event: i64) -> Result<()> {
     tx.execute(TAKE_OUT, params![id, event]).map(drop)
 }
 
-/// When the oldest event happened that waits for any webhook.
-pub fn oldest_waiting(tx: &mut Tx) -> Result<Option<Time>> {
-    tx.one(OLDEST, &[])
+/// When the oldest event happened that an active webhook has not accepted.
+pub fn oldest(tx: &mut Tx) -> Result<Option<Time>> {
+    let found: Vec<Option<Time>> = tx.all(OLDEST, &[])?;
+    Ok(found.into_iter().flatten().min())
+}
+
+/// How many webhooks there are, by status.
+pub fn counts(tx: &mut Tx) -> Result<Vec<(WebhookStatus, i64)>> {
+    tx.all(COUNTS, &[])
 }
