@@ -20,5 +20,6 @@ pub mod store;
 pub mod supplier;
 pub mod telemetry;
 pub mod vault;
+pub mod webhook;
 pub mod wire;
 pub mod x402;

@@ -17,3 +17,4 @@ mod stories;
 mod suppliers;
 mod support;
 mod tidy;
+mod webhook_sender;
