@@ -9,6 +9,7 @@ mod mcp;
 mod networks;
 mod raw;
 mod suppliers;
+mod webhooks;
 mod x402;
 
 use std::net::{IpAddr, SocketAddr};
@@ -23,6 +24,7 @@ use crate::domain::money::Usd;
 use crate::domain::words::words;
 use crate::store::Location;
 use crate::supplier::terms::Terms;
+use crate::webhook::Rules;
 
 pub use self::connections::Connections;
 pub use self::host::Host;
@@ -92,6 +94,7 @@ pub fn specs() -> impl Iterator<Item = &'static Spec> {
         .chain(mail::SPECS)
         .chain(mcp::SPECS)
         .chain(networks::SPECS)
+        .chain(webhooks::SPECS)
         .chain(x402::SPECS)
 }
 
@@ -152,6 +155,8 @@ pub struct Settings {
     pub x402: X402,
     pub suppliers: Vec<Terms>,
     pub mcp: Mcp,
+    /// Where messages to partners may be sent.
+    pub webhooks: Rules,
 }
 
 /// A wrong URL is not shown: its password could be anywhere in it.
@@ -215,6 +220,8 @@ impl Settings {
             raw.require("listen", "must be ADDRESS:PORT, for example 127.0.0.1:8402", |t| t.parse().ok())?;
         let must_be_url = "must start with http:// or https:// and have no query";
         let base_url = raw.parse("base_url", must_be_url, url)?.unwrap_or_else(|| format!("http://{listen}"));
+        let agent_url = raw.parse("agent_url", must_be_url, url)?.unwrap_or_else(|| base_url.clone());
+        let checkout_url = raw.parse("checkout_url", must_be_url, url)?.unwrap_or_else(|| base_url.clone());
         let millis = "must be milliseconds from 1 to 600000";
         let days = "must be a whole number of days from 0 to 365";
         let count = "must be a whole number from 1 to 1000000";
@@ -227,9 +234,10 @@ impl Settings {
             mode,
             database: database(raw)?,
             listen,
-            agent_url: raw.parse("agent_url", must_be_url, url)?.unwrap_or_else(|| base_url.clone()),
-            checkout_url: raw.parse("checkout_url", must_be_url, url)?.unwrap_or_else(|| base_url.clone()),
+            webhooks: webhooks::check(raw, mode, [&base_url, &agent_url, &checkout_url])?,
             base_url,
+            agent_url,
+            checkout_url,
             secret: raw.parse("secret", "must have at least 32 characters", |text| {
                 (text.len() >= 32).then(|| SecretString::from(text))
             })?,
