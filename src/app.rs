@@ -34,6 +34,7 @@ use crate::ops::sync::resync::Noted;
 use crate::ops::tokens::Seen;
 use crate::ops::usage::Readings;
 use crate::ops::vitals::Heads;
+use crate::ops::webhooks::by_hand::Tries;
 use crate::store::Store;
 use crate::supplier::Supplier;
 use crate::supplier::airalo::Airalo;
@@ -43,6 +44,7 @@ use crate::supplier::terms::{Kind, Terms};
 use crate::supplier::turns::Turns;
 use crate::supplier::wire::Pace;
 use crate::vault::{self, Numbers, Vault};
+use crate::webhook::{Sender, SystemDns};
 use crate::x402::remote::Facilitator;
 use crate::x402::settler::{CURRENCY, SettledBy, Settler, Terminal};
 use crate::x402::simulated::SimToken;
@@ -82,6 +84,10 @@ pub struct Parts {
     pub expected: watch::Sender<u64>,
     /// The end of the event log, and who waits for more.
     pub tail: Tail,
+    /// Sends messages to partners' endpoints.
+    pub sender: Sender,
+    /// The webhooks that are tried by hand now.
+    pub tries: Tries,
     /// What is on sale. Watchers see every change.
     pub catalog: watch::Sender<Arc<Snapshot>>,
     pub keys: ArcSwap<KeyRing>,
@@ -147,6 +153,8 @@ impl App {
         let knowledge = Library::load(settings.knowledge_dir.as_deref(), settings.support_contact.as_deref())
             .map_err(|why| Error::settings(format!("knowledge_dir: {why}")))?;
         let mailer = settings.logins.smtp.as_ref().map(Mailer::new).transpose().map_err(Error::settings)?;
+        let sender = Sender::new(settings.webhooks.clone(), Arc::new(SystemDns::default()));
+        let sender = sender.map_err(Error::settings)?;
         Ok(App(Arc::new(Parts {
             settings,
             store,
@@ -166,6 +174,8 @@ impl App {
             readings: Readings::default(),
             expected: watch::Sender::new(0),
             tail: Tail::default(),
+            sender,
+            tries: Tries::default(),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),
             keys: ArcSwap::from_pointee(KeyRing::default()),
             knowledge,

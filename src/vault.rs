@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 pub use self::codes::{Codes, Links, SHORT_DIGITS};
 pub use self::numbers::Numbers;
 use crate::domain::esim::Activation;
-use crate::domain::ids::OrderId;
+use crate::domain::ids::{OrderId, WebhookId};
 use crate::error::{Error, Result};
 
 const NONCE: usize = 12;
@@ -147,6 +147,18 @@ impl Vault {
         Ok(Activation { smdp_address: smdp_address.into(), matching_id: matching_id.into() })
     }
 
+    /// Encrypts the key of a webhook's signatures, bound to that webhook.
+    pub fn seal_key(&self, webhook: &WebhookId, key: &str) -> Result<Vec<u8>> {
+        self.encrypt(webhook.as_str().as_bytes(), key.as_bytes())
+    }
+
+    pub fn open_key(&self, webhook: &WebhookId, sealed: &[u8]) -> Result<String> {
+        let key = self.decrypt(webhook.as_str().as_bytes(), sealed);
+        let key =
+            key.ok_or_else(|| Error::fault(format!("the key of {webhook} does not open with this secret")))?;
+        String::from_utf8(key).map_err(Error::fault)
+    }
+
     /// The token that opens an order's install page: its id and a proof that we made it. Nothing is stored.
     pub fn install_token(&self, order: &OrderId) -> String {
         let id = order.as_str().trim_start_matches("ord_");
@@ -190,6 +202,16 @@ mod tests {
         assert!(vault.open(&stranger, &sealed).is_err());
         assert!(other.open(&order, &sealed).is_err());
         assert!(vault.open(&order, &sealed[..5]).is_err());
+    }
+
+    #[test]
+    fn keys_of_webhooks_open_only_for_their_webhook() {
+        let (vault, other) = (Vault::new("one"), Vault::new("two"));
+        let at = Time::from_micros(1);
+        let (webhook, stranger) = (WebhookId::new(at, 1), WebhookId::new(at, 2));
+        let sealed = vault.seal_key(&webhook, "whsec_key").unwrap();
+        assert_eq!(vault.open_key(&webhook, &sealed).unwrap(), "whsec_key");
+        assert!(vault.open_key(&stranger, &sealed).is_err() && other.open_key(&webhook, &sealed).is_err());
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod transfers;
 mod twice;
 mod user;
 mod wallet;
+mod webhook;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -109,6 +110,9 @@ enum Operation {
     /// Credit, debit and read wallets
     #[command(subcommand)]
     Wallet(wallet::Command),
+    /// Where partners' events are sent to
+    #[command(subcommand)]
+    Webhook(webhook::Command),
     /// Look at orders, and help those that need a hand
     #[command(subcommand)]
     Order(order::Command),
@@ -301,6 +305,7 @@ async fn operate(settings: Settings, operation: Operation) -> Outcome {
         Operation::Mail(command) => mail::run(&app, &actor, command).await,
         Operation::Audit(command) => audit::run(&app, command).await,
         Operation::Wallet(command) => wallet::run(&app, &actor, command).await,
+        Operation::Webhook(command) => webhook::run(&app, &actor, command).await,
         Operation::Order(command) => order::run(&app, &actor, command).await,
         Operation::Find(find) => find.run(&app).await,
         Operation::Supplier(command) => supplier::run(&app, &actor, command).await,

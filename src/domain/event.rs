@@ -50,26 +50,27 @@ pub struct Event {
     pub data: String,
 }
 
-const PREFIX: &str = "evt_";
+/// What the id of an event begins with.
+pub const PREFIX: &str = "evt_";
 const DIGITS: usize = 11;
 /// Places have at most this many bits. A made-up id decodes to a larger number, nearly always.
 const PLACE_BITS: u32 = 48;
 const ROUNDS: u8 = 6;
 
-/// The id of the event at this place. `round` is a keyed hash of a round's number and a half.
-pub fn id_of(place: i64, round: impl Fn(u8, u64) -> u64) -> String {
+/// The id of what is at this place. `round` is a keyed hash of a round's number and a half.
+pub fn id_of(prefix: &str, place: i64, round: impl Fn(u8, u64) -> u64) -> String {
     let (mut left, mut right) = (place as u64 >> 32, place as u64 & HALF);
     for turn in 0..ROUNDS {
         (left, right) = (right, left ^ round(turn, right) & HALF);
     }
-    let mut text = String::from(PREFIX);
+    let mut text = String::from(prefix);
     base62(u128::from(left << 32 | right), DIGITS, &mut text);
     text
 }
 
 /// The place that an id names; `None` for any other text.
-pub fn place_of(id: &str, round: impl Fn(u8, u64) -> u64) -> Option<i64> {
-    let digits = id.strip_prefix(PREFIX).filter(|digits| digits.len() == DIGITS)?;
+pub fn place_of(prefix: &str, id: &str, round: impl Fn(u8, u64) -> u64) -> Option<i64> {
+    let digits = id.strip_prefix(prefix).filter(|digits| digits.len() == DIGITS)?;
     let hidden = u64::try_from(from_base62(digits)?).ok()?;
     let (mut left, mut right) = (hidden >> 32, hidden & HALF);
     for turn in (0..ROUNDS).rev() {
@@ -93,14 +94,14 @@ mod tests {
     proptest! {
         #[test]
         fn an_id_leads_back_to_its_place(place in 0i64..1 << PLACE_BITS) {
-            let id = id_of(place, round);
+            let id = id_of(PREFIX, place, round);
             prop_assert_eq!(id.len(), PREFIX.len() + DIGITS);
-            prop_assert_eq!(place_of(&id, round), Some(place));
+            prop_assert_eq!(place_of(PREFIX, &id, round), Some(place));
         }
 
         #[test]
         fn other_texts_name_no_place(text in "\\PC{0,20}") {
-            prop_assert_eq!(place_of(&text, round), None);
+            prop_assert_eq!(place_of(PREFIX, &text, round), None);
         }
     }
 
@@ -115,9 +116,9 @@ mod tests {
             "EVT_00000000000",
         ];
         for id in made_up {
-            assert_eq!(place_of(id, round), None, "{id}");
+            assert_eq!(place_of(PREFIX, id, round), None, "{id}");
         }
-        let hits = (0..2_000).filter(|n| place_of(&format!("evt_{n:011}"), round).is_some()).count();
+        let hits = (0..2_000).filter(|n| place_of(PREFIX, &format!("evt_{n:011}"), round).is_some()).count();
         assert!(hits <= 2, "{hits}");
     }
 }

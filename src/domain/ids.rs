@@ -92,6 +92,8 @@ ids! {
     AttemptId "att_";
     MailId "mai_";
     WebhookId "whk_";
+    /// A test event, which is in no log. It is made when its id is.
+    TestId "tst_";
     /// An account: a partner (`ptn_`) or a user (`usr_`).
     AccountId;
     /// An order (`ord_`) or a top-up (`top_`): both are bought the same way and share one table.
@@ -122,6 +124,14 @@ impl OrderId {
     }
 }
 
+impl TestId {
+    /// When it was made, to the millisecond; `None` for any other text.
+    pub fn made_at(&self) -> Option<Time> {
+        let millis = from_base62(self.0.strip_prefix(Self::PREFIX)?.get(..TIME_DIGITS)?)?;
+        Some(Time::from_micros(i64::try_from(millis).ok()?.checked_mul(1_000)?))
+    }
+}
+
 /// An account's short number inside the database. Never shown: `AccountId` is its public name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountNo(pub i64);
@@ -136,5 +146,14 @@ mod tests {
         let late = OrderId::esim(Time::from_micros(1_700_000_000_001_000), 0);
         assert!(early < late);
         assert_eq!(early.as_str().len(), 34);
+    }
+
+    #[test]
+    fn a_test_knows_when_it_was_made() {
+        let at = Time::from_micros(1_700_000_000_123_000);
+        assert_eq!(TestId::new(at.plus_millis(0), 7).made_at(), Some(at));
+        for other in ["", "tst_", "tst_0", "ord_0TgGbAA9", "tst_\u{e4}\u{e4}\u{e4}\u{e4}", "tst_zzzzzz-z"] {
+            assert_eq!(TestId::from_text(other).made_at(), None, "{other}");
+        }
     }
 }

@@ -133,6 +133,18 @@ pub enum Refusal {
     AccountNotFound,
     KeyNotFound,
     TokenNotFound,
+    WebhookNotFound,
+    DeliveryNotFound,
+    /// The event of a delivery is not kept any more.
+    EventForgotten,
+    TooManyWebhooks {
+        most: i64,
+    },
+    WebhookDisabled,
+    /// A webhook is tried by hand already, or was a moment ago.
+    TryingAlready {
+        retry_after_secs: u64,
+    },
     NotFound,
     Gone,
     CodeForgotten,
@@ -248,6 +260,7 @@ impl Refusal {
             | Refusal::TooManyInvoices { retry_after_secs }
             | Refusal::TooManyCheckouts { retry_after_secs }
             | Refusal::TooManyWaiting { retry_after_secs }
+            | Refusal::TryingAlready { retry_after_secs }
             | Refusal::TooManyCodes { retry_after_secs } => Some(*retry_after_secs),
             _ => None,
         }

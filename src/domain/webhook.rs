@@ -16,7 +16,15 @@ words! {
 }
 
 /// How many webhooks an account may have.
-pub const MOST: usize = 10;
+pub const MOST: i64 = 10;
+
+/// How long a key that was replaced still signs beside the new one.
+pub const OVERLAP_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// What the id of a delivery begins with.
+pub const DELIVERY_PREFIX: &str = "dlv_";
+/// The kind of a test event.
+pub const TEST_KIND: &str = "webhook.test";
 
 #[derive(Clone, Debug)]
 pub struct Webhook {
@@ -47,6 +55,47 @@ pub struct Webhook {
     pub accepted_at: Option<Time>,
     pub created_at: Time,
     pub disabled_at: Option<Time>,
+}
+
+impl Webhook {
+    /// The kinds of events that it gets.
+    pub fn wanted(&self) -> &[EventKind] {
+        if self.kinds.is_empty() { &EventKind::ALL } else { &self.kinds }
+    }
+
+    /// Leads it elsewhere. Nobody there has agreed yet to get anything: `test` asks.
+    pub fn lead_to(&mut self, url: String, test: String) {
+        self.url = url;
+        self.test = test;
+        self.accepted_at = None;
+        self.status = match self.status {
+            WebhookStatus::Pending | WebhookStatus::Active => WebhookStatus::Pending,
+            WebhookStatus::Disabled => WebhookStatus::Disabled,
+        };
+        self.begin_anew();
+    }
+
+    pub fn disable(&mut self, now: Time) {
+        self.status = WebhookStatus::Disabled;
+        self.disabled_at = self.disabled_at.or(Some(now));
+    }
+
+    /// Sends it events again, from the end of the log on: what it missed can be replayed.
+    pub fn enable(&mut self, end: i64) {
+        if self.status == WebhookStatus::Disabled {
+            self.status =
+                if self.accepted_at.is_some() { WebhookStatus::Active } else { WebhookStatus::Pending };
+            self.disabled_at = None;
+            self.cursor = self.cursor.max(end);
+            self.begin_anew();
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        self.failing_since = None;
+        self.failures = 0;
+        self.resting_until = None;
+    }
 }
 
 /// A try to deliver an event.

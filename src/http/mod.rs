@@ -32,7 +32,7 @@ use self::kit::problem::Refused;
 use self::kit::{State, Texts, Written};
 use self::mcp::discovery;
 use self::pages::{assets, claim, guest, help, install, mailed, pay, topup};
-use self::partner::{deposits, events, orders, plans, topups, wallet};
+use self::partner::{deposits, events, orders, plans, topups, wallet, webhooks};
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::refusal::Refusal;
@@ -56,6 +56,13 @@ pub fn router(app: App) -> Router {
             .routes(routes!(topups::top_up))
             .routes(routes!(topups::get_usage))
             .routes(routes!(events::list))
+            .routes(routes!(webhooks::list, webhooks::create))
+            .routes(routes!(webhooks::change, webhooks::delete))
+            .routes(routes!(webhooks::test))
+            .routes(routes!(webhooks::rotate))
+            .routes(routes!(webhooks::replay))
+            .routes(routes!(webhooks::deliveries))
+            .routes(routes!(webhooks::redeliver))
             .split_for_parts();
     let (agentic_api, agentic_description) =
         OpenApiRouter::with_openapi(openapi::base(&AGENTIC, &app.settings.agent_url))

@@ -52,6 +52,7 @@ pub mod topups;
 pub mod transfers;
 pub mod usage;
 pub mod vitals;
+pub mod webhooks;
 pub mod x402;
 
 /// The write lane for what touches no wallet: logins, mails, coupons, the catalog, transfers without a known owner.

@@ -38,6 +38,8 @@ queries! {
     /// There was no event yet.
     BEGIN_LITE (Sqlite) = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?1)";
     SKIP_PG (Postgres) = "SELECT setval('events_no_seq', s.last_value + ?1) FROM events_no_seq s";
+    /// From the end, so that it costs as much as what comes after that time.
+    LAST_BEFORE = "SELECT no FROM events WHERE account = ?1 AND at < ?2 ORDER BY no DESC LIMIT 1";
     OWNERS = "SELECT DISTINCT account FROM events WHERE no > ?1 AND no <= ?2";
     /// Only the first places are looked at: the oldest are there.
     FORGET = "DELETE FROM events WHERE no IN (SELECT no FROM (SELECT no, at FROM events ORDER BY no LIMIT ?2) first WHERE at < ?1)";
@@ -93,6 +95,11 @@ pub fn mark(tx: &mut Tx) -> Result<Mark> {
     }
     let (last, oldest, next) = tx.one(MARK, &[])?;
     Ok(Mark::Running { last, oldest, next })
+}
+
+/// The place of an account's last event from before this time; 0 when there is none.
+pub fn last_before(tx: &mut Tx, account: AccountNo, at: Time) -> Result<i64> {
+    Ok(tx.opt(LAST_BEFORE, params![account, at])?.unwrap_or(0))
 }
 
 /// Whose events are after one place and up to another.

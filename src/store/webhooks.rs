@@ -24,7 +24,7 @@ queries! {
     OPEN = select_webhook!("WHERE w.status IN ('PENDING', 'ACTIVE') ORDER BY w.id");
     COUNT = "SELECT COUNT(*) FROM webhooks WHERE account = ?1";
     CHANGE = "UPDATE webhooks SET url = ?2, kinds = ?3, description = ?4, status = ?5, test = ?6, cursor = ?7, accepted_at = ?8,
-              disabled_at = ?9, failing_since = NULL, failures = 0, resting_until = NULL, edition = edition + 1 WHERE id = ?1";
+              disabled_at = ?9, failing_since = ?10, failures = ?11, resting_until = ?12, edition = edition + 1 WHERE id = ?1";
     DESCRIBE = "UPDATE webhooks SET description = ?2 WHERE id = ?1";
     ACCEPT = "UPDATE webhooks SET status = 'ACTIVE', accepted_at = ?3, failing_since = NULL, failures = 0, resting_until = NULL,
               edition = edition + 1 WHERE id = ?1 AND edition = ?2 AND status = 'PENDING'";
@@ -97,11 +97,24 @@ pub fn count(tx: &mut Tx, account: AccountNo) -> Result<i64> {
     tx.one(COUNT, params![account])
 }
 
-/// Writes down where a webhook leads, what it wants and how it stands. It begins anew: nothing counts as failing.
+/// Writes down where a webhook leads, what it wants and how it stands. The caller has locked it.
 pub fn change(tx: &mut Tx, webhook: &Webhook) -> Result<()> {
-    let Webhook { id, url, description, status, test, cursor, accepted_at, disabled_at, .. } = webhook;
     let kinds = words(&webhook.kinds);
-    let fields = params![id, url, &kinds, description, *status, test, *cursor, *accepted_at, *disabled_at];
+    let Webhook { id, url, description, status, test, cursor, accepted_at, disabled_at, .. } = webhook;
+    let fields = params![
+        id,
+        url,
+        &kinds,
+        description,
+        *status,
+        test,
+        *cursor,
+        *accepted_at,
+        *disabled_at,
+        webhook.failing_since,
+        webhook.failures,
+        webhook.resting_until,
+    ];
     tx.execute(CHANGE, fields)?;
     changed(tx)
 }

@@ -1,4 +1,4 @@
-//! The key of order numbers and of the ids of events. It is made once for a database and kept there, sealed: a number once
+//! The key of order numbers and of the ids of events and deliveries. It is made once for a database and kept there, sealed: a number once
 //! shown never changes, even if the server secret does.
 
 use ring::hmac;
@@ -8,6 +8,7 @@ use crate::domain::checkout::Checkout;
 use crate::domain::event;
 use crate::domain::number::Number;
 use crate::domain::order::Order;
+use crate::domain::webhook;
 use crate::error::{Error, Result};
 
 /// The purpose that a sealed key is bound to.
@@ -15,8 +16,10 @@ const PURPOSE: &[u8] = b"simgate order numbers";
 
 /// The rounds of events begin here, so that they have nothing in common with those of numbers.
 const EVENT_ROUNDS: u8 = 128;
+/// And those of deliveries here.
+const DELIVERY_ROUNDS: u8 = 160;
 
-/// Writes and reads order numbers and the ids of events.
+/// Writes and reads order numbers and the ids of events and deliveries.
 #[derive(Clone)]
 pub struct Numbers(hmac::Key);
 
@@ -66,12 +69,22 @@ impl Numbers {
 
     /// The id of the event at this place.
     pub fn event_id(&self, place: i64) -> String {
-        event::id_of(place, |turn, half| self.round(EVENT_ROUNDS + turn, half))
+        event::id_of(event::PREFIX, place, |turn, half| self.round(EVENT_ROUNDS + turn, half))
     }
 
     /// The place that an event's id names, whether there is an event or not.
     pub fn event_place(&self, id: &str) -> Option<i64> {
-        event::place_of(id, |turn, half| self.round(EVENT_ROUNDS + turn, half))
+        event::place_of(event::PREFIX, id, |turn, half| self.round(EVENT_ROUNDS + turn, half))
+    }
+
+    /// The id of the delivery with this number.
+    pub fn delivery_id(&self, no: i64) -> String {
+        event::id_of(webhook::DELIVERY_PREFIX, no, |turn, half| self.round(DELIVERY_ROUNDS + turn, half))
+    }
+
+    /// The number that a delivery's id names, whether there is a delivery or not.
+    pub fn delivery_no(&self, id: &str) -> Option<i64> {
+        event::place_of(webhook::DELIVERY_PREFIX, id, |turn, half| self.round(DELIVERY_ROUNDS + turn, half))
     }
 }
 

@@ -7,6 +7,9 @@ use utoipa::ToSchema;
 use super::EventWord;
 use super::dates::iso;
 use crate::domain::event::Event;
+use crate::domain::ids::{TestId, WebhookId};
+use crate::domain::time::Time;
+use crate::domain::webhook::TEST_KIND;
 
 /// The version of the API whose shapes `data` has.
 pub const API_VERSION: &str = "1.0.0";
@@ -44,5 +47,50 @@ impl EventView<'_> {
             sequence: event.sequence,
             data: serde_json::from_str(&event.data)?,
         })
+    }
+}
+
+/// The event that asks an endpoint whether it wants any: a new webhook must accept it before it gets others.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TestEvent)]
+pub struct TestView<'a> {
+    #[schema(example = "tst_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub id: &'a str,
+    #[serde(rename = "type")]
+    #[schema(example = "webhook.test")]
+    pub kind: &'static str,
+    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
+    pub created_at: String,
+    #[schema(example = "1.0.0")]
+    pub api_version: &'static str,
+    #[schema(example = 1, minimum = 1)]
+    pub sequence: i64,
+    pub data: TestDataView<'a>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TestEventData)]
+pub struct TestDataView<'a> {
+    #[schema(example = "whk_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    pub webhook_id: &'a str,
+    pub message: &'static str,
+}
+
+impl<'a> TestView<'a> {
+    /// The same id has the same bytes, however often it is sent.
+    pub fn of(webhook: &'a WebhookId, id: &'a TestId) -> TestView<'a> {
+        TestView {
+            id: id.as_str(),
+            kind: TEST_KIND,
+            created_at: iso(id.made_at().unwrap_or(Time::from_micros(0))),
+            api_version: API_VERSION,
+            sequence: 1,
+            data: TestDataView {
+                webhook_id: webhook.as_str(),
+                message: "This is a test. Answer it with any 2xx status to get events here.",
+            },
+        }
     }
 }

@@ -20,6 +20,7 @@ use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::order::{CancelReason, OrderStatus};
 use crate::domain::transfer::PaymentStatus;
+use crate::domain::webhook::WebhookStatus;
 
 /// Dollars as a JSON number with at most six decimals and no binary noise.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,7 @@ vocabulary! {
     InvoiceExceptionWord InvoiceException "DepositException";
     PaymentStatusWord PaymentStatus "PaymentStatus";
     EventWord EventKind "EventType";
+    WebhookStatusWord WebhookStatus "WebhookStatus";
 }
 
 /// Gigabytes from megabytes, to three decimals.

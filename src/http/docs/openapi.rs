@@ -69,6 +69,7 @@ pub static PARTNER: Surface = Surface {
         ("top-ups", "More data on an existing eSIM"),
         ("usage", "How much data is left"),
         ("events", "What happened, in order"),
+        ("webhooks", "Having it sent to you"),
     ],
     keys: || {
         let header =
@@ -160,6 +161,18 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("topUp", 502, "SUPPLIER_REJECTED: the money is back in the wallet"),
     ("getUsage", 404, "ESIM_NOT_FOUND, or ORDER_NOT_FOUND by an order id"),
     ("listEvents", 429, "RATE_LIMITED: too many requests, or ten calls of this account wait for events; Retry-After says for how long"),
+    ("createWebhook", 403, "LIMIT_EXCEEDED: the account has ten webhooks, or by this key"),
+    ("changeWebhook", 404, "NOT_FOUND"),
+    ("deleteWebhook", 404, "NOT_FOUND"),
+    ("testWebhook", 404, "NOT_FOUND"),
+    ("testWebhook", 429, "RATE_LIMITED: too many requests, or this webhook is tried by hand already or was within a second; Retry-After says for how long"),
+    ("rotateWebhookSecret", 404, "NOT_FOUND"),
+    ("replayWebhook", 404, "NOT_FOUND"),
+    ("replayWebhook", 409, "WEBHOOK_DISABLED: enable it first"),
+    ("listDeliveries", 404, "NOT_FOUND"),
+    ("redeliver", 404, "NOT_FOUND"),
+    ("redeliver", 410, "NOT_FOUND: the event is not kept any more"),
+    ("redeliver", 429, "RATE_LIMITED: too many requests, or this webhook is tried by hand already or was within a second; Retry-After says for how long"),
 ];
 
 /// A whole description, as JSON.
@@ -194,7 +207,9 @@ fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     }
     api.security = Some(vec![together]);
     for item in api.paths.paths.values_mut() {
-        for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
+        for operation in
+            [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten()
+        {
             for parameter in operation.parameters.iter_mut().flatten() {
                 if let RefOr::T(Parameter { schema: Some(schema), .. }) = parameter {
                     spell_out(schema, &printable);

@@ -11,7 +11,7 @@ const OPEN: [&str; 8] = ["agentic", "auth", "consumer", "discount", "esims", "or
 const KNOWLEDGE: &str = "mcp/knowledge";
 
 const ANY: HeaderValue = HeaderValue::from_static("*");
-const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE, OPTIONS");
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE, OPTIONS");
 /// What clients of ours send. The star stands for the rest, but never for Authorization, and old browsers do not know it.
 /// x402 clients send Access-Control-Expose-Headers themselves.
 const SENT: HeaderValue = HeaderValue::from_static(

@@ -13,7 +13,9 @@ use axum::http::request::Parts;
 use super::body::{essence, is_untyped};
 pub use super::body::{is_json, read};
 use super::members::Members;
-pub use super::path::{ICCID_RULE, ID_CHARS, Segment, iccid, invoice_id, named_iccid, order_id, token_id};
+pub use super::path::{
+    ICCID_RULE, ID_CHARS, Segment, Segments, iccid, invoice_id, named_iccid, order_id, token_id, webhook_id,
+};
 use super::problem::Refused;
 use crate::domain::email::Email;
 use crate::domain::money::Usd;
@@ -361,6 +363,74 @@ impl<'a> Fields<'a> {
     ) -> Option<T> {
         self.require(field);
         self.word(field, allowed, parse)
+    }
+
+    /// A text that `parse` reads, or says what is wrong with.
+    pub fn parsed<T>(
+        &mut self,
+        field: &str,
+        most: usize,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let text = self.text(field, most)?;
+        parse(&text).map_err(|why| self.wrong(field, why)).ok()
+    }
+
+    pub fn required_parsed<T>(
+        &mut self,
+        field: &str,
+        most: usize,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        self.require(field);
+        self.parsed(field, most, parse)
+    }
+
+    /// A list of words of a closed set, at least one of them.
+    pub fn words<T: PartialEq>(
+        &mut self,
+        field: &str,
+        known: &[&'static str],
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let Ok(words) = serde_json::from_str::<Vec<String>>(self.raw(field)?) else {
+            self.wrong(field, "must be a list of strings");
+            return None;
+        };
+        let others: Vec<&String> = words.iter().filter(|word| parse(word).is_none()).collect();
+        if let Some(other) = others.first() {
+            let hint = match near::meant(other, known) {
+                Some(word) => format!("did you mean {word}?"),
+                None => format!("known are {}", known.join(", ")),
+            };
+            self.wrong(field, format!("has the unknown \"{}\"; {hint}", visible(other, NAME_CHARS)));
+            return None;
+        }
+        let mut found: Vec<T> = Vec::new();
+        for word in words.iter().filter_map(|word| parse(word)) {
+            if !found.contains(&word) {
+                found.push(word);
+            }
+        }
+        if found.is_empty() {
+            self.wrong(field, "must name at least one, or be left out for all");
+            return None;
+        }
+        Some(found)
+    }
+
+    /// As `text`, but it may be empty, which takes away what was there.
+    pub fn text_or_empty(&mut self, field: &str, most: usize) -> Option<String> {
+        if self.raw(field) == Some("\"\"") { Some(String::new()) } else { self.text(field, most) }
+    }
+
+    /// Exactly one of two must be there.
+    pub fn one_of_two(&mut self, [one, other]: [&str; 2]) {
+        match (self.raw(one), self.raw(other)) {
+            (None, None) => self.wrong(one, format!("is required, unless {other} is sent")),
+            (Some(_), Some(_)) => self.wrong(other, format!("must be left out when {one} is sent")),
+            (Some(_), None) | (None, Some(_)) => {}
+        }
     }
 
     fn usd(&mut self, field: &str) -> Option<Usd> {

@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 
 use crate::domain::esim;
-use crate::domain::ids::{InvoiceId, OrderId, TokenId};
+use crate::domain::ids::{InvoiceId, OrderId, TokenId, WebhookId};
 use crate::domain::refusal::Refusal;
 
 pub const ICCID_RULE: &str = "must have 19 or 20 digits";
@@ -23,6 +23,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segment, Infallible> {
         let decoded = Path::<String>::from_request_parts(parts, state).await;
         Ok(Segment(decoded.map(|Path(text)| text).unwrap_or_default()))
+    }
+}
+
+/// The two variable parts of a path, in the same way.
+pub struct Segments(pub String, pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Segments {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segments, Infallible> {
+        let decoded = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let (first, second) = decoded.map(|Path(both)| both).unwrap_or_default();
+        Ok(Segments(first, second))
     }
 }
 
@@ -56,4 +69,10 @@ pub fn invoice_id(text: String) -> Result<InvoiceId, Refusal> {
 pub fn token_id(text: &str) -> Result<TokenId, Refusal> {
     let is_ours = is_plain(text) && text.starts_with(TokenId::PREFIX);
     if is_ours { Ok(TokenId::from_text(text)) } else { Err(Refusal::TokenNotFound) }
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn webhook_id(text: &str) -> Result<WebhookId, Refusal> {
+    let is_ours = is_plain(text) && text.starts_with(WebhookId::PREFIX);
+    if is_ours { Ok(WebhookId::from_text(text)) } else { Err(Refusal::WebhookNotFound) }
 }

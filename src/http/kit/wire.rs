@@ -10,7 +10,7 @@ pub use crate::wire::dates::{date, iso, iso_exact, parse as parse_time, readable
 use crate::wire::vocabulary;
 pub use crate::wire::{
     CancelReasonWord, CurrencyWord, EsimStatusWord, EventWord, InvoiceExceptionWord, InvoiceStatusWord,
-    Money, NetworkWord, OrderStatusWord, PaymentStatusWord, gigabytes,
+    Money, NetworkWord, OrderStatusWord, PaymentStatusWord, WebhookStatusWord, gigabytes,
 };
 
 vocabulary! {

@@ -6,3 +6,4 @@ pub mod orders;
 pub mod plans;
 pub mod topups;
 pub mod wallet;
+pub mod webhooks;

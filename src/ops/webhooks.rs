@@ -1,0 +1,313 @@
+//! Webhooks of partners: making, changing and reading them, and going back in the log. `message.rs` makes what is sent,
+//! `by_hand.rs` sends one message while its caller waits.
+
+pub mod by_hand;
+pub mod message;
+
+use super::LANE;
+use super::audit::audit_line;
+use super::events::tail;
+use crate::app::App;
+use crate::domain::event::EventKind;
+use crate::domain::ids::{AccountNo, TestId, WebhookId};
+use crate::domain::refusal::Refusal;
+use crate::domain::time::Time;
+pub use crate::domain::webhook::{Delivery, Webhook};
+use crate::domain::webhook::{MOST, OVERLAP_MS, WebhookStatus};
+use crate::error::Result;
+use crate::store::audit::{self, Line};
+use crate::store::tx::Tx;
+use crate::store::{events, wallet, webhooks};
+use crate::vault;
+use crate::webhook::Secret;
+pub use crate::webhook::Target;
+
+/// Events are written a little after the time that they tell.
+const MARGIN_MS: i64 = 60_000;
+/// How many rows of a deleted webhook are deleted at once.
+const CLEARED: i64 = 500;
+
+/// Who asks: a partner about its own webhooks, or an operator about any.
+#[derive(Clone, Copy)]
+pub enum By<'a> {
+    Partner(AccountNo),
+    Operator(&'a str),
+}
+
+impl By<'_> {
+    fn account(self) -> Option<AccountNo> {
+        match self {
+            By::Partner(account) => Some(account),
+            By::Operator(_) => None,
+        }
+    }
+
+    fn lane(self) -> i64 {
+        self.account().map_or(LANE, |account| account.0)
+    }
+
+    /// What the audit log says of it; partners have none.
+    fn line(self, app: &App, command: &'static str, id: &WebhookId) -> Option<Line> {
+        match self {
+            By::Partner(_) => None,
+            By::Operator(actor) => Some(audit_line(app, actor, command, id.to_string())),
+        }
+    }
+}
+
+/// Reads a URL as somebody wrote it, or says what is wrong with it.
+pub fn target(app: &App, text: &str) -> Result<Target, String> {
+    Target::parse(text, app.sender.rules())
+}
+
+pub struct NewWebhook {
+    pub target: Target,
+    /// All when empty.
+    pub kinds: Vec<EventKind>,
+    pub description: String,
+}
+
+/// A webhook with its new key, which is shown this once.
+pub struct Keyed {
+    pub webhook: Webhook,
+    pub secret: String,
+}
+
+/// A webhook, and how many events wait for it or are set aside.
+pub struct Standing {
+    pub webhook: Webhook,
+    pub waiting: i64,
+    pub set_aside: i64,
+}
+
+fn standing(tx: &mut Tx, webhook: Webhook) -> Result<Standing> {
+    let (all, set_aside) = webhooks::backlog(tx, &webhook.id)?;
+    Ok(Standing { webhook, waiting: all - set_aside, set_aside })
+}
+
+fn new_test(app: &App) -> String {
+    TestId::new(app.now(), vault::random()).to_string()
+}
+
+/// A new key, as it is shown and as it is kept.
+fn new_key(app: &App, id: &WebhookId) -> Result<(String, Vec<u8>)> {
+    let secret = Secret::new([vault::random(), vault::random()]).text();
+    let sealed = app.vault.seal_key(id, &secret)?;
+    Ok((secret, sealed))
+}
+
+/// Makes a webhook. It gets what happens from now on, once it has accepted its test.
+pub async fn create(app: &App, account: AccountNo, new: NewWebhook) -> Result<Keyed> {
+    let now = app.now();
+    let id = WebhookId::new(now, vault::random());
+    let (secret, sealed) = new_key(app, &id)?;
+    let webhook = Webhook {
+        id,
+        account,
+        url: new.target.url().to_string(),
+        kinds: new.kinds,
+        description: new.description,
+        status: WebhookStatus::Pending,
+        secret: sealed,
+        old_secret: None,
+        old_until: None,
+        cursor: tail::settled(app).await?,
+        edition: 0,
+        test: new_test(app),
+        failing_since: None,
+        failures: 0,
+        resting_until: None,
+        accepted_at: None,
+        created_at: now,
+        disabled_at: None,
+    };
+    let made = webhook.clone();
+    let write = move |tx: &mut Tx| {
+        // Two that are made at once are counted one after the other.
+        wallet::lock(tx, account)?;
+        if webhooks::count(tx, account)? >= MOST && webhooks::by_id(tx, Some(account), &made.id)?.is_none() {
+            return Err(Refusal::TooManyWebhooks { most: MOST }.into());
+        }
+        webhooks::insert(tx, &made)
+    };
+    app.store.write(account.0, write).await?;
+    Ok(Keyed { webhook, secret })
+}
+
+/// The webhooks of an account, or of all, the oldest first.
+pub async fn list(app: &App, account: Option<AccountNo>) -> Result<Vec<Standing>> {
+    let look = move |tx: &mut Tx| {
+        let found = webhooks::list(tx, account)?;
+        found.into_iter().map(|webhook| standing(tx, webhook)).collect()
+    };
+    app.store.read(look).await
+}
+
+pub async fn get(app: &App, by: By<'_>, id: &WebhookId) -> Result<Webhook> {
+    let (account, id) = (by.account(), id.clone());
+    let found = app.store.read(move |tx| webhooks::by_id(tx, account, &id)).await?;
+    Ok(found.ok_or(Refusal::WebhookNotFound)?)
+}
+
+/// The same, with what waits for it.
+pub async fn look(app: &App, webhook: Webhook) -> Result<Standing> {
+    app.store.read(move |tx| standing(tx, webhook.clone())).await
+}
+
+/// What is to be different; `None` stays as it is.
+#[derive(Clone, Default)]
+pub struct Change {
+    pub target: Option<Target>,
+    pub kinds: Option<Vec<EventKind>>,
+    pub description: Option<String>,
+    pub enabled: Option<bool>,
+}
+
+pub async fn change(app: &App, by: By<'_>, id: &WebhookId, change: Change) -> Result<Webhook> {
+    // Also when nothing is enabled: a webhook that another caller disables meanwhile is.
+    let (end, now, test) = (tail::settled(app).await?, app.now(), new_test(app));
+    let command = if change.enabled == Some(false) { "webhook disable" } else { "webhook enable" };
+    let (account, id, line) = (by.account(), id.clone(), by.line(app, command, id));
+    let write = move |tx: &mut Tx| {
+        let before = webhooks::lock(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
+        let after = changed(&before, &change, end, now, &test);
+        if is_another(&before, &after) {
+            webhooks::change(tx, &after)?;
+            if let Some(line) = &line {
+                audit::record(tx, &line.changing(before.status.as_str(), after.status.as_str()))?;
+            }
+        } else if before.description != after.description {
+            webhooks::describe(tx, &after.id, &after.description)?;
+        }
+        Ok(after)
+    };
+    app.store.write(by.lane(), write).await
+}
+
+fn changed(before: &Webhook, change: &Change, end: i64, now: Time, test: &str) -> Webhook {
+    let mut after = before.clone();
+    if let Some(target) = change.target.as_ref().filter(|target| target.url() != before.url) {
+        after.lead_to(target.url().to_string(), test.to_string());
+    }
+    after.kinds = change.kinds.clone().unwrap_or(after.kinds);
+    after.description = change.description.clone().unwrap_or(after.description);
+    match change.enabled {
+        Some(true) => after.enable(end),
+        Some(false) => after.disable(now),
+        None => {}
+    }
+    after
+}
+
+/// Whether deliveries that are under way belong to another webhook now.
+fn is_another(before: &Webhook, after: &Webhook) -> bool {
+    (&before.url, &before.kinds, before.status) != (&after.url, &after.kinds, after.status)
+}
+
+/// Deletes a webhook at once, and what was kept about it soon after.
+pub async fn delete(app: &App, account: AccountNo, id: &WebhookId) -> Result<()> {
+    let gone = id.clone();
+    let write = move |tx: &mut Tx| {
+        if webhooks::lock(tx, Some(account), &gone)?.is_none() {
+            // The first run of this write may have deleted it.
+            return if tx.is_rerun() { Ok(()) } else { Err(Refusal::WebhookNotFound.into()) };
+        }
+        webhooks::delete(tx, &gone)
+    };
+    app.store.write(account.0, write).await?;
+    app.tasks.spawn(clear(app.clone(), account, id.clone()));
+    Ok(())
+}
+
+async fn clear(app: App, account: AccountNo, id: WebhookId) {
+    loop {
+        let gone = id.clone();
+        match app.store.write(account.0, move |tx| webhooks::clear(tx, &gone, CLEARED)).await {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "what was kept about a deleted webhook is left for retention");
+                return;
+            }
+        }
+    }
+}
+
+/// Gives a webhook a new key. The old one signs too for a day, so that its receiver can be changed in between.
+pub async fn rotate(app: &App, account: AccountNo, id: &WebhookId) -> Result<Keyed> {
+    let (secret, sealed) = new_key(app, id)?;
+    let (id, until) = (id.clone(), app.now().plus_millis(OVERLAP_MS));
+    let write = move |tx: &mut Tx| {
+        let mut webhook = webhooks::lock(tx, Some(account), &id)?.ok_or(Refusal::WebhookNotFound)?;
+        if webhook.secret != sealed {
+            webhooks::rotate(tx, &webhook, &sealed, until)?;
+            webhook.old_until = Some(until);
+        }
+        Ok(webhook)
+    };
+    let webhook = app.store.write(account.0, write).await?;
+    Ok(Keyed { webhook, secret })
+}
+
+/// Where a replay begins.
+#[derive(Clone, Copy)]
+pub enum Start {
+    /// After this place of the log.
+    After(i64),
+    /// With what happened at this time.
+    Since(Time),
+}
+
+/// Sends a webhook again what it was sent before. Answers the place after which it goes on. What it has not been sent yet
+/// comes anyway, so a place that is still ahead of it changes nothing.
+pub async fn replay(app: &App, by: By<'_>, id: &WebhookId, start: Start) -> Result<(Webhook, i64)> {
+    let (account, id, line) = (by.account(), id.clone(), by.line(app, "webhook replay", id));
+    let numbers = app.numbers.clone();
+    let write = move |tx: &mut Tx| {
+        let mut webhook = webhooks::lock(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
+        if webhook.status == WebhookStatus::Disabled {
+            return Err(Refusal::WebhookDisabled.into());
+        }
+        let after = match start {
+            Start::After(place) => place,
+            Start::Since(at) => events::last_before(tx, webhook.account, at.plus_millis(-MARGIN_MS))?,
+        };
+        let (before, after) = (webhook.cursor, webhook.cursor.min(after));
+        if after < before {
+            webhooks::rewind(tx, &id, after)?;
+            webhook.cursor = after;
+            if let Some(line) = &line {
+                audit::record(tx, &line.changing(numbers.event_id(before), numbers.event_id(after)))?;
+            }
+        }
+        Ok((webhook, after))
+    };
+    app.store.write(by.lane(), write).await
+}
+
+pub struct Page {
+    pub deliveries: Vec<Delivery>,
+    /// The number before which the next page begins.
+    pub next: Option<i64>,
+}
+
+/// What was tried, the newest first.
+pub async fn deliveries(
+    app: &App,
+    by: By<'_>,
+    id: &WebhookId,
+    before: Option<i64>,
+    limit: i64,
+) -> Result<Page> {
+    let (account, id, before) = (by.account(), id.clone(), before.unwrap_or(i64::MAX));
+    let look = move |tx: &mut Tx| {
+        webhooks::by_id(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
+        webhooks::deliveries(tx, &id, before, limit.saturating_add(1))
+    };
+    let mut deliveries = app.store.read(look).await?;
+    let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = deliveries.len() > shown;
+    deliveries.truncate(shown);
+    let next = deliveries.last().filter(|_| more).map(|last| last.no);
+    Ok(Page { deliveries, next })
+}
