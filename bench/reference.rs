@@ -44,6 +44,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const GROUP: usize = 64;
 const WALLETS: i64 = 1_000;
 const PLAN: &str = "JP-1GB-7D";
+/// An order as the event of its sale shows it, in length.
+const TOLD: &str = r#"{"id":"ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U","partnerRefId":"booking-1001","orderNo":"SG4K7M2Q9XTB",
+    "status":"FULFILLED","iccid":"8901234567890123455","packageCode":"JP-1GB-7D","planName":"Japan 1 GB 7 days",
+    "chargedUsd":1.99,"createdAt":"2026-01-31T12:00:00.000Z","refundable":{"eligible":true,"reason":null,
+    "until":"2026-07-30T12:00:00.000Z"},"topUps":[]}"#;
 /// How many rows one job writes when a database is filled.
 const IN_A_JOB: usize = 200;
 
@@ -297,7 +302,8 @@ async fn ceiling(dir: &Path, seconds: u64) -> Outcome {
             for order in &batch {
                 let entry = Entry::fulfilled(&order.id, order.charge(), "sim", order.cost);
                 let terms = Terms { cost: order.billed_cost(), number: None };
-                let change = Change::Sold { profile: order.esim.as_ref(), entry: &entry, terms };
+                let (profile, told) = (order.esim.as_ref(), TOLD);
+                let change = Change::Sold { profile, entry: &entry, terms, told };
                 let sold = Step { order: &order.id, change, now: order.created_at };
                 simgate::store::orders::advance(tx, &[sold])?;
             }
