@@ -1,4 +1,7 @@
-//! The profile an order delivered: its activation code, its state at the carrier, and its ICCID.
+//! The profile an order delivered: its activation code, its state at the carrier, and its ICCID. What its owner is told of
+//! it is in `esim/tidings.rs`.
+
+pub mod tidings;
 
 use super::ids::OrderId;
 use super::time::Time;

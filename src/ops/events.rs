@@ -9,6 +9,8 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::domain::esim::Usage;
+use crate::domain::esim::tidings::Tidings;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::AccountNo;
 use crate::domain::order::Order;
@@ -16,6 +18,8 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::events;
 use crate::store::tx::Tx;
+use crate::wire::EsimStatusWord;
+use crate::wire::esims::{EsimFacts, EsimStatusChanged, EsimUsageThreshold};
 use crate::wire::orders::{OrderFacts, topup_view};
 
 /// An order or top-up as its event shows it: as it stands then, and without what opens its eSIM.
@@ -25,6 +29,17 @@ pub(super) fn told(app: &App, order: &Order, topups: &[Order], now: Time) -> Res
     }
     let order_no = app.numbers.of_order(order).unwrap_or_default();
     written(&OrderFacts::of(order, order_no, topups, now))
+}
+
+/// An eSIM as an event shows it, once its reading is stored.
+pub(super) fn told_of_esim(order: &Order, usage: &Usage, tidings: Tidings) -> Result<String> {
+    let esim = EsimFacts::of(order, usage);
+    match tidings {
+        Tidings::StatusChanged { before } => {
+            written(&EsimStatusChanged { esim, previous_status: EsimStatusWord(before) })
+        }
+        Tidings::Reached { threshold } => written(&EsimUsageThreshold { esim, threshold }),
+    }
 }
 
 fn written(data: &impl Serialize) -> Result<String> {

@@ -16,8 +16,7 @@ use tokio::time::timeout;
 
 use super::LANE;
 use super::buying::Fills;
-use super::jobs;
-use super::owned;
+use super::{events, jobs, owned};
 use crate::app::App;
 use crate::domain::esim::{Esim, USAGE_DAYS, Usage, UsageDay};
 use crate::domain::ids::{AccountNo, OrderId};
@@ -200,8 +199,8 @@ async fn others_answer(app: &App, order: &Order) -> Result<Report> {
     timeout(PATIENCE, look).await.unwrap_or_else(|_| stale(order))
 }
 
-/// Stores a reading, and answers what is known then. Where each call asks the carrier, one that says nothing new costs no
-/// write.
+/// Stores a reading with the events that tell of it, and answers what is known then. Where each call asks the carrier, one
+/// that says nothing new costs no write.
 async fn keep(app: &App, order: &Order, reading: Usage, asked: Time, is_paced: bool) -> Result<Usage> {
     let now = app.now().max(asked);
     let Esim { install_by, last_usage, .. } = esim_of(order)?;
@@ -212,9 +211,11 @@ async fn keep(app: &App, order: &Order, reading: Usage, asked: Time, is_paced: b
     if is_same && !is_paced {
         return Ok(usage);
     }
-    let id = order.id.clone();
+    let read = order.clone();
     let save = move |tx: &mut Tx| {
-        esims::save_reading(tx, &id, &reading, now, |usage| rhythm.next(Some(usage), install_by, now))
+        let next = |usage: &Usage| rhythm.next(Some(usage), install_by, now);
+        let told = |usage: &Usage, tidings| events::told_of_esim(&read, usage, tidings);
+        esims::save_reading(tx, &read.id, &reading, now, next, told)
     };
     match app.store.write(order.account.0, save).await {
         // The caller has the reading; storing it can wait for a quieter moment.

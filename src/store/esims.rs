@@ -1,11 +1,15 @@
 //! Delivered profiles, the last known reading of each one's meter, and what it had used at the end of each day. A reading
-//! is stored only over the one that it was merged with, so that no instance undoes another's.
+//! is stored only over the one that it was merged with, so that no instance undoes another's, and with the events that
+//! tell of it, which count among those of its order.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
+use super::events;
+use crate::domain::esim::tidings::{self, Tidings};
 use crate::domain::esim::{Esim, Usage, UsageDay};
+use crate::domain::event::News;
 use crate::domain::ids::{AccountNo, OrderId};
 use crate::domain::time::Time;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 queries! {
     INSERT = insert_into!("esims", New);
@@ -25,14 +29,17 @@ queries! {
                  WHERE usage_turns.next_at <= ?4 OR usage_turns.next_at > ?5";
     CLAIM = "UPDATE esims SET asked_at = ?2, due_at = CASE WHEN due_at IS NOT NULL THEN CAST(?5 AS BIGINT) END
              WHERE order_id = ?1 AND (asked_at IS NULL OR asked_at <= ?3 OR asked_at > ?4)";
-    KNOWN = text!("SELECT s.readings, ", Usage::COLUMNS, " FROM esims s WHERE s.order_id = ?1");
+    KNOWN = text!("SELECT s.readings, s.told_percent, ", Usage::COLUMNS, " FROM esims s WHERE s.order_id = ?1");
     SAVE = "UPDATE esims SET usage_status = ?3, service_state = ?4, profile_state = ?5, total_mb = ?6, used_mb = ?7, as_of = ?8,
                 expires_at = ?9, answered_at = ?10, due_at = CASE WHEN due_at IS NOT NULL THEN CAST(?11 AS BIGINT) END,
-                readings = readings + 1,
+                readings = readings + 1, told_percent = ?12,
                 installed_at = COALESCE(installed_at, CASE WHEN ?3 IN ('INSTALLED', 'ACTIVE', 'DEPLETED') THEN CAST(?8 AS BIGINT) END)
             WHERE order_id = ?1 AND readings = ?2";
     FORGET_READING = "UPDATE esims SET usage_status = NULL, service_state = NULL, profile_state = NULL, total_mb = NULL,
-                          used_mb = NULL, as_of = NULL, expires_at = NULL, asked_at = NULL, readings = readings + 1 WHERE order_id = ?1";
+                          used_mb = NULL, as_of = NULL, expires_at = NULL, asked_at = NULL, readings = readings + 1,
+                          told_percent = 0 WHERE order_id = ?1";
+    LOCK_ORDER (Postgres) = "SELECT events FROM orders WHERE id = ?1 FOR UPDATE";
+    COUNT_EVENTS = "UPDATE orders SET events = events + ?2 WHERE id = ?1 RETURNING account, events";
     SAVE_DAY = "INSERT INTO usage_days (order_id, day, used_mb, total_mb) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (order_id, day)
                 DO UPDATE SET used_mb = excluded.used_mb, total_mb = excluded.total_mb";
     DAYS = text!("SELECT ", UsageDay::COLUMNS, " FROM usage_days d WHERE d.order_id = ?1 AND d.day >= ?2 ORDER BY d.day");
@@ -132,18 +139,32 @@ pub fn holder_of(tx: &mut Tx, iccid: &str, profile: &str) -> Result<Option<Order
     tx.opt(OWNER, params![iccid, profile])
 }
 
-/// Stores a reading with what is known already, and answers what is known then. `next` says when it is due again.
+/// Stores a reading with what is known already and the events that tell of it, and answers what is known then. `next` says
+/// when it is due again, `told` how an event shows the eSIM.
 pub fn save_reading(
     tx: &mut Tx,
     order: &OrderId,
     reading: &Usage,
     now: Time,
     next: impl Fn(&Usage) -> Option<Time>,
+    told: impl Fn(&Usage, Tidings) -> Result<String>,
 ) -> Result<Usage> {
+    // SQLite has one writer.
+    let mut is_locked = !tx.is_postgres();
     loop {
-        let (readings, known): (i64, Option<Usage>) = tx.one(KNOWN, params![order])?;
+        let (readings, told_percent, known): (i64, i64, Option<Usage>) = tx.one(KNOWN, params![order])?;
         let usage = Usage::after(known.as_ref(), reading);
+        let news = Tidings::of(known.as_ref(), &usage, told_percent);
+        // Whoever changes an order locks it before its eSIM; so does a reading that counts among the order's events.
+        if !news.is_empty() && !is_locked {
+            tx.one::<i64>(LOCK_ORDER, params![order])?;
+            is_locked = true;
+            continue;
+        }
+        let news = news.into_iter().map(|tidings| Ok((tidings, told(&usage, tidings)?)));
+        let news = news.collect::<Result<Vec<_>>>()?;
         let (status, due_at) = (usage.status(), next(&usage));
+        let told_percent = tidings::told_after(known.as_ref(), &usage, told_percent);
         let values = params![
             order,
             readings,
@@ -155,7 +176,8 @@ pub fn save_reading(
             usage.as_of,
             usage.expires_at,
             now,
-            due_at
+            due_at,
+            told_percent
         ];
         // Another instance may have stored a reading since.
         if tx.execute(SAVE, values)? == 1 {
@@ -163,9 +185,27 @@ pub fn save_reading(
             if known.as_ref().map(meter) != Some(meter(&usage)) {
                 tx.execute(SAVE_DAY, params![order, usage.as_of.day(), usage.used_mb, usage.total_mb])?;
             }
+            append(tx, order, &news, now)?;
             return Ok(usage);
         }
     }
+}
+
+/// Writes down what a reading that is stored tells, after the other events of its order. Nothing is counted for one that
+/// was not stored.
+fn append(tx: &mut Tx, order: &OrderId, news: &[(Tidings, String)], now: Time) -> Result<()> {
+    let count = news.len() as i64;
+    if count == 0 {
+        return Ok(());
+    }
+    let counted = tx.write_opt(COUNT_EVENTS, params![order, count])?;
+    let (account, last): (AccountNo, i64) =
+        counted.ok_or_else(|| Error::fault("an eSIM without its order"))?;
+    for (sequence, (tidings, data)) in (last - count + 1..).zip(news) {
+        let (kind, subject) = (tidings.kind(), order.as_str());
+        events::append(tx, &News { account, kind, subject, sequence, at: now, data })?;
+    }
+    Ok(())
 }
 
 /// Forgets the last known reading of a simulated profile that was moved back.

@@ -3,6 +3,7 @@
 //! shapes that both answers and events have; what only one door says is described there.
 
 pub mod dates;
+pub mod esims;
 pub mod events;
 pub mod orders;
 

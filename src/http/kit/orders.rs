@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::ops::install;
 use crate::ops::orders::{self, ListQuery, Listed};
 use crate::ops::usage::Report;
+use crate::wire::esims::{percent_used, remaining_gb};
 use crate::wire::orders::OrderFacts;
 pub use crate::wire::orders::{FailureView, RefundableView, TopUpOrderView, topup_view};
 
@@ -271,15 +272,14 @@ pub struct UsageView {
 
 pub fn usage_view(iccid: &str, report: &Report) -> UsageView {
     let usage = &report.usage;
-    let percent = if usage.total_mb > 0 { usage.used_mb as f64 / usage.total_mb as f64 * 100.0 } else { 0.0 };
     UsageView {
         success: true,
         iccid: iccid.into(),
         status: EsimStatusWord(usage.status()),
         total_gb: gigabytes(usage.total_mb),
         used_gb: gigabytes(usage.used_mb),
-        remaining_gb: gigabytes((usage.total_mb - usage.used_mb).max(0)),
-        percent_used: ((percent * 100.0).round() / 100.0).min(100.0),
+        remaining_gb: remaining_gb(usage),
+        percent_used: percent_used(usage),
         as_of: iso(usage.as_of),
         expires_at: usage.expires_at.map(iso),
         stale: report.stale,

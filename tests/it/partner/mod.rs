@@ -2,6 +2,7 @@
 
 mod deposits;
 mod errors;
+mod esim_events;
 mod events;
 mod forwarded;
 mod keys;
