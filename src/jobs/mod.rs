@@ -11,6 +11,7 @@ mod settler;
 mod suppliers;
 mod usage;
 mod watch;
+mod webhooks;
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -43,6 +44,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     supervise(app, stop, "retention".into(), None, retention::run);
     supervise(app, stop, "low balances".into(), None, low_balance::run);
     supervise(app, stop, "usage".into(), None, usage::run);
+    supervise(app, stop, "webhooks".into(), None, webhooks::run);
     if !app.settings.suppliers.is_empty() {
         supervise(app, stop, "suppliers".into(), None, suppliers::run);
     }

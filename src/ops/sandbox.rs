@@ -1,21 +1,25 @@
 //! Plays the outside world in sandbox mode: moves a profile's meter, sets the supplier's mode, pays invoices on
-//! simulated chains, and makes those chains misbehave.
+//! simulated chains, makes those chains misbehave, and tells of what did not happen.
+
+use serde_json::value::RawValue;
 
 use crate::app::App;
 use crate::chain::Chain;
 use crate::chain::sim::SimChain;
 pub use crate::chain::sim::{ChainMode, Keep};
 use crate::domain::esim::{EsimStatus, Usage};
+use crate::domain::event::{Event, EventKind, News};
 use crate::domain::ids::InvoiceId;
 use crate::domain::invoice::Invoice;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
-use crate::ops::deposits;
+use crate::ops::{deposits, operator};
 use crate::store::tx::Tx;
-use crate::store::{checkouts, esims, invoices, orders};
+use crate::store::{checkouts, esims, events, invoices, orders, wallet};
 use crate::supplier::sim::Mood;
+use crate::wire::events::example;
 
 /// How an invoice is paid. A field left out is as the invoice asks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,6 +88,25 @@ pub async fn move_usage(
         app.store.write(order.account.0, move |tx| esims::forget_reading(tx, &id)).await?;
     }
     Ok(moved)
+}
+
+/// Writes an event that nothing happened for into the log of an account, or of the first partner. Without data it has those of
+/// the documentation.
+pub async fn tell(app: &App, account: Option<&str>, kind: EventKind, data: Option<&str>) -> Result<Event> {
+    let account = match account {
+        Some(text) => operator::account(app, text).await?.no,
+        None => operator::partners(app).await?.first().ok_or(Refusal::AccountNotFound)?.no,
+    };
+    let data = data.or_else(|| example(kind).map(RawValue::get)).unwrap_or("{}").to_string();
+    let (subject, at) = (app.new_entry_id().to_string(), app.now());
+    let write = move |tx: &mut Tx| {
+        // An event takes its place after a change: this stands for one.
+        wallet::lock(tx, account)?;
+        let news = News { account, kind, subject: &subject, sequence: 1, at, data: &data };
+        let no = events::append(tx, &news)?.ok_or_else(|| Error::fault("an account without a log"))?;
+        Ok(Event { no, kind, subject: subject.clone(), sequence: 1, at, data: data.clone() })
+    };
+    app.store.write(account.0, write).await
 }
 
 pub async fn set_supplier(app: &App, mood: impl Into<Mood>) -> Result<()> {

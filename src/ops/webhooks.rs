@@ -1,7 +1,10 @@
-//! Webhooks of partners: making, changing and reading them, and going back in the log. `message.rs` makes what is sent,
-//! `by_hand.rs` sends one message while its caller waits.
+//! Webhooks of partners: making, changing and reading them, and going back in the log. `dispatch.rs` delivers
+//! what happens, `message.rs` makes what is sent, `by_hand.rs` sends one message while its caller waits, and `listen.rs` follows the
+//! log for a program on this machine.
 
 pub mod by_hand;
+pub mod dispatch;
+pub mod listen;
 pub mod message;
 
 use super::LANE;
@@ -17,7 +20,7 @@ use crate::domain::webhook::{MOST, OVERLAP_MS, WebhookStatus};
 use crate::error::Result;
 use crate::store::audit::{self, Line};
 use crate::store::tx::Tx;
-use crate::store::{events, wallet, webhooks};
+use crate::store::{deliveries, events, wallet, webhooks};
 use crate::vault;
 use crate::webhook::Secret;
 pub use crate::webhook::Target;
@@ -302,7 +305,7 @@ pub async fn deliveries(
     let (account, id, before) = (by.account(), id.clone(), before.unwrap_or(i64::MAX));
     let look = move |tx: &mut Tx| {
         webhooks::by_id(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
-        webhooks::deliveries(tx, &id, before, limit.saturating_add(1))
+        deliveries::page(tx, &id, before, limit.saturating_add(1))
     };
     let mut deliveries = app.store.read(look).await?;
     let shown = usize::try_from(limit).unwrap_or(usize::MAX);

@@ -25,7 +25,7 @@ macro_rules! select_page {
 }
 
 queries! {
-    APPEND = insert_into!("events", Told);
+    APPEND = text!(insert_into!("events", Told), " RETURNING no");
     PAGE = select_page!("");
     PAGE_OF_LITE (Sqlite) = select_page!("AND v.kind IN (SELECT value FROM json_each('[\"' || replace(?5, ',', '\",\"') || '\"]'))");
     PAGE_OF_PG (Postgres) = select_page!("AND v.kind = ANY (string_to_array(CAST(?5 AS TEXT), ','))");
@@ -51,12 +51,12 @@ values! {
     Told(news: News<'a>) { account, kind, subject, sequence, at, data }
 }
 
-/// Writes an event down, after the change that it tells of. Guests have no log.
-pub fn append(tx: &mut Tx, news: &News) -> Result<()> {
+/// Writes an event down, after the change that it tells of. Answers its place; guests have no log.
+pub fn append(tx: &mut Tx, news: &News) -> Result<Option<i64>> {
     if news.account == GUESTS {
-        return Ok(());
+        return Ok(None);
     }
-    tx.execute(APPEND, &Told::params(news)).map(drop)
+    tx.write_opt(APPEND, &Told::params(news))
 }
 
 /// The events of an account after one place and up to another, of these kinds or of all.

@@ -1,15 +1,25 @@
 //! An event as partners and agents read it.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::EventWord;
 use super::dates::iso;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, EventKind};
 use crate::domain::ids::{TestId, WebhookId};
 use crate::domain::time::Time;
 use crate::domain::webhook::TEST_KIND;
+
+/// The object in an event of this kind, as an example.
+pub fn example(kind: EventKind) -> Option<&'static RawValue> {
+    static ALL: LazyLock<HashMap<&str, &RawValue>> =
+        LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).unwrap_or_default());
+    ALL.get(kind.as_str()).copied()
+}
 
 /// The version of the API whose shapes `data` has.
 pub const API_VERSION: &str = "1.0.0";
@@ -91,6 +101,19 @@ impl<'a> TestView<'a> {
                 webhook_id: webhook.as_str(),
                 message: "This is a test. Answer it with any 2xx status to get events here.",
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_an_example() {
+        for kind in EventKind::ALL {
+            let example = example(kind).unwrap_or_else(|| panic!("{}", kind.as_str()));
+            assert!(serde_json::from_str::<serde_json::Value>(example.get()).unwrap().is_object());
         }
     }
 }

@@ -6,6 +6,7 @@ mod agentic;
 mod consumer;
 mod headers;
 mod sandbox;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -51,6 +52,8 @@ pub struct Surface {
     strict: &'static [&'static str],
     /// The refusals of single operations; these replace a shared one with the same status.
     refusals: &'static [(&'static str, u16, &'static str)],
+    /// Whether events are sent to its callers.
+    webhooks: bool,
     /// Recorded bodies: a file of `examples/`.
     pub examples: &'static LazyLock<Examples>,
 }
@@ -91,6 +94,7 @@ pub static PARTNER: Surface = Surface {
     ],
     strict: &["OrderRequest", "DepositRequest", "VerifyRequest"],
     refusals: REFUSALS,
+    webhooks: true,
     examples: &PARTNER_EXAMPLES,
 };
 
@@ -177,7 +181,10 @@ const REFUSALS: &[(&str, u16, &str)] = &[
 
 /// A whole description, as JSON.
 pub fn described(surface: &'static Surface, api: OpenApi) -> Written {
-    Written::later(|| complete(surface, api).to_json().unwrap_or_default().into())
+    Written::later(|| {
+        let description = complete(surface, api).to_json().unwrap_or_default();
+        if surface.webhooks { webhooks::added(description).into() } else { description.into() }
+    })
 }
 
 /// Adds its refusals and examples to every operation, and what all operations share.
@@ -186,6 +193,9 @@ fn complete(surface: &Surface, mut api: OpenApi) -> OpenApi {
     let mut problem = vec![(Problem::name().to_string(), Problem::schema())];
     Problem::schemas(&mut problem);
     components.schemas.extend(problem);
+    if surface.webhooks {
+        components.schemas.extend(webhooks::schemas());
+    }
     PARTNER.examples.add_problem(components);
     let mut together = SecurityRequirement::default();
     for (name, scheme) in (surface.keys)() {

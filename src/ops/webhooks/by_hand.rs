@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::ops::audit::record;
 use crate::store::audit::Line;
 use crate::store::tx::Tx;
-use crate::store::{events, webhooks};
+use crate::store::{deliveries, events, webhooks};
 use crate::vault;
 
 /// How long after the beginning of a try another one may begin.
@@ -85,7 +85,7 @@ pub async fn test(app: &App, by: By<'_>, id: &WebhookId) -> Result<(Webhook, Del
 pub async fn redeliver(app: &App, by: By<'_>, id: &WebhookId, no: i64) -> Result<Delivery> {
     let webhook = get(app, by, id).await?;
     let wanted = id.clone();
-    let found = app.store.read(move |tx| webhooks::delivery(tx, &wanted, no)).await?;
+    let found = app.store.read(move |tx| deliveries::by_no(tx, &wanted, no)).await?;
     let delivery = found.ok_or(Refusal::DeliveryNotFound)?;
     let message = match delivery.event {
         Some(place) => of_event(app, webhook.account, place).await?,
@@ -117,7 +117,7 @@ async fn send(
         let mut delivery = message::send(&app, &webhook, &message, None).await?;
         drop(turn);
         let tried = delivery.clone();
-        delivery.no = app.store.write(webhook.account.0, move |tx| webhooks::record(tx, &tried)).await?;
+        delivery.no = app.store.write(webhook.account.0, move |tx| deliveries::record(tx, &tried)).await?;
         Ok(delivery)
     });
     sending.await.map_err(Error::fault)?

@@ -1,6 +1,7 @@
 //! What is sent to a webhook: an event or a test, always in the same bytes, under a signature of its own for each try.
 
 use bytes::Bytes;
+use metrics::counter;
 use serde::Serialize;
 
 use crate::app::App;
@@ -62,6 +63,13 @@ pub async fn send(app: &App, webhook: &Webhook, message: &Message, attempt: Opti
         // It was allowed when it was saved, and the settings have changed since.
         Err(why) => Attempt { outcome: Outcome::Refused(format!("the URL {why}")), ms: 0 },
     };
+    let outcome = match &tried.outcome {
+        outcome if outcome.is_success() => "accepted",
+        Outcome::Answered { .. } => "refused",
+        Outcome::Refused(_) => "not_allowed",
+        Outcome::Failed(_) => "failed",
+    };
+    counter!("simgate_webhook_deliveries_total", "outcome" => outcome).increment(1);
     let (status, answer, trouble) = match tried.outcome {
         Outcome::Answered { status, body } => (Some(i64::from(status)), Some(body), None),
         Outcome::Refused(why) | Outcome::Failed(why) => (None, None, Some(why)),

@@ -44,6 +44,7 @@ pub static AGENTIC: Surface = Surface {
     ],
     strict: &["CheckoutRequest"],
     refusals: REFUSALS,
+    webhooks: false,
     examples: &EXAMPLES,
 };
 

@@ -47,6 +47,7 @@ pub static CONSUMER: Surface = Surface {
     ],
     strict: &["OrderRequest", "TopUpRequest"],
     refusals: REFUSALS,
+    webhooks: false,
     examples: &EXAMPLES,
 };
 

@@ -38,5 +38,6 @@ pub static SANDBOX: Surface = Surface {
         ("moveUsage", 404, "ESIM_NOT_FOUND"),
         ("moveUsage", 409, "ESIM_NOT_ACTIVE: it was cancelled"),
     ],
+    webhooks: false,
     examples: &EXAMPLES,
 };

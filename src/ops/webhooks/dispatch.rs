@@ -1,0 +1,529 @@
+//! Delivers events to webhooks. One instance does it at a time. It follows the end of the log; each webhook that has
+//! something to get has a worker of its own, so nobody waits for another's endpoint.
+//!
+//! A worker takes the next events, sends those of different subjects side by side and those of one subject one after the
+//! other, and writes down what became of them in one write: a crash before it sends them again. What is refused waits in
+//! `webhook_waiting`, and with it whatever comes later of the same subject. An endpoint that refuses everything is left
+//! alone for growing times, and its events stay in the log behind its cursor.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt, stream};
+use tokio::sync::{Semaphore, mpsc};
+
+use super::message::{self, Message};
+use crate::app::App;
+use crate::domain::delivery::{Health, is_overdue, pause_ms};
+use crate::domain::email::Email;
+use crate::domain::event::Event;
+use crate::domain::ids::{AccountNo, TestId, WebhookId};
+use crate::domain::time::Time;
+use crate::domain::webhook::{Delivery, Webhook, WebhookStatus};
+use crate::error::{Error, Result};
+use crate::ops::events::tail;
+use crate::ops::mail::{self, Letter};
+use crate::ops::{LANE, jobs};
+use crate::store::deliveries::{self, Waiting};
+use crate::store::tx::Tx;
+use crate::store::{accounts, events, meta, webhooks};
+use crate::telemetry::EveryMinute;
+use crate::vault;
+
+/// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
+const TURN_MS: i64 = 30_000;
+const TURN: Duration = Duration::from_secs(30);
+const RENEW: Duration = Duration::from_secs(5);
+/// A try that might not end before the turn does is not begun.
+const MARGIN: Duration = Duration::from_secs(12);
+/// How many events a worker takes at once, and how many it sends side by side.
+const BATCH: i64 = 100;
+const SIDE_BY_SIDE: usize = 8;
+/// How many are under way to all endpoints together.
+const EVERYWHERE: usize = 64;
+/// How many events may wait for one webhook; then the rest stays in the log.
+const MOST_WAITING: i64 = 1_000;
+
+static TROUBLE: EveryMinute = EveryMinute::new();
+
+/// What to do after a round.
+pub enum Pace {
+    /// There are webhooks to deliver to.
+    Brisk,
+    /// There are none, or another instance delivers to them.
+    Easy,
+}
+
+pub struct Dispatcher {
+    turn: Arc<Turn>,
+    renewed_at: Option<Instant>,
+    /// The version of the webhooks that are known.
+    version: i64,
+    owned: HashMap<AccountNo, Vec<WebhookId>>,
+    editions: HashMap<WebhookId, i64>,
+    /// When each is to be looked at.
+    due: HashMap<WebhookId, Time>,
+    /// Those that have a worker, and whether there is more for them.
+    at_work: HashMap<WebhookId, bool>,
+    /// Up to which place owners of events were looked for.
+    seen: i64,
+    places: Arc<Semaphore>,
+    ended: mpsc::UnboundedSender<(WebhookId, Option<Time>)>,
+    endings: mpsc::UnboundedReceiver<(WebhookId, Option<Time>)>,
+}
+
+struct Turn {
+    holder: String,
+    until: Mutex<Instant>,
+}
+
+impl Turn {
+    /// Whether a try that begins now ends before the turn does.
+    fn is_ours(&self) -> bool {
+        Instant::now() + MARGIN < *self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lasts_until(&self, until: Instant) {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+}
+
+impl Default for Dispatcher {
+    fn default() -> Dispatcher {
+        let (ended, endings) = mpsc::unbounded_channel();
+        Dispatcher {
+            turn: Arc::new(Turn { holder: jobs::holder(), until: Mutex::new(Instant::now()) }),
+            renewed_at: None,
+            version: 0,
+            owned: HashMap::new(),
+            editions: HashMap::new(),
+            due: HashMap::new(),
+            at_work: HashMap::new(),
+            seen: 0,
+            places: Arc::new(Semaphore::new(EVERYWHERE)),
+            ended,
+            endings,
+        }
+    }
+}
+
+impl Dispatcher {
+    /// Puts every webhook to work that has something to get.
+    pub async fn round(&mut self, app: &App) -> Result<Pace> {
+        self.load(app).await?;
+        if self.owned.is_empty() || !self.keep_turn(app).await? {
+            return Ok(Pace::Easy);
+        }
+        while let Ok((id, due)) = self.endings.try_recv() {
+            let more = self.at_work.remove(&id).unwrap_or(false);
+            if let Some(due) = if more { Some(app.now()) } else { due } {
+                self.due.insert(id, due);
+            }
+        }
+        self.follow(app).await?;
+        self.begin(app);
+        Ok(Pace::Brisk)
+    }
+
+    /// Takes in which webhooks there are, when that has changed.
+    async fn load(&mut self, app: &App) -> Result<()> {
+        let known = self.version;
+        let look = move |tx: &mut Tx| {
+            let version = meta::versions(tx)?.webhooks;
+            Ok(if version == known { None } else { Some((version, webhooks::open(tx)?)) })
+        };
+        let Some((version, open)) = app.store.read(look).await? else { return Ok(()) };
+        let known = std::mem::take(&mut self.editions);
+        self.owned.clear();
+        for Webhook { id, account, edition, .. } in open {
+            if known.get(&id) != Some(&edition) {
+                self.wake(&id, app.now());
+            }
+            self.editions.insert(id.clone(), edition);
+            self.owned.entry(account).or_default().push(id);
+        }
+        self.due.retain(|id, _| self.editions.contains_key(id));
+        self.version = version;
+        Ok(())
+    }
+
+    /// Whether it is this instance that delivers.
+    async fn keep_turn(&mut self, app: &App) -> Result<bool> {
+        if self.renewed_at.is_some_and(|at| at.elapsed() < RENEW) {
+            return Ok(true);
+        }
+        let (begun, now, holder) = (Instant::now(), app.now(), self.turn.holder.clone());
+        let until = now.plus_millis(TURN_MS);
+        let is_ours = app.store.write(LANE, move |tx| deliveries::take_turn(tx, &holder, now, until)).await?;
+        if is_ours {
+            self.turn.lasts_until(begun + TURN);
+            if self.renewed_at.is_none() {
+                // Nobody knows what the last holder left undone.
+                self.seen = tail::settled(app).await?;
+                self.due.extend(self.editions.keys().map(|id| (id.clone(), now)));
+            }
+            self.renewed_at = Some(begun);
+        } else {
+            self.turn.lasts_until(begun);
+            self.renewed_at = None;
+        }
+        Ok(is_ours)
+    }
+
+    /// Finds out for whom there are new events.
+    async fn follow(&mut self, app: &App) -> Result<()> {
+        let (seen, settled) = (self.seen, tail::settled(app).await?);
+        if settled <= seen {
+            return Ok(());
+        }
+        for owner in app.store.read(move |tx| events::owners(tx, seen, settled)).await? {
+            for id in self.owned.get(&owner).cloned().unwrap_or_default() {
+                self.wake(&id, app.now());
+            }
+        }
+        self.seen = settled;
+        Ok(())
+    }
+
+    /// There is something for a webhook.
+    fn wake(&mut self, id: &WebhookId, now: Time) {
+        match self.at_work.get_mut(id) {
+            Some(more) => *more = true,
+            None => drop(self.due.insert(id.clone(), now)),
+        }
+    }
+
+    /// Gives a worker to every webhook that is due and has none.
+    fn begin(&mut self, app: &App) {
+        let now = app.now();
+        let ready: Vec<WebhookId> = self
+            .due
+            .iter()
+            .filter(|(id, due)| **due <= now && !self.at_work.contains_key(*id))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in ready {
+            self.due.remove(&id);
+            self.at_work.insert(id.clone(), false);
+            let work = Work { app: app.clone(), id, turn: self.turn.clone(), places: self.places.clone() };
+            let ended = self.ended.clone();
+            app.tasks.spawn(async move {
+                let due = work.run().await;
+                // Nobody listens any more when the gateway stops.
+                let _ = ended.send((work.id, due));
+            });
+        }
+    }
+
+    /// Lets another instance deliver at once.
+    pub async fn give_up_turn(&self, app: &App) -> Result<()> {
+        let holder = self.turn.holder.clone();
+        app.store.write(LANE, move |tx| deliveries::release_turn(tx, &holder)).await
+    }
+}
+
+/// The work for one webhook.
+struct Work {
+    app: App,
+    id: WebhookId,
+    turn: Arc<Turn>,
+    places: Arc<Semaphore>,
+}
+
+/// An event on its way, with what is known of earlier tries.
+struct Item {
+    event: Event,
+    /// `None` when it is sent for the first time.
+    waited: Option<(Option<Time>, i64)>,
+}
+
+impl Item {
+    fn tries(&self) -> i64 {
+        self.waited.map_or(0, |(_, tries)| tries)
+    }
+}
+
+enum Fate {
+    Accepted(Delivery),
+    Refused(Delivery),
+    /// It was its turn no more: an earlier one of its subject was refused, or the endpoint is to be left alone.
+    Unsent,
+}
+
+/// What a worker takes at once.
+struct Batch {
+    webhook: Webhook,
+    heads: Vec<Waiting>,
+    blocked: HashSet<String>,
+    fresh: Vec<Event>,
+    /// Where the webhook stands when all of it is done.
+    cursor: i64,
+}
+
+impl Work {
+    /// Delivers until nothing is left. Answers when to look again without being told of a new event.
+    async fn run(&self) -> Option<Time> {
+        loop {
+            match self.step().await {
+                Ok(Step::More) => {}
+                Ok(Step::Until(due)) => return due,
+                Err(error) => {
+                    if let Some(left_out) = TROUBLE.turn() {
+                        tracing::warn!(%error, webhook = %self.id, left_out, "events cannot be delivered; trying again");
+                    }
+                    return Some(self.app.now().plus_millis(1_000));
+                }
+            }
+        }
+    }
+
+    async fn step(&self) -> Result<Step> {
+        if !self.may_send() {
+            return Ok(Step::Until(None));
+        }
+        let (now, id, settled) = (self.app.now(), self.id.clone(), tail::settled(&self.app).await?);
+        let read = move |tx: &mut Tx| take(tx, &id, settled, now);
+        let Some(batch) = self.app.store.read(read).await? else { return Ok(Step::Until(None)) };
+        let health = health_of(&batch.webhook);
+        if health.rests(now) {
+            return Ok(Step::Until(health.resting_until));
+        }
+        match batch.webhook.status {
+            WebhookStatus::Disabled => Ok(Step::Until(None)),
+            WebhookStatus::Pending => self.test(batch.webhook, health).await,
+            WebhookStatus::Active if batch.heads.is_empty() && batch.fresh.is_empty() => {
+                let id = self.id.clone();
+                Ok(Step::Until(self.app.store.read(move |tx| deliveries::next_due(tx, &id)).await?))
+            }
+            WebhookStatus::Active => self.deliver(batch, health).await,
+        }
+    }
+
+    fn may_send(&self) -> bool {
+        self.turn.is_ours() && !self.app.stopping.is_cancelled()
+    }
+
+    /// Sends a new webhook its test.
+    async fn test(&self, webhook: Webhook, health: Health) -> Result<Step> {
+        let message = Message::of_test(&webhook.id, &TestId::from_text(webhook.test.clone()))?;
+        let delivery = message::send(&self.app, &webhook, &message, Some(health.failures + 1)).await?;
+        let now = self.app.now();
+        let failures = health.failures + 1;
+        let rest = Health {
+            failing_since: health.failing_since.or(Some(now)),
+            failures,
+            resting_until: Some(now.plus_millis(pause_ms(failures, vault::random()))),
+        };
+        let (accepted, account, slip) = (delivery.accepted(), webhook.account, mail::slip(&self.app));
+        let write = move |tx: &mut Tx| {
+            deliveries::record_all(tx, std::slice::from_ref(&delivery))?;
+            if accepted {
+                webhooks::accept(tx, &webhook.id, webhook.edition, now).map(drop)
+            } else if rest.is_dead(now) {
+                give_up(tx, &webhook, &slip, now)
+            } else {
+                deliveries::rest(tx, &webhook, rest)
+            }
+        };
+        self.app.store.finish(account.0, write).await?;
+        mail::wake(&self.app);
+        Ok(if accepted { Step::More } else { Step::Until(rest.resting_until) })
+    }
+
+    /// Sends a batch and writes down what became of it.
+    async fn deliver(&self, batch: Batch, health: Health) -> Result<Step> {
+        let Batch { webhook, heads, blocked, fresh, cursor } = batch;
+        let mut lanes: HashMap<String, Vec<Item>> = HashMap::new();
+        let mut order = Vec::new();
+        let mut behind = Vec::new();
+        let waiting = heads.into_iter().map(|head| {
+            let waited = Some((head.refused_at, head.tries));
+            Item { event: head.event, waited }
+        });
+        for item in waiting.chain(fresh.into_iter().map(|event| Item { event, waited: None })) {
+            if item.waited.is_none() && blocked.contains(&item.event.subject) {
+                behind.push(item.event);
+                continue;
+            }
+            let lane = lanes.entry(item.event.subject.clone()).or_insert_with(|| {
+                order.push(item.event.subject.clone());
+                Vec::new()
+            });
+            lane.push(item);
+        }
+        let mood = Mood { refusals: AtomicI64::new(health.failures), alone: AtomicBool::new(health.is_failing()) };
+        let lanes: Vec<Vec<Item>> = order.into_iter().filter_map(|subject| lanes.remove(&subject)).collect();
+        // An endpoint that refuses everything is tried with one event.
+        let side_by_side = if health.is_failing() { 1 } else { SIDE_BY_SIDE };
+        let sent: Vec<Vec<(Item, Fate)>> = stream::iter(lanes)
+            .map(|lane| self.send_in_turn(&webhook, lane, &mood))
+            .buffered(side_by_side)
+            .collect::<Vec<Result<_>>>()
+            .await
+            .into_iter()
+            .collect::<Result<_>>()?;
+        self.write_down(webhook, cursor, health, sent.into_iter().flatten().collect(), behind).await
+    }
+
+    /// Sends the events of one subject, each after the one before was accepted.
+    async fn send_in_turn(&self, webhook: &Webhook, lane: Vec<Item>, mood: &Mood) -> Result<Vec<(Item, Fate)>> {
+        let (mut fates, mut stopped) = (Vec::with_capacity(lane.len()), false);
+        for item in lane {
+            if stopped || !mood.may_try() || !self.may_send() {
+                fates.push((item, Fate::Unsent));
+                continue;
+            }
+            let message = Message::of_event(&self.app, &item.event)?;
+            let place = self.places.acquire().await.map_err(Error::fault)?;
+            let delivery = message::send(&self.app, webhook, &message, Some(item.tries() + 1)).await?;
+            drop(place);
+            let accepted = delivery.accepted();
+            mood.note(accepted);
+            stopped = !accepted;
+            fates.push((item, if accepted { Fate::Accepted(delivery) } else { Fate::Refused(delivery) }));
+        }
+        Ok(fates)
+    }
+
+    async fn write_down(
+        &self,
+        webhook: Webhook,
+        cursor: i64,
+        mut health: Health,
+        fates: Vec<(Item, Fate)>,
+        behind: Vec<Event>,
+    ) -> Result<Step> {
+        let now = self.app.now();
+        let mut accepted_at = None;
+        let mut tried: Vec<&Delivery> = fates.iter().filter_map(|(_, fate)| fate.delivery()).collect();
+        tried.sort_by_key(|delivery| delivery.at.plus_millis(delivery.ms));
+        for delivery in tried {
+            if delivery.accepted() {
+                (health, accepted_at) = (Health::default(), Some(now));
+            } else {
+                health = health.refused(now, vault::random());
+            }
+        }
+        let pauses: Vec<i64> = fates.iter().map(|(item, _)| pause_ms(item.tries() + 1, vault::random())).collect();
+        let (account, slip) = (webhook.account, mail::slip(&self.app));
+        let write = move |tx: &mut Tx| {
+            let tried: Vec<Delivery> = fates.iter().filter_map(|(_, fate)| fate.delivery().cloned()).collect();
+            deliveries::record_all(tx, &tried)?;
+            // What was sent before a replay, a new URL or a new holder of the turn does not count.
+            if !deliveries::advance(tx, &webhook, cursor, health, accepted_at)? {
+                return Ok(());
+            }
+            for ((item, fate), pause) in fates.iter().zip(&pauses) {
+                keep(tx, &webhook.id, item, fate, now, *pause)?;
+            }
+            for event in &behind {
+                deliveries::put(tx, &webhook.id, event, None, 0, now)?;
+            }
+            if health.is_dead(now) { give_up(tx, &webhook, &slip, now) } else { Ok(()) }
+        };
+        // What was sent was sent: it is written down however much there is to do.
+        self.app.store.finish(account.0, write).await?;
+        if health.is_dead(now) {
+            mail::wake(&self.app);
+        }
+        Ok(Step::More)
+    }
+}
+
+enum Step {
+    More,
+    /// Nothing is left before then.
+    Until(Option<Time>),
+}
+
+impl Fate {
+    fn delivery(&self) -> Option<&Delivery> {
+        match self {
+            Fate::Accepted(delivery) | Fate::Refused(delivery) => Some(delivery),
+            Fate::Unsent => None,
+        }
+    }
+}
+
+/// How an endpoint answers while a batch is on its way.
+struct Mood {
+    refusals: AtomicI64,
+    /// Whether it is tried with one event only.
+    alone: AtomicBool,
+}
+
+impl Mood {
+    fn may_try(&self) -> bool {
+        let so_far = Health { failures: self.refusals.load(Ordering::Relaxed), ..Health::default() };
+        self.alone.swap(false, Ordering::Relaxed) || !so_far.is_failing()
+    }
+
+    fn note(&self, accepted: bool) {
+        match accepted {
+            true => self.refusals.store(0, Ordering::Relaxed),
+            false => drop(self.refusals.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+}
+
+fn health_of(webhook: &Webhook) -> Health {
+    let Webhook { failing_since, failures, resting_until, .. } = *webhook;
+    Health { failing_since, failures, resting_until }
+}
+
+/// Reads what a webhook is to get next; `None` when there is no such webhook.
+fn take(tx: &mut Tx, id: &WebhookId, settled: i64, now: Time) -> Result<Option<Batch>> {
+    let Some(webhook) = webhooks::by_id(tx, None, id)? else { return Ok(None) };
+    let mut batch = Batch { heads: Vec::new(), blocked: HashSet::new(), fresh: Vec::new(), cursor: webhook.cursor, webhook };
+    if batch.webhook.status != WebhookStatus::Active || health_of(&batch.webhook).rests(now) {
+        return Ok(Some(batch));
+    }
+    let (blocked, held) = deliveries::blocked(tx, id)?;
+    batch.blocked = blocked.into_iter().collect();
+    batch.heads = deliveries::heads(tx, id, now, BATCH)?;
+    let most = BATCH.min(MOST_WAITING - held);
+    // An endpoint that refuses everything is tried with what waits already.
+    let is_failing = health_of(&batch.webhook).is_failing();
+    if most > 0 && (batch.heads.is_empty() || !is_failing) {
+        let Webhook { account, cursor, ref kinds, .. } = batch.webhook;
+        batch.fresh = events::page(tx, account, cursor, settled, kinds, most)?;
+        let is_all = (batch.fresh.len() as i64) < most;
+        let last = batch.fresh.last().map(|event| event.no);
+        batch.cursor = if is_all { settled.max(cursor) } else { last.unwrap_or(cursor) };
+    }
+    Ok(Some(batch))
+}
+
+/// Writes down what became of one event.
+fn keep(tx: &mut Tx, id: &WebhookId, item: &Item, fate: &Fate, now: Time, pause: i64) -> Result<()> {
+    let (event, tries) = (&item.event, item.tries() + 1);
+    match (fate, item.waited) {
+        (Fate::Accepted(_), None) => Ok(()),
+        (Fate::Accepted(_), Some(_)) => deliveries::take_out(tx, id, event.no),
+        (Fate::Refused(_), Some((Some(since), _))) if is_overdue(since, now) => {
+            tracing::info!(webhook = %id, event = event.kind.as_str(), "an event was refused for a day and is set aside");
+            deliveries::set_aside(tx, id, event.no, tries, now)
+        }
+        (Fate::Refused(_), waited) => {
+            let since = waited.and_then(|(since, _)| since).or(Some(now));
+            deliveries::put(tx, id, event, since, tries, now.plus_millis(pause))
+        }
+        (Fate::Unsent, None) => deliveries::put(tx, id, event, None, 0, now),
+        (Fate::Unsent, Some(_)) => Ok(()),
+    }
+}
+
+/// Disables a webhook that has accepted nothing for a day, and tells its partner.
+fn give_up(tx: &mut Tx, webhook: &Webhook, slip: &mail::Slip, now: Time) -> Result<()> {
+    if !deliveries::disable(tx, webhook, now)? {
+        return Ok(());
+    }
+    tracing::warn!(webhook = %webhook.id, "a webhook has accepted nothing for a day and is disabled");
+    let Some(partner) = accounts::by_no(tx, webhook.account)? else { return Ok(()) };
+    let Some(email) = partner.email.as_deref().and_then(Email::parse) else { return Ok(()) };
+    let (company, url) = (partner.name, webhook.url.clone());
+    let letter = Letter::WebhookDisabled { company, webhook: webhook.id.to_string(), url };
+    mail::queue(tx, slip, &email, &letter, None)
+}
