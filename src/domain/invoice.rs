@@ -1,6 +1,7 @@
 //! A deposit invoice: a request to pay an amount to an address of one account. We credit what arrived; the invoice only
 //! says how that compares with what was asked.
 
+use super::event::EventKind;
 use super::ids::{AccountNo, InvoiceId};
 use super::money::Usd;
 use super::network::{Currency, Network};
@@ -41,6 +42,16 @@ impl InvoiceStatus {
             (Pending | Confirming | Confirmed, Emptied) => Some(Pending),
             (Pending | Confirming | Confirmed, Lapsed) => Some(Expired),
             (Expired, Emptied | Lapsed) => None,
+        }
+    }
+
+    /// The event that tells the owner of an invoice that it has come here.
+    pub fn news(self) -> Option<EventKind> {
+        match self {
+            InvoiceStatus::Pending => None,
+            InvoiceStatus::Confirming => Some(EventKind::DepositDetected),
+            InvoiceStatus::Confirmed => Some(EventKind::DepositConfirmed),
+            InvoiceStatus::Expired => Some(EventKind::DepositExpired),
         }
     }
 }
@@ -126,6 +137,44 @@ impl Invoice {
     /// What remains to be paid.
     pub fn due(&self, paid: &Paid) -> Usd {
         if paid.received >= self.amount { Usd::ZERO } else { self.amount.minus(paid.received) }
+    }
+}
+
+/// A transfer for an invoice, how deep it is and how deep it must be.
+pub struct Payment {
+    pub transfer: Transfer,
+    pub confirmations: i64,
+    pub needed: i64,
+}
+
+/// An invoice with all its payments.
+pub struct Deposit {
+    pub invoice: Invoice,
+    /// In the order in which they were seen.
+    pub payments: Vec<Payment>,
+    pub paid: Paid,
+    /// What its own network usually needs.
+    pub usual_confirmations: i64,
+}
+
+impl Deposit {
+    /// The fewest of its transactions' confirmations; 0 without any. Once it is confirmed, later ones do not count.
+    pub fn confirmations(&self) -> i64 {
+        self.shallowest().map_or(0, |payment| payment.confirmations)
+    }
+
+    /// What that transaction needs; its network may not be the invoice's.
+    pub fn required_confirmations(&self) -> i64 {
+        self.shallowest().map_or(self.usual_confirmations, |payment| payment.needed)
+    }
+
+    fn shallowest(&self) -> Option<&Payment> {
+        let confirmed = self.invoice.status == InvoiceStatus::Confirmed;
+        let counts = |payment: &&Payment| {
+            payment.transfer.block.is_some() && (!confirmed || payment.transfer.state.is_booked())
+        };
+        let depth = |payment: &&Payment| (payment.confirmations, -payment.needed);
+        self.payments.iter().filter(counts).min_by_key(depth)
     }
 }
 

@@ -49,6 +49,9 @@ pub enum Letter {
         company: String,
         balance: String,
         threshold: String,
+        /// Where to pay in, if anywhere; a row from before addresses were named has none.
+        #[serde(default)]
+        refill: Option<Refill>,
     },
     /// A webhook accepted nothing for a day, and gets no more events.
     WebhookDisabled {
@@ -56,6 +59,14 @@ pub enum Letter {
         webhook: String,
         url: String,
     },
+}
+
+/// An address that a wallet is refilled by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refill {
+    pub currency: String,
+    pub network: String,
+    pub address: String,
 }
 
 /// What there is to tell about the payment of a checkout.
@@ -170,6 +181,9 @@ pub enum Contents<'a> {
         company: &'a str,
         balance: &'a str,
         threshold: &'a str,
+        refill: Option<&'a Refill>,
+        /// No real money is meant.
+        sandbox: bool,
     },
     WebhookDisabled {
         company: &'a str,
@@ -236,7 +250,7 @@ forms! { CreditedText "mail/credited.txt", CreditedHtml "mail/credited.html" { a
 
 forms! {
     LowBalanceText "mail/low_balance.txt", LowBalanceHtml "mail/low_balance.html"
-    { company: &'a str, balance: &'a str, threshold: &'a str }
+    { company: &'a str, balance: &'a str, threshold: &'a str, refill: &'a Option<&'a Refill>, sandbox: bool }
 }
 
 forms! {
@@ -290,11 +304,14 @@ impl Contents<'_> {
                 text: CreditedText { amount }.render()?,
                 html: CreditedHtml { amount }.render()?,
             },
-            Contents::LowBalance { company, balance, threshold } => Written {
-                subject: "Your balance is low",
-                text: LowBalanceText { company, balance, threshold }.render()?,
-                html: LowBalanceHtml { company, balance, threshold }.render()?,
-            },
+            Contents::LowBalance { company, balance, threshold, refill, sandbox } => {
+                let sandbox = *sandbox;
+                Written {
+                    subject: "Your balance is low",
+                    text: LowBalanceText { company, balance, threshold, refill, sandbox }.render()?,
+                    html: LowBalanceHtml { company, balance, threshold, refill, sandbox }.render()?,
+                }
+            }
             Contents::WebhookDisabled { company, webhook, url } => Written {
                 subject: "A webhook was disabled",
                 text: WebhookDisabledText { company, webhook, url }.render()?,
@@ -325,7 +342,16 @@ mod tests {
                 amount: "4.5".into(),
                 invoice: None,
             },
-            Letter::LowBalance { company: "Acme".into(), balance: "1".into(), threshold: "50".into() },
+            Letter::LowBalance {
+                company: "Acme".into(),
+                balance: "1".into(),
+                threshold: "50".into(),
+                refill: Some(Refill {
+                    currency: "USDC".into(),
+                    network: "Base".into(),
+                    address: "0x12".into(),
+                }),
+            },
             Letter::WebhookDisabled {
                 company: "Acme".into(),
                 webhook: "whk_1".into(),

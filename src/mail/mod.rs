@@ -13,7 +13,7 @@ use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use secrecy::{ExposeSecret, SecretString};
 
-pub use self::letter::{Contents, Letter, News, Written};
+pub use self::letter::{Contents, Letter, News, Refill, Written};
 use crate::domain::email::Email;
 use crate::domain::words::words;
 

@@ -52,7 +52,8 @@ pub async fn note(app: &App, seen: &[Sighting]) -> Result<()> {
             continue;
         }
         let written = new.clone();
-        let noted = app.store.finish(LANE, move |tx| sighted::note(tx, &written, &terms, now)).await?;
+        let teller = app.clone();
+        let noted = app.store.finish(LANE, move |tx| sighted::note(&teller, tx, &written, now)).await?;
         for (seen, noted) in new.iter().zip(noted) {
             let (transfer, amount) = (&seen.id, seen.amount);
             match noted {
@@ -213,14 +214,16 @@ async fn twins(app: &App, transfer: &Transfer) -> Result<Vec<Transfer>> {
 
 /// `deep`: it is as deep as every transfer has to be that is not quick.
 async fn credit(app: &App, transfer: &Transfer, block_hash: &str, deep: bool) -> Result<()> {
-    let (dust, now) = (app.settings.settlement.dust, app.now());
+    let (teller, now) = (app.clone(), app.now());
     let (id, hash) = (transfer.id.clone(), block_hash.to_string());
     let lane = transfer.account.map_or(LANE, |account| account.0);
     let credited = match &transfer.invoice {
         Some(invoice) if paid::is_checkout(app, invoice).await? => {
             paid::settle(app, transfer, block_hash, deep).await?
         }
-        Some(_) | None => app.store.finish(lane, move |tx| moves::credit(tx, &id, &hash, dust, now)).await?,
+        Some(_) | None => {
+            app.store.finish(lane, move |tx| moves::credit(&teller, tx, &id, &hash, now)).await?
+        }
     };
     let network = transfer.id.network.as_str();
     match credited {
@@ -305,10 +308,10 @@ pub async fn find_again(app: &App, chain: &dyn Chain, transfer: &Transfer) -> Re
 
 async fn vanish(app: &App, transfer: &Transfer) -> Result<()> {
     let Some(block) = &transfer.block else { return Ok(()) };
-    let (dust, now) = (app.settings.settlement.dust, app.now());
+    let (teller, now) = (app.clone(), app.now());
     let (id, hash) = (transfer.id.clone(), block.hash.clone());
     let lane = transfer.account.map_or(LANE, |account| account.0);
-    let vanished = app.store.finish(lane, move |tx| moves::vanish(tx, &id, &hash, dust, now)).await?;
+    let vanished = app.store.finish(lane, move |tx| moves::vanish(&teller, tx, &id, &hash, now)).await?;
     let network = transfer.id.network.as_str();
     let (transfer, amount) = (&transfer.id, transfer.amount);
     match vanished {

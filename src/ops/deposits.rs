@@ -1,6 +1,8 @@
 //! Deposits: an invoice with an address of the account's own, the payments to it, and checking the chain on request.
 //! Only `booking.rs` credits money; nothing here moves any.
 
+pub mod record;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,14 +11,14 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::addresses::derive;
+use super::booking;
 use super::owned::Owned;
 use super::scan::{self, Halt};
-use super::{booking, depth};
 use crate::app::App;
 use crate::chain::address::Xpub;
 use crate::chain::{Chain, Mined, Tip, Watched, Witness};
 use crate::domain::ids::{AccountNo, InvoiceId};
-use crate::domain::invoice::{Invoice, InvoiceStatus, Paid};
+use crate::domain::invoice::{Deposit, Invoice, InvoiceStatus};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
@@ -48,51 +50,6 @@ pub struct NewDeposit {
     pub network: Network,
 }
 
-/// An invoice with all its payments.
-pub struct Deposit {
-    pub invoice: Invoice,
-    pub payments: Vec<Payment>,
-    pub paid: Paid,
-    /// What its own network usually needs.
-    usual_confirmations: i64,
-}
-
-/// A transfer for an invoice, how deep it is and how deep it must be.
-pub struct Payment {
-    pub transfer: Transfer,
-    pub confirmations: i64,
-    pub needed: i64,
-}
-
-impl Payment {
-    /// `head` is the newest block that we know of.
-    pub(super) fn new(app: &App, transfer: Transfer, head: i64, unpaid: bool) -> Payment {
-        let needed = depth::confirmations_needed(app, &transfer, unpaid);
-        Payment { confirmations: transfer.confirmations(head, needed), transfer, needed }
-    }
-}
-
-impl Deposit {
-    /// The fewest of its transactions' confirmations; 0 without any. Once it is confirmed, later ones do not count.
-    pub fn confirmations(&self) -> i64 {
-        self.shallowest().map_or(0, |payment| payment.confirmations)
-    }
-
-    /// What that transaction needs; its network may not be the invoice's.
-    pub fn required_confirmations(&self) -> i64 {
-        self.shallowest().map_or(self.usual_confirmations, |payment| payment.needed)
-    }
-
-    fn shallowest(&self) -> Option<&Payment> {
-        let confirmed = self.invoice.status == InvoiceStatus::Confirmed;
-        let counts = |payment: &&Payment| {
-            payment.transfer.block.is_some() && (!confirmed || payment.transfer.state.is_booked())
-        };
-        let depth = |payment: &&Payment| (payment.confirmations, -payment.needed);
-        self.payments.iter().filter(counts).min_by_key(depth)
-    }
-}
-
 /// The pairs of token and network that can be paid in.
 pub fn pairs(app: &App) -> Vec<(Currency, Network)> {
     let of_network = |(network, terms): (&Network, &crate::config::NetworkSettings)| {
@@ -117,13 +74,7 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
 /// An invoice that has no payment yet.
 pub(super) fn opened(app: &App, invoice: Invoice) -> Deposit {
     app.expected.send_modify(|count| *count += 1);
-    let usual_confirmations = usual_confirmations(app, invoice.network);
-    Deposit { invoice, payments: Vec::new(), paid: Paid::default(), usual_confirmations }
-}
-
-fn usual_confirmations(app: &App, network: Network) -> i64 {
-    let terms = app.settings.settlement.networks.get(&network);
-    terms.map_or(network.confirmations(), |terms| terms.confirmations)
+    record::unpaid(app, invoice)
 }
 
 /// A deposit before it is opened.
@@ -176,17 +127,7 @@ impl DepositDraft {
             let wait = (first.expires_at.micros() - now.micros()).max(1_000_000) / 1_000_000;
             return Err(Refusal::TooManyInvoices { retry_after_secs: wait.unsigned_abs() }.into());
         }
-        let (kind, watch_until) = (new.network.kind(), now.plus_days(WATCH_DAYS));
-        let address = match addresses::free(tx, new.account, kind, xpub.fingerprint())? {
-            Some(address) => {
-                addresses::watch(tx, &address, watch_until)?;
-                address
-            }
-            None => {
-                let index = addresses::take_indexes(tx, kind, xpub.fingerprint(), 1)?;
-                derive(tx, xpub, index, Some(new.account), watch_until, *now)?
-            }
-        };
+        let address = own_address(tx, new.account, xpub, *now)?;
         let invoice = Invoice {
             id: id.clone(),
             account: new.account,
@@ -205,6 +146,22 @@ impl DepositDraft {
     }
 }
 
+/// An address of the account's own that serves no open invoice, watched from now on. The caller has locked the wallet: two
+/// invoices must not both take the same address.
+pub(super) fn own_address(tx: &mut Tx, account: AccountNo, xpub: &Xpub, now: Time) -> Result<String> {
+    let (kind, watch_until) = (xpub.kind(), now.plus_days(WATCH_DAYS));
+    match addresses::free(tx, account, kind, xpub.fingerprint())? {
+        Some(address) => {
+            addresses::watch(tx, &address, watch_until)?;
+            Ok(address)
+        }
+        None => {
+            let index = addresses::take_indexes(tx, kind, xpub.fingerprint(), 1)?;
+            derive(tx, xpub, index, Some(account), watch_until, now)
+        }
+    }
+}
+
 /// An account's own invoice.
 pub async fn find(app: &App, account: AccountNo, id: &InvoiceId) -> Result<Deposit> {
     let deposit = show(app, id).await?;
@@ -213,29 +170,13 @@ pub async fn find(app: &App, account: AccountNo, id: &InvoiceId) -> Result<Depos
 
 /// An invoice, for anybody who holds its id.
 pub async fn show(app: &App, id: &InvoiceId) -> Result<Deposit> {
-    let id = id.clone();
-    let read = move |tx: &mut Tx| {
-        let Some(invoice) = invoices::by_id(tx, &id)? else { return Ok(None) };
-        let found = transfers::of_invoice(tx, &id)?;
-        let mut heads = HashMap::new();
-        for transfer in &found {
-            let network = transfer.id.network;
-            if let Some(cursor) = cursors::get(tx, network)? {
-                heads.insert(network, cursor.head);
-            }
-        }
-        Ok(Some((invoice, found, heads)))
+    let (id, reader) = (id.clone(), app.clone());
+    let read = move |tx: &mut Tx| match invoices::by_id(tx, &id)? {
+        Some(invoice) => record::read(&reader, tx, invoice).map(Some),
+        None => Ok(None),
     };
     // One consistent read: the state of an invoice must not be older than the money that it shows.
-    let (invoice, found, heads) = app.store.read_consistent(read).await?.ok_or(Refusal::InvoiceNotFound)?;
-    let paid = Paid::sum(&invoice, &found);
-    let payment = |transfer: Transfer| {
-        let head = heads.get(&transfer.id.network).copied().unwrap_or_default();
-        Payment::new(app, transfer, head, false)
-    };
-    let payments = found.into_iter().map(payment).collect();
-    let usual_confirmations = usual_confirmations(app, invoice.network);
-    Ok(Deposit { invoice, payments, paid, usual_confirmations })
+    Ok(app.store.read_consistent(read).await?.ok_or(Refusal::InvoiceNotFound)?)
 }
 
 /// The result of checking the chain.

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::chain::Tip;
 use crate::config::{FinalBy, NetworkSettings};
+use crate::domain::invoice::Payment;
 use crate::domain::network::AddressKind;
 use crate::domain::transfer::{Transfer, TransferState};
 
@@ -30,10 +31,16 @@ fn blocks(terms: &NetworkSettings, wait: Wait) -> i64 {
 }
 
 /// How many blocks a transfer waits for, its own included. Its network may have been turned off since.
-pub fn confirmations_needed(app: &App, transfer: &Transfer, unpaid: bool) -> i64 {
+fn confirmations_needed(app: &App, transfer: &Transfer, unpaid: bool) -> i64 {
     let network = transfer.id.network;
     let terms = app.settings.settlement.networks.get(&network);
     terms.map_or(network.confirmations(), |terms| blocks(terms, wait(app, transfer, unpaid)))
+}
+
+/// A transfer with its depth below `head`, the newest block that we know of.
+pub fn payment(app: &App, transfer: Transfer, head: i64, unpaid: bool) -> Payment {
+    let needed = confirmations_needed(app, &transfer, unpaid);
+    Payment { confirmations: transfer.confirmations(head, needed), transfer, needed }
 }
 
 /// The newest block in which a transfer of this size counts.

@@ -42,7 +42,8 @@ pub(super) fn told_of_esim(order: &Order, usage: &Usage, tidings: Tidings) -> Re
     }
 }
 
-fn written(data: &impl Serialize) -> Result<String> {
+/// The object of an event, as JSON.
+pub(super) fn written(data: &impl Serialize) -> Result<String> {
     serde_json::to_string(data).map_err(Error::fault)
 }
 

@@ -1,11 +1,11 @@
 //! Magic links: a page where a person tops up one user's wallet, handed out by an agent that is short of money. A link
 //! can only pay in: it shows no balance, opens no account and is no token. It expires after 30 minutes.
 
-use super::deposits::{self, Deposit, NewDeposit};
+use super::deposits::{self, NewDeposit};
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, secret_text};
-use crate::domain::invoice::{Invoice, InvoiceStatus};
+use crate::domain::invoice::{Deposit, Invoice, InvoiceStatus};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;

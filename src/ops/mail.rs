@@ -12,6 +12,7 @@ use super::LANE;
 use super::deposits::checkout_url;
 use super::install;
 use crate::app::App;
+use crate::config::Mode;
 use crate::domain::checkout::Checkout;
 use crate::domain::email::Email;
 use crate::domain::ids::{InvoiceId, LoginId, MailId, OrderId};
@@ -20,7 +21,7 @@ use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::mail::{Contents, Trouble, Written};
-pub use crate::mail::{Letter, News};
+pub use crate::mail::{Letter, News, Refill};
 use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tx::Tx;
 use crate::store::{logins, users};
@@ -131,8 +132,9 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
             Contents::Checkout { news: *news, order_ref, plan_name, amount, claim_url }.write()
         }
         Letter::Credited { amount } => Contents::Credited { amount }.write(),
-        Letter::LowBalance { company, balance, threshold } => {
-            Contents::LowBalance { company, balance, threshold }.write()
+        Letter::LowBalance { company, balance, threshold, refill } => {
+            let (refill, sandbox) = (refill.as_ref(), app.settings.mode == Mode::Sandbox);
+            Contents::LowBalance { company, balance, threshold, refill, sandbox }.write()
         }
         Letter::WebhookDisabled { company, webhook, url } => {
             Contents::WebhookDisabled { company, webhook, url }.write()

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use metrics::gauge;
 
+use super::deposits::record;
 use super::{booking, jobs};
 use crate::app::App;
 use crate::chain::{Chain, Tip, Trouble, Watched, Witness};
@@ -423,11 +424,16 @@ impl Scanner {
             Ok(any.then_some(before))
         };
         while let Some(before) = app.store.read(due).await? {
+            let teller = app.clone();
             let write = move |tx: &mut Tx| {
-                invoices::expire(tx, network, before, now)?;
-                checkouts::expire(tx, network, before, now)
+                let lapsed = invoices::expire(tx, network, before, now)?;
+                record::tell(&teller, tx, lapsed, now)
             };
             app.store.finish(lane(network), write).await?;
+            // Apart from the invoices: others lock both, in the order of their ids.
+            let write = move |tx: &mut Tx| checkouts::expire(tx, network, before, now);
+            app.store.finish(lane(network), write).await?;
+            jobs::alive();
         }
         Ok(())
     }

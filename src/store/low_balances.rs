@@ -25,7 +25,8 @@ queries! {
                 OR (w.balance >= a.low_balance AND b.was_low = 1) ORDER BY b.account"));
     STANDING = text!("SELECT ", Standing::COLUMNS, from_partners!("WHERE b.account = ?1"));
     WAS_ABOVE = "SELECT 1 FROM postings WHERE wallet IS NOT NULL AND wallet = ?1 AND line > ?2 AND line <= ?3 AND balance >= ?4 LIMIT 1";
-    REMEMBER = "UPDATE low_balances SET was_low = ?4, looked_line = ?5 WHERE account = ?1 AND was_low = ?2 AND looked_line = ?3";
+    REMEMBER = "UPDATE low_balances SET was_low = ?4, looked_line = ?5, events = events + ?6
+             WHERE account = ?1 AND was_low = ?2 AND looked_line = ?3 RETURNING events";
     BEGIN = "UPDATE low_balances SET looked_line = (SELECT w.lines FROM wallets w WHERE w.account = ?1),
              was_low = (SELECT CASE WHEN w.balance < a.low_balance THEN 1 ELSE 0 END
                         FROM wallets w JOIN accounts a ON a.no = w.account WHERE w.account = ?1) WHERE account = ?1";
@@ -64,16 +65,18 @@ pub fn moved(tx: &mut Tx) -> Result<Vec<AccountNo>> {
 }
 
 /// Looks at a partner and remembers how it stands. Answers when the balance has crossed its threshold downwards since the
-/// last look, to one of several that look at the same time.
-pub fn crossed(tx: &mut Tx, account: AccountNo) -> Result<Option<Standing>> {
+/// last look, to one of several that look at the same time, and counts it as the event that tells of it.
+pub fn crossed(tx: &mut Tx, account: AccountNo) -> Result<Option<(Standing, i64)>> {
     let Some(now) = tx.opt::<Standing>(STANDING, params![account])? else { return Ok(None) };
     let is_low = now.balance < now.threshold;
     let crossed = is_low && (!now.was_low || was_above(tx, account, &now)?);
-    let (line, seen) = (now.lines, params![account, now.was_low, now.looked_line, is_low, now.lines]);
-    if (is_low, line) == (now.was_low, now.looked_line) || tx.execute(REMEMBER, seen)? == 0 {
+    if (is_low, now.lines) == (now.was_low, now.looked_line) {
         return Ok(None);
     }
-    Ok(crossed.then_some(now))
+    let told = i64::from(crossed);
+    let seen = params![account, now.was_low, now.looked_line, is_low, now.lines, told];
+    let events: Option<i64> = tx.write_opt(REMEMBER, seen)?;
+    Ok(events.filter(|_| crossed).map(|sequence| (now, sequence)))
 }
 
 /// Whether the balance was up again between two looks that both found it low.

@@ -3,9 +3,11 @@
 //! shapes that both answers and events have; what only one door says is described there.
 
 pub mod dates;
+pub mod deposits;
 pub mod esims;
 pub mod events;
 pub mod orders;
+pub mod wallet;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -18,7 +20,7 @@ use crate::domain::esim::EsimStatus;
 use crate::domain::event::EventKind;
 use crate::domain::invoice::{InvoiceException, InvoiceStatus};
 use crate::domain::money::Usd;
-use crate::domain::network::{Currency, Network};
+use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::order::{CancelReason, OrderStatus};
 use crate::domain::transfer::PaymentStatus;
 use crate::domain::webhook::WebhookStatus;
@@ -92,4 +94,16 @@ vocabulary! {
 /// Gigabytes from megabytes, to three decimals.
 pub fn gigabytes(megabytes: i64) -> f64 {
     (megabytes as f64 / 1024.0 * 1000.0).round() / 1000.0
+}
+
+/// A link that asks a wallet to pay. EIP-681 on EVM networks: a call of `transfer` on the token's contract, which has an
+/// amount always. TRON's wallets have no common form; this is what most of them read.
+pub fn payment_uri(network: Network, contract: &str, address: &str, amount: Usd) -> String {
+    match network.kind() {
+        AddressKind::Evm => {
+            let (chain, units) = (network.chain_id(), amount.micros());
+            format!("ethereum:{contract}@{chain}/transfer?address={address}&uint256={units}")
+        }
+        AddressKind::Tron => format!("tron:{address}?token={contract}&amount={amount}"),
+    }
 }

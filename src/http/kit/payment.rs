@@ -11,11 +11,11 @@ use super::qr;
 use super::wire::{CurrencyWord, Money, NetworkWord, iso};
 use crate::app::App;
 use crate::domain::checkout::{Checkout, NETWORKS, Stage};
-use crate::domain::money::Usd;
-use crate::domain::network::{AddressKind, Currency, Network};
+use crate::domain::network::{Currency, Network};
 use crate::domain::slot::Band;
 use crate::error::Result;
 use crate::ops::checkout::progress::Progress;
+use crate::wire::payment_uri;
 use crate::x402::wire::{Requirements, Resource};
 
 /// Small, because a language model may have to read every letter of it.
@@ -178,18 +178,6 @@ pub fn payment_due(app: &App, asked: Asked) -> Result<PaymentDueView> {
         sandbox: sandbox.map(|_| true),
         sandbox_notice: sandbox.map(Sandbox::notice),
     })
-}
-
-/// EIP-681 on EVM networks: a call of `transfer` on the token's contract. TRON's wallets have no common form; this
-/// is what most of them read.
-pub fn payment_uri(network: Network, contract: &str, address: &str, amount: Usd) -> String {
-    match network.kind() {
-        AddressKind::Evm => {
-            let (chain, units) = (network.chain_id(), amount.micros());
-            format!("ethereum:{contract}@{chain}/transfer?address={address}&uint256={units}")
-        }
-        AddressKind::Tron => format!("tron:{address}?token={contract}&amount={amount}"),
-    }
 }
 
 /// What to do next.

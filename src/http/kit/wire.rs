@@ -9,8 +9,8 @@ use crate::supplier::sim::{RuleName, SupplierMode};
 pub use crate::wire::dates::{date, iso, iso_exact, parse as parse_time, readable};
 use crate::wire::vocabulary;
 pub use crate::wire::{
-    CancelReasonWord, CurrencyWord, EsimStatusWord, EventWord, InvoiceExceptionWord, InvoiceStatusWord,
-    Money, NetworkWord, OrderStatusWord, PaymentStatusWord, WebhookStatusWord, gigabytes,
+    CancelReasonWord, CurrencyWord, EsimStatusWord, EventWord, InvoiceStatusWord, Money, NetworkWord,
+    OrderStatusWord, WebhookStatusWord, gigabytes,
 };
 
 vocabulary! {

@@ -8,7 +8,7 @@ use super::install::EsimShown;
 use crate::app::App;
 use crate::config::NetworkSettings;
 use crate::domain::checkout::Stage;
-use crate::domain::invoice::InvoiceStatus;
+use crate::domain::invoice::{Deposit, InvoiceStatus, Payment};
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::refusal::Refusal;
@@ -19,13 +19,14 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::{Segment, invoice_id};
 use crate::http::kit::notice::Sandbox;
-use crate::http::kit::payment::{Asked, payment_due, payment_uri};
+use crate::http::kit::payment::{Asked, payment_due};
 use crate::http::kit::problem::Refused;
 use crate::http::kit::wire::readable;
 use crate::http::kit::{State, html, qr};
 use crate::ops::checkout::progress::{self, Progress};
-use crate::ops::deposits::{self, Deposit, Payment};
+use crate::ops::deposits;
 use crate::ops::{guests, install};
+use crate::wire::payment_uri;
 
 /// How often the page reloads itself while something may still happen.
 const REFRESH_SECONDS: &str = "5";

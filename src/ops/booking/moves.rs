@@ -1,6 +1,7 @@
 //! What becomes of a transfer that is on record. Each move changes its row (`transfers::advance`), posts its entry and
 //! restates its invoice in one write. When two instances try the same move, only the first one changes anything.
 
+use crate::app::App;
 use crate::domain::checkout::Checkout;
 use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::ledger::Entry;
@@ -9,17 +10,26 @@ use crate::domain::payback::Payee;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Transfer, TransferEvent, TransferId, TransferState};
 use crate::error::{Error, Result};
+use crate::ops::deposits::record;
 use crate::store::ledger::{self, Note};
 use crate::store::tx::Tx;
 use crate::store::{checkouts, debts, guests, invoices, transfers};
 
-/// Something about the payment of an invoice changed, be it a deposit or a checkout.
-pub(super) fn restate(tx: &mut Tx, invoice: Option<&InvoiceId>, dust: Usd, now: Time) -> Result<()> {
-    match invoice {
-        Some(id) if checkouts::touch(tx, id, now)? => Ok(()),
-        Some(id) => invoices::restate(tx, id, dust, now),
-        None => Ok(()),
+/// Something about the payment of an invoice changed, be it a deposit or a checkout. `credited` is what this write has
+/// posted for it. The owner of a deposit is told when it moves.
+pub(super) fn restate(
+    app: &App,
+    tx: &mut Tx,
+    invoice: Option<&InvoiceId>,
+    credited: Usd,
+    now: Time,
+) -> Result<()> {
+    let Some(id) = invoice else { return Ok(()) };
+    if checkouts::touch(tx, id, now)? {
+        return Ok(());
     }
+    let moved = invoices::restate(tx, id, app.settings.settlement.dust, credited, now)?;
+    record::tell(app, tx, moved, now)
 }
 
 /// It pays for an order now. The caller has locked it.
@@ -47,10 +57,10 @@ fn advance_locked(
 
 /// The transfer is final in this block: its money is posted. `None` when it is not waiting for that any more.
 pub fn credit(
+    app: &App,
     tx: &mut Tx,
     id: &TransferId,
     block_hash: &str,
-    dust: Usd,
     now: Time,
 ) -> Result<Option<TransferState>> {
     let Some(transfer) = transfers::by_id(tx, id)?.filter(|transfer| transfer.waits_in(block_hash)) else {
@@ -76,7 +86,7 @@ pub fn credit(
     if let Some(owner) = owner {
         debts::lift_if_settled(tx, owner)?;
     }
-    restate(tx, booked.invoice.as_ref(), dust, now)?;
+    restate(app, tx, booked.invoice.as_ref(), booked.amount, now)?;
     Ok(Some(booked.state))
 }
 
@@ -94,10 +104,10 @@ pub enum Vanished {
 /// The block that held the transfer is no longer part of the chain, and no other block holds the transfer. `None` when
 /// it is not on record in that block.
 pub fn vanish(
+    app: &App,
     tx: &mut Tx,
     id: &TransferId,
     block_hash: &str,
-    dust: Usd,
     now: Time,
 ) -> Result<Option<Vanished>> {
     let Some(transfer) = transfers::by_id(tx, id)?.filter(|transfer| transfer.is_in(block_hash)) else {
@@ -122,7 +132,7 @@ pub fn vanish(
         (false, _) if gone.state.is_booked() => Vanished::TooLate,
         (false, _) => Vanished::Harmless,
     };
-    restate(tx, gone.invoice.as_ref(), dust, now)?;
+    restate(app, tx, gone.invoice.as_ref(), Usd::ZERO, now)?;
     Ok(Some(vanished))
 }
 

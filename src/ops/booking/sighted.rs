@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::moves::restate;
 use super::owners::{self, Owner};
+use crate::app::App;
 use crate::domain::ids::InvoiceId;
+use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Sighting, Terms, Transfer, TransferEvent, TransferState};
 use crate::error::Result;
@@ -59,13 +61,13 @@ pub fn is_old(tx: &mut Tx, seen: &Sighting, terms: &Terms) -> Result<Option<Note
 
 /// Writes down that transfers are in blocks now. The first sighting of a transfer decides its owner and its invoice. They
 /// are decided again only when the chain shows another movement in its place before it counted.
-pub fn note(tx: &mut Tx, seen: &[Sighting], terms: &Terms, now: Time) -> Result<Vec<Noted>> {
-    let mut touched = BTreeSet::new();
+pub fn note(app: &App, tx: &mut Tx, seen: &[Sighting], now: Time) -> Result<Vec<Noted>> {
+    let (terms, mut touched) = (app.settings.settlement.terms(), BTreeSet::new());
     let noted =
-        seen.iter().map(|seen| note_one(tx, seen, terms, now, &mut touched)).collect::<Result<_>>()?;
+        seen.iter().map(|seen| note_one(tx, seen, &terms, now, &mut touched)).collect::<Result<_>>()?;
     // Once for each: an invoice may have thousands of transfers.
     for invoice in &touched {
-        restate(tx, Some(invoice), terms.dust, now)?;
+        restate(app, tx, Some(invoice), Usd::ZERO, now)?;
     }
     Ok(noted)
 }

@@ -134,7 +134,7 @@ pub async fn settle(
         return Ok(None);
     }
     let Some(owner) = payment.account else { return Err(Error::fault("a checkout's payment has an owner")) };
-    let (draft, dust) = (PaidDraft::new(app), app.settings.settlement.dust);
+    let (draft, teller) = (PaidDraft::new(app), app.clone());
     let (id, hash) = (payment.id.clone(), block_hash.to_string());
     let write = move |tx: &mut Tx| {
         if tx.is_rerun()
@@ -150,7 +150,7 @@ pub async fn settle(
         if !deep {
             return Ok(Settled::NotWaiting);
         }
-        moves::credit(tx, &id, &hash, dust, draft.now)?;
+        moves::credit(&teller, tx, &id, &hash, draft.now)?;
         arrival.give_to_owner(tx, &draft)?;
         Ok(Settled::ToOwner)
     };

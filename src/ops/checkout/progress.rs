@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::domain::checkout::{Checkout, Sighted, Stage};
 use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::invoice::Payment;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
@@ -10,7 +11,7 @@ use crate::domain::time::Time;
 use crate::domain::transfer::TransferState;
 use crate::error::Result;
 use crate::ops::deliver;
-use crate::ops::deposits::Payment;
+use crate::ops::depth;
 use crate::ops::owned::Owned;
 use crate::store::slots::Near;
 use crate::store::tx::Tx;
@@ -119,7 +120,7 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
     let stage = Stage::PendingPayment;
     let unpaid = checkout.status.is_unpaid();
     let payments =
-        payments.into_iter().map(|(transfer, head)| Payment::new(app, transfer, head, unpaid)).collect();
+        payments.into_iter().map(|(transfer, head)| depth::payment(app, transfer, head, unpaid)).collect();
     let mut progress = Progress {
         checkout,
         order,

@@ -353,7 +353,8 @@ impl Work {
             });
             lane.push(item);
         }
-        let mood = Mood { refusals: AtomicI64::new(health.failures), alone: AtomicBool::new(health.is_failing()) };
+        let mood =
+            Mood { refusals: AtomicI64::new(health.failures), alone: AtomicBool::new(health.is_failing()) };
         let lanes: Vec<Vec<Item>> = order.into_iter().filter_map(|subject| lanes.remove(&subject)).collect();
         // An endpoint that refuses everything is tried with one event.
         let side_by_side = if health.is_failing() { 1 } else { SIDE_BY_SIDE };
@@ -368,7 +369,12 @@ impl Work {
     }
 
     /// Sends the events of one subject, each after the one before was accepted.
-    async fn send_in_turn(&self, webhook: &Webhook, lane: Vec<Item>, mood: &Mood) -> Result<Vec<(Item, Fate)>> {
+    async fn send_in_turn(
+        &self,
+        webhook: &Webhook,
+        lane: Vec<Item>,
+        mood: &Mood,
+    ) -> Result<Vec<(Item, Fate)>> {
         let (mut fates, mut stopped) = (Vec::with_capacity(lane.len()), false);
         for item in lane {
             if stopped || !mood.may_try() || !self.may_send() {
@@ -406,10 +412,12 @@ impl Work {
                 health = health.refused(now, vault::random());
             }
         }
-        let pauses: Vec<i64> = fates.iter().map(|(item, _)| pause_ms(item.tries() + 1, vault::random())).collect();
+        let pauses: Vec<i64> =
+            fates.iter().map(|(item, _)| pause_ms(item.tries() + 1, vault::random())).collect();
         let (account, slip) = (webhook.account, mail::slip(&self.app));
         let write = move |tx: &mut Tx| {
-            let tried: Vec<Delivery> = fates.iter().filter_map(|(_, fate)| fate.delivery().cloned()).collect();
+            let tried: Vec<Delivery> =
+                fates.iter().filter_map(|(_, fate)| fate.delivery().cloned()).collect();
             deliveries::record_all(tx, &tried)?;
             // What was sent before a replay, a new URL or a new holder of the turn does not count.
             if !deliveries::advance(tx, &webhook, cursor, health, accepted_at)? {
@@ -476,7 +484,13 @@ fn health_of(webhook: &Webhook) -> Health {
 /// Reads what a webhook is to get next; `None` when there is no such webhook.
 fn take(tx: &mut Tx, id: &WebhookId, settled: i64, now: Time) -> Result<Option<Batch>> {
     let Some(webhook) = webhooks::by_id(tx, None, id)? else { return Ok(None) };
-    let mut batch = Batch { heads: Vec::new(), blocked: HashSet::new(), fresh: Vec::new(), cursor: webhook.cursor, webhook };
+    let mut batch = Batch {
+        heads: Vec::new(),
+        blocked: HashSet::new(),
+        fresh: Vec::new(),
+        cursor: webhook.cursor,
+        webhook,
+    };
     if batch.webhook.status != WebhookStatus::Active || health_of(&batch.webhook).rests(now) {
         return Ok(Some(batch));
     }

@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::domain::authorization::{Authorization, AuthorizationId, AuthorizationState, Reason};
 use crate::domain::checkout::{Checkout, CheckoutEvent, CheckoutStatus};
 use crate::domain::ids::{AccountNo, InvoiceId, OrderId};
+use crate::domain::invoice;
 use crate::domain::network::Network;
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
@@ -19,7 +20,6 @@ use crate::error::Result;
 use crate::ops::checkout::paid::Filled;
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::coupons::redeem;
-use crate::ops::deposits;
 use crate::ops::patience::Patience;
 use crate::store::tx::Tx;
 use crate::store::{authorizations, checkouts, transfers, wallet};
@@ -233,7 +233,7 @@ async fn outcome(
 /// The transfer that the signature moved, once it is in a block.
 fn receipt(network: Network, payment: &Payment, progress: &Progress) -> Option<SettlementResponse> {
     let nonce = nonce_of(payment);
-    let moved = |paid: &&deposits::Payment| {
+    let moved = |paid: &&invoice::Payment| {
         let transfer = &paid.transfer;
         transfer.payment_nonce.as_ref() == Some(&nonce) && transfer.block.is_some()
     };

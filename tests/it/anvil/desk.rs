@@ -5,14 +5,14 @@
 use simgate::app::App;
 use simgate::chain::address::SANDBOX_EVM_XPUB;
 use simgate::domain::ids::{AccountNo, InvoiceId};
-use simgate::domain::invoice::{Invoice, InvoiceStatus};
+use simgate::domain::invoice::{Deposit, Invoice, InvoiceStatus};
 use simgate::domain::ledger::CreditKind;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
 use simgate::domain::refusal::Refusal;
 use simgate::domain::transfer::{Transfer, TransferState};
 use simgate::error::Error;
-use simgate::ops::deposits::{self, Deposit, NewDeposit, Verified};
+use simgate::ops::deposits::{self, NewDeposit, Verified};
 use simgate::ops::ledger;
 use simgate::ops::operator::{self, Adjustment, Direction, NewPartner};
 use simgate::ops::scan::{Halt, Pace, Scanner};

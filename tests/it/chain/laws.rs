@@ -1,16 +1,21 @@
 //! Whatever the chain does, and whoever looks at it when: in the end the wallet holds exactly what lies on the
 //! account's addresses. Random sequences of payments, blocks, reorganisations (below final blocks too), outages,
 //! lagging and lying nodes, fresh scanners and verify calls, beside the gateway's own scanners. SIMGATE_TEST_CASES
-//! says how many of them.
+//! says how many of them. The invoice's events follow all of it.
+
+use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use simgate::chain::Chain;
 use simgate::chain::sim::{ChainMode, Keep};
+use simgate::domain::event::{Event, EventKind};
 use simgate::domain::ids::InvoiceId;
+use simgate::domain::invoice::InvoiceStatus;
 use simgate::domain::money::Usd;
 use simgate::domain::network::{Currency, Network};
 use simgate::ops::deposits::{self, NewDeposit};
+use simgate::ops::events::{self, Wanted};
 use simgate::ops::operator::{self, NewPartner};
 use simgate::ops::scan::Scanner;
 
@@ -127,6 +132,24 @@ impl Case<'_> {
         let settled = deposits::show(&self.gateway.app, &self.invoice).await.unwrap();
         assert_eq!(settled.paid.credited, self.on_chain().await);
         assert_eq!(settled.paid.received, settled.paid.credited);
+        self.check_told(settled.invoice.status).await;
+    }
+
+    /// The events of the invoice have no gap, each is about the state that it tells of, and the last is about this one.
+    async fn check_told(&self, status: InvoiceStatus) {
+        let kinds: Vec<EventKind> = InvoiceStatus::ALL.into_iter().filter_map(InvoiceStatus::news).collect();
+        let wanted = Wanted { after: 0, kinds, limit: 10_000, wait: Duration::ZERO };
+        let told = events::read(&self.gateway.app, self.account, wanted).await.unwrap().events;
+        let shown = |event: &Event| {
+            let data: serde_json::Value = serde_json::from_str(&event.data).unwrap();
+            InvoiceStatus::parse(data["status"].as_str().unwrap()).unwrap()
+        };
+        for (event, sequence) in told.iter().zip(1..) {
+            assert_eq!((event.sequence, Some(event.kind)), (sequence, shown(event).news()), "{told:?}");
+        }
+        if let Some(kind) = status.news() {
+            assert_eq!(told.last().map(|event| event.kind), Some(kind), "{told:?}");
+        }
     }
 }
 

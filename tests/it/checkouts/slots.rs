@@ -216,7 +216,7 @@ both_databases! {
     /// What a signature moved is for what was signed, and nothing near it.
     async fn a_signature_is_never_rounded(gateway) {
         let made = open_at(gateway, "ann@example.com", 449).await;
-        let (recipient, now, terms) = (address(&made).to_string(), gateway.app.now(), gateway.app.settings.settlement.terms());
+        let (recipient, now, app) = (address(&made).to_string(), gateway.app.now(), gateway.app.clone());
         let seen = move |position: i64, amount: i64, nonce: Option<&str>| Sighting {
             id: TransferId { network: Network::Polygon, tx_hash: format!("0x{}", "ab".repeat(32)), position },
             currency: Currency::Usdt,
@@ -229,7 +229,7 @@ both_databases! {
         let noted = [seen(0, 4_490_000, Some("0x07")), seen(1, 4_490_000, None), seen(2, 4_479_999, None)];
         let ids: Vec<TransferId> = noted.iter().map(|seen| seen.id.clone()).collect();
         let write = move |tx: &mut Tx| {
-            booking::sighted::note(tx, &noted, &terms, now)?;
+            booking::sighted::note(&app, tx, &noted, now)?;
             ids.iter().map(|id| Ok(transfers::by_id(tx, id)?.unwrap().invoice)).collect::<simgate::error::Result<Vec<_>>>()
         };
         let invoices = gateway.app.store.write(0, write).await.unwrap();

@@ -1,6 +1,8 @@
 //! `kill -9` while deposits are seen, confirmed and credited, on one server and on three that share a PostgreSQL
-//! database: every payment is credited once, the wallet holds exactly what lies on the chain, the books balance.
+//! database: every payment is credited once, the wallet holds exactly what lies on the chain, the books balance, and every
+//! change is told once.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,6 +16,7 @@ use crate::support::process::{Server, Site, on_site};
 use crate::support::shapes::DEPOSIT;
 
 const VERIFY: &str = "/api/b2b/v1/balance/verify-deposit";
+const EVENTS: &str = "/api/b2b/v1/events";
 const NETWORKS: [&str; 4] = ["BASE", "POLYGON", "ARBITRUM", "TRON"];
 const KILLS: usize = 8;
 const CLIENTS: usize = 4;
@@ -70,6 +73,34 @@ impl Payers<'_> {
     }
 }
 
+/// Each deposit was seen once, and every payment for it was told when it was credited.
+async fn check_told(payers: &Payers<'_>) {
+    let mut told: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    let mut path = format!("{EVENTS}?limit=100");
+    loop {
+        let page = payers.ask("GET", &path, None).await;
+        for event in page["events"].as_array().unwrap() {
+            let Some(invoice) = event["data"]["invoiceId"].as_str() else { continue };
+            told.entry(invoice.to_string()).or_default().push(event.clone());
+        }
+        if page["hasMore"] == false {
+            break;
+        }
+        path = format!("{EVENTS}?limit=100&after={}", page["nextAfter"].as_str().unwrap());
+    }
+    assert!(!told.is_empty());
+    for (invoice, events) in &told {
+        let record = payers.ask("GET", &format!("{DEPOSIT}/{invoice}"), None).await;
+        let payments = record["transactions"].as_array().unwrap().len();
+        let mut kinds = vec!["deposit.detected"];
+        kinds.resize(1 + payments, "deposit.confirmed");
+        assert_eq!(events.iter().map(|event| &event["type"]).collect::<Vec<_>>(), kinds, "{events:?}");
+        let places: Vec<i64> = events.iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
+        assert_eq!(places, (1..=1 + payments as i64).collect::<Vec<_>>());
+        assert_eq!(events[payments]["data"]["creditedUsd"], record["creditedUsd"]);
+    }
+}
+
 /// Kills servers while the payers go on; then everything comes to rest.
 fn check(db: Db, count: usize) {
     on_site(db, vec![], async move |site| {
@@ -110,6 +141,7 @@ fn check(db: Db, count: usize) {
         let shown = site.cli(&["partner", "show", &partner]).await;
         assert_eq!(shown["balanceUsd"].to_string(), on_chain.to_string());
         assert!(on_chain.is_positive());
+        check_told(&payers).await;
     });
 }
 

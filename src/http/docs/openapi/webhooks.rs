@@ -40,7 +40,9 @@ fn told(kind: EventKind) -> (&'static str, &'static str, String) {
         EventKind::DepositConfirmed => ("onDepositConfirmed", "Money of a deposit is in the wallet"),
         EventKind::DepositExpired => ("onDepositExpired", "Nothing was paid to a deposit in time"),
         EventKind::LowBalance => ("onLowBalance", "The balance fell below its threshold"),
-        EventKind::EsimStatusChanged => ("onEsimStatusChanged", "An eSIM was installed, used, used up or expired"),
+        EventKind::EsimStatusChanged => {
+            ("onEsimStatusChanged", "An eSIM was installed, used, used up or expired")
+        }
         EventKind::UsageThreshold => ("onUsageThreshold", "So much of an eSIM's data is used"),
     };
     let data = match kind {
@@ -84,9 +86,7 @@ fn request(kind: EventKind) -> Value {
         "id": "evt_5tVq0Zk2LmA", "type": kind.as_str(), "createdAt": "2026-01-31T12:00:00.000Z",
         "apiVersion": API_VERSION, "sequence": 1, "data": object,
     });
-    let header = |name: &str, about: &str| {
-        json!({ "name": name, "in": "header", "required": true, "description": about, "schema": { "type": "string" } })
-    };
+    let header = |name: &str, about: &str| json!({ "name": name, "in": "header", "required": true, "description": about, "schema": { "type": "string" } });
     json!({
         "post": {
             "operationId": operation,
