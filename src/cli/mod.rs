@@ -15,6 +15,7 @@ mod find;
 mod help;
 mod key;
 mod ledger;
+mod listen;
 mod mail;
 mod order;
 mod output;

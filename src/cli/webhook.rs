@@ -2,6 +2,7 @@
 
 use clap::{ArgGroup, Args, Subcommand};
 
+use super::listen::{self, Listen};
 use super::output::{Form, Record, Table, table};
 use super::{Failure, Outcome, account, args};
 use crate::app::App;
@@ -58,6 +59,10 @@ A running gateway sends it.")]
         /// Webhook id
         webhook: String,
     },
+    /// Post events to a program on this machine as they happen, with good signatures
+    #[command(after_help = "Example: simgate webhook listen --forward http://127.0.0.1:3000/hooks
+It prints the secret to check them with, and what the program answers to each. An event that it refuses is not sent again.")]
+    Listen(Listen),
     /// Send a webhook nothing more until it is enabled
     #[command(after_help = "Example: simgate webhook disable whk_…")]
     Disable {
@@ -97,6 +102,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
             let tried = tried.map_err(|error| unknown(error, &webhook))?;
             return Ok(told(app, &webhooks::get(app, by, &id(&webhook)).await?, tried));
         }
+        Command::Listen(listen) => return listen::run(app, listen).await,
         Command::Replay(replay) => rewind(app, by, replay).await?,
         Command::Enable { webhook } => switch(app, by, &webhook, true).await?,
         Command::Disable { webhook } => switch(app, by, &webhook, false).await?,

@@ -95,6 +95,7 @@ pub fn router(app: App) -> Router {
             .routes(routes!(sandbox::pay))
             .routes(routes!(sandbox::chain_moods, sandbox::chain))
             .routes(routes!(sandbox::usage))
+            .routes(routes!(sandbox::event))
             .routes(routes!(sandbox::supplier_mood, sandbox::supplier))
             .routes(routes!(sandbox::outbox))
             .routes(routes!(sandbox::job))

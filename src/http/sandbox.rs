@@ -1,5 +1,5 @@
-//! Sandbox only: play the phone, the supplier, the customer who pays, the chain, and the failure of a job. These routes
-//! do not exist in live mode.
+//! Sandbox only: play the phone, the supplier, the customer who pays, the chain, and the failure of a job, and tell of what
+//! did not happen. These routes do not exist in live mode.
 
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -8,8 +8,10 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::domain::esim::EsimStatus;
+use crate::domain::event::EventKind;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
+use crate::error::Error;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json};
 use crate::http::kit::auth::Anyone;
@@ -17,13 +19,15 @@ use crate::http::kit::fields::{EMAIL_CHARS, Fields, ID_CHARS, JsonBody, Query, i
 use crate::http::kit::orders::{UsageView, usage_view};
 use crate::http::kit::payment::{named_currency, named_network};
 use crate::http::kit::wire::{
-    ChainModeWord, CurrencyWord, DoubtRuleWord, JobModeWord, Money, NetworkWord, SupplierModeWord, iso,
+    ChainModeWord, CurrencyWord, DoubtRuleWord, EventWord, JobModeWord, Money, NetworkWord, SupplierModeWord,
+    iso,
 };
 use crate::ops::jobs::Fate;
 use crate::ops::mail;
 use crate::ops::sandbox::{self, ChainMode, ChainOrder, ChainState, Keep, Means};
 use crate::ops::usage::Report;
 use crate::supplier::sim::{Mood, RuleName, SupplierMode, USUAL_QUIET_S};
+use crate::wire::events::EventView;
 
 const MANY_BLOCKS: i64 = 1_000_000;
 /// Ten seconds of blocks.
@@ -51,6 +55,48 @@ pub fn settable_status() -> RefOr<Schema> {
         .enum_values(Some(words.map(EsimStatus::as_str)))
         .description(Some("What the eSIM becomes; using data alone makes it ACTIVE"))
         .into()
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
+pub struct EventRequest {
+    #[schema(value_type = EventWord, example = "order.fulfilled")]
+    r#type: String,
+    /// Whose event it is: a partner's or user's id, or an email. Without it, the first partner's.
+    #[schema(max_length = 254, pattern = "printable", example = "ptn_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
+    account: Option<String>,
+    /// What the event holds. Without it, the example of its type.
+    #[schema(value_type = Object)]
+    data: Option<serde_json::Value>,
+}
+
+/// An event that was made by hand.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EventMade)]
+pub struct EventMadeView<'a> {
+    #[schema(example = true)]
+    pub success: bool,
+    pub event: EventView<'a>,
+}
+
+/// Make an event
+///
+/// Writes an event of any type into the log, though nothing happened. Whoever reads the log gets it, and so do webhooks.
+#[utoipa::path(post, path = "/sandbox/events", operation_id = "makeEvent", tag = "events",
+    request_body = EventRequest,
+    responses((status = 200, description = "The event", body = EventMadeView<'static>)))]
+pub async fn event(_: Anyone, state: State, body: JsonBody) -> Answer {
+    let mut fields = Fields::parse(&body)?;
+    fields.allow(&["type", "account", "data"]);
+    let kind = fields.required_word("type", &listed(EventKind::ALL.map(EventKind::as_str)), EventKind::parse);
+    let account = fields.text("account", EMAIL_CHARS);
+    let data = fields.object("data");
+    let kind = fields.finish_with(kind)?;
+    let event = sandbox::tell(&state.app, account.as_deref(), kind, data).await?;
+    let id = state.app.numbers.event_id(event.no);
+    let event = EventView::of(id, &event).map_err(Error::fault)?;
+    json(StatusCode::OK, &EventMadeView { success: true, event })
 }
 
 /// Play the phone

@@ -94,6 +94,7 @@ pub const SANDBOX: Story = Story {
     description: "/sandbox/openapi.json",
     chapters: &[
         chapter("Play the customer", &["payInvoice", "readOutbox", "moveUsage"]),
+        chapter("Tell of something", &["makeEvent"]),
         chapter("Play the supplier", &["setSupplier", "getSupplier"]),
         chapter("Play the chains", &["setChain", "getChains"]),
         chapter("Break a job", &["setJob"]),

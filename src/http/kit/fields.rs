@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Display;
 
-use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
-use super::body::{essence, is_untyped};
-pub use super::body::{is_json, read};
+use super::body::essence;
+pub use super::body::{JsonBody, OptionalBody, OptionalUntyped, UntypedJson, is_json, read};
 use super::members::Members;
 pub use super::path::{
     ICCID_RULE, ID_CHARS, Segment, Segments, iccid, invoice_id, named_iccid, order_id, token_id, webhook_id,
@@ -33,78 +32,13 @@ pub const REFERENCE_CHARS: usize = 128;
 /// The longest code: of a plan, of a coupon, or from a mail, however it is spaced.
 pub const CODE_CHARS: usize = 64;
 
-/// The raw bytes of a JSON request.
-pub struct JsonBody(Bytes);
-
-impl<S: Send + Sync> FromRequest<S> for JsonBody {
-    type Rejection = Refused;
-
-    async fn from_request(request: Request, _: &S) -> Result<JsonBody, Refused> {
-        if !is_json(request.headers()) {
-            return Err(Refusal::UnsupportedMediaType.into());
-        }
-        let (parts, body) = request.into_parts();
-        Ok(JsonBody(read(&parts.headers, body).await?))
-    }
-}
-
-/// A body that may be left out. One that is sent is a JSON object.
-pub struct OptionalBody(Option<JsonBody>);
-
-/// The same from clients that do not say what they send.
-pub struct OptionalUntyped(pub OptionalBody);
-
-impl<S: Send + Sync> FromRequest<S> for OptionalBody {
-    type Rejection = Refused;
-
-    async fn from_request(request: Request, _: &S) -> Result<OptionalBody, Refused> {
-        OptionalBody::read(request, is_json).await
-    }
-}
-
-impl<S: Send + Sync> FromRequest<S> for OptionalUntyped {
-    type Rejection = Refused;
-
-    async fn from_request(request: Request, _: &S) -> Result<OptionalUntyped, Refused> {
-        let taken = |headers: &HeaderMap| is_json(headers) || is_untyped(headers);
-        OptionalBody::read(request, taken).await.map(OptionalUntyped)
-    }
-}
-
 impl OptionalBody {
-    async fn read(request: Request, taken: fn(&HeaderMap) -> bool) -> Result<OptionalBody, Refused> {
-        let (parts, body) = request.into_parts();
-        let bytes = read(&parts.headers, body).await?;
-        if bytes.is_empty() {
-            return Ok(OptionalBody(None));
-        }
-        if !taken(&parts.headers) {
-            return Err(Refusal::UnsupportedMediaType.into());
-        }
-        Ok(OptionalBody(Some(JsonBody(bytes))))
-    }
-
     /// Refuses a body that says anything else.
     pub fn require_only(&self, names: &[&str]) -> Result<(), Refusal> {
         let Some(body) = &self.0 else { return Ok(()) };
         let mut fields = Fields::parse(body)?;
         fields.allow(names);
         fields.finish()
-    }
-}
-
-/// The same from clients that do not say what they send: they name no type, or `fetch` writes text/plain for them.
-pub struct UntypedJson(pub JsonBody);
-
-impl<S: Send + Sync> FromRequest<S> for UntypedJson {
-    type Rejection = Refused;
-
-    async fn from_request(request: Request, _: &S) -> Result<UntypedJson, Refused> {
-        let (parts, body) = request.into_parts();
-        if !is_json(&parts.headers) && !is_untyped(&parts.headers) {
-            return Err(Refusal::UnsupportedMediaType.into());
-        }
-        Ok(UntypedJson(JsonBody(read(&parts.headers, body).await?)))
     }
 }
 
@@ -250,6 +184,15 @@ impl<'a> Fields<'a> {
             Some(text) => Some(text.trim()).filter(|text| !text.is_empty()),
             None => Some(raw),
         }
+    }
+
+    /// An object, as it was written.
+    pub fn object(&mut self, field: &str) -> Option<&'a str> {
+        let raw = self.raw(field)?;
+        if !raw.starts_with('{') {
+            self.wrong(field, "must be an object");
+        }
+        Some(raw)
     }
 
     pub fn text(&mut self, field: &str, most: usize) -> Option<String> {
