@@ -1,9 +1,10 @@
-//! The event log. A change and its event are one write, and the change comes first: its row is locked, and on PostgreSQL
-//! its transaction has a number, before the event takes its place.
+//! The event log. A change and its event are one write, and the change comes first: its row is locked before the event takes
+//! its place, so the events of one subject have their places in order.
 //!
-//! Places grow, but on PostgreSQL transactions do not commit in their order. `mark` tells what is needed to know up to which
-//! place nothing is missing any more: when every transaction that ran after a place was taken has ended, all places up to
-//! there are filled or stay empty for ever. SQLite has one writer, so every place that can be seen is settled.
+//! Places grow, but on PostgreSQL transactions do not commit in their order. Whoever fills a place holds a lock on the table
+//! until its transaction has ended and can be seen. So when all have gone that held one after a place was taken, nothing can
+//! appear at or before that place any more: `mark` tells the last place and who holds one. SQLite has one writer, so every
+//! place that can be seen is settled.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::account::GUESTS;
@@ -30,10 +31,11 @@ queries! {
     PAGE_OF_LITE (Sqlite) = select_page!("AND v.kind IN (SELECT value FROM json_each('[\"' || replace(?5, ',', '\",\"') || '\"]'))");
     PAGE_OF_PG (Postgres) = select_page!("AND v.kind = ANY (string_to_array(CAST(?5 AS TEXT), ','))");
     BY_NO = text!("SELECT ", Event::COLUMNS, " FROM events v WHERE v.no = ?1");
-    LAST (Sqlite) = "SELECT COALESCE(MAX(no), 0) FROM events";
-    /// The place is read after the snapshot is taken, so only a later snapshot tells which transactions were running then.
-    MARK (Postgres) = "SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END, CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT),
-                CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS BIGINT) FROM events_no_seq s";
+    LAST_LITE (Sqlite) = "SELECT COALESCE(MAX(no), 0) FROM events";
+    LAST_PG (Postgres) = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_no_seq";
+    WRITERS (Postgres) = "SELECT l.virtualtransaction FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+                WHERE l.locktype = 'relation' AND d.datname = current_database() AND l.relation = CAST('events' AS regclass)
+                  AND l.mode = 'RowExclusiveLock' AND l.granted";
     SKIP_LITE (Sqlite) = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'events'";
     /// There was no event yet.
     BEGIN_LITE (Sqlite) = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?1)";
@@ -82,19 +84,24 @@ pub fn by_no(tx: &mut Tx, no: i64) -> Result<Option<Event>> {
 }
 
 /// How far the log has come.
-pub enum Mark {
-    /// Every place up to this one is settled.
-    Settled(i64),
-    /// The last place that was taken, the oldest transaction that runs, and the next one to begin.
-    Running { last: i64, oldest: i64, next: i64 },
+pub struct Mark {
+    /// The last place that was taken.
+    pub last: i64,
+    /// Who may still fill a place up to there.
+    pub writers: Vec<String>,
 }
 
 pub fn mark(tx: &mut Tx) -> Result<Mark> {
     if !tx.is_postgres() {
-        return Ok(Mark::Settled(tx.one(LAST, &[])?));
+        return Ok(Mark { last: tx.one(LAST_LITE, &[])?, writers: Vec::new() });
     }
-    let (last, oldest, next) = tx.one(MARK, &[])?;
-    Ok(Mark::Running { last, oldest, next })
+    // In this order: who takes a place after the first look does not matter to it.
+    Ok(Mark { last: tx.one(LAST_PG, &[])?, writers: writers(tx)? })
+}
+
+/// Whose transactions may fill places now. PostgreSQL only.
+pub fn writers(tx: &mut Tx) -> Result<Vec<String>> {
+    tx.all(WRITERS, &[])
 }
 
 /// The place of an account's last event from before this time; 0 when there is none.

@@ -14,5 +14,5 @@ use crate::http::kit::fields::Query;
 #[utoipa::path(get, path = "/api/b2b/v1/events", operation_id = "listEvents", tag = "events", params(EventsQuery),
     responses((status = 200, description = "The next events", body = EventsView<'static>)))]
 pub async fn list(partner: Partner, state: State, query: Query) -> Answer {
-    events_page(&state.app, partner.account, query).await
+    events_page(&state.app, partner.account, query.strictly()).await
 }

@@ -1,9 +1,8 @@
 //! The end of the log: up to which place it is settled, and who waits for more.
 //!
-//! A place is settled when nothing can appear at or before it any more. On PostgreSQL that takes two looks: the first
-//! reads the last place that was taken; then every transaction that runs must end, and a later look tells when
-//! (`store::events`). Callers share looks. Those who wait for more are woken by one follower for the whole process, which
-//! looks only while somebody waits.
+//! A place is settled when nothing can appear at or before it any more. On PostgreSQL that takes two looks: the first reads
+//! the last place that was taken and who writes then; these must have ended (`store::events`). Callers share looks. Those
+//! who wait for more are woken by one follower for the whole process, which looks only while somebody waits.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -97,19 +96,12 @@ pub async fn settled(app: &App) -> Result<i64> {
 
 /// Looks until every place that was taken before is settled. `known` is settled already.
 async fn look(app: &App, known: i64) -> Result<i64> {
-    let taken = match app.store.read(events::mark).await? {
-        Mark::Settled(place) => return Ok(place),
-        Mark::Running { last, .. } if last == known => return Ok(known),
-        Mark::Running { last, .. } => last,
-    };
-    let (give_up, mut bound) = (Instant::now() + PATIENCE, None);
-    loop {
-        let Mark::Running { oldest, next, .. } = app.store.read(events::mark).await? else {
-            return Ok(known);
-        };
-        if oldest >= *bound.get_or_insert(next) {
-            return Ok(taken);
-        }
+    let Mark { last, mut writers } = app.store.read(events::mark).await?;
+    if last <= known {
+        return Ok(known);
+    }
+    let give_up = Instant::now() + PATIENCE;
+    while !writers.is_empty() {
         if Instant::now() >= give_up {
             if let Some(left_out) = TROUBLE.turn() {
                 tracing::warn!(left_out, "events wait for a transaction in PostgreSQL that does not end");
@@ -117,7 +109,10 @@ async fn look(app: &App, known: i64) -> Result<i64> {
             return Ok(known);
         }
         sleep(SOON).await;
+        let still = app.store.read(events::writers).await?;
+        writers.retain(|writer| still.contains(writer));
     }
+    Ok(last)
 }
 
 /// A caller who waits for more events of an account. The account has one caller less when it is dropped.

@@ -33,11 +33,11 @@ use crate::telemetry::EveryMinute;
 use crate::vault;
 
 /// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
-const TURN_MS: i64 = 30_000;
-const TURN: Duration = Duration::from_secs(30);
-const RENEW: Duration = Duration::from_secs(5);
+const TURN_MS: i64 = 15_000;
+const TURN: Duration = Duration::from_secs(15);
+const RENEW: Duration = Duration::from_secs(2);
 /// A try that might not end before the turn does is not begun.
-const MARGIN: Duration = Duration::from_secs(12);
+const MARGIN: Duration = Duration::from_secs(11);
 /// How many events a worker takes at once, and how many it sends side by side.
 const BATCH: i64 = 100;
 const SIDE_BY_SIDE: usize = 8;
@@ -45,6 +45,8 @@ const SIDE_BY_SIDE: usize = 8;
 const EVERYWHERE: usize = 64;
 /// How many events may wait for one webhook; then the rest stays in the log.
 const MOST_WAITING: i64 = 1_000;
+/// When a webhook is looked at again whose worker panicked.
+const AFTER_PANIC_MS: i64 = 10_000;
 
 static TROUBLE: EveryMinute = EveryMinute::new();
 
@@ -208,11 +210,14 @@ impl Dispatcher {
             self.due.remove(&id);
             self.at_work.insert(id.clone(), false);
             let work = Work { app: app.clone(), id, turn: self.turn.clone(), places: self.places.clone() };
-            let ended = self.ended.clone();
+            let mut ending = Ending {
+                id: work.id.clone(),
+                due: Some(now.plus_millis(AFTER_PANIC_MS)),
+                tell: self.ended.clone(),
+            };
             app.tasks.spawn(async move {
-                let due = work.run().await;
-                // Nobody listens any more when the gateway stops.
-                let _ = ended.send((work.id, due));
+                ending.due = work.run().await;
+                drop(ending);
             });
         }
     }
@@ -221,6 +226,20 @@ impl Dispatcher {
     pub async fn give_up_turn(&self, app: &App) -> Result<()> {
         let holder = self.turn.holder.clone();
         app.store.write(LANE, move |tx| deliveries::release_turn(tx, &holder)).await
+    }
+}
+
+/// Tells of the end of a worker, also when it panics.
+struct Ending {
+    id: WebhookId,
+    due: Option<Time>,
+    tell: mpsc::UnboundedSender<(WebhookId, Option<Time>)>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // Nobody listens any more when the gateway stops.
+        let _ = self.tell.send((self.id.clone(), self.due));
     }
 }
 

@@ -20,3 +20,4 @@ mod races;
 mod shutdown;
 mod supplier;
 mod tools;
+mod webhooks;

@@ -14,7 +14,8 @@ use crate::support::place::Place;
 /// simulated worlds of a sandbox.
 const SMALL: &str =
     "address_keys blocks coupons cursors login_days meta plans price_turn prices second_purchases settlers sim_chains
-    sim_forks sim_profiles sim_sales sim_supplier sim_topups sim_transfers suppliers turns versions waiting";
+    sim_forks sim_profiles sim_sales sim_supplier sim_topups sim_transfers sqlite_sequence suppliers turns
+    versions waiting webhook_turn";
 
 /// Indexes that stay small, because rows leave them when their work is done. All of one may be read.
 const QUEUES: &str =
@@ -30,13 +31,17 @@ const ON_PURPOSE: &[(&str, &str)] = &[
     (
         "an operator lists, searches or reports",
         "accounts::ALL_ACCOUNTS accounts::FIND accounts::PARTNERS accounts::USERS addresses::LIST claims::FIND coupons::TALLY keys::LIST orders::RECENT reports::MARGIN reports::MARGIN_TOTAL
-         reports::TRIAL_BALANCE reports::TRIAL_BALANCE_OF wallet::DRAWN",
+         reports::TRIAL_BALANCE reports::TRIAL_BALANCE_OF wallet::DRAWN webhooks::LIST",
     ),
     ("an operator moves cash or asks what a supplier holds, which are sums over postings", "ledger::SUM_OF"),
-    ("it is kept in memory, and loaded anew when it has changed", "addresses::WATCHED keys::LIVE"),
+    ("it is kept in memory, and loaded anew when it has changed", "addresses::WATCHED keys::LIVE webhooks::OPEN"),
     ("every two seconds, of all partners", "low_balances::MOVED"),
     ("once for each sync and each change of prices", "accounts::PRICE_LISTS"),
-    ("the greatest number is at the end of the index", "accounts::LAST_NO"),
+    ("the greatest number is at the end of the index", "accounts::LAST_NO events::LAST_LITE events::LAST_PG events::SKIP_PG"),
+    ("the oldest are at the beginning of the index, and only some of them are looked at", "deliveries::FORGET events::FORGET"),
+    ("what waits for one webhook is at most a thousand", "deliveries::HEADS deliveries::NEXT_DUE"),
+    ("when the figures are read", "deliveries::COUNTS deliveries::OLDEST"),
+    ("once a day", "deliveries::FORGET_WAITING"),
     ("once a minute, of mailboxes that wanted no mail or were guessed at", "logins::OLD_MAILBOXES"),
 ];
 

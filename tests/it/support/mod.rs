@@ -25,5 +25,6 @@ pub mod ports;
 pub mod postgres_servers;
 pub mod process;
 pub mod qr_codes;
+pub mod receiver;
 pub mod shapes;
 pub mod tool_caller;

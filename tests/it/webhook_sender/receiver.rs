@@ -11,12 +11,15 @@ use rustls::ServerConfig;
 use simgate::webhook::Dns;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Barrier;
 use tokio_rustls::TlsAcceptor;
 
 /// What a receiver does with a request.
 pub enum Manner {
     /// Answers, and waits for the next one.
     Answer(Vec<u8>),
+    /// Answers when as many requests have come as the barrier is wide.
+    Meet(Arc<Barrier>, Vec<u8>),
     /// Writes this, and ends the connection.
     Leave(Vec<u8>),
     /// Writes the first, then the second again and again, with pauses.
@@ -132,6 +135,10 @@ async fn converse(
             Manner::Answer(bytes) => {
                 stream.write_all(&bytes).await?;
                 stream.flush().await?;
+            }
+            Manner::Meet(barrier, bytes) => {
+                barrier.wait().await;
+                stream.write_all(&bytes).await?;
             }
             Manner::Leave(bytes) => {
                 stream.write_all(&bytes).await?;
