@@ -5,7 +5,7 @@ use clap::Command;
 /// The groups, and the commands of each in the order in which they are listed.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Money", &["wallet", "transfers", "payout", "sweep", "addresses"]),
-    ("People", &["partner", "key", "user", "mail"]),
+    ("People", &["partner", "key", "webhook", "user", "mail"]),
     ("Orders", &["order", "find"]),
     ("Catalog", &["supplier", "catalog", "price", "coupon"]),
     ("Books", &["report", "ledger", "audit"]),

@@ -4,7 +4,7 @@
 mod answers;
 mod guarded;
 mod lines;
-mod receiver;
+pub mod receiver;
 mod refusals;
 
 use std::net::IpAddr;

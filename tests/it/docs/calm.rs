@@ -20,6 +20,10 @@ const ICCID: u64 = 890_123_456_789_012_345;
 /// The first bytes of every PNG image.
 const IMAGE: &str = "data:image/png;base64,iVBORw0KGgo=";
 const HEAD: i64 = 1_000;
+const DURATION_MS: i64 = 85;
+/// A place in the log of events or deliveries.
+const PLACE: &str = "5tVq0Zk2LmA";
+const WEBHOOK_SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
 const MATCHING_ID: &str = "SIM-0123456789ABCDEF0123456A";
 /// Longer texts are cut after a line.
 const MOST_CHARS: usize = 600;
@@ -66,6 +70,7 @@ impl Calm {
                             let at = Time::from_micros(millis.as_i64().unwrap() * 1_000);
                             Json::Number((self.time(at).micros() / 1_000).into())
                         }
+                        ("durationMs", Json::Number(_)) => Json::Number(DURATION_MS.into()),
                         ("head", Json::Number(_)) => Json::Number(HEAD.into()),
                         (_, value) => self.within(value, required),
                     };
@@ -80,6 +85,9 @@ impl Calm {
     fn text(&mut self, text: &str) -> String {
         if text.starts_with("data:image/") {
             return IMAGE.into();
+        }
+        if text.starts_with("whsec_") {
+            return WEBHOOK_SECRET.into();
         }
         let mut calm = String::new();
         let text = text.replace(&format!("http://{}", self.host), &format!("{SCHEME}{HOST}"));
@@ -131,6 +139,11 @@ impl Calm {
             && id.len() == ID.len()
         {
             return Some(format!("{prefix}_{}", self.next(&format!("{prefix}_"), ID)));
+        }
+        if let Some((prefix @ ("evt" | "dlv"), place)) = word.split_once('_')
+            && place.len() == PLACE.len()
+        {
+            return Some(format!("{prefix}_{}", self.next(&format!("{prefix}_"), PLACE)));
         }
         if let Some((prefix @ ("sgp" | "sgs"), token)) = word.split_once('_') {
             return Some(format!("{prefix}_{}", "x".repeat(token.len())));

@@ -4,17 +4,19 @@ use serde_json::{Value, json};
 use simgate::domain::coupon::Coupon;
 use simgate::domain::money::Usd;
 
-use super::story::{Call, HASTY, PROBLEM, Story, delete, get, post, press};
+use super::story::{Call, HASTY, PROBLEM, Story, delete, get, patch, post, press};
 use crate::support::buying::fund;
 use crate::support::coupons::{self, DEAR};
 use crate::support::harness::{Db, Gateway, run};
 use crate::support::logins::code;
+use crate::webhook_sender::receiver::{Receiver, answer};
 
 const ANN: &str = "ann@example.com";
 const ORDER: &str = r#"{"packageCode": "JP-1GB-7D", "partnerRefId": "booking-1001", "maxPriceUsd": 1.5}"#;
 const ORDERS: &str = "/api/b2b/v1/orders";
 const SEARCH: &str = "/api/products/search?country=Japan%201GB%207%20days&limit=1";
 const BALANCE: &str = "/api/b2b/v1/balance";
+const WEBHOOKS: &str = "/api/b2b/v1/webhooks";
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
@@ -59,6 +61,8 @@ fn a_partner() {
             }
         }
 
+        be_told(&mut story).await;
+
         let unwanted = bought(&story, "booking-1000").await;
         slow_down(gateway).await;
         let second = ORDER.replace("1001", "1002");
@@ -84,6 +88,35 @@ async fn fund_a_wallet(story: &mut Story<'_>) {
     let confirmed = |answer: &Value| answer["status"] == "CONFIRMED";
     story.tell_until(post("verifyDeposit", &format!("{BALANCE}/verify-deposit"), &body), confirmed).await;
     story.tell(get("getDeposit", &format!("{BALANCE}/deposit/{id}"))).await;
+}
+
+/// Reads the log, and has it sent to an endpoint.
+async fn be_told(story: &mut Story<'_>) {
+    let log = story.tell(get("listEvents", "/api/b2b/v1/events?types=order.fulfilled&limit=1")).await;
+    let receiver = Receiver::start(|_| answer("204 No Content", "")).await;
+    story.calm.replace(&receiver.address.to_string(), "hooks.example.com");
+    // An endpoint of a live gateway speaks https.
+    story.calm.replace("http", "https");
+    let wish = json!({
+        "url": format!("http://{}/simgate", receiver.address),
+        "events": ["order.fulfilled", "order.failed"],
+        "description": "Orders to the back office",
+    });
+    let made = story.tell(post("createWebhook", WEBHOOKS, &wish.to_string())).await;
+    let webhook = format!("{WEBHOOKS}/{}", text(&made["webhook"]["id"]));
+    let tested = story.tell(press("testWebhook", &format!("{webhook}/test"))).await;
+    story.tell(get("listWebhooks", WEBHOOKS)).await;
+    let more = r#"{"events": ["order.fulfilled", "order.failed", "topup.completed", "topup.failed"]}"#;
+    story.tell(patch("changeWebhook", &webhook, more)).await;
+    story.gateway.pass_time(1_000);
+    let again = format!("{webhook}/deliveries/{}/redeliver", text(&tested["delivery"]["id"]));
+    story.tell(press("redeliver", &again)).await;
+    let by_hand = |page: &Value| page["deliveries"][0]["attempt"].is_null();
+    story.tell_until(get("listDeliveries", &format!("{webhook}/deliveries?limit=1")), by_hand).await;
+    let replay = json!({ "after": log["events"][0]["id"] }).to_string();
+    story.tell(post("replayWebhook", &format!("{webhook}/replay"), &replay)).await;
+    story.tell(press("rotateWebhookSecret", &format!("{webhook}/rotate"))).await;
+    story.tell(delete("deleteWebhook", &webhook)).await;
 }
 
 /// Buys another eSIM and waits until it is delivered: the id of its order.
@@ -152,6 +185,7 @@ fn an_agent() {
         story.tell(get("listPurchases", "/api/agentic/orders?limit=1")).await;
         fund(gateway, ANN, Usd::dollars(20)).await;
         story.tell(get("getWallet", "/api/agentic/wallet")).await;
+        story.tell(get("listEvents", "/api/agentic/events?types=order.fulfilled&limit=1")).await;
         let tokens = story.tell(get("listTokens", &format!("{auth}/tokens"))).await;
         let token = format!("{auth}/tokens/{}", text(&tokens["tokens"][0]["id"]));
         story.tell(Call { method: "DELETE", ..get("revokeToken", &token) }).await;

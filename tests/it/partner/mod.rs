@@ -20,3 +20,4 @@ mod references;
 mod topups;
 mod usage;
 mod wallet;
+mod webhooks;
