@@ -91,6 +91,12 @@ impl Webhook {
         }
     }
 
+    /// Takes it back to an earlier place of the log.
+    pub fn rewind(&mut self, cursor: i64) {
+        self.cursor = cursor;
+        self.begin_anew();
+    }
+
     fn begin_anew(&mut self) {
         self.failing_since = None;
         self.failures = 0;

@@ -278,7 +278,7 @@ pub async fn replay(app: &App, by: By<'_>, id: &WebhookId, start: Start) -> Resu
         let (before, after) = (webhook.cursor, webhook.cursor.min(after));
         if after < before {
             webhooks::rewind(tx, &id, after)?;
-            webhook.cursor = after;
+            webhook.rewind(after);
             if let Some(line) = &line {
                 audit::record(tx, &line.changing(numbers.event_id(before), numbers.event_id(after)))?;
             }

@@ -92,6 +92,22 @@ const needed = {
     await underReview(`/api/orders/${orderId}/cancel`, customer);
     return { orderId };
   },
+  "/docs#replayWebhook": async () => ({
+    eventId: (await ask("/api/b2b/v1/events?limit=1", { headers: partner })).nextAfter,
+  }),
+  "/docs#testWebhook": async () => {
+    const body = { url: "https://hooks.example.com/simgate" };
+    const { webhook } = await ask("/api/b2b/v1/webhooks", { body, headers: partner });
+    return { webhookId: webhook.id };
+  },
+  // A webhook is tried by hand once a second.
+  "/docs#redeliver": async (known) => {
+    const path = `/api/b2b/v1/webhooks/${known.webhookId}/deliveries`;
+    const { deliveries } = await ask(path, { headers: partner });
+    const tried = Date.parse(deliveries[0].sentAt);
+    await until("a second has passed", async () => Date.now() > tried + 1_000);
+    return { deliveryId: deliveries[0].id };
+  },
   "/docs/agentic#verifyOtp": () => mailed(mailbox("/docs/agentic")),
   "/docs/consumer#verifyCode": () => mailed(mailbox("/docs/consumer")),
 };
@@ -103,6 +119,9 @@ function replaced(sample, page, known) {
     [/\binv_\w+/g, known.invoiceId],
     [/\bord_\w+/g, known.orderId],
     [/\btok_\w+/g, known.tokenId],
+    [/\bwhk_\w+/g, known.webhookId],
+    [/\bdlv_\w+/g, known.deliveryId],
+    [/\bevt_\w+/g, known.eventId],
     [/\b89\d{17,18}\b/g, known.iccid],
     [/\b0x[0-9a-f]{64}\b/g, known.txHash],
     [/\bbooking-\d+/g, `samples-${language}`],
@@ -143,7 +162,7 @@ for (const page of Object.keys(prepared)) {
   for (const section of html.split('<section class="operation" id="').slice(1)) {
     const id = section.split('"')[0];
     const sample = section.match(new RegExp(`class="sample ${language}">.*?<code>(.*?)</code>`, "s"))[1];
-    Object.assign(known, await needed[`${page}#${id}`]?.());
+    Object.assign(known, await needed[`${page}#${id}`]?.(known));
     const [status, text] = run(replaced(unescaped(sample), page, known));
     const fine = status === 200 || status === 202 || (status === 402 && id === "checkout");
     assert(fine, `${page}#${id} in ${language}: ${text}`);

@@ -134,8 +134,10 @@ both_databases! {
             answer("200 OK", "")
         })
         .await;
-        let (id, _) = made(gateway, &url_of(&receiver)).await;
+        // So that nothing is sent to it but by hand.
+        let (id, _) = made(gateway, "http://127.0.0.1:1/").await;
         change(gateway, &id, json!({ "status": "DISABLED" })).await;
+        change(gateway, &id, json!({ "url": url_of(&receiver) })).await;
         let path = format!("{WEBHOOKS}/{id}/test");
         let trying = tokio::spawn({
             let request = gateway.request("POST", &path);
@@ -146,8 +148,7 @@ both_databases! {
         let refused = gateway.send_as(&gateway.key, "POST", &path, None).await;
         assert_eq!(refused.problem(429), "RATE_LIMITED");
         assert_eq!(refused.header("retry-after"), "1");
-        // Whatever was begun in the background ends too.
-        (0..20).for_each(|_| release.send(()).unwrap());
+        (0..3).for_each(|_| release.send(()).unwrap());
         assert_eq!(trying.await.unwrap(), 200);
         gateway.pass_time(1_000);
         let statuses = [

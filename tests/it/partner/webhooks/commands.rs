@@ -28,7 +28,8 @@ both_databases! {
         assert_eq!((&refused["status"], &refused["accepted"], &refused["httpStatus"]), (&json!("PENDING"), &json!(false), &json!(500)));
         let listed = ok(gateway, "webhook list")["webhooks"].clone();
         assert_eq!((&listed[0]["webhookId"], &listed[0]["status"], &listed[0]["partnerId"]), (&json!(good), &json!("ACTIVE"), &json!(gateway.partner)));
-        assert_eq!(ok(gateway, &format!("webhook list {}", gateway.partner))["webhooks"], listed);
+        let theirs = ok(gateway, &format!("webhook list {}", gateway.partner))["webhooks"].clone();
+        assert_eq!((&theirs[0]["webhookId"], &theirs[1]["webhookId"]), (&json!(good), &json!(bad)));
         let tries = ok(gateway, &format!("webhook deliveries {good} --limit 1"));
         let delivery = text(&tries["deliveries"][0]["deliveryId"]).to_string();
         let again = told(gateway, &format!("webhook redeliver {good} {delivery}")).document(0);
