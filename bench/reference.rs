@@ -77,7 +77,7 @@ async fn bare(address: &str, file: &str, encoding: Option<&str>) -> Outcome {
     if let Some(encoding) = encoding {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::try_from(encoding)?);
     }
-    let answer = axum::routing::get(move || async move { (headers.clone(), body.clone()) });
+    let answer = axum::routing::any(move || async move { (headers.clone(), body.clone()) });
     let listener = tokio::net::TcpListener::bind(address).await?;
     let listener = axum::serve::ListenerExt::tap_io(listener, |stream| drop(stream.set_nodelay(true)));
     Ok(axum::serve(listener, axum::Router::new().fallback(answer)).await?)

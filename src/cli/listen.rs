@@ -24,9 +24,9 @@ pub struct Listen {
     /// Go on from this event [default: only what happens from now on]
     #[arg(long, value_name = "EVENT")]
     after: Option<String>,
-    /// Sign with this secret [default: a new one]
+    /// Sign with this secret of a webhook [default: a new one]
     #[arg(long, value_name = "SECRET")]
-    secret: Option<String>,
+    sign_with: Option<String>,
     /// End after this many events
     #[arg(long, value_name = "N")]
     count: Option<u64>,
@@ -54,7 +54,7 @@ pub async fn run(app: &App, listen: Listen) -> Outcome {
         })?),
         None => None,
     };
-    let (url, secret) = (listen.forward.as_str(), listen.secret.as_deref());
+    let (url, secret) = (listen.forward.as_str(), listen.sign_with.as_deref());
     let follow = Follow { account: partner.no, url, kinds: listen.types, after, secret };
     let mut listener = Listener::begin(app, follow).await?;
     eprintln!("Events of {} go to {url}; Ctrl-C ends it.", partner.name);

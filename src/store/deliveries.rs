@@ -1,6 +1,6 @@
 //! What the instance that delivers to webhooks writes down: its turn, what was tried, and what waits to be tried again.
 
-use super::engine::{Stored, Tx, columns, insert_into, lists, params, queries, text, values};
+use super::engine::{Stored, Tx, columns, insert_into, lists, names, params, queries, text, values};
 use super::meta;
 use crate::domain::delivery::Health;
 use crate::domain::event::Event;
@@ -39,6 +39,10 @@ queries! {
     /// One that was changed since it was read is left as it is.
     MOVE = "UPDATE webhooks SET cursor = ?4, failing_since = ?5, failures = ?6, resting_until = ?7, accepted_at = COALESCE(?8, accepted_at)
             WHERE id = ?1 AND edition = ?2 AND cursor = ?3 AND status = 'ACTIVE'";
+    /// `MOVE` for webhooks that accepted everything.
+    MOVE_ALL (Postgres) = text!("UPDATE webhooks SET cursor = a.next, failing_since = NULL, failures = 0, resting_until = NULL, accepted_at = a.at
+            FROM unnest(", lists!(Onward), ") AS a (", names!(Onward), ")
+            WHERE webhooks.id = a.id AND webhooks.edition = a.edition AND webhooks.cursor = a.seen AND status = 'ACTIVE' RETURNING webhooks.id");
     DISABLE = "UPDATE webhooks SET status = 'DISABLED', disabled_at = ?3, edition = edition + 1 WHERE id = ?1 AND edition = ?2";
     REST = "UPDATE webhooks SET failing_since = ?3, failures = ?4, resting_until = ?5 WHERE id = ?1 AND edition = ?2 AND status = 'PENDING'";
     HEADS = text!("SELECT ", Waiting::COLUMNS, heads!(", q.refused_at, q.tries, q.due_at"), " JOIN events v ON v.no = q.event
@@ -70,6 +74,21 @@ values! {
         webhook: TEXT, event: BIGINT, message: TEXT, kind: TEXT, try: BIGINT = new.attempt, at: BIGINT, ms: BIGINT,
         status: BIGINT, answer: TEXT, trouble: TEXT,
     }
+}
+
+values! {
+    /// Where a webhook stood, and where it stands.
+    Onward(step: Step<'a>) {
+        id: TEXT = &step.webhook.id, edition: BIGINT = step.webhook.edition, seen: BIGINT = step.webhook.cursor,
+        next: BIGINT = step.cursor, at: BIGINT = step.accepted_at,
+    }
+}
+
+/// A webhook that has accepted everything up to a place.
+pub struct Step<'a> {
+    pub webhook: &'a Webhook,
+    pub cursor: i64,
+    pub accepted_at: Time,
 }
 
 /// An event that an endpoint has refused, or that must not come before one.
@@ -161,6 +180,12 @@ pub fn advance(
     Ok(tx.execute(MOVE, values)? == 1)
 }
 
+/// `advance` for webhooks that accepted everything, in one statement. PostgreSQL only.
+pub fn advance_all(tx: &mut Tx, steps: &[Step]) -> Result<()> {
+    let rows: Vec<_> = steps.iter().map(|step| Onward::params(step)).collect();
+    tx.for_each::<WebhookId>(MOVE_ALL, &rows).map(drop)
+}
+
 /// Disables a webhook, unless it was changed since it was read.
 pub fn disable(tx: &mut Tx, seen: &Webhook, now: Time) -> Result<bool> {
     let moved = tx.execute(DISABLE, params![&seen.id, seen.edition, now])? == 1;
@@ -181,9 +206,14 @@ pub fn heads(tx: &mut Tx, id: &WebhookId, now: Time, most: i64) -> Result<Vec<Wa
     tx.all(HEADS, params![id, now, most])
 }
 
-/// The subjects of which something waits, and how many events wait in all.
-pub fn blocked(tx: &mut Tx, id: &WebhookId) -> Result<(Vec<String>, i64)> {
-    Ok((tx.all(BLOCKED, params![id])?, tx.one(HELD, params![id])?))
+/// The subjects of which something waits.
+pub fn blocked(tx: &mut Tx, id: &WebhookId) -> Result<Vec<String>> {
+    tx.all(BLOCKED, params![id])
+}
+
+/// How many events wait.
+pub fn held(tx: &mut Tx, id: &WebhookId) -> Result<i64> {
+    tx.one(HELD, params![id])
 }
 
 /// When something that waits is due next.

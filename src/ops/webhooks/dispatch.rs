@@ -28,7 +28,7 @@ use crate::ops::mail::{self, Letter};
 use crate::ops::{LANE, jobs};
 use crate::store::deliveries::{self, Waiting};
 use crate::store::tx::Tx;
-use crate::store::{accounts, events, meta, webhooks};
+use crate::store::{WriteJob, accounts, events, meta, webhooks};
 use crate::telemetry::EveryMinute;
 use crate::vault;
 
@@ -209,7 +209,8 @@ impl Dispatcher {
         for id in ready {
             self.due.remove(&id);
             self.at_work.insert(id.clone(), false);
-            let work = Work { app: app.clone(), id, turn: self.turn.clone(), places: self.places.clone() };
+            let (turn, places) = (self.turn.clone(), self.places.clone());
+            let work = Work { app: app.clone(), id, settled: self.seen, turn, places };
             let mut ending = Ending {
                 id: work.id.clone(),
                 due: Some(now.plus_millis(AFTER_PANIC_MS)),
@@ -247,6 +248,8 @@ impl Drop for Ending {
 struct Work {
     app: App,
     id: WebhookId,
+    /// Up to where the log was settled when it began.
+    settled: i64,
     turn: Arc<Turn>,
     places: Arc<Semaphore>,
 }
@@ -279,30 +282,39 @@ struct Batch {
     fresh: Vec<Event>,
     /// Where the webhook stands when all of it is done.
     cursor: i64,
+    /// Whether more is in the log already.
+    has_more: bool,
+    /// How many events waited before.
+    held: i64,
 }
 
 impl Work {
     /// Delivers until nothing is left. Answers when to look again without being told of a new event.
-    async fn run(&self) -> Option<Time> {
+    async fn run(mut self) -> Option<Time> {
         loop {
             match self.step().await {
-                Ok(Step::More) => {}
+                Ok(Step::More) => match tail::settled(&self.app).await {
+                    Ok(settled) => self.settled = settled,
+                    Err(error) => return self.later(&error),
+                },
                 Ok(Step::Until(due)) => return due,
-                Err(error) => {
-                    if let Some(left_out) = TROUBLE.turn() {
-                        tracing::warn!(%error, webhook = %self.id, left_out, "events cannot be delivered; trying again");
-                    }
-                    return Some(self.app.now().plus_millis(1_000));
-                }
+                Err(error) => return self.later(&error),
             }
         }
+    }
+
+    fn later(&self, error: &Error) -> Option<Time> {
+        if let Some(left_out) = TROUBLE.turn() {
+            tracing::warn!(%error, webhook = %self.id, left_out, "events cannot be delivered; trying again");
+        }
+        Some(self.app.now().plus_millis(1_000))
     }
 
     async fn step(&self) -> Result<Step> {
         if !self.may_send() {
             return Ok(Step::Until(None));
         }
-        let (now, id, settled) = (self.app.now(), self.id.clone(), tail::settled(&self.app).await?);
+        let (now, id, settled) = (self.app.now(), self.id.clone(), self.settled);
         let read = move |tx: &mut Tx| take(tx, &id, settled, now);
         let Some(batch) = self.app.store.read(read).await? else { return Ok(Step::Until(None)) };
         let health = health_of(&batch.webhook);
@@ -353,7 +365,7 @@ impl Work {
 
     /// Sends a batch and writes down what became of it.
     async fn deliver(&self, batch: Batch, health: Health) -> Result<Step> {
-        let Batch { webhook, heads, blocked, fresh, cursor } = batch;
+        let Batch { webhook, heads, blocked, fresh, cursor, has_more, held } = batch;
         let mut lanes: HashMap<String, Vec<Item>> = HashMap::new();
         let mut order = Vec::new();
         let mut behind = Vec::new();
@@ -384,7 +396,11 @@ impl Work {
             .await
             .into_iter()
             .collect::<Result<_>>()?;
-        self.write_down(webhook, cursor, health, sent.into_iter().flatten().collect(), behind).await
+        let fates: Vec<(Item, Fate)> = sent.into_iter().flatten().collect();
+        let all_accepted = fates.iter().all(|(_, fate)| matches!(fate, Fate::Accepted(_)));
+        self.write_down(webhook, cursor, health, fates, behind).await?;
+        // When nothing waits either, only a new event brings more.
+        Ok(if all_accepted && held == 0 && !has_more { Step::Until(None) } else { Step::More })
     }
 
     /// Sends the events of one subject, each after the one before was accepted.
@@ -419,7 +435,7 @@ impl Work {
         mut health: Health,
         fates: Vec<(Item, Fate)>,
         behind: Vec<Event>,
-    ) -> Result<Step> {
+    ) -> Result<()> {
         let now = self.app.now();
         let mut accepted_at = None;
         let mut tried: Vec<&Delivery> = fates.iter().filter_map(|(_, fate)| fate.delivery()).collect();
@@ -431,31 +447,77 @@ impl Work {
                 health = health.refused(now, vault::random());
             }
         }
-        let pauses: Vec<i64> =
-            fates.iter().map(|(item, _)| pause_ms(item.tries() + 1, vault::random())).collect();
+        let pauses = fates.iter().map(|(item, _)| pause_ms(item.tries() + 1, vault::random())).collect();
         let (account, slip) = (webhook.account, mail::slip(&self.app));
-        let write = move |tx: &mut Tx| {
-            let tried: Vec<Delivery> =
-                fates.iter().filter_map(|(_, fate)| fate.delivery().cloned()).collect();
-            deliveries::record_all(tx, &tried)?;
-            // What was sent before a replay, a new URL or a new holder of the turn does not count.
-            if !deliveries::advance(tx, &webhook, cursor, health, accepted_at)? {
-                return Ok(());
-            }
-            for ((item, fate), pause) in fates.iter().zip(&pauses) {
-                keep(tx, &webhook.id, item, fate, now, *pause)?;
-            }
-            for event in &behind {
-                deliveries::put(tx, &webhook.id, event, None, 0, now)?;
-            }
-            if health.is_dead(now) { give_up(tx, &webhook, &slip, now) } else { Ok(()) }
-        };
+        let results = Results { webhook, cursor, health, accepted_at, fates, pauses, behind, slip, now };
         // What was sent was sent: it is written down however much there is to do.
-        self.app.store.finish(account.0, write).await?;
+        self.app.store.finish_batched(account.0, results).await?;
         if health.is_dead(now) {
             mail::wake(&self.app);
         }
-        Ok(Step::More)
+        Ok(())
+    }
+}
+
+/// What became of a batch, to be written down.
+struct Results {
+    webhook: Webhook,
+    /// Where the webhook stands now.
+    cursor: i64,
+    health: Health,
+    accepted_at: Option<Time>,
+    fates: Vec<(Item, Fate)>,
+    /// How long each waits if it was refused.
+    pauses: Vec<i64>,
+    behind: Vec<Event>,
+    slip: mail::Slip,
+    now: Time,
+}
+
+impl Results {
+    /// Where the webhook stands, if it accepted everything and nothing waited.
+    fn onward(&self) -> Option<deliveries::Step<'_>> {
+        let plain = |(item, fate): &(Item, Fate)| item.waited.is_none() && matches!(fate, Fate::Accepted(_));
+        let accepted_at =
+            self.accepted_at.filter(|_| self.behind.is_empty() && self.fates.iter().all(plain))?;
+        Some(deliveries::Step { webhook: &self.webhook, cursor: self.cursor, accepted_at })
+    }
+
+    fn tried(&self) -> impl Iterator<Item = Delivery> {
+        self.fates.iter().filter_map(|(_, fate)| fate.delivery().cloned())
+    }
+}
+
+impl WriteJob for Results {
+    type Answer = ();
+    const SHARES: bool = true;
+    const LANE: Option<i64> = Some(LANE);
+
+    fn run(&self, tx: &mut Tx) -> Result<()> {
+        let Results { webhook, cursor, health, accepted_at, now, .. } = self;
+        deliveries::record_all(tx, &self.tried().collect::<Vec<_>>())?;
+        // What was sent before a replay, a new URL or a new holder of the turn does not count.
+        if !deliveries::advance(tx, webhook, *cursor, *health, *accepted_at)? {
+            return Ok(());
+        }
+        for ((item, fate), pause) in self.fates.iter().zip(&self.pauses) {
+            keep(tx, &webhook.id, item, fate, *now, *pause)?;
+        }
+        for event in &self.behind {
+            deliveries::put(tx, &webhook.id, event, None, 0, *now)?;
+        }
+        if health.is_dead(*now) { give_up(tx, webhook, &self.slip, *now) } else { Ok(()) }
+    }
+
+    fn run_batched(tx: &mut Tx, group: &[&Results]) -> Result<Vec<Option<()>>> {
+        let onward: Vec<_> = group.iter().filter_map(|results| results.onward()).collect();
+        if onward.is_empty() {
+            return Ok(vec![None; group.len()]);
+        }
+        let plain = group.iter().filter(|results| results.onward().is_some());
+        deliveries::record_all(tx, &plain.flat_map(|results| results.tried()).collect::<Vec<_>>())?;
+        deliveries::advance_all(tx, &onward)?;
+        Ok(group.iter().map(|results| results.onward().map(drop)).collect())
     }
 }
 
@@ -508,23 +570,27 @@ fn take(tx: &mut Tx, id: &WebhookId, settled: i64, now: Time) -> Result<Option<B
         blocked: HashSet::new(),
         fresh: Vec::new(),
         cursor: webhook.cursor,
+        has_more: false,
+        held: 0,
         webhook,
     };
     if batch.webhook.status != WebhookStatus::Active || health_of(&batch.webhook).rests(now) {
         return Ok(Some(batch));
     }
-    let (blocked, held) = deliveries::blocked(tx, id)?;
-    batch.blocked = blocked.into_iter().collect();
-    batch.heads = deliveries::heads(tx, id, now, BATCH)?;
-    let most = BATCH.min(MOST_WAITING - held);
+    batch.held = deliveries::held(tx, id)?;
+    if batch.held > 0 {
+        batch.blocked = deliveries::blocked(tx, id)?.into_iter().collect();
+        batch.heads = deliveries::heads(tx, id, now, BATCH)?;
+    }
+    let most = BATCH.min(MOST_WAITING - batch.held);
     // An endpoint that refuses everything is tried with what waits already.
     let is_failing = health_of(&batch.webhook).is_failing();
     if most > 0 && (batch.heads.is_empty() || !is_failing) {
         let Webhook { account, cursor, ref kinds, .. } = batch.webhook;
         batch.fresh = events::page(tx, account, cursor, settled, kinds, most)?;
-        let is_all = (batch.fresh.len() as i64) < most;
+        batch.has_more = batch.fresh.len() as i64 >= most;
         let last = batch.fresh.last().map(|event| event.no);
-        batch.cursor = if is_all { settled.max(cursor) } else { last.unwrap_or(cursor) };
+        batch.cursor = if batch.has_more { last.unwrap_or(cursor) } else { settled.max(cursor) };
     }
     Ok(Some(batch))
 }

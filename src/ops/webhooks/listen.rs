@@ -55,7 +55,7 @@ impl Listener {
         let target = Target::parse(follow.url, &rules).map_err(|why| Refusal::field("forward", why))?;
         let secret = match follow.secret {
             Some(text) => Secret::parse(text)
-                .ok_or_else(|| Refusal::field("secret", "must be a secret of a webhook, whsec_…"))?,
+                .ok_or_else(|| Refusal::field("sign-with", "must be a secret of a webhook, whsec_…"))?,
             None => Secret::new([vault::random(), vault::random()]),
         };
         let after = match follow.after {
