@@ -167,8 +167,11 @@ pub struct Change {
 }
 
 pub async fn change(app: &App, by: By<'_>, id: &WebhookId, change: Change) -> Result<Webhook> {
-    // Also when nothing is enabled: a webhook that another caller disables meanwhile is.
-    let (end, now, test) = (tail::settled(app).await?, app.now(), new_test(app));
+    let end = match change.enabled {
+        Some(true) => tail::settled(app).await?,
+        Some(false) | None => 0,
+    };
+    let (now, test) = (app.now(), new_test(app));
     let command = if change.enabled == Some(false) { "webhook disable" } else { "webhook enable" };
     let (account, id, line) = (by.account(), id.clone(), by.line(app, command, id));
     let write = move |tx: &mut Tx| {

@@ -51,9 +51,9 @@ both_databases! {
         gateway.post(ORDERS, json!({ "packageCode": "JP-1GB-7D" })).await.expect(200);
         let event = events(gateway).await[0].clone();
         let place = gateway.app.numbers.event_place(&event).unwrap();
-        let database = &gateway.app.settings.database;
+        let (database, now) = (&gateway.app.settings.database, gateway.app.now().micros());
         execute(database, &format!("INSERT INTO webhook_deliveries (no, webhook, event, message, kind, try, at, ms, trouble)
-            VALUES (1000, '{id}', {place}, '{event}', 'order.fulfilled', 1, 1, 5, 'no connection')")).unwrap();
+            VALUES (1000, '{id}', {place}, '{event}', 'order.fulfilled', 1, {now}, 5, 'no connection')")).unwrap();
         let delivery = gateway.app.numbers.delivery_id(1000);
         let path = format!("/{id}/deliveries/{delivery}/redeliver");
         gateway.pass_time(1_000);
