@@ -13,6 +13,7 @@ use crate::support::openapi::{fits, operations};
 const OPERATIONS: &[(&str, &str, bool)] = &[
     ("delete", "/api/agentic/auth/tokens/{id}", true),
     ("get", "/api/agentic/auth/tokens", true),
+    ("get", "/api/agentic/events", true),
     ("get", "/api/agentic/order/{invoiceId}", false),
     ("get", "/api/agentic/orders", true),
     ("get", "/api/agentic/wallet", true),

@@ -88,7 +88,7 @@ impl Site {
         let mut settings = BTreeMap::from([("rate_limit", "0"), ("ip_rate_limit", "0")]);
         settings.extend(self.settings.iter().copied());
         for (name, value) in settings {
-            command.args([&format!("--{}", name.replace('_', "-")), value]);
+            command.arg(format!("--{}={value}", name.replace('_', "-")));
         }
         if let Some(script) = script {
             command = prepared(&command, script);
