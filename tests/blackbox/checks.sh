@@ -232,6 +232,7 @@ blackbox() {
     chain_stop
   fi
 
+  webhook_receivers
   tool_gateway
   pages_for_people
 
