@@ -202,6 +202,17 @@ both_databases! {
         assert!(begun.elapsed() < Duration::from_secs(25));
     }
 
+    async fn whoever_waits_is_answered_when_the_gateway_stops(gateway) {
+        let begun = Instant::now();
+        let path = format!("{EVENTS}?wait=30");
+        let (heard, ()) = tokio::join!(gateway.get(&path), async {
+            gateway.until("somebody waits", async || (gateway.app.tail.callers() == 1).then_some(())).await;
+            gateway.app.stopping.cancel();
+        });
+        assert_eq!(page_of(&heard).0, Vec::<Value>::new());
+        assert!(begun.elapsed() < Duration::from_secs(25));
+    }
+
     async fn ten_calls_of_an_account_may_wait(gateway) {
         let path = format!("{EVENTS}?wait=30");
         let crowd: Vec<_> = (0..10).map(|_| gateway.get(&path)).collect();
