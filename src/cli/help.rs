@@ -16,8 +16,7 @@ const AFTER: &str = "\
 Options:
   --json         Print one JSON document instead of text
   --config PATH  Read settings from this file instead of ./simgate.toml
-  -h, --help     Print help
-  -V, --version  Print version
+  -h, -V         Print help, or the version (--help, --version)
 
 Without a command it serves. `simgate COMMAND --help` tells more, with an example;
 `simgate serve --help` lists the settings, `simgate config` those in effect.
