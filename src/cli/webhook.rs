@@ -59,16 +59,16 @@ A running gateway sends it.")]
         /// Webhook id
         webhook: String,
     },
-    /// Post events to a program on this machine as they happen, with good signatures
-    #[command(after_help = "Example: simgate webhook listen --forward http://127.0.0.1:3000/hooks
-It prints the secret to check them with, and what the program answers to each. An event that it refuses is not sent again.")]
-    Listen(Listen),
     /// Send a webhook nothing more until it is enabled
     #[command(after_help = "Example: simgate webhook disable whk_…")]
     Disable {
         /// Webhook id
         webhook: String,
     },
+    /// Post events to a program on this machine as they happen, with good signatures
+    #[command(after_help = "Example: simgate webhook listen --forward http://127.0.0.1:3000/hooks
+It prints the secret to check them with, and what the program answers to each. An event that it refuses is not sent again.")]
+    Listen(Listen),
 }
 
 #[derive(Args)]

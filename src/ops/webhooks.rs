@@ -6,6 +6,7 @@ pub mod by_hand;
 pub mod dispatch;
 pub mod listen;
 pub mod message;
+mod work;
 
 use super::LANE;
 use super::audit::audit_line;

@@ -297,6 +297,7 @@ fn the_world_around() {
         let order = gateway.order("JP-1GB-7D").await;
         let used = format!(r#"{{"iccid": {}, "usedGb": 0.4}}"#, order["iccid"]);
         story.tell(post("moveUsage", "/sandbox/usage", &used)).await;
+        story.tell(post("makeEvent", "/sandbox/events", r#"{"type": "esim.usage_threshold"}"#)).await;
         let slow = r#"{"mode": "slow", "delayMs": 3000, "count": 1}"#;
         story.tell(post("setSupplier", "/sandbox/supplier", slow)).await;
         story.tell(get("getSupplier", "/sandbox/supplier")).await;

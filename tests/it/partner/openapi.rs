@@ -13,6 +13,7 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("get", "/balance"),
     ("get", "/balance/deposit/{invoiceId}"),
     ("get", "/balance/transactions"),
+    ("get", "/events"),
     ("get", "/orders"),
     ("get", "/orders/{iccid}/topup-plans"),
     ("get", "/orders/{iccid}/usage"),
@@ -24,6 +25,15 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("post", "/orders/{iccid}/topup"),
     ("post", "/orders/{id}/cancel"),
     ("delete", "/orders/{id}/cancel"),
+    ("get", "/webhooks"),
+    ("post", "/webhooks"),
+    ("patch", "/webhooks/{webhookId}"),
+    ("delete", "/webhooks/{webhookId}"),
+    ("post", "/webhooks/{webhookId}/test"),
+    ("post", "/webhooks/{webhookId}/rotate"),
+    ("post", "/webhooks/{webhookId}/replay"),
+    ("get", "/webhooks/{webhookId}/deliveries"),
+    ("post", "/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver"),
 ];
 
 async fn description(gateway: &Gateway) -> Value {
@@ -44,6 +54,7 @@ both_databases! {
         // Each of them is there: a stranger is asked who he is, not told that there is nothing.
         for (method, path, _) in operations(&api) {
             let path = path.replace("{id}", "ord_1").replace("{invoiceId}", "inv_1").replace("{iccid}", "8900000000000000000");
+            let path = path.replace("{webhookId}", "whk_1").replace("{deliveryId}", "dlv_1");
             let request = gateway.client.request(method.to_uppercase().parse().unwrap(), format!("{}{path}", gateway.base));
             assert_eq!(reply(request).await.problem(401), "UNAUTHENTICATED", "{method} {path}");
         }
@@ -65,7 +76,8 @@ both_databases! {
                 expected.push("400");
             }
             if operation["requestBody"].is_object() {
-                expected.extend(["408", "413", "415", "422"]);
+                expected.extend(["408", "413", "415"]);
+                expected.extend((!path.contains("/webhooks")).then_some("422"));
                 let buys = path.contains("/orders");
                 expected.extend(if buys { &["202", "402", "404", "409", "502"][..] } else { &[] });
             }
