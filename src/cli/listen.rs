@@ -28,8 +28,8 @@ pub struct Listen {
     #[arg(long, value_name = "SECRET")]
     sign_with: Option<String>,
     /// End after this many events
-    #[arg(long, value_name = "N")]
-    count: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
+    count: Option<i64>,
 }
 
 fn kind(text: &str) -> Result<EventKind, String> {
@@ -59,10 +59,10 @@ pub async fn run(app: &App, listen: Listen) -> Outcome {
     let mut listener = Listener::begin(app, follow).await?;
     eprintln!("Events of {} go to {url}; Ctrl-C ends it.", partner.name);
     eprintln!("Their signatures are made with {}", listener.secret());
-    let (mut accepted, mut refused) = (0, 0);
-    while listen.count.is_none_or(|most| accepted + refused < most) {
+    let (mut accepted, mut refused, most) = (0, 0, listen.count.unwrap_or(i64::MAX));
+    while accepted + refused < most {
         let heard = tokio::select! {
-            heard = listener.next(app) => heard?,
+            heard = listener.next(app, most - accepted - refused) => heard?,
             _ = tokio::signal::ctrl_c() => break,
         };
         for Heard { id, kind, sequence, answer } in heard {
@@ -73,5 +73,5 @@ pub async fn run(app: &App, listen: Listen) -> Outcome {
         }
     }
     let record = Record::new().with("partnerId", partner.id.to_string());
-    Ok(record.with("accepted", accepted as i64).with("refused", refused as i64).into())
+    Ok(record.with("accepted", accepted).with("refused", refused).into())
 }

@@ -33,9 +33,10 @@ queries! {
     BY_NO = text!("SELECT ", Event::COLUMNS, " FROM events v WHERE v.no = ?1");
     LAST_LITE (Sqlite) = "SELECT COALESCE(MAX(no), 0) FROM events";
     LAST_PG (Postgres) = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_no_seq";
-    WRITERS (Postgres) = "SELECT l.virtualtransaction FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-                WHERE l.locktype = 'relation' AND d.datname = current_database() AND l.relation = CAST('events' AS regclass)
-                  AND l.mode = 'RowExclusiveLock' AND l.granted";
+    /// In this database: others on the server have a table of the same name and number.
+    WRITERS (Postgres) = "SELECT l.virtualtransaction FROM pg_locks l
+                WHERE l.locktype = 'relation' AND l.database = (SELECT a.datid FROM pg_stat_get_activity(pg_backend_pid()) a)
+                  AND l.relation = CAST('events' AS regclass) AND l.mode = 'RowExclusiveLock' AND l.granted";
     SKIP_LITE (Sqlite) = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'events'";
     /// There was no event yet.
     BEGIN_LITE (Sqlite) = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?1)";

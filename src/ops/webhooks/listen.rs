@@ -71,9 +71,10 @@ impl Listener {
         self.secret.text()
     }
 
-    /// Posts what happened since the last call, one after the other; waits for the first.
-    pub async fn next(&mut self, app: &App) -> Result<Vec<Heard>> {
-        let wanted = Wanted { after: self.after, kinds: self.kinds.clone(), limit: AT_ONCE, wait: WAIT };
+    /// Posts what happened since the last call, one after the other and at most so many; waits for the first.
+    pub async fn next(&mut self, app: &App, most: i64) -> Result<Vec<Heard>> {
+        let limit = most.clamp(1, AT_ONCE);
+        let wanted = Wanted { after: self.after, kinds: self.kinds.clone(), limit, wait: WAIT };
         let page = events::read(app, self.account, wanted).await?;
         let mut heard = Vec::with_capacity(page.events.len());
         for event in &page.events {

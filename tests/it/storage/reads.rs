@@ -42,7 +42,6 @@ const ON_PURPOSE: &[(&str, &str)] = &[
     ("what waits for one webhook is at most a thousand", "deliveries::HEADS deliveries::NEXT_DUE"),
     ("when the figures are read", "deliveries::COUNTS deliveries::OLDEST"),
     ("once a day", "deliveries::FORGET_WAITING"),
-    ("who writes at this moment, from the server's own tables", "events::WRITERS"),
     ("once a minute, of mailboxes that wanted no mail or were guessed at", "logins::OLD_MAILBOXES"),
 ];
 
