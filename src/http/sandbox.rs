@@ -67,7 +67,7 @@ pub struct EventRequest {
     #[schema(max_length = 254, pattern = "printable", example = "ptn_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
     account: Option<String>,
     /// What the event holds. Without it, the example of its type.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Object, required = false)]
     data: Option<serde_json::Value>,
 }
 
