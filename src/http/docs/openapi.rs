@@ -243,13 +243,13 @@ fn name_words(name: &str, schema: &mut RefOr<Schema>) {
     }
 }
 
-/// `PENDING_PAYMENT` as `PendingPayment`.
+/// `PENDING_PAYMENT` as `PendingPayment`, `order.failed` as `OrderFailed`.
 fn in_camel_case(word: &str) -> String {
     let part = |part: &str| {
         let (first, rest) = part.split_at(part.len().min(1));
         first.to_uppercase() + &rest.to_lowercase()
     };
-    word.split('_').map(part).collect()
+    word.split(['_', '.']).map(part).collect()
 }
 
 /// The pattern that handlers write where a text of printable characters is taken, from 1 to its `max_length`. `spell_out`
