@@ -27,6 +27,9 @@ pub fn check(schema: &Value, value: &Value) -> Result<(), String> {
             "maxLength" => {
                 value.as_str().is_none_or(|text| text.chars().count() <= wanted.as_u64().unwrap() as usize)
             }
+            "minItems" => {
+                value.as_array().is_none_or(|items| items.len() >= wanted.as_u64().unwrap() as usize)
+            }
             "required" => {
                 let names = wanted.as_array().unwrap();
                 value.is_object() && names.iter().all(|name| value.get(name.as_str().unwrap()).is_some())
