@@ -9,11 +9,12 @@ use crate::support::harness::{Db, Gateway, both_databases, reply, run};
 use crate::support::openapi::operations;
 use crate::support::shapes::ORDERS;
 
-const OPERATIONS: [(&str, &str, &str); 8] = [
+const OPERATIONS: [(&str, &str, &str); 9] = [
     ("get", "/sandbox/chain", "getChains"),
     ("get", "/sandbox/outbox", "readOutbox"),
     ("get", "/sandbox/supplier", "getSupplier"),
     ("post", "/sandbox/chain", "setChain"),
+    ("post", "/sandbox/events", "makeEvent"),
     ("post", "/sandbox/job", "setJob"),
     ("post", "/sandbox/pay", "payInvoice"),
     ("post", "/sandbox/supplier", "setSupplier"),
