@@ -3,7 +3,7 @@
 //! tell of it, which count among those of its order.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
-use super::events;
+use super::{events, wallet};
 use crate::domain::esim::tidings::{self, Tidings};
 use crate::domain::esim::{Esim, Usage, UsageDay};
 use crate::domain::event::News;
@@ -38,6 +38,7 @@ queries! {
     FORGET_READING = "UPDATE esims SET usage_status = NULL, service_state = NULL, profile_state = NULL, total_mb = NULL,
                           used_mb = NULL, as_of = NULL, expires_at = NULL, asked_at = NULL, readings = readings + 1,
                           told_percent = 0 WHERE order_id = ?1";
+    ACCOUNT (Postgres) = "SELECT account FROM orders WHERE id = ?1";
     LOCK_ORDER (Postgres) = "SELECT events FROM orders WHERE id = ?1 FOR UPDATE";
     COUNT_EVENTS = "UPDATE orders SET events = events + ?2 WHERE id = ?1 RETURNING account, events";
     SAVE_DAY = "INSERT INTO usage_days (order_id, day, used_mb, total_mb) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (order_id, day)
@@ -155,8 +156,11 @@ pub fn save_reading(
         let (readings, told_percent, known): (i64, i64, Option<Usage>) = tx.one(KNOWN, params![order])?;
         let usage = Usage::after(known.as_ref(), reading);
         let news = Tidings::of(known.as_ref(), &usage, told_percent);
-        // Whoever changes an order locks it before its eSIM; so does a reading that counts among the order's events.
+        // Whoever changes an order locks its wallet, it and its eSIM, in this order; so does a reading that counts among
+        // the order's events.
         if !news.is_empty() && !is_locked {
+            let account = tx.one(ACCOUNT, params![order])?;
+            wallet::lock(tx, account)?;
             tx.one::<i64>(LOCK_ORDER, params![order])?;
             is_locked = true;
             continue;
