@@ -10,6 +10,9 @@ use crate::domain::refusal::Refusal;
 use crate::ops::operator;
 use crate::ops::webhooks::listen::{Follow, Heard, Listener};
 
+/// The variable with the key to sign with: a command line would show it to every user of the machine.
+const SECRET: &str = "WEBHOOK_SECRET";
+
 #[derive(Args)]
 pub struct Listen {
     /// Where to post events to, such as http://127.0.0.1:3000/hooks
@@ -24,9 +27,6 @@ pub struct Listen {
     /// Go on from this event [default: only what happens from now on]
     #[arg(long, value_name = "EVENT")]
     after: Option<String>,
-    /// Sign with this secret of a webhook [default: a new one]
-    #[arg(long, value_name = "SECRET")]
-    sign_with: Option<String>,
     /// End after this many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
     count: Option<i64>,
@@ -54,11 +54,15 @@ pub async fn run(app: &App, listen: Listen) -> Outcome {
         })?),
         None => None,
     };
-    let (url, secret) = (listen.forward.as_str(), listen.sign_with.as_deref());
+    let (url, given) = (listen.forward.as_str(), std::env::var(SECRET).ok().filter(|text| !text.is_empty()));
+    let secret = given.as_deref();
     let follow = Follow { account: partner.no, url, kinds: listen.types, after, secret };
     let mut listener = Listener::begin(app, follow).await?;
     eprintln!("Events of {} go to {url}; Ctrl-C ends it.", partner.name);
-    eprintln!("Their signatures are made with {}", listener.secret());
+    match given {
+        Some(_) => eprintln!("Their signatures are made with the secret in {SECRET}"),
+        None => eprintln!("Their signatures are made with {}", listener.secret()),
+    }
     let (mut accepted, mut refused, most) = (0, 0, listen.count.unwrap_or(i64::MAX));
     while accepted + refused < most {
         let heard = tokio::select! {

@@ -67,7 +67,8 @@ A running gateway sends it.")]
     },
     /// Post events to a program on this machine as they happen, with good signatures
     #[command(after_help = "Example: simgate webhook listen --forward http://127.0.0.1:3000/hooks
-It prints the secret to check them with, and what the program answers to each. An event that it refuses is not sent again.")]
+It signs with the secret in WEBHOOK_SECRET, or with a new one that it prints, and prints what the program answers to each.
+An event that it refuses is not sent again.")]
     Listen(Listen),
 }
 

@@ -91,10 +91,10 @@ impl Webhook {
         }
     }
 
-    /// Takes it back to an earlier place of the log.
+    /// Takes it back to an earlier place of the log. It is tried at once, and is as healthy as before.
     pub fn rewind(&mut self, cursor: i64) {
         self.cursor = cursor;
-        self.begin_anew();
+        self.resting_until = None;
     }
 
     fn begin_anew(&mut self) {
@@ -127,5 +127,52 @@ pub struct Delivery {
 impl Delivery {
     pub fn accepted(&self) -> bool {
         self.status.is_some_and(|status| (200..300).contains(&status))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A webhook that has been refusing for a while.
+    fn failing() -> Webhook {
+        let at = Time::from_micros(0);
+        Webhook {
+            id: WebhookId::from_text("whk_1"),
+            account: AccountNo(1),
+            url: "https://hooks.example/".into(),
+            kinds: Vec::new(),
+            description: String::new(),
+            status: WebhookStatus::Active,
+            secret: Vec::new(),
+            old_secret: None,
+            old_until: None,
+            cursor: 9,
+            edition: 0,
+            test: String::new(),
+            failing_since: Some(at),
+            failures: 7,
+            resting_until: Some(at.plus_days(1)),
+            accepted_at: Some(at),
+            created_at: at,
+            disabled_at: None,
+        }
+    }
+
+    #[test]
+    fn a_replay_changes_nothing_about_health_but_is_tried_at_once() {
+        let mut webhook = failing();
+        webhook.rewind(3);
+        assert_eq!((webhook.cursor, webhook.resting_until), (3, None));
+        assert_eq!((webhook.failing_since, webhook.failures), (failing().failing_since, 7));
+    }
+
+    #[test]
+    fn an_enabled_webhook_begins_anew_at_the_end_of_the_log() {
+        let mut webhook = failing();
+        webhook.disable(Time::from_micros(5));
+        webhook.enable(20);
+        assert_eq!((webhook.status, webhook.cursor, webhook.disabled_at), (WebhookStatus::Active, 20, None));
+        assert_eq!((webhook.failing_since, webhook.failures, webhook.resting_until), (None, 0, None));
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod by_hand;
 pub mod dispatch;
+mod limits;
 pub mod listen;
 pub mod message;
 mod work;
@@ -115,7 +116,7 @@ pub async fn create(app: &App, account: AccountNo, new: NewWebhook) -> Result<Ke
         secret: sealed,
         old_secret: None,
         old_until: None,
-        cursor: tail::settled(app).await?,
+        cursor: tail::now(app).await?,
         edition: 0,
         test: new_test(app),
         failing_since: None,
@@ -168,18 +169,26 @@ pub struct Change {
 }
 
 pub async fn change(app: &App, by: By<'_>, id: &WebhookId, change: Change) -> Result<Webhook> {
-    let end = match change.enabled {
-        Some(true) => tail::settled(app).await?,
-        Some(false) | None => 0,
+    let wants_others = match &change.kinds {
+        Some(kinds) => get(app, by, id).await?.kinds != *kinds,
+        None => false,
+    };
+    let end = match change.enabled == Some(true) || wants_others {
+        true => tail::now(app).await?,
+        false => 0,
     };
     let (now, test) = (app.now(), new_test(app));
     let command = if change.enabled == Some(false) { "webhook disable" } else { "webhook enable" };
     let (account, id, line) = (by.account(), id.clone(), by.line(app, command, id));
     let write = move |tx: &mut Tx| {
         let before = webhooks::lock(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
-        let after = changed(&before, &change, end, now, &test);
+        let mut after = changed(&before, &change, end, now, &test);
+        if after.kinds != before.kinds {
+            after.cursor = after.cursor.max(passed(tx, &before, end)?);
+        }
         if is_another(&before, &after) {
             webhooks::change(tx, &after)?;
+            webhooks::drop_unwanted(tx, &after)?;
             if let Some(line) = &line {
                 audit::record(tx, &line.changing(before.status.as_str(), after.status.as_str()))?;
             }
@@ -204,6 +213,12 @@ fn changed(before: &Webhook, change: &Change, end: i64, now: Time, test: &str) -
         None => {}
     }
     after
+}
+
+/// Up to which place nothing waits in the log that a webhook wants.
+fn passed(tx: &mut Tx, webhook: &Webhook, end: i64) -> Result<i64> {
+    let next = events::page(tx, webhook.account, webhook.cursor, end, &webhook.kinds, 1)?.pop();
+    Ok(next.map_or(end, |event| event.no - 1))
 }
 
 /// Whether deliveries that are under way belong to another webhook now.

@@ -84,6 +84,9 @@ values! {
     }
 }
 
+/// So long a write may wait before it runs, with a little more for clocks.
+const QUEUED_MS: i64 = 12_000;
+
 /// A webhook that has accepted everything up to a place.
 pub struct Step<'a> {
     pub webhook: &'a Webhook,
@@ -105,7 +108,8 @@ columns! {
 
 /// Takes or keeps the turn until then. False while another instance has it.
 pub fn take_turn(tx: &mut Tx, holder: &str, now: Time, until: Time) -> Result<bool> {
-    Ok(tx.execute(TAKE, params![holder, now, until, until.and_a_little()])? == 1)
+    // This write may have waited in its queue while another instance renewed its turn.
+    Ok(tx.execute(TAKE, params![holder, now, until, until.plus_millis(QUEUED_MS)])? == 1)
 }
 
 /// Gives the turn back, so that another need not wait.

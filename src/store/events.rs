@@ -31,8 +31,9 @@ queries! {
     PAGE_OF_LITE (Sqlite) = select_page!("AND v.kind IN (SELECT value FROM json_each('[\"' || replace(?5, ',', '\",\"') || '\"]'))");
     PAGE_OF_PG (Postgres) = select_page!("AND v.kind = ANY (string_to_array(CAST(?5 AS TEXT), ','))");
     BY_NO = text!("SELECT ", Event::COLUMNS, " FROM events v WHERE v.no = ?1");
-    LAST_LITE (Sqlite) = "SELECT COALESCE(MAX(no), 0) FROM events";
+    LAST_LITE (Sqlite) = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'events'";
     LAST_PG (Postgres) = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_no_seq";
+    LAST_UNTIL = "SELECT COALESCE(MAX(no), 0) FROM events WHERE no <= ?1";
     /// In this database: others on the server have a table of the same name and number.
     WRITERS (Postgres) = "SELECT l.virtualtransaction FROM pg_locks l
                 WHERE l.locktype = 'relation' AND l.database = (SELECT a.datid FROM pg_stat_get_activity(pg_backend_pid()) a)
@@ -98,6 +99,11 @@ pub fn mark(tx: &mut Tx) -> Result<Mark> {
     }
     // In this order: who takes a place after the first look does not matter to it.
     Ok(Mark { last: tx.one(LAST_PG, &[])?, writers: writers(tx)? })
+}
+
+/// The place of the last event up to this place; 0 when there is none.
+pub fn last_until(tx: &mut Tx, place: i64) -> Result<i64> {
+    tx.one(LAST_UNTIL, params![place])
 }
 
 /// Whose transactions may fill places now. PostgreSQL only.

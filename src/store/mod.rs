@@ -107,6 +107,11 @@ impl Store {
         })
     }
 
+    /// How many writes wait or run now.
+    pub fn unfinished(&self) -> usize {
+        self.writer.load().as_ref().map_or(0, |writer| writer.unfinished())
+    }
+
     /// Whether the database has room for writes, by what is known.
     pub fn has_room(&self) -> bool {
         self.room.is_there()

@@ -30,9 +30,11 @@ queries! {
               edition = edition + 1 WHERE id = ?1 AND edition = ?2 AND status = 'PENDING'";
     /// Only over the key that was seen: a second run must not take the new one for the old one.
     ROTATE = "UPDATE webhooks SET old_secret = secret, secret = ?3, old_until = ?4 WHERE id = ?1 AND secret = ?2";
-    REWIND = "UPDATE webhooks SET cursor = ?2, failing_since = NULL, failures = 0, resting_until = NULL, edition = edition + 1
-              WHERE id = ?1";
+    /// It is tried at once, and is as healthy as before.
+    REWIND = "UPDATE webhooks SET cursor = ?2, resting_until = NULL, edition = edition + 1 WHERE id = ?1";
     DROP_AFTER = "DELETE FROM webhook_waiting WHERE webhook = ?1 AND event > ?2";
+    DROP_UNWANTED = "DELETE FROM webhook_waiting WHERE webhook = ?1 AND NOT EXISTS
+              (SELECT 1 FROM events v WHERE v.no = webhook_waiting.event AND ',' || CAST(?2 AS TEXT) || ',' LIKE '%,' || v.kind || ',%')";
     DELETE = "DELETE FROM webhooks WHERE id = ?1";
     CLEAR_WAITING = "DELETE FROM webhook_waiting WHERE webhook = ?1
               AND event IN (SELECT event FROM webhook_waiting WHERE webhook = ?1 ORDER BY event LIMIT ?2)";
@@ -148,6 +150,14 @@ pub fn rewind(tx: &mut Tx, id: &WebhookId, cursor: i64) -> Result<()> {
     tx.execute(REWIND, params![id, cursor])?;
     tx.execute(DROP_AFTER, params![id, cursor])?;
     changed(tx)
+}
+
+/// Forgets what waits for a webhook and is of a kind that it does not want.
+pub fn drop_unwanted(tx: &mut Tx, webhook: &Webhook) -> Result<()> {
+    if webhook.kinds.is_empty() {
+        return Ok(());
+    }
+    tx.execute(DROP_UNWANTED, params![&webhook.id, &words(&webhook.kinds)]).map(drop)
 }
 
 /// Deletes a webhook. What waited for it and what was tried is left for `clear`.

@@ -3,6 +3,7 @@
 //! any other, and no proxy is used. What is told of a failure holds neither path nor query.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,6 +47,8 @@ pub enum Outcome {
     Refused(String),
     /// No whole answer came.
     Failed(String),
+    /// Too many names are being looked up; nothing was sent.
+    Busy,
 }
 
 impl Outcome {
@@ -125,7 +128,10 @@ impl Sender {
             Host::Address(ip) => vec![SocketAddr::new(*ip, target.port())],
             Host::Name(name) => {
                 let resolved = self.dns.resolve(name, target.port()).await;
-                resolved.map_err(|error| Outcome::Failed(format!("the name was not resolved: {error}")))?
+                resolved.map_err(|error| match error.kind() {
+                    ErrorKind::ResourceBusy => Outcome::Busy,
+                    _ => Outcome::Failed(format!("the name was not resolved: {error}")),
+                })?
             }
         };
         let mut addresses = Vec::with_capacity(found.len());

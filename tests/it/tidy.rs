@@ -338,6 +338,7 @@ fn only_the_clock_reads_the_time_of_day() {
         "http/kit/accept/drain_body.rs",
         "ops/suppliers/trial.rs",
         "ops/webhooks/dispatch.rs",
+        "ops/webhooks/limits.rs",
         "ops/webhooks/work.rs",
         "supplier/airalo.rs",
         "supplier/airalo/token.rs",

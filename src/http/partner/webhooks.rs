@@ -245,7 +245,7 @@ pub struct DeletedView {
 
 /// Delete a webhook
 ///
-/// Nothing is sent to it any more, and its deliveries are forgotten. The events stay in the log.
+/// What is on its way may still come, and then nothing more. Its deliveries are forgotten; the events stay in the log.
 #[utoipa::path(delete, path = "/api/b2b/v1/webhooks/{webhookId}", operation_id = "deleteWebhook", tag = "webhooks",
     params(("webhookId" = String, Path, description = "The webhook's id", example = "whk_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses((status = 200, description = "It is deleted", body = DeletedView)))]

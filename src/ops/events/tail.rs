@@ -1,8 +1,9 @@
 //! The end of the log: up to which place it is settled, and who waits for more.
 //!
 //! A place is settled when nothing can appear at or before it any more. On PostgreSQL that takes two looks: the first reads
-//! the last place that was taken and who writes then; these must have ended (`store::events`). Callers share looks. Those
-//! who wait for more are woken by one follower for the whole process, which looks only while somebody waits.
+//! the last place that was taken and who writes then; these must have ended (`store::events`). Told is only the place of an
+//! event that is there: a crash of PostgreSQL may give places again that nobody filled. Callers share looks. Those who wait
+//! for more are woken by one follower for the whole process, which looks only while somebody waits.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,11 +16,16 @@ use crate::app::App;
 use crate::domain::ids::AccountNo;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
+use crate::ops::LANE;
 use crate::store::events::{self, Mark};
 use crate::telemetry::EveryMinute;
 
-/// How long a caller waits for transactions to end before it gets what is settled.
+/// How long a look waits for transactions to end.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How many looks somebody takes who must know the end of the log.
+const LOOKS: usize = 5;
+/// So many places are skipped beyond those that were told of and are lost: more than are filled meanwhile.
+const SKIPPED: i64 = 1_000_000;
 /// The pause between two looks at transactions that are about to end.
 const SOON: Duration = Duration::from_millis(3);
 /// How often the follower looks for more.
@@ -49,7 +55,15 @@ struct Looks {
     /// How many looks have begun, and which of them has ended last.
     begun: u64,
     ended: u64,
-    settled: i64,
+    end: End,
+}
+
+/// How far the log is settled.
+#[derive(Clone, Copy, Default)]
+pub struct End {
+    pub place: i64,
+    /// Whether all is settled that was committed before the look; otherwise a transaction takes too long.
+    pub is_whole: bool,
 }
 
 /// Those of an account who wait, and what wakes them.
@@ -75,30 +89,49 @@ impl Tail {
 
 /// Up to which place the log is settled. All that was committed before this call is, unless a transaction takes too long.
 pub async fn settled(app: &App) -> Result<i64> {
+    Ok(end(app).await?.place)
+}
+
+/// The place of the last event that was committed before this call.
+pub async fn now(app: &App) -> Result<i64> {
+    for _ in 0..LOOKS {
+        let end = end(app).await?;
+        if end.is_whole {
+            return Ok(end.place);
+        }
+    }
+    Err(Refusal::Overloaded.into())
+}
+
+pub async fn end(app: &App) -> Result<End> {
     let tail = &app.tail;
     let mine = tail.looks().begun + 1;
     let _turn = tail.turn.lock().await;
-    let known = {
+    let told = {
         let mut looks = tail.looks();
         // Somebody has looked since this call began.
         if looks.ended >= mine {
-            return Ok(looks.settled);
+            return Ok(looks.end);
         }
         looks.begun += 1;
-        looks.settled
+        looks.end.place
     };
-    let settled = look(app, known).await?;
+    let end = look(app, told).await?;
     let mut looks = tail.looks();
     looks.ended = looks.begun;
-    looks.settled = looks.settled.max(settled);
-    Ok(looks.settled)
+    looks.end = end;
+    Ok(end)
 }
 
-/// Looks until every place that was taken before is settled. `known` is settled already.
-async fn look(app: &App, known: i64) -> Result<i64> {
+/// Looks until every place that was taken before is settled. `told` is settled already.
+async fn look(app: &App, told: i64) -> Result<End> {
     let Mark { last, mut writers } = app.store.read(events::mark).await?;
-    if last <= known {
-        return Ok(known);
+    if last < told {
+        tracing::error!("the database has lost events that were told of; their places stay empty");
+        app.store.write(LANE, move |tx| events::skip(tx, told - last + SKIPPED)).await?;
+    }
+    if last <= told {
+        return Ok(End { place: told, is_whole: true });
     }
     let give_up = Instant::now() + PATIENCE;
     while !writers.is_empty() {
@@ -106,13 +139,14 @@ async fn look(app: &App, known: i64) -> Result<i64> {
             if let Some(left_out) = TROUBLE.turn() {
                 tracing::warn!(left_out, "events wait for a transaction in PostgreSQL that does not end");
             }
-            return Ok(known);
+            return Ok(End { place: told, is_whole: false });
         }
         sleep(SOON).await;
         let still = app.store.read(events::writers).await?;
         writers.retain(|writer| still.contains(writer));
     }
-    Ok(last)
+    let filled = app.store.read(move |tx| events::last_until(tx, last)).await?;
+    Ok(End { place: filled.max(told), is_whole: true })
 }
 
 /// A caller who waits for more events of an account. The account has one caller less when it is dropped.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::task::JoinHandle;
 
-use super::message::{self, Message};
+use super::message::{self, Message, Sent};
 use super::{By, Delivery, Webhook, get};
 use crate::app::App;
 use crate::domain::ids::{AccountNo, TestId, WebhookId};
@@ -114,8 +114,9 @@ async fn send(
     }
     let (app, webhook) = (app.clone(), webhook.clone());
     let sending: JoinHandle<Result<Delivery>> = app.tasks.clone().spawn(async move {
-        let mut delivery = message::send(&app, &webhook, &message, None).await?;
+        let sent = message::send(&app, &webhook, &message, None).await;
         drop(turn);
+        let Sent::Tried(mut delivery) = sent else { return Err(Refusal::Overloaded.into()) };
         let tried = delivery.clone();
         delivery.no = app.store.write(webhook.account.0, move |tx| deliveries::record(tx, &tried)).await?;
         Ok(delivery)

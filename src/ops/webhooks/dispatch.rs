@@ -7,12 +7,15 @@
 //! alone for growing times, and its events stay in the log behind its cursor.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
-use super::work::{Turn, Work};
+use super::limits::{Courtesy, Places, Turn};
+use super::work::Work;
 use crate::app::App;
 use crate::domain::ids::{AccountNo, WebhookId};
 use crate::domain::time::Time;
@@ -26,9 +29,10 @@ use crate::store::{deliveries, events, meta, webhooks};
 /// A turn lasts this long unless it is renewed; so long another instance waits when one dies.
 const TURN_MS: i64 = 15_000;
 const TURN: Duration = Duration::from_secs(15);
-const RENEW: Duration = Duration::from_secs(2);
-/// How many are under way to all endpoints together.
+const RENEW: Duration = Duration::from_secs(1);
+/// How many are under way to all endpoints together, and to those of one account.
 const EVERYWHERE: usize = 512;
+const OF_ACCOUNT: usize = 32;
 /// When a webhook is looked at again whose worker panicked.
 const AFTER_PANIC_MS: i64 = 10_000;
 
@@ -45,17 +49,41 @@ pub struct Dispatcher {
     renewed_at: Option<Instant>,
     /// The version of the webhooks that are known.
     version: i64,
-    owned: HashMap<AccountNo, Vec<WebhookId>>,
-    editions: HashMap<WebhookId, i64>,
+    owned: HashMap<AccountNo, Owner>,
+    known: HashMap<WebhookId, Known>,
     /// When each is to be looked at.
     due: HashMap<WebhookId, Time>,
-    /// Those that have a worker, and whether there is more for them.
-    at_work: HashMap<WebhookId, bool>,
-    /// Up to which place owners of events were looked for.
-    seen: i64,
+    at_work: HashMap<WebhookId, AtWork>,
+    /// Up to which place owners of events were looked for; `None` when that is not known.
+    seen: Option<i64>,
+    /// Up to which place the log is settled.
+    settled: Arc<AtomicI64>,
     places: Arc<Semaphore>,
+    courtesy: Arc<Courtesy>,
     ended: mpsc::UnboundedSender<(WebhookId, Option<Time>)>,
     endings: mpsc::UnboundedReceiver<(WebhookId, Option<Time>)>,
+}
+
+/// An account with webhooks.
+struct Owner {
+    webhooks: Vec<WebhookId>,
+    places: Arc<Semaphore>,
+}
+
+/// What a worker goes by. It ends its batch early when that has changed.
+#[derive(PartialEq)]
+struct Known {
+    account: AccountNo,
+    edition: i64,
+    secret: Vec<u8>,
+}
+
+/// A webhook that has a worker.
+#[derive(Default)]
+struct AtWork {
+    /// Whether there is more for it.
+    more: bool,
+    changed: CancellationToken,
 }
 
 impl Default for Dispatcher {
@@ -66,11 +94,13 @@ impl Default for Dispatcher {
             renewed_at: None,
             version: 0,
             owned: HashMap::new(),
-            editions: HashMap::new(),
+            known: HashMap::new(),
             due: HashMap::new(),
             at_work: HashMap::new(),
-            seen: 0,
+            seen: None,
+            settled: Arc::default(),
             places: Arc::new(Semaphore::new(EVERYWHERE)),
+            courtesy: Arc::default(),
             ended,
             endings,
         }
@@ -81,18 +111,29 @@ impl Dispatcher {
     /// Puts every webhook to work that has something to get.
     pub async fn round(&mut self, app: &App) -> Result<Pace> {
         self.load(app).await?;
-        if self.owned.is_empty() || !self.keep_turn(app).await? {
+        if self.owned.is_empty() {
+            self.renewed_at = None;
             return Ok(Pace::Easy);
         }
-        while let Ok((id, due)) = self.endings.try_recv() {
-            let more = self.at_work.remove(&id).unwrap_or(false);
-            if let Some(due) = if more { Some(app.now()) } else { due } {
-                self.due.insert(id, due);
-            }
+        if !self.keep_turn(app).await? {
+            return Ok(Pace::Easy);
+        }
+        while let Ok(ending) = self.endings.try_recv() {
+            self.end(ending, app.now());
         }
         self.follow(app).await?;
-        self.begin(app);
+        if self.turn.is_ours() {
+            self.begin(app);
+        }
         Ok(Pace::Brisk)
+    }
+
+    /// A worker has ended.
+    fn end(&mut self, (id, due): (WebhookId, Option<Time>), now: Time) {
+        let more = self.at_work.remove(&id).is_some_and(|worker| worker.more);
+        if let Some(due) = if more { Some(now) } else { due } {
+            self.due.insert(id, due);
+        }
     }
 
     /// Takes in which webhooks there are, when that has changed.
@@ -103,18 +144,32 @@ impl Dispatcher {
             Ok(if version == known { None } else { Some((version, webhooks::open(tx)?)) })
         };
         let Some((version, open)) = app.store.read(look).await? else { return Ok(()) };
-        let known = std::mem::take(&mut self.editions);
-        self.owned.clear();
-        for Webhook { id, account, edition, .. } in open {
-            if known.get(&id) != Some(&edition) {
+        let mut before = std::mem::take(&mut self.known);
+        let mut owners = std::mem::take(&mut self.owned);
+        for Webhook { id, account, edition, secret, .. } in open {
+            let known = Known { account, edition, secret };
+            if before.remove(&id).is_none_or(|before| before != known) {
+                self.halt(&id);
                 self.wake(&id, app.now());
             }
-            self.editions.insert(id.clone(), edition);
-            self.owned.entry(account).or_default().push(id);
+            let owner = self.owned.entry(account).or_insert_with(|| Owner {
+                webhooks: Vec::new(),
+                places: owners.remove(&account).map_or_else(places_of_account, |owner| owner.places),
+            });
+            owner.webhooks.push(id.clone());
+            self.known.insert(id, known);
         }
-        self.due.retain(|id, _| self.editions.contains_key(id));
+        before.keys().for_each(|gone| self.halt(gone));
+        self.due.retain(|id, _| self.known.contains_key(id));
         self.version = version;
         Ok(())
+    }
+
+    /// Lets a worker send no more.
+    fn halt(&self, id: &WebhookId) {
+        if let Some(worker) = self.at_work.get(id) {
+            worker.changed.cancel();
+        }
     }
 
     /// Whether it is this instance that delivers.
@@ -127,10 +182,9 @@ impl Dispatcher {
         let is_ours = app.store.write(LANE, move |tx| deliveries::take_turn(tx, &holder, now, until)).await?;
         if is_ours {
             self.turn.lasts_until(begun + TURN);
-            if self.renewed_at.is_none() {
-                // Nobody knows what the last holder left undone.
-                self.seen = tail::settled(app).await?;
-                self.due.extend(self.editions.keys().map(|id| (id.clone(), now)));
+            if self.renewed_at.is_none_or(|at| at.elapsed() >= TURN) {
+                // Nobody knows what another holder left undone.
+                self.seen = None;
             }
             self.renewed_at = Some(begun);
         } else {
@@ -142,23 +196,29 @@ impl Dispatcher {
 
     /// Finds out for whom there are new events.
     async fn follow(&mut self, app: &App) -> Result<()> {
-        let (seen, settled) = (self.seen, tail::settled(app).await?);
-        if settled <= seen {
+        let (end, now) = (tail::end(app).await?, app.now());
+        self.settled.store(end.place, Ordering::Relaxed);
+        let Some(seen) = self.seen else {
+            let all: Vec<WebhookId> = self.known.keys().cloned().collect();
+            all.iter().for_each(|id| self.wake(id, now));
+            self.seen = Some(end.place).filter(|_| end.is_whole);
+            return Ok(());
+        };
+        if end.place <= seen {
             return Ok(());
         }
-        for owner in app.store.read(move |tx| events::owners(tx, seen, settled)).await? {
-            for id in self.owned.get(&owner).cloned().unwrap_or_default() {
-                self.wake(&id, app.now());
-            }
+        for account in app.store.read(move |tx| events::owners(tx, seen, end.place)).await? {
+            let webhooks = self.owned.get(&account).map(|owner| owner.webhooks.clone());
+            webhooks.iter().flatten().for_each(|id| self.wake(id, now));
         }
-        self.seen = settled;
+        self.seen = Some(end.place);
         Ok(())
     }
 
     /// There is something for a webhook.
     fn wake(&mut self, id: &WebhookId, now: Time) {
         match self.at_work.get_mut(id) {
-            Some(more) => *more = true,
+            Some(worker) => worker.more = true,
             None => drop(self.due.insert(id.clone(), now)),
         }
     }
@@ -174,9 +234,20 @@ impl Dispatcher {
             .collect();
         for id in ready {
             self.due.remove(&id);
-            self.at_work.insert(id.clone(), false);
-            let (turn, places) = (self.turn.clone(), self.places.clone());
-            let work = Work { app: app.clone(), id, settled: self.seen, turn, places };
+            let Some(owner) = self.known.get(&id).and_then(|known| self.owned.get(&known.account)) else {
+                continue;
+            };
+            let places = Places { of_account: owner.places.clone(), everywhere: self.places.clone() };
+            let worker = self.at_work.entry(id.clone()).or_default();
+            let work = Work {
+                app: app.clone(),
+                id,
+                settled: self.settled.clone(),
+                turn: self.turn.clone(),
+                courtesy: self.courtesy.clone(),
+                places,
+                changed: worker.changed.clone(),
+            };
             let mut ending = Ending {
                 id: work.id.clone(),
                 due: Some(now.plus_millis(AFTER_PANIC_MS)),
@@ -189,11 +260,20 @@ impl Dispatcher {
         }
     }
 
-    /// Lets another instance deliver at once.
-    pub async fn give_up_turn(&self, app: &App) -> Result<()> {
+    /// Lets another instance deliver, once what is under way has ended.
+    pub async fn give_up_turn(mut self, app: &App) -> Result<()> {
+        while !self.at_work.is_empty()
+            && let Some(ending) = self.endings.recv().await
+        {
+            self.end(ending, app.now());
+        }
         let holder = self.turn.holder.clone();
         app.store.write(LANE, move |tx| deliveries::release_turn(tx, &holder)).await
     }
+}
+
+fn places_of_account() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(OF_ACCOUNT))
 }
 
 /// Tells of the end of a worker, also when it panics.

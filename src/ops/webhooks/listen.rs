@@ -55,12 +55,12 @@ impl Listener {
         let target = Target::parse(follow.url, &rules).map_err(|why| Refusal::field("forward", why))?;
         let secret = match follow.secret {
             Some(text) => Secret::parse(text)
-                .ok_or_else(|| Refusal::field("sign-with", "must be a secret of a webhook, whsec_…"))?,
+                .ok_or_else(|| Refusal::field("WEBHOOK_SECRET", "must be a secret of a webhook, whsec_…"))?,
             None => Secret::new([vault::random(), vault::random()]),
         };
         let after = match follow.after {
             Some(place) => place,
-            None => tail::settled(app).await?,
+            None => tail::now(app).await?,
         };
         let sender = Sender::new(rules, Arc::new(SystemDns::default())).map_err(Error::settings)?;
         Ok(Listener { account: follow.account, kinds: follow.kinds, after, secret, sender, target })
@@ -84,6 +84,7 @@ impl Listener {
             let answer = match self.sender.post(&self.target, &headers, message.body).await.outcome {
                 Outcome::Answered { status, .. } => Ok(status),
                 Outcome::Refused(why) | Outcome::Failed(why) => Err(why),
+                Outcome::Busy => Err("too many names are being looked up".into()),
             };
             heard.push(Heard { id: message.id, kind: message.kind, sequence: event.sequence, answer });
         }

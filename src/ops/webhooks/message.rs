@@ -51,30 +51,65 @@ fn keys(app: &App, webhook: &Webhook, now: Time) -> Result<Vec<Secret>> {
     Ok(keys)
 }
 
+/// What came of a try.
+pub enum Sent {
+    Tried(Delivery),
+    /// Nothing was tried: the gateway looks up too many names at once.
+    Busy,
+}
+
 /// Makes one try, and answers what to write down of it. `attempt` is its number, for a try that is not by hand.
-pub async fn send(app: &App, webhook: &Webhook, message: &Message, attempt: Option<i64>) -> Result<Delivery> {
+pub async fn send(app: &App, webhook: &Webhook, message: &Message, attempt: Option<i64>) -> Sent {
     let at = app.now();
+    let tried = match post(app, webhook, message, at).await {
+        Ok(tried) => tried,
+        Err(error) => unsendable(webhook, &error),
+    };
+    told(webhook, message, attempt, at, tried)
+}
+
+/// The same with an event.
+pub async fn send_event(app: &App, webhook: &Webhook, event: &Event, attempt: i64) -> Sent {
+    match Message::of_event(app, event) {
+        Ok(message) => send(app, webhook, &message, Some(attempt)).await,
+        Err(error) => {
+            let (id, kind) = (app.numbers.event_id(event.no), event.kind.as_str());
+            let unwritten = Message { id, kind, event: Some(event.no), body: Bytes::new() };
+            told(webhook, &unwritten, Some(attempt), app.now(), unsendable(webhook, &error))
+        }
+    }
+}
+
+async fn post(app: &App, webhook: &Webhook, message: &Message, at: Time) -> Result<Attempt> {
     let keys = keys(app, webhook, at)?;
-    let tried = match Target::parse(&webhook.url, app.sender.rules()) {
+    Ok(match Target::parse(&webhook.url, app.sender.rules()) {
         Ok(target) => {
             let headers = headers(&message.id, at.micros().div_euclid(1_000_000), &keys, &message.body);
             app.sender.post(&target, &headers, message.body.clone()).await
         }
         // It was allowed when it was saved, and the settings have changed since.
         Err(why) => Attempt { outcome: Outcome::Refused(format!("the URL {why}")), ms: 0 },
+    })
+}
+
+/// A message that cannot be written or signed is our fault. It is tried again like one that was refused.
+fn unsendable(webhook: &Webhook, error: &Error) -> Attempt {
+    tracing::error!(%error, webhook = %webhook.id, "a message to a webhook cannot be made");
+    Attempt { outcome: Outcome::Failed("the gateway could not make this message".into()), ms: 0 }
+}
+
+fn told(webhook: &Webhook, message: &Message, attempt: Option<i64>, at: Time, tried: Attempt) -> Sent {
+    let is_success = tried.outcome.is_success();
+    let (word, status, answer, trouble) = match tried.outcome {
+        Outcome::Answered { status, body } => {
+            (if is_success { "accepted" } else { "refused" }, Some(i64::from(status)), Some(body), None)
+        }
+        Outcome::Refused(why) => ("not_allowed", None, None, Some(why)),
+        Outcome::Failed(why) => ("failed", None, None, Some(why)),
+        Outcome::Busy => return Sent::Busy,
     };
-    let outcome = match &tried.outcome {
-        outcome if outcome.is_success() => "accepted",
-        Outcome::Answered { .. } => "refused",
-        Outcome::Refused(_) => "not_allowed",
-        Outcome::Failed(_) => "failed",
-    };
-    counter!("simgate_webhook_deliveries_total", "outcome" => outcome).increment(1);
-    let (status, answer, trouble) = match tried.outcome {
-        Outcome::Answered { status, body } => (Some(i64::from(status)), Some(body), None),
-        Outcome::Refused(why) | Outcome::Failed(why) => (None, None, Some(why)),
-    };
-    Ok(Delivery {
+    counter!("simgate_webhook_deliveries_total", "outcome" => word).increment(1);
+    Sent::Tried(Delivery {
         no: 0,
         webhook: webhook.id.clone(),
         event: message.event,

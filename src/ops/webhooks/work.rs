@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
-use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
-use super::message::{self, Message};
+use super::limits::{Courtesy, PAUSE, Places, Turn};
+use super::message::{self, Message, Sent};
 use crate::app::App;
 use crate::domain::delivery::{Health, is_overdue, pause_ms};
 use crate::domain::email::Email;
@@ -18,7 +19,6 @@ use crate::domain::time::Time;
 use crate::domain::webhook::{Delivery, Webhook, WebhookStatus};
 use crate::error::{Error, Result};
 use crate::ops::LANE;
-use crate::ops::events::tail;
 use crate::ops::mail::{self, Letter};
 use crate::store::deliveries::{self, Waiting};
 use crate::store::tx::Tx;
@@ -26,42 +26,31 @@ use crate::store::{WriteJob, accounts, events, webhooks};
 use crate::telemetry::EveryMinute;
 use crate::vault;
 
-/// A try that might not end before the turn does is not begun.
-const MARGIN: Duration = Duration::from_secs(11);
 /// How many events a worker takes at once, and how many it sends side by side.
 const BATCH: i64 = 100;
 const SIDE_BY_SIDE: usize = 8;
+/// After this time a batch begins no more tries, so that what became of the others is soon written down.
+const BATCH_TIME: Duration = Duration::from_secs(10);
 /// How many events may wait for one webhook; then the rest stays in the log.
-const MOST_WAITING: i64 = 1_000;
+const MOST_WAITING: i64 = 5_000;
+/// Over so many places without a wanted event a webhook is moved by itself.
+const FAR: i64 = 500;
+/// When to look again after trouble, or when the turn was not renewed in time.
+const SOON_MS: i64 = 1_000;
 
 static TROUBLE: EveryMinute = EveryMinute::new();
-
-/// The turn to deliver, which one instance has at a time.
-pub struct Turn {
-    pub holder: String,
-    pub until: Mutex<Instant>,
-}
-
-impl Turn {
-    /// Whether a try that begins now ends before the turn does.
-    pub fn is_ours(&self) -> bool {
-        Instant::now() + MARGIN < *self.until.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn lasts_until(&self, until: Instant) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
-    }
-}
 
 /// The work for one webhook.
 pub struct Work {
     pub app: App,
     pub id: WebhookId,
-    /// Up to where the log was settled when it began.
-    pub settled: i64,
+    /// Up to where the log is settled.
+    pub settled: Arc<AtomicI64>,
     pub turn: Arc<Turn>,
-    /// What may be under way to all endpoints together.
-    pub places: Arc<Semaphore>,
+    pub courtesy: Arc<Courtesy>,
+    pub places: Places,
+    /// Cancelled when the webhook is changed or deleted: then no more of the batch is sent.
+    pub changed: CancellationToken,
 }
 
 /// An event on its way, with what is known of earlier tries.
@@ -80,7 +69,7 @@ impl Item {
 enum Fate {
     Accepted(Delivery),
     Refused(Delivery),
-    /// It was its turn no more: an earlier one of its subject was refused, or the endpoint is to be left alone.
+    /// It was not tried: an earlier one of its subject was refused, the endpoint is to be left alone, or the batch ends.
     Unsent,
 }
 
@@ -100,13 +89,10 @@ struct Batch {
 
 impl Work {
     /// Delivers until nothing is left. Answers when to look again without being told of a new event.
-    pub async fn run(mut self) -> Option<Time> {
+    pub async fn run(self) -> Option<Time> {
         loop {
             match self.step().await {
-                Ok(Step::More) => match tail::settled(&self.app).await {
-                    Ok(settled) => self.settled = settled,
-                    Err(error) => return self.later(&error),
-                },
+                Ok(Step::More) => {}
                 Ok(Step::Until(due)) => return due,
                 Err(error) => return self.later(&error),
             }
@@ -117,16 +103,28 @@ impl Work {
         if let Some(left_out) = TROUBLE.turn() {
             tracing::warn!(%error, webhook = %self.id, left_out, "events cannot be delivered; trying again");
         }
-        Some(self.app.now().plus_millis(1_000))
+        Some(self.soon())
+    }
+
+    fn soon(&self) -> Time {
+        self.app.now().plus_millis(SOON_MS)
     }
 
     async fn step(&self) -> Result<Step> {
-        if !self.may_send() {
+        let turn = self.courtesy.turn(&self.app).await;
+        if self.is_over() {
             return Ok(Step::Until(None));
         }
-        let (now, id, settled) = (self.app.now(), self.id.clone(), self.settled);
+        if !self.turn.is_ours() {
+            return Ok(Step::Until(Some(self.soon())));
+        }
+        let (now, id, settled) = (self.app.now(), self.id.clone(), self.settled.load(Ordering::Relaxed));
         let read = move |tx: &mut Tx| take(tx, &id, settled, now);
         let Some(batch) = self.app.store.read(read).await? else { return Ok(Step::Until(None)) };
+        if let Some(turn) = turn {
+            tokio::time::sleep(PAUSE * (1 + batch.fresh.len() + batch.heads.len()) as u32).await;
+            drop(turn);
+        }
         let health = health_of(&batch.webhook);
         if health.rests(now) {
             return Ok(Step::Until(health.resting_until));
@@ -135,6 +133,11 @@ impl Work {
             WebhookStatus::Disabled => Ok(Step::Until(None)),
             WebhookStatus::Pending => self.test(batch.webhook, health).await,
             WebhookStatus::Active if batch.heads.is_empty() && batch.fresh.is_empty() => {
+                if batch.cursor - batch.webhook.cursor >= FAR {
+                    let Batch { webhook, cursor, .. } = batch;
+                    let write = move |tx: &mut Tx| deliveries::advance(tx, &webhook, cursor, health, None);
+                    self.courtesy.own(self.app.store.finish(LANE, write)).await?;
+                }
                 let id = self.id.clone();
                 Ok(Step::Until(self.app.store.read(move |tx| deliveries::next_due(tx, &id)).await?))
             }
@@ -142,14 +145,23 @@ impl Work {
         }
     }
 
+    /// Whether nothing more is to be sent by this worker. Who changes a webhook sees to its next one.
+    fn is_over(&self) -> bool {
+        self.changed.is_cancelled() || self.app.stopping.is_cancelled()
+    }
+
     fn may_send(&self) -> bool {
-        self.turn.is_ours() && !self.app.stopping.is_cancelled()
+        self.turn.is_ours() && !self.is_over()
     }
 
     /// Sends a new webhook its test.
     async fn test(&self, webhook: Webhook, health: Health) -> Result<Step> {
         let message = Message::of_test(&webhook.id, &TestId::from_text(webhook.test.clone()))?;
-        let delivery = message::send(&self.app, &webhook, &message, Some(health.failures + 1)).await?;
+        let Sent::Tried(delivery) =
+            message::send(&self.app, &webhook, &message, Some(health.failures + 1)).await
+        else {
+            return Ok(Step::Until(Some(self.soon())));
+        };
         let now = self.app.now();
         let failures = health.failures + 1;
         let rest = Health {
@@ -168,7 +180,7 @@ impl Work {
                 deliveries::rest(tx, &webhook, rest)
             }
         };
-        self.app.store.finish(account.0, write).await?;
+        self.courtesy.own(self.app.store.finish(account.0, write)).await?;
         mail::wake(&self.app);
         Ok(if accepted { Step::More } else { Step::Until(rest.resting_until) })
     }
@@ -194,18 +206,19 @@ impl Work {
             });
             lane.push(item);
         }
-        let mood =
-            Mood { refusals: AtomicI64::new(health.failures), alone: AtomicBool::new(health.is_failing()) };
+        let mood = Mood {
+            refusals: AtomicI64::new(health.failures),
+            alone: AtomicBool::new(health.is_failing()),
+            until: OnceLock::new(),
+        };
         let lanes: Vec<Vec<Item>> = order.into_iter().filter_map(|subject| lanes.remove(&subject)).collect();
         // An endpoint that refuses everything is tried with one event.
         let side_by_side = if health.is_failing() { 1 } else { SIDE_BY_SIDE };
         let sent: Vec<Vec<(Item, Fate)>> = stream::iter(lanes)
             .map(|lane| self.send_in_turn(&webhook, lane, &mood))
             .buffered(side_by_side)
-            .collect::<Vec<Result<_>>>()
-            .await
-            .into_iter()
-            .collect::<Result<_>>()?;
+            .collect()
+            .await;
         let fates: Vec<(Item, Fate)> = sent.into_iter().flatten().collect();
         let all_accepted = fates.iter().all(|(_, fate)| matches!(fate, Fate::Accepted(_)));
         self.write_down(webhook, cursor, health, fates, behind).await?;
@@ -214,28 +227,33 @@ impl Work {
     }
 
     /// Sends the events of one subject, each after the one before was accepted.
-    async fn send_in_turn(
-        &self,
-        webhook: &Webhook,
-        lane: Vec<Item>,
-        mood: &Mood,
-    ) -> Result<Vec<(Item, Fate)>> {
+    async fn send_in_turn(&self, webhook: &Webhook, lane: Vec<Item>, mood: &Mood) -> Vec<(Item, Fate)> {
         let (mut fates, mut stopped) = (Vec::with_capacity(lane.len()), false);
         for item in lane {
-            if stopped || !mood.may_try() || !self.may_send() {
-                fates.push((item, Fate::Unsent));
-                continue;
-            }
-            let message = Message::of_event(&self.app, &item.event)?;
-            let place = self.places.acquire().await.map_err(Error::fault)?;
-            let delivery = message::send(&self.app, webhook, &message, Some(item.tries() + 1)).await?;
-            drop(place);
-            let accepted = delivery.accepted();
-            mood.note(accepted);
-            stopped = !accepted;
-            fates.push((item, if accepted { Fate::Accepted(delivery) } else { Fate::Refused(delivery) }));
+            let fate = if stopped { Fate::Unsent } else { self.send_one(webhook, &item, mood).await };
+            stopped = !matches!(fate, Fate::Accepted(_));
+            fates.push((item, fate));
         }
-        Ok(fates)
+        fates
+    }
+
+    async fn send_one(&self, webhook: &Webhook, item: &Item, mood: &Mood) -> Fate {
+        if !self.may_send() {
+            return Fate::Unsent;
+        }
+        // Much may have changed while it waited for its place.
+        let Ok(_place) = self.places.take().await else { return Fate::Unsent };
+        if !self.may_send() || !mood.may_try() {
+            return Fate::Unsent;
+        }
+        let Sent::Tried(delivery) =
+            message::send_event(&self.app, webhook, &item.event, item.tries() + 1).await
+        else {
+            return Fate::Unsent;
+        };
+        let accepted = delivery.accepted();
+        mood.note(accepted);
+        if accepted { Fate::Accepted(delivery) } else { Fate::Refused(delivery) }
     }
 
     async fn write_down(
@@ -250,10 +268,11 @@ impl Work {
         let mut accepted_at = None;
         let mut tried: Vec<&Delivery> = fates.iter().filter_map(|(_, fate)| fate.delivery()).collect();
         tried.sort_by_key(|delivery| delivery.at.plus_millis(delivery.ms));
+        // Those that were on their way when the endpoint was refusing too much count no more.
         for delivery in tried {
             if delivery.accepted() {
                 (health, accepted_at) = (Health::default(), Some(now));
-            } else {
+            } else if !health.rests(now) {
                 health = health.refused(now, vault::random());
             }
         }
@@ -261,7 +280,7 @@ impl Work {
         let (account, slip) = (webhook.account, mail::slip(&self.app));
         let results = Results { webhook, cursor, health, accepted_at, fates, pauses, behind, slip, now };
         // What was sent was sent: it is written down however much there is to do.
-        self.app.store.finish_batched(account.0, results).await?;
+        self.courtesy.own(self.app.store.finish_batched(account.0, results)).await?;
         if health.is_dead(now) {
             mail::wake(&self.app);
         }
@@ -351,12 +370,16 @@ struct Mood {
     refusals: AtomicI64,
     /// Whether it is tried with one event only.
     alone: AtomicBool,
+    /// When no more tries are begun. The time runs from the first: a batch may have to wait for its place.
+    until: OnceLock<Instant>,
 }
 
 impl Mood {
     fn may_try(&self) -> bool {
         let so_far = Health { failures: self.refusals.load(Ordering::Relaxed), ..Health::default() };
-        self.alone.swap(false, Ordering::Relaxed) || !so_far.is_failing()
+        let now = Instant::now();
+        now < *self.until.get_or_init(|| now + BATCH_TIME)
+            && (self.alone.swap(false, Ordering::Relaxed) || !so_far.is_failing())
     }
 
     fn note(&self, accepted: bool) {

@@ -223,8 +223,15 @@ impl Connection {
 
 struct Lane {
     sender: Sender<Queued>,
-    depth: Arc<AtomicUsize>,
+    load: Arc<Load>,
     thread: std::thread::JoinHandle<()>,
+}
+
+/// How many jobs a lane has.
+#[derive(Default)]
+struct Load {
+    waiting: AtomicUsize,
+    running: AtomicUsize,
 }
 
 impl Lane {
@@ -232,7 +239,7 @@ impl Lane {
         let (reply, answer) = oneshot::channel();
         let deadline = within.map(|within| Instant::now() + within);
         let job = Box::new(Typed { work, batched: false, outcome: None, reply });
-        self.depth.fetch_add(1, Ordering::Relaxed);
+        self.load.waiting.fetch_add(1, Ordering::Relaxed);
         self.sender
             .send(Queued { key, deadline, job })
             .map_err(|_| Error::fault("the writer has stopped"))?;
@@ -260,7 +267,7 @@ impl Writer {
         let mut lanes = Vec::new();
         for (number, target) in targets.into_iter().enumerate() {
             let (sender, receiver) = unbounded();
-            let depth = Arc::new(AtomicUsize::new(0));
+            let load = Arc::<Load>::default();
             let (mut connection, group) = match target {
                 Target::Sqlite { path, log } => {
                     let connection = sqlite::open_writer(&path)?;
@@ -272,13 +279,13 @@ impl Writer {
                 }
                 Target::Postgres { url } => (Connection::Postgres { url, session: None }, POSTGRES_GROUP),
             };
-            let (waiting, room, name) = (depth.clone(), room.clone(), format!("writer-{number}"));
+            let (of_lane, room, name) = (load.clone(), room.clone(), format!("writer-{number}"));
             let work = {
                 let name = name.clone();
                 // Callers of the failed group are told that it stopped; for all others the lane goes on.
                 move || {
                     while survive(&name, || {
-                        run_lane(&mut connection, &receiver, &waiting, group, &room, lock_all)
+                        run_lane(&mut connection, &receiver, &of_lane, group, &room, lock_all)
                     })
                     .is_none()
                     {
@@ -287,7 +294,7 @@ impl Writer {
                 }
             };
             let thread = std::thread::Builder::new().name(name).spawn(work).map_err(Error::fault)?;
-            lanes.push(Lane { sender, depth, thread });
+            lanes.push(Lane { sender, load, thread });
         }
         Ok(Writer { lanes, limit })
     }
@@ -297,10 +304,16 @@ impl Writer {
     pub fn queue<W: WriteJob>(&self, key: i64, must_finish: bool, work: W) -> Result<Pending<W::Answer>> {
         let number = W::LANE.unwrap_or(key) as u64;
         let lane = &self.lanes[number.wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize % self.lanes.len()];
-        if !must_finish && lane.depth.load(Ordering::Relaxed) >= self.limit {
+        if !must_finish && lane.load.waiting.load(Ordering::Relaxed) >= self.limit {
             return Err(Refusal::Overloaded.into());
         }
         lane.queue(key, (!must_finish).then_some(JOB_DEADLINE), work)
+    }
+
+    /// How many jobs wait or run now.
+    pub fn unfinished(&self) -> usize {
+        let of = |load: &Load| load.waiting.load(Ordering::Relaxed) + load.running.load(Ordering::Relaxed);
+        self.lanes.iter().map(|lane| of(&lane.load)).sum()
     }
 
     /// Queues the same write in every lane. It waits for its turn like others.
@@ -322,12 +335,14 @@ impl Writer {
 fn run_lane(
     connection: &mut Connection,
     queue: &Receiver<Queued>,
-    depth: &AtomicUsize,
+    load: &Load,
     most: usize,
     room: &Room,
     lock_all: LockAll,
 ) {
     let mut group: Vec<Queued> = Vec::with_capacity(most);
+    // A group that panicked runs no more.
+    load.running.store(0, Ordering::Relaxed);
     while let Ok(first) = queue.recv() {
         group.push(first);
         while group.len() < most {
@@ -336,7 +351,8 @@ fn run_lane(
                 Err(_) => break,
             }
         }
-        let waiting = depth.fetch_sub(group.len(), Ordering::Relaxed) - group.len();
+        load.running.store(group.len(), Ordering::Relaxed);
+        let waiting = load.waiting.fetch_sub(group.len(), Ordering::Relaxed) - group.len();
         gauge!("simgate_writer_queue_depth").set(waiting as f64);
         histogram!("simgate_writer_group_size").record(group.len() as f64);
         let now = Instant::now();
@@ -349,8 +365,9 @@ fn run_lane(
         ready.sort_by_key(|queued| queued.key);
         if !ready.is_empty() {
             run_group(connection, ready, room, lock_all);
-            connection.tidy();
         }
+        load.running.store(0, Ordering::Relaxed);
+        connection.tidy();
     }
 }
 

@@ -1,7 +1,9 @@
-//! Reading the event log as a client does.
+//! Reading the event log as a client does, and filling it.
 
 use serde_json::Value;
+use simgate::ops::operator;
 
+use super::database::execute;
 use super::harness::{Gateway, Reply};
 
 pub const EVENTS: &str = "/api/b2b/v1/events";
@@ -37,4 +39,16 @@ pub fn brief(events: &[Value]) -> Vec<(&str, i64)> {
         .iter()
         .map(|event| (event["type"].as_str().unwrap(), event["sequence"].as_i64().unwrap()))
         .collect()
+}
+
+/// Events about so many different things, all at once.
+pub async fn tell(gateway: &Gateway, kind: &str, count: usize) {
+    let account = operator::account(&gateway.app, &gateway.partner).await.unwrap().no.0;
+    let (prefix, now) = (gateway.app.new_entry_id(), gateway.app.now().micros());
+    let many = format!(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
+         INSERT INTO events (account, kind, subject, sequence, at, data)
+         SELECT {account}, '{kind}', '{prefix}-' || i, 1, {now}, '{{}}' FROM n"
+    );
+    execute(&gateway.app.settings.database, &many).unwrap();
 }

@@ -15,6 +15,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 
 use super::harness::{Gateway, Key};
 
@@ -51,10 +52,33 @@ type Mood = Box<dyn FnMut(&Value) -> u16 + Send>;
 struct Desk {
     got: Vec<Got>,
     mood: Mood,
+    /// How many deliveries wait for their answer, and how many did at most.
+    waiting: usize,
+    peak: usize,
+}
+
+/// A delivery that waits for its answer, until it is dropped: also when the sender hangs up.
+struct Visit(Arc<Mutex<Desk>>);
+
+impl Visit {
+    fn begin(desk: &Arc<Mutex<Desk>>) -> Visit {
+        let mut counts = desk.lock().unwrap();
+        counts.waiting += 1;
+        counts.peak = counts.peak.max(counts.waiting);
+        Visit(desk.clone())
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().waiting -= 1;
+    }
 }
 
 pub struct Receiver {
     desk: Arc<Mutex<Desk>>,
+    /// Whether answers are held back.
+    held: watch::Sender<bool>,
     address: SocketAddr,
     pub url: String,
     /// Of its own, so that it can die with all its connections.
@@ -67,7 +91,10 @@ impl Drop for Receiver {
     }
 }
 
-async fn take(State(desk): State<Arc<Mutex<Desk>>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+type Door = (Arc<Mutex<Desk>>, watch::Receiver<bool>);
+
+async fn take(State((desk, mut held)): State<Door>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    let _visit = Visit::begin(&desk);
     let text = |name: &str| headers.get(name).map_or("", |value| value.to_str().unwrap()).to_string();
     let body = String::from_utf8(body.to_vec()).unwrap();
     let event: Value = serde_json::from_str(&body).unwrap();
@@ -84,6 +111,7 @@ async fn take(State(desk): State<Arc<Mutex<Desk>>>, headers: HeaderMap, body: By
         });
         status
     };
+    let _ = held.wait_for(|held| !held).await;
     if status == 0 {
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
@@ -95,9 +123,10 @@ impl Receiver {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
-        let desk = Arc::new(Mutex::new(Desk { got: Vec::new(), mood: Box::new(|_| 204) }));
+        let desk =
+            Arc::new(Mutex::new(Desk { got: Vec::new(), mood: Box::new(|_| 204), waiting: 0, peak: 0 }));
         let url = format!("http://{address}/hooks");
-        let mut receiver = Receiver { desk, address, url, runtime: None };
+        let mut receiver = Receiver { desk, held: watch::Sender::new(false), address, url, runtime: None };
         receiver.rise().await;
         receiver
     }
@@ -112,12 +141,12 @@ impl Receiver {
     /// Serves again at the same address.
     pub async fn rise(&mut self) {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let (desk, address) = (self.desk.clone(), self.address);
+        let (door, address) = ((self.desk.clone(), self.held.subscribe()), self.address);
         let serving = runtime.spawn(async move {
             let socket = TcpSocket::new_v4().unwrap();
             socket.set_reuseaddr(true).unwrap();
             socket.bind(address).unwrap();
-            let router = Router::new().route("/hooks", post(take)).with_state(desk);
+            let router = Router::new().route("/hooks", post(take)).with_state(door);
             let listener = socket.listen(1024).unwrap();
             tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         });
@@ -129,9 +158,23 @@ impl Receiver {
         self.desk.lock().unwrap().mood = Box::new(mood);
     }
 
+    /// Takes what comes and answers nothing until `release`.
+    pub fn hold(&self) {
+        self.held.send_replace(true);
+    }
+
+    pub fn release(&self) {
+        self.held.send_replace(false);
+    }
+
     /// Everything that came, tests included.
     pub fn all(&self) -> Vec<Got> {
         self.desk.lock().unwrap().got.clone()
+    }
+
+    /// How many deliveries waited for their answers at once, at most.
+    pub fn peak(&self) -> usize {
+        self.desk.lock().unwrap().peak
     }
 
     /// The events that were accepted, in the order in which they came.
