@@ -8,6 +8,7 @@ use simgate::ops::operator;
 
 use crate::support::buying::{self, DEEP};
 use crate::support::database::execute;
+use crate::support::deposits::{id, pay, until, until_status};
 use crate::support::events::{self, EVENTS, brief, page_of};
 use crate::support::harness::{Gateway, both_databases};
 use crate::support::logins::{sign_in, with_token};
@@ -17,34 +18,8 @@ use crate::support::shapes::{DEPOSIT, names};
 const UNTIL_FINAL_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
 
-fn id(invoice: &Value) -> &str {
-    invoice["invoiceId"].as_str().unwrap()
-}
-
 async fn open(gateway: &Gateway) -> Value {
     gateway.post(DEPOSIT, json!({ "amountUsd": 25, "currency": "USDC" })).await.expect(200)
-}
-
-async fn record(gateway: &Gateway, invoice: &Value) -> Value {
-    gateway.get(&format!("{DEPOSIT}/{}", id(invoice))).await.expect(200)
-}
-
-async fn pay(gateway: &Gateway, invoice: &Value, amount: &str) {
-    let amount: serde_json::Number = amount.parse().unwrap();
-    gateway.sandbox("pay", json!({ "invoiceId": id(invoice), "amountUsd": amount })).await;
-}
-
-async fn until(gateway: &Gateway, invoice: &Value, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    gateway
-        .until(what, async || {
-            let record = record(gateway, invoice).await;
-            holds(&record).then_some(record)
-        })
-        .await
-}
-
-async fn until_status(gateway: &Gateway, invoice: &Value, status: &str) -> Value {
-    until(gateway, invoice, status, |record| record["status"] == status).await
 }
 
 /// Waits for the block of every payment to become final.

@@ -8,6 +8,7 @@ use simgate::domain::money::Usd;
 use simgate::domain::network::{AddressKind, Currency, Network};
 use simgate::ops::operator::{self, KeyTerms};
 
+use crate::support::deposits::{id, pay, record, until, until_status};
 use crate::support::harness::{Gateway, Key, Reply, both_databases, reply};
 use crate::support::qr_codes;
 use crate::support::shapes::{API, DEPOSIT, mask, money, names};
@@ -21,10 +22,6 @@ fn usd(text: &str) -> Usd {
     Usd::parse(text).unwrap()
 }
 
-fn id(invoice: &Value) -> &str {
-    invoice["invoiceId"].as_str().unwrap()
-}
-
 async fn open_as(gateway: &Gateway, key: &Key, amount: i64, currency: &str, network: &str) -> Reply {
     let body = json!({ "amountUsd": amount, "currency": currency, "network": network });
     gateway.send_as(key, "POST", DEPOSIT, Some(body)).await
@@ -32,32 +29,6 @@ async fn open_as(gateway: &Gateway, key: &Key, amount: i64, currency: &str, netw
 
 async fn open(gateway: &Gateway, amount: i64, currency: &str, network: &str) -> Value {
     open_as(gateway, &gateway.key, amount, currency, network).await.expect(200)
-}
-
-async fn record(gateway: &Gateway, invoice: &Value) -> Value {
-    gateway.get(&format!("{DEPOSIT}/{}", id(invoice))).await.expect(200)
-}
-
-/// Pays on the simulated chain; the transaction's hash.
-async fn pay(gateway: &Gateway, invoice: &Value, amount: &str) -> String {
-    let amount: serde_json::Number = amount.parse().unwrap();
-    let paid = gateway.sandbox("pay", json!({ "invoiceId": id(invoice), "amountUsd": amount })).await;
-    assert_eq!(paid["amountUsd"], json!(amount), "{paid}");
-    paid["txHash"].as_str().unwrap().to_string()
-}
-
-/// Waits until the invoice's record is as it should be.
-async fn until(gateway: &Gateway, invoice: &Value, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    gateway
-        .until(what, async || {
-            let record = record(gateway, invoice).await;
-            holds(&record).then_some(record)
-        })
-        .await
-}
-
-async fn until_status(gateway: &Gateway, invoice: &Value, status: &str) -> Value {
-    until(gateway, invoice, status, |record| record["status"] == status).await
 }
 
 /// Pays, lets the blocks come that are asked for, and waits for the credit.

@@ -8,6 +8,7 @@ pub mod coupons;
 pub mod crowd;
 pub mod customers;
 pub mod database;
+pub mod deposits;
 pub mod dice;
 pub mod environment;
 pub mod events;
