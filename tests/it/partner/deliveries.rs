@@ -128,8 +128,10 @@ both_databases! {
         passed.await;
         gateway.until("the next goes on", async || (!of(&receiver.accepted(), &order).is_empty()).then_some(())).await;
         assert_eq!(brief(&of(&receiver.accepted(), &order)), [("order.cancelled", 2)]);
+        // The endpoint has it a moment before it is written down.
+        gateway.until("nothing waits", async || (webhook(gateway, &id).await["waiting"] == 0).then_some(())).await;
         let standing = webhook(gateway, &id).await;
-        assert_eq!((&standing["status"], &standing["waiting"], &standing["setAside"]), (&json!("ACTIVE"), &json!(0), &json!(1)));
+        assert_eq!((&standing["status"], &standing["setAside"]), (&json!("ACTIVE"), &json!(1)));
     }
 
     async fn an_endpoint_that_is_dead_for_a_day_is_disabled_and_gets_all_of_it_later(gateway) with [PRIVATE, UNLIMITED] {
