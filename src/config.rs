@@ -1,6 +1,7 @@
 //! Every setting: its name, its default, its check. Flags win over `SIMGATE_*` variables, those over
 //! `simgate.toml`. Settings that are unknown or wrong stop the start; all are named, with where they came from (`raw.rs`).
 
+mod brand;
 mod connections;
 mod host;
 mod live;
@@ -26,6 +27,7 @@ use crate::store::Location;
 use crate::supplier::terms::Terms;
 use crate::webhook::Rules;
 
+pub use self::brand::{Brand, accents};
 pub use self::connections::Connections;
 pub use self::host::Host;
 pub use self::mail::Logins;
@@ -90,6 +92,7 @@ const GENERAL: &[Spec] = &[
 pub fn specs() -> impl Iterator<Item = &'static Spec> {
     GENERAL
         .iter()
+        .chain(brand::SPECS)
         .chain(connections::SPECS)
         .chain(mail::SPECS)
         .chain(mcp::SPECS)
@@ -140,6 +143,7 @@ pub struct Settings {
     /// Where the demo partner's key is written, in the folder where the gateway was started.
     pub demo_file: PathBuf,
     pub knowledge_dir: Option<PathBuf>,
+    pub brand: Brand,
     pub support_contact: Option<String>,
     /// A `mailto:` or `https:` address.
     pub security_contact: Option<String>,
@@ -234,6 +238,7 @@ impl Settings {
             mode,
             database: database(raw)?,
             listen,
+            brand: Brand::check(raw, mode, &checkout_url)?,
             webhooks: webhooks::check(raw, mode, [&base_url, &agent_url, &checkout_url])?,
             base_url,
             agent_url,

@@ -29,7 +29,11 @@ pub fn random() -> u128 {
 
 /// High-entropy secrets need no slow hash: nobody can try 2^256 of them.
 pub fn hash_secret(secret: &str) -> [u8; 32] {
-    bytes32(digest::digest(&digest::SHA256, secret.as_bytes()).as_ref())
+    hash_bytes(secret.as_bytes())
+}
+
+pub fn hash_bytes(bytes: &[u8]) -> [u8; 32] {
+    bytes32(digest::digest(&digest::SHA256, bytes).as_ref())
 }
 
 pub fn same(a: &[u8], b: &[u8]) -> bool {

@@ -6,6 +6,7 @@ pub mod amount;
 pub mod authorization;
 pub mod checkout;
 pub mod client;
+pub mod colour;
 pub mod cost;
 pub mod country;
 pub mod coupon;

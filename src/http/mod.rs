@@ -29,6 +29,7 @@ use self::kit::auth::Anyone;
 use self::kit::doorway::{self, Docs};
 use self::kit::hosts::{self, Hosts};
 use self::kit::problem::Refused;
+use self::kit::site::Site;
 use self::kit::{State, Texts, Written};
 use self::mcp::discovery;
 use self::pages::{assets, claim, guest, help, install, mailed, pay, topup};
@@ -135,8 +136,10 @@ pub fn router(app: App) -> Router {
         .route("/not-me/{link}/undo", post(mailed::unsilence))
         .route("/revoke-token/{link}", get(mailed::revocation).post(mailed::revoke))
         .route("/hooks/{path}", post(hooks::message))
-        .route("/style.css", get(assets::style))
-        .route("/js/{file}", get(assets::script))
+        .route("/assets/{folder}/{file}", get(assets::file))
+        .route("/favicon.svg", get(assets::favicon))
+        .route("/favicon.ico", get(assets::favicon))
+        .route("/robots.txt", get(assets::robots))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready));
     let mut private = Router::new();
@@ -148,6 +151,7 @@ pub fn router(app: App) -> Router {
     }
     let hosts = Arc::new(Hosts::new(&app.settings));
     let router = router.merge(private.layer(middleware::from_fn_with_state(hosts, hosts::guard)));
+    let site = Arc::new(Site::new(&app.settings));
     let source = |story, surface, api: &Written| Source { story, surface, api: api.clone() };
     let mut sources = vec![
         source(&story::PARTNER, &PARTNER, &partner_description),
@@ -158,7 +162,7 @@ pub fn router(app: App) -> Router {
         sources.push(source(&story::SANDBOX, &SANDBOX, &sandbox_description));
     }
     let texts = Texts {
-        docs_pages: docs::page::render(sources),
+        docs_pages: docs::page::render(sources, site.clone()),
         postman: docs::postman::render(partner_description.clone()),
         llms_text: llms::render(&app.settings, mcp::in_brief()),
         partner_description,
@@ -166,8 +170,8 @@ pub fn router(app: App) -> Router {
         consumer_description,
         sandbox_description,
     };
-    let docs = Docs::of(&app.settings);
-    let state = State::new(app, texts);
+    let docs = Docs::of(&app.settings, site.clone());
+    let state = State::new(app, texts, site);
     let tools = Router::new()
         .route(mcp::PATH, get(mcp::describe).post(mcp::serve).options(mcp::serve).fallback(mcp::serve))
         .route("/api/mcp/server-card", get(discovery::card))
@@ -185,7 +189,7 @@ pub fn router(app: App) -> Router {
 
 /// What the second, private listener serves.
 pub fn metrics_router(app: App) -> Router {
-    let docs = Docs::of(&app.settings);
+    let docs = Docs::of(&app.settings, Arc::new(Site::new(&app.settings)));
     let router = Router::new().route("/metrics", get(metrics)).fallback(nowhere);
     router.layer(middleware::from_fn_with_state(docs, doorway::pass)).with_state(app)
 }

@@ -2,6 +2,7 @@
 //! scripts and without the internet.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use askama::Template;
 use axum::body::Bytes;
@@ -19,7 +20,8 @@ use crate::error;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::Segment;
-use crate::http::kit::html::guard_scripted;
+use crate::http::kit::html::{framed, guard_public};
+use crate::http::kit::site::Site;
 use crate::http::kit::{State, Written};
 
 /// What a page is made of.
@@ -123,28 +125,27 @@ async fn answer(state: &State, page: &str) -> Answer {
     let html = state.texts.docs_pages.get().await?.get(page).ok_or(Refusal::NotFound)?;
     let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
     let mut response = (headers, html.clone()).into_response();
-    guard_scripted(response.headers_mut());
+    guard_public(response.headers_mut());
     Ok(response)
 }
 
 /// By the last part of their addresses.
-pub fn render(sources: Vec<Source>) -> Written<BTreeMap<&'static str, Bytes>> {
-    Written::later(move || write(&sources))
+pub fn render(sources: Vec<Source>, site: Arc<Site>) -> Written<BTreeMap<&'static str, Bytes>> {
+    Written::later(move || write(&sources, &site))
 }
 
 /// All of them at once: each names the operations of all in its sidebar.
-fn write(sources: &[Source]) -> BTreeMap<&'static str, Bytes> {
+fn write(sources: &[Source], site: &Site) -> BTreeMap<&'static str, Bytes> {
     let described = |source: &Source| serde_json::from_slice(source.api.now()).unwrap_or_default();
     let apis: Vec<Value> = sources.iter().map(described).collect();
     let mut groups: Vec<Group> = sources.iter().zip(&apis).map(|(source, api)| group(source, api)).collect();
     groups.push(problem_group());
-    let pages =
-        sources.iter().zip(&apis).map(|(source, api)| (source.story.page, page(source, api, &groups)));
-    pages.collect()
+    let written = |(source, api): (&Source, &Value)| (source.story.page, page(site, source, api, &groups));
+    sources.iter().zip(&apis).map(written).collect()
 }
 
 /// A description we made ourselves does not fail to render; if it did, the page says so.
-fn page(source: &Source, api: &Value, groups: &[Group]) -> Bytes {
+fn page(site: &Site, source: &Source, api: &Value, groups: &[Group]) -> Bytes {
     let is_first = source.story.page.is_empty();
     let chapters = source.story.chapters.iter().map(|chapter| Chapter {
         title: chapter.title,
@@ -164,7 +165,7 @@ fn page(source: &Source, api: &Value, groups: &[Group]) -> Bytes {
         problem: escaped(&source.surface.examples.problem_text()),
         schemas: schemas(api),
     };
-    page.render().unwrap_or_else(|error| format!("The documentation cannot be shown: {error}")).into()
+    framed(site, &page).unwrap_or_else(|error| format!("The documentation cannot be shown: {error}")).into()
 }
 
 fn group(source: &Source, api: &Value) -> Group {

@@ -20,6 +20,7 @@ use super::auth::Shown;
 use super::hints::Api;
 use super::notice::Sandbox;
 use super::problem::{self, Pending, Refused, Told};
+use super::site::Site;
 use super::{cors, html};
 use crate::config::Settings;
 use crate::domain::refusal::Refusal;
@@ -39,11 +40,13 @@ pub struct RequestId(pub String);
 pub struct Docs {
     page: Arc<str>,
     sandbox: Option<Sandbox>,
+    site: Arc<Site>,
 }
 
 impl Docs {
-    pub fn of(settings: &Settings) -> Docs {
-        Docs { page: format!("{}/docs", settings.base_url).into(), sandbox: Sandbox::anywhere(settings) }
+    pub fn of(settings: &Settings, site: Arc<Site>) -> Docs {
+        let page = format!("{}/docs", settings.base_url).into();
+        Docs { page, sandbox: Sandbox::anywhere(settings), site }
     }
 }
 
@@ -136,7 +139,7 @@ fn render(error: &Error, response: Response, manner: &Manner) -> Response {
     parts.headers.extend(problem::extra_header(error));
     let text = if *as_page {
         html::guard(&mut parts.headers);
-        html::error_page(&body)
+        html::error_page(&docs.site, &body)
     } else {
         serde_json::to_string(&body).unwrap_or_else(|_| String::from("{}"))
     };

@@ -1,18 +1,20 @@
 //! Answers for browsers: how a page goes out, and errors as pages.
 
 use askama::Template;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 
 use super::answers::Answer;
 use super::problem::Problem;
+use super::site::Site;
+use super::state::State;
 use crate::error::Error;
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
-                      base-uri 'none'; frame-ancestors 'none'";
-/// Of pages with a script of ours, which may call this gateway and nobody else.
-const SCRIPTED: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; \
-                        form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+/// Scripts of ours may call this gateway and nobody else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
 /// Headers of every page and of every image behind a token.
 pub fn guard(headers: &mut HeaderMap) {
@@ -24,17 +26,22 @@ pub fn guard(headers: &mut HeaderMap) {
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    headers.insert("x-robots-tag", HeaderValue::from_static("noindex, nofollow"));
+    headers.insert(ROBOTS, HeaderValue::from_static("noindex, nofollow"));
 }
 
-/// Headers of a page that has a script.
-pub fn guard_scripted(headers: &mut HeaderMap) {
+/// Headers of a page that search engines may show.
+pub fn guard_public(headers: &mut HeaderMap) {
     guard(headers);
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SCRIPTED));
+    headers.remove(ROBOTS);
 }
 
-pub fn page(status: StatusCode, template: &impl Template) -> Answer {
-    let html = template.render().map_err(Error::fault)?;
+/// A page's HTML, in the frame that all pages of a site share.
+pub fn framed(site: &Site, template: &impl Template) -> askama::Result<String> {
+    template.render_with_values(site)
+}
+
+pub fn page(state: &State, status: StatusCode, template: &impl Template) -> Answer {
+    let html = framed(&state.site, template).map_err(Error::fault)?;
     let mut response = (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();
     guard(response.headers_mut());
     Ok(response)
@@ -64,10 +71,10 @@ struct ErrorPage<'a> {
 }
 
 /// The body of an error for a browser.
-pub fn error_page(problem: &Problem) -> String {
+pub fn error_page(site: &Site, problem: &Problem) -> String {
     let (title, detail) = for_people(problem);
     let page = ErrorPage { title, detail, request_id: &problem.request_id };
-    page.render().unwrap_or_else(|_| problem.detail.clone())
+    framed(site, &page).unwrap_or_else(|_| problem.detail.clone())
 }
 
 /// A problem names fields and headers, for programmers; a person at a page wants to know what to do.

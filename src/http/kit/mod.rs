@@ -24,6 +24,7 @@ pub mod payment;
 pub mod problem;
 pub mod qr;
 pub mod schema;
+pub mod site;
 mod state;
 pub mod statement;
 pub mod wire;

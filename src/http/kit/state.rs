@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 
 use super::catalog::Catalog;
 use super::limits::Limits;
+use super::site::Site;
 use crate::app::App;
 use crate::error::{Error, Result};
 
@@ -23,6 +24,7 @@ pub struct Shared {
     pub limits: Limits,
     pub catalog: Catalog,
     pub texts: Texts,
+    pub site: Arc<Site>,
 }
 
 /// Documents that are written once.
@@ -89,9 +91,9 @@ impl FromRequestParts<State> for State {
 
 impl State {
     /// Also spawns the tasks that keep it up to date; they end with the last clone.
-    pub fn new(app: App, texts: Texts) -> State {
+    pub fn new(app: App, texts: Texts, site: Arc<Site>) -> State {
         let (limits, catalog) = (Limits::new(&app.settings), Catalog::new(&app));
-        let shared = Arc::new(Shared { app, limits, catalog, texts });
+        let shared = Arc::new(Shared { app, limits, catalog, texts, site });
         tokio::spawn(keep_catalog(Arc::downgrade(&shared)));
         tokio::spawn(keep_limits(Arc::downgrade(&shared)));
         State(shared)

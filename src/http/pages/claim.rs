@@ -58,7 +58,7 @@ pub async fn code(
     let email = fields.finish_with(email)?;
     let (owed, _) = owed_to(app, &invoice).await?;
     mail_code(app, &email, client).await?;
-    page(StatusCode::OK, &ClaimPage { invoice: &invoice, owed, email: &email, problem: None })
+    page(&state, StatusCode::OK, &ClaimPage { invoice: &invoice, owed, email: &email, problem: None })
 }
 
 pub async fn claim(
@@ -86,13 +86,18 @@ pub async fn claim(
             let plan = catalog::base_plan(app, &checkout.package_code);
             let again = plan.map(|plan| guests::page_path(&plan.code, None));
             page(
+                &state,
                 StatusCode::OK,
                 &ClaimedPage { amount, email: &email, again, plan_name: &checkout.plan_name },
             )
         }
         Err(error) => {
             let (status, problem) = told(error)?;
-            page(status, &ClaimPage { invoice: &invoice, owed, email: &email, problem: Some(problem) })
+            page(
+                &state,
+                status,
+                &ClaimPage { invoice: &invoice, owed, email: &email, problem: Some(problem) },
+            )
         }
     }
 }

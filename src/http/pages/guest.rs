@@ -84,7 +84,7 @@ pub async fn form(_: Anyone, state: State, Client(client): Client, query: Query)
     }
     // A link with an old code is still a way to the plan.
     let (quote, problem) = quoted(app, client, &typed, &plan).await?;
-    shown(app, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
+    shown(&state, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
 }
 
 /// Whether a text is what a form of ours was given to be known by. The page that pays from a wallet leads back with it.
@@ -105,7 +105,7 @@ pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields):
     match opened {
         Ok(outcome) => {
             let invoice = outcome.invoice().ok_or_else(|| Error::fault("a guest pays an invoice"))?;
-            onward(invoice, "Keep the address of that page: it is the key to what you buy.")
+            onward(&state, invoice, "Keep the address of that page: it is the key to what you buy.")
         }
         Err(error) => {
             let unread = matches!(error, Error::Refused(Refusal::Invalid(_)));
@@ -118,7 +118,7 @@ pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields):
                 problem = format!("{problem} {why}");
             }
             let mut page =
-                shown(app, status, Shown { plan: &plan, typed: &typed, quote, problem: Some(problem) })?;
+                shown(&state, status, Shown { plan: &plan, typed: &typed, quote, problem: Some(problem) })?;
             page.headers_mut().extend(extra);
             Ok(page)
         }
@@ -177,7 +177,8 @@ struct Shown<'a> {
     problem: Option<String>,
 }
 
-fn shown(app: &App, status: StatusCode, shown: Shown) -> Answer {
+fn shown(state: &State, status: StatusCode, shown: Shown) -> Answer {
+    let app = &state.app;
     let Shown { plan, typed, quote, problem } = shown;
     let pairs = checkout::pairs(app);
     let (networks, currencies) = (networks_of(&pairs), currencies_of(&pairs));
@@ -199,5 +200,5 @@ fn shown(app: &App, status: StatusCode, shown: Shown) -> Answer {
         typed,
         problem,
     };
-    page(status, &template)
+    page(state, status, &template)
 }

@@ -27,14 +27,18 @@ struct ArticlePage<'a> {
 }
 
 pub async fn index(_: Anyone, state: State) -> Answer {
-    page(StatusCode::OK, &HelpPage { articles: state.app.knowledge.articles() })
+    page(&state, StatusCode::OK, &HelpPage { articles: state.app.knowledge.articles() })
 }
 
 pub async fn article(_: Anyone, state: State, Segment(id): Segment) -> Answer {
     let knowledge = &state.app.knowledge;
     let article = knowledge.article(&id).ok_or(Refusal::NotFound)?;
     let others = knowledge.articles().iter().filter(|other| other.id != article.id).collect();
-    page(StatusCode::OK, &ArticlePage { title: &article.title, html: rendered(&article.text), others })
+    page(
+        &state,
+        StatusCode::OK,
+        &ArticlePage { title: &article.title, html: rendered(&article.text), others },
+    )
 }
 
 fn rendered(markdown: &str) -> String {

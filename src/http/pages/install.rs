@@ -65,6 +65,7 @@ pub async fn page(_: Anyone, state: State, Segment(token): Segment) -> Answer {
         Install::BeingPrepared(order) => {
             let order_no = state.app.numbers.of_order(&order).unwrap_or_default();
             let mut response = html::page(
+                &state,
                 StatusCode::OK,
                 &PreparingPage { plan_name: &order.plan_name, order_no: &order_no },
             )?;
@@ -77,7 +78,7 @@ pub async fn page(_: Anyone, state: State, Segment(token): Segment) -> Answer {
                 order_no: &state.app.numbers.of_order(&order).unwrap_or_default(),
                 esim: EsimShown::new(&state.app, &order.id, activation),
             };
-            html::page(StatusCode::OK, &template)
+            html::page(&state, StatusCode::OK, &template)
         }
     }
 }

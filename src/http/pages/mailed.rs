@@ -34,7 +34,11 @@ pub async fn not_me(_: Anyone, state: State, Segment(link): Segment) -> Answer {
 
 async fn not_me_page(state: &State, link: &str, undone: bool) -> Answer {
     let about = login::not_me(&state.app, link).await?;
-    page(StatusCode::OK, &NotMePage { email: about.email.masked(), link, silent: about.silent, undone })
+    page(
+        state,
+        StatusCode::OK,
+        &NotMePage { email: about.email.masked(), link, silent: about.silent, undone },
+    )
 }
 
 pub async fn silence(_: Anyone, state: State, Segment(link): Segment) -> Answer {
@@ -50,10 +54,10 @@ pub async fn unsilence(_: Anyone, state: State, Segment(link): Segment) -> Answe
 
 pub async fn revocation(_: Anyone, state: State, Segment(link): Segment) -> Answer {
     let token = tokens::of_link(&state.app, &link).await?;
-    page(StatusCode::OK, &RevokePage { link: &link, token })
+    page(&state, StatusCode::OK, &RevokePage { link: &link, token })
 }
 
 pub async fn revoke(_: Anyone, state: State, Segment(link): Segment) -> Answer {
     tokens::revoke_by_link(&state.app, &link).await?;
-    page(StatusCode::OK, &RevokePage { link: &link, token: None })
+    page(&state, StatusCode::OK, &RevokePage { link: &link, token: None })
 }

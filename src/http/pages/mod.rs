@@ -26,6 +26,7 @@ use crate::domain::login::Door;
 use crate::domain::plan::{Plan, typed_code};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::Query;
 use crate::http::kit::html::{page, said};
@@ -42,8 +43,8 @@ struct OnwardPage {
 }
 
 /// Leads on to the page of an invoice. Its id is a key, so the link is in the body and not in a header.
-pub fn onward(invoice: &InvoiceId, hint: &'static str) -> Answer {
-    page(StatusCode::OK, &OnwardPage { path: format!("/pay/{invoice}"), hint })
+pub fn onward(state: &State, invoice: &InvoiceId, hint: &'static str) -> Answer {
+    page(state, StatusCode::OK, &OnwardPage { path: format!("/pay/{invoice}"), hint })
 }
 
 /// The plan that a form or a link names, as it is sold now.

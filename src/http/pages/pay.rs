@@ -92,7 +92,7 @@ pub async fn page(_: Anyone, state: State, Segment(id): Segment) -> Answer {
         }
         deposit => of_deposit(app, &deposit?)?,
     };
-    let mut response = html::page(StatusCode::OK, &page)?;
+    let mut response = html::page(&state, StatusCode::OK, &page)?;
     if page.refreshes {
         response.headers_mut().insert(header::REFRESH, HeaderValue::from_static(REFRESH_SECONDS));
     }

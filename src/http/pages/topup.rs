@@ -5,7 +5,6 @@ use askama::Template;
 use axum::http::StatusCode;
 
 use super::{onward, told};
-use crate::app::App;
 use crate::config::Mode;
 use crate::domain::invoice::Invoice;
 use crate::domain::money::Usd;
@@ -58,7 +57,7 @@ struct Typed {
 pub async fn form(_: Anyone, state: State, Segment(token): Segment) -> Answer {
     let offer = magic_link::open(&state.app, &token).await?;
     let typed = Typed { amount: offer.minimum.to_string(), means: String::new() };
-    shown(&state.app, StatusCode::OK, &token, offer, typed, None)
+    shown(&state, StatusCode::OK, &token, offer, typed, None)
 }
 
 pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, Form(fields): Form) -> Answer {
@@ -70,7 +69,7 @@ pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, Form(field
         Err(refusal) => Err(refusal.clone().into()),
     };
     match opened {
-        Ok(deposit) => onward(&deposit.invoice.id, "That page shows how the payment stands."),
+        Ok(deposit) => onward(&state, &deposit.invoice.id, "That page shows how the payment stands."),
         Err(error) => {
             let extra = problem::extra_header(&error);
             let open = match (&error, &wish) {
@@ -81,7 +80,7 @@ pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, Form(field
             };
             let (status, problem) = told(error)?;
             let offer = magic_link::open(app, &token).await?;
-            let mut page = shown(app, status, &token, offer, typed, Some(Trouble { problem, open }))?;
+            let mut page = shown(&state, status, &token, offer, typed, Some(Trouble { problem, open }))?;
             page.headers_mut().extend(extra);
             Ok(page)
         }
@@ -103,13 +102,14 @@ fn means(mut fields: Query, pairs: &[(Currency, Network)]) -> Result<Means, Refu
 }
 
 fn shown(
-    app: &App,
+    state: &State,
     status: StatusCode,
     token: &str,
     offer: LinkTerms,
     typed: Typed,
     trouble: Option<Trouble>,
 ) -> Answer {
+    let app = &state.app;
     let (problem, open) = trouble.map(|Trouble { problem, open }| (problem, open)).unzip();
     // USDC comes first, because people choose the first most: its issuer stands behind it on nearly every network.
     let mut pairs = deposits::pairs(app);
@@ -129,5 +129,5 @@ fn shown(
         problem,
         open: open.unwrap_or_default(),
     };
-    page(status, &template)
+    page(state, status, &template)
 }

@@ -105,10 +105,10 @@ pub async fn code(_: Anyone, state: State, Client(client): Client, Form(mut fiel
     let mut order = Order { plan, email, discount, price, once };
     match price_of(app, client, &order).await {
         Ok(price) => order.price = price,
-        Err(error) => return unbought(&order, error),
+        Err(error) => return unbought(&state, &order, error),
     }
     mail_code(app, &order.email, client).await?;
-    page(StatusCode::OK, &WalletPage { order: &order, problem: None })
+    page(&state, StatusCode::OK, &WalletPage { order: &order, problem: None })
 }
 
 pub async fn buy(_: Anyone, state: State, Client(client): Client, Form(fields): Form) -> Answer {
@@ -127,19 +127,19 @@ pub async fn buy(_: Anyone, state: State, Client(client): Client, Form(fields): 
             let Short { balance, required, link, .. } = &*short;
             let (missing, link) = (short.missing(), link.url.as_str());
             let short = ShortPage { order: &order, balance: *balance, required: *required, missing, link };
-            page(StatusCode::PAYMENT_REQUIRED, &short)
+            page(&state, StatusCode::PAYMENT_REQUIRED, &short)
         }
         Ok(outcome) => {
             let receipt = outcome.receipt()?;
             let install_url = install::page_url(app, &receipt.order.id);
             let (paid, balance) = (receipt.order.price, receipt.balance);
-            page(StatusCode::OK, &BoughtPage { plan: &order.plan, paid, balance, install_url })
+            page(&state, StatusCode::OK, &BoughtPage { plan: &order.plan, paid, balance, install_url })
         }
         Err(error @ Error::Refused(Refusal::OtpInvalid)) => {
             let (status, problem) = told(error)?;
-            page(status, &WalletPage { order: &order, problem: Some(problem) })
+            page(&state, status, &WalletPage { order: &order, problem: Some(problem) })
         }
-        Err(error) => unbought(&order, error),
+        Err(error) => unbought(&state, &order, error),
     }
 }
 
@@ -165,8 +165,8 @@ async fn price_of(app: &App, client: IpAddr, order: &Order) -> Result<Usd> {
 }
 
 /// Says why, and leads back. A code that was entered is used up.
-fn unbought(order: &Order, error: Error) -> Answer {
+fn unbought(state: &State, order: &Order, error: Error) -> Answer {
     let Error::Refused(refusal) = &error else { return Err(error.into()) };
     let status = StatusCode::from_u16(refusal.problem().status).unwrap_or(StatusCode::BAD_REQUEST);
-    page(status, &UnboughtPage { order, why: in_words(refusal) })
+    page(state, status, &UnboughtPage { order, why: in_words(refusal) })
 }
