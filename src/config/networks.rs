@@ -21,7 +21,7 @@ const fn secret(name: &'static str, help: &'static str) -> Spec {
 
 /// Each network's settings, with the contracts of the main nets as defaults.
 macro_rules! networks {
-    ($($name:literal $confirmations:literal $final_by:literal $usdc:literal $usdt:literal;)*) => {
+    ($($name:literal $confirmations:literal $final_by:literal $fee:literal $seconds:literal $usdc:literal $usdt:literal;)*) => {
         &[
             spec("staging", "false", "true to let a sandbox watch real chains: for trying out nodes and test tokens"),
             secret("evm_xpub", "extended public key of m/44'/60'/0' for addresses on BASE, POLYGON and ARBITRUM"),
@@ -34,6 +34,7 @@ macro_rules! networks {
             spec("wide_addresses_tron", "5", "how many addresses on TRON hold checkouts that may be paid rounded; 0 for none"),
             spec("exchange_fee_usd", "3", "the most that an exchange takes out of an amount; checkouts that may be paid rounded are this far apart"),
             spec("least_kept_usd", "0.10", "a smaller transfer that comes to a checkout address and belongs to nobody is counted, but not kept"),
+            spec("typical_as_of", "2026-11-01", "when the typical fees and times of networks were last looked up, like 2026-11-01"),
             spec("scan_addresses", "500", "how many addresses to ask a node for at once"),
             $(
                 secret(concat!($name, "_rpc"), "URLs of this network's nodes, separated by commas; two or more are better"),
@@ -45,6 +46,8 @@ macro_rules! networks {
                 spec(concat!($name, "_start_block"), "", "where scanning begins the first time (default: the newest block)"),
                 spec(concat!($name, "_min_deposit_usd"), "10", "least amount of a deposit invoice"),
                 spec(concat!($name, "_poll_ms"), "2000", "how often real nodes are asked"),
+                spec(concat!($name, "_typical_fee_usd"), $fee, "what a sender usually pays this network for a transfer, as the checkout page says"),
+                spec(concat!($name, "_typical_s"), $seconds, "how many seconds a payment there usually takes until it counts"),
             )*
         ]
     };
@@ -52,10 +55,10 @@ macro_rules! networks {
 
 #[rustfmt::skip]
 pub const SPECS: &[Spec] = networks! {
-    "base" "5" "safe" "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913" "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2";
-    "polygon" "12" "finalized" "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359" "0xc2132D05D31c914a87C6611C10748AEb04B58e8F";
-    "arbitrum" "20" "safe" "0xaf88d065e77c8cC2239327C5EDb3A432268e5831" "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9";
-    "tron" "19" "finalized" "" "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
+    "base" "5" "safe" "0.01" "10" "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913" "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2";
+    "polygon" "12" "finalized" "0.02" "30" "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359" "0xc2132D05D31c914a87C6611C10748AEb04B58e8F";
+    "arbitrum" "20" "safe" "0.02" "15" "0xaf88d065e77c8cC2239327C5EDb3A432268e5831" "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9";
+    "tron" "19" "finalized" "2" "60" "" "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
 };
 
 /// The chain's own word for a block that it will not take back.
@@ -77,6 +80,9 @@ pub struct NetworkSettings {
     pub start_block: Option<i64>,
     pub min_deposit: Usd,
     pub poll_ms: i64,
+    /// What a sender usually pays the network, and how long a payment usually takes until it counts.
+    pub typical_fee: Usd,
+    pub typical_s: u32,
 }
 
 impl NetworkSettings {
@@ -104,6 +110,8 @@ pub struct Settlement {
     pub exchange_fee: Usd,
     pub least_kept: Usd,
     pub scan_addresses: usize,
+    /// When the typical fees and times were looked up, as a date.
+    pub typical_as_of: String,
 }
 
 impl Settlement {
@@ -207,8 +215,16 @@ impl Settlement {
             })?,
             scan_addresses: raw.require("scan_addresses", "must be from 1 to 1000", whole(1, 1_000))?
                 as usize,
+            typical_as_of: raw.require("typical_as_of", "must be a date like 2026-11-01", date)?,
         })
     }
+}
+
+fn date(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let digits = |part: &&str, length| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
+    let [year, month, day] = parts.as_slice() else { return None };
+    (digits(year, 4) && digits(month, 2) && digits(day, 2)).then(|| text.to_string())
 }
 
 fn positive_usd(text: &str) -> Option<Usd> {
@@ -260,5 +276,9 @@ fn network_settings(raw: &Raw, network: Network) -> Result<NetworkSettings, Conf
             "must be milliseconds from 10 to 600000",
             whole(10, 600_000),
         )?,
+        typical_fee: raw.require(&named("typical_fee_usd"), usd, |text| {
+            Usd::parse(text).ok().filter(|fee| *fee >= Usd::ZERO)
+        })?,
+        typical_s: raw.require(&named("typical_s"), "must be from 1 to 86400", whole(1, 86_400))? as u32,
     })
 }

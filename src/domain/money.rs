@@ -80,6 +80,14 @@ impl Usd {
         }
     }
 
+    /// An amount that must be paid to its last digit: what people read of it, and the digits behind the cents.
+    pub fn in_parts(self) -> (String, String) {
+        let mut cents = self.priced();
+        let point = cents.find('.').unwrap_or(cents.len());
+        let fine = cents.split_off((point + 3).min(cents.len()));
+        (cents, fine)
+    }
+
     /// Reads a JSON number as text: `10`, `10.00` and `1e1` are all ten dollars, and nothing is rounded.
     pub fn parse(text: &str) -> Result<Usd, MoneyError> {
         let (negative, digits) = match text.strip_prefix('-') {

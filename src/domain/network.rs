@@ -54,14 +54,15 @@ impl Network {
         }
     }
 
-    /// How long a payment usually takes until it counts.
-    pub fn typical_seconds(self) -> u32 {
-        match self {
-            Network::Base => 10,
-            Network::Polygon => 30,
-            Network::Arbitrum => 15,
-            Network::Tron => 60,
-        }
+    /// The page of a transaction at a public explorer of this network.
+    pub fn explorer_url(self, tx_hash: &str) -> String {
+        let explorer = match self {
+            Network::Base => "https://basescan.org/tx/",
+            Network::Polygon => "https://polygonscan.com/tx/",
+            Network::Arbitrum => "https://arbiscan.io/tx/",
+            Network::Tron => "https://tronscan.org/#/transaction/",
+        };
+        format!("{explorer}{tx_hash}")
     }
 
     pub fn kind(self) -> AddressKind {

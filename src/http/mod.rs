@@ -144,7 +144,10 @@ pub fn router(app: App) -> Router {
         .route("/readyz", get(ready));
     let mut private = Router::new();
     if app.settings.mode == Mode::Sandbox {
-        private = private.merge(sandbox_api).route("/sandbox/openapi.json", get(openapi::sandbox_file));
+        private = private
+            .merge(sandbox_api)
+            .route("/sandbox/openapi.json", get(openapi::sandbox_file))
+            .route("/sandbox/pay/{invoice}", post(pay::with_test_money));
     }
     if app.settings.metrics_on_main() {
         private = private.route("/metrics", get(metrics).with_state(app.clone()));

@@ -1,19 +1,26 @@
 //! What an install page or QR code shows, by its unguessable token.
 
+use std::time::Duration;
+
 use crate::app::App;
 use crate::domain::esim::Activation;
 use crate::domain::ids::OrderId;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
+use crate::ops::usage::{self, Report};
 use crate::store::orders;
+
+/// How long a page waits for the carrier.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 pub enum Install {
     /// The supplier has not delivered yet.
     BeingPrepared(Order),
     Ready {
         order: Order,
-        activation: Activation,
+        /// `None` once it was deleted.
+        activation: Option<Activation>,
     },
 }
 
@@ -23,7 +30,7 @@ pub async fn open(app: &App, token: &str) -> Result<Install> {
     match order.status {
         OrderStatus::Provisioning => Ok(Install::BeingPrepared(order)),
         OrderStatus::Fulfilled => {
-            let activation = activation(app, &order)?.ok_or(Refusal::CodeForgotten)?;
+            let activation = activation(app, &order)?;
             Ok(Install::Ready { order, activation })
         }
         // While a cancel is being decided the code is withheld, so that nobody gets both the eSIM and the money.
@@ -39,6 +46,17 @@ pub fn activation(app: &App, order: &Order) -> Result<Option<Activation>> {
             app.vault.open(&esim.order, &esim.sealed).map(Some)
         }
         _ => Ok(None),
+    }
+}
+
+/// What the eSIM has used: the carrier's word if it comes soon, else the last known.
+pub async fn usage(app: &App, order: &Order) -> Option<Report> {
+    match tokio::time::timeout(PATIENCE, usage::read(app, order)).await {
+        Ok(Ok(report)) => Some(report),
+        _ => {
+            let last = order.esim.as_ref()?.last_usage.clone()?;
+            Some(Report { usage: last, stale: true })
+        }
     }
 }
 

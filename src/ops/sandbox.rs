@@ -15,6 +15,7 @@ use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::ops::checkout::progress;
 use crate::ops::{deposits, operator};
 use crate::store::tx::Tx;
 use crate::store::{checkouts, esims, events, invoices, orders, wallet};
@@ -135,6 +136,21 @@ pub async fn pay(app: &App, invoice: &InvoiceId, means: Means) -> Result<Payment
     }
     let tx_hash = chain.pay(&asked.address, currency, amount).await?;
     Ok(Payment { tx_hash, network, currency, amount })
+}
+
+/// Pays what an invoice still asks for: nothing when it was paid already, or is being paid.
+pub async fn pay_rest(app: &App, invoice: &InvoiceId) -> Result<()> {
+    let rest = match deposits::show(app, invoice).await {
+        Err(Error::Refused(Refusal::InvoiceNotFound)) => {
+            let progress = progress::show(app, invoice, None).await?;
+            Some(progress.checkout.amount).filter(|_| progress.payments.is_empty())
+        }
+        deposit => deposit.map(|deposit| Some(deposit.invoice.due(&deposit.paid)))?,
+    };
+    if let Some(amount) = rest.filter(|rest| rest.is_positive()) {
+        pay(app, invoice, Means { amount: Some(amount), ..Means::default() }).await?;
+    }
+    Ok(())
 }
 
 /// What an invoice asks for, whether deposit or checkout.

@@ -21,6 +21,9 @@ use crate::x402::wire::{Requirements, Resource};
 /// Small, because a language model may have to read every letter of it.
 const QR_PIXELS: usize = 4;
 
+/// How long a payment may take on a network that is closed by now.
+const UNKNOWN_SECONDS: u32 = 60;
+
 /// What to pay, and where.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -174,7 +177,7 @@ pub fn payment_due(app: &App, asked: Asked) -> Result<PaymentDueView> {
         expires_at_iso: iso(checkout.expires_at),
         polling_url: format!("{}/api/agentic/order/{}", app.settings.agent_url, checkout.id),
         required_confirmations: terms.map_or(network.confirmations(), |terms| terms.confirmations),
-        typical_confirmation_seconds: network.typical_seconds(),
+        typical_confirmation_seconds: terms.map_or(UNKNOWN_SECONDS, |terms| terms.typical_s),
         sandbox: sandbox.map(|_| true),
         sandbox_notice: sandbox.map(Sandbox::notice),
     })

@@ -8,11 +8,13 @@ use askama::Template;
 use axum::http::StatusCode;
 
 use super::plan_details::PlanDetails;
+use super::ways::{self, Way};
 use super::{onward, reference, told, wanted_plan};
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::checkout::{NETWORKS, USUAL_CURRENCY};
 use crate::domain::country;
+use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
@@ -22,9 +24,7 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
 use crate::http::kit::fields::{CODE_CHARS, Form, Query};
 use crate::http::kit::html::page;
-use crate::http::kit::payment::{
-    currencies_of, currency_names, named_currency, named_network, network_names, networks_of,
-};
+use crate::http::kit::payment::{currency_names, named_currency, named_network, network_names};
 use crate::http::kit::problem::{self, Refused};
 use crate::http::kit::wire::gigabytes;
 use crate::ops::buying::{self, Means, Wish};
@@ -44,12 +44,14 @@ struct CheckoutPage<'a> {
     data_gb: f64,
     countries: String,
     details: PlanDetails,
-    networks: Vec<Network>,
-    currencies: Vec<Currency>,
-    /// The pairs that cannot be had, in words.
-    missing: String,
+    /// Two letters in place of a flag.
+    flag: &'a str,
+    ways: Vec<Way>,
+    /// When the figures of networks were looked up.
+    as_of: &'a str,
     /// The price with a discount code.
     quote: Option<Quote>,
+    price: Usd,
     typed: &'a Typed,
     problem: Option<String>,
 }
@@ -57,8 +59,8 @@ struct CheckoutPage<'a> {
 /// The contents of the form's fields.
 struct Typed {
     email: String,
-    network: String,
-    currency: String,
+    /// Which of the ways to pay.
+    means: String,
     discount: String,
     /// Made for each form, so that sending it twice is seen.
     once: String,
@@ -66,11 +68,8 @@ struct Typed {
 
 impl Typed {
     fn of(fields: &Query) -> Typed {
-        let [email, network, currency, discount, once] =
-            ["email", "network", "currency", "discount", "once"].map(|name| fields.typed(name));
-        // The form's choices are in capitals; a link may have them in any case.
-        let (network, currency) = (network.to_ascii_uppercase(), currency.to_ascii_uppercase());
-        Typed { email, network, currency, discount, once }
+        let [email, discount, once] = ["email", "discount", "once"].map(|name| fields.typed(name));
+        Typed { email, means: means(fields), discount, once }
     }
 }
 
@@ -95,6 +94,10 @@ fn is_once(text: &str) -> bool {
 pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields): Form) -> Answer {
     let app = &state.app;
     let (plan, typed) = (wanted_plan(app, &fields)?, Typed::of(&fields));
+    if !fields.typed("apply").is_empty() {
+        let (quote, problem) = quoted(app, client, &typed, &plan).await?;
+        return shown(&state, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem });
+    }
     let opened = match wish(fields, &plan) {
         Ok((wish, pair)) => {
             let means = Means::Transfer { pair, client, signing: None };
@@ -142,7 +145,9 @@ async fn quoted(
 }
 
 fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, (Currency, Network)), Refusal> {
-    let said = ["once", "plan", "network", "currency", "email", "discount"].map(|name| fields.typed(name));
+    let said =
+        ["once", "plan", "means", "network", "currency", "email", "discount"].map(|name| fields.typed(name));
+    let both = fields.take("means", "must be a token and a network, like USDC BASE", named_pair);
     let network = fields.take("network", format_args!("must be one of {}", network_names()), named_network);
     let currency =
         fields.take("currency", format_args!("must be one of {}", currency_names()), named_currency);
@@ -157,7 +162,34 @@ fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, (Currency, Network)), R
         reference: once.map(|_| reference("form", &said)),
         ..Wish::default()
     };
-    Ok((wish, (currency.unwrap_or(USUAL_CURRENCY), network.unwrap_or(NETWORKS[0]))))
+    let pair = both.unwrap_or((currency.unwrap_or(USUAL_CURRENCY), network.unwrap_or(NETWORKS[0])));
+    Ok((wish, pair))
+}
+
+/// A pair as a card of the form names it.
+fn named_pair(text: &str) -> Option<(Currency, Network)> {
+    let (currency, network) = text.split_once(' ')?;
+    Some((named_currency(currency)?, named_network(network)?))
+}
+
+/// The way to pay that a form or a link names: a card names token and network in one field, a link may name each.
+fn means(fields: &Query) -> String {
+    let [means, currency, network] = ["means", "currency", "network"].map(|name| fields.typed(name));
+    match (named_pair(&means), named_currency(&currency), named_network(&network)) {
+        (Some(pair), ..) => ways::value(pair),
+        (None, None, None) => String::new(),
+        (None, currency, network) => {
+            ways::value((currency.unwrap_or(USUAL_CURRENCY), network.unwrap_or(NETWORKS[0])))
+        }
+    }
+}
+
+/// The country of a plan for one, else the world.
+fn flag(plan: &Plan) -> &str {
+    match plan.countries.as_slice() {
+        [country] => country,
+        _ => "+",
+    }
 }
 
 /// The first few by name, and how many more there are.
@@ -180,22 +212,16 @@ struct Shown<'a> {
 fn shown(state: &State, status: StatusCode, shown: Shown) -> Answer {
     let app = &state.app;
     let Shown { plan, typed, quote, problem } = shown;
-    let pairs = checkout::pairs(app);
-    let (networks, currencies) = (networks_of(&pairs), currencies_of(&pairs));
-    let all = currencies.iter().flat_map(|with| networks.iter().map(move |on| (*with, *on)));
-    let missing: Vec<String> = all
-        .filter(|pair| !pairs.contains(pair))
-        .map(|(currency, network)| format!("{} on {}", currency.as_str(), network.name()))
-        .collect();
     let template = CheckoutPage {
         sandbox: app.settings.mode == Mode::Sandbox,
         plan,
         data_gb: gigabytes(plan.data_mb),
+        flag: flag(plan),
         countries: countries(plan),
         details: PlanDetails::of(plan),
-        networks,
-        currencies,
-        missing: missing.join(", "),
+        ways: ways::of(app, checkout::pairs(app), &typed.means),
+        as_of: &app.settings.settlement.typical_as_of,
+        price: quote.as_ref().map_or(plan.retail, |quote| quote.price),
         quote,
         typed,
         problem,

@@ -7,10 +7,12 @@ pub mod guest;
 pub mod help;
 pub mod install;
 pub mod mailed;
+mod moment;
 pub mod pay;
 mod plan_details;
 pub mod topup;
 pub mod wallet;
+mod ways;
 
 use std::borrow::Borrow;
 use std::net::IpAddr;

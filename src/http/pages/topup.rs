@@ -4,6 +4,8 @@
 use askama::Template;
 use axum::http::StatusCode;
 
+use super::moment::Moment;
+use super::ways::{self, Way};
 use super::{onward, told};
 use crate::config::Mode;
 use crate::domain::invoice::Invoice;
@@ -17,7 +19,6 @@ use crate::http::kit::auth::Anyone;
 use crate::http::kit::fields::{Form, Query, Segment};
 use crate::http::kit::html::page;
 use crate::http::kit::problem;
-use crate::http::kit::wire::readable;
 use crate::ops::deposits;
 use crate::ops::magic_link::{self, LinkTerms, Means};
 
@@ -28,8 +29,10 @@ struct TopupPage<'a> {
     token: &'a str,
     owner: Option<String>,
     minimum: Usd,
-    until: String,
-    choices: Vec<Choice>,
+    until: Moment,
+    ways: Vec<Way>,
+    /// When the figures of networks were looked up.
+    as_of: &'a str,
     typed: Typed,
     problem: Option<String>,
     /// The payments that are open, when there are too many for another.
@@ -40,12 +43,6 @@ struct TopupPage<'a> {
 struct Trouble {
     problem: String,
     open: Vec<Invoice>,
-}
-
-/// A token on a network.
-struct Choice {
-    value: String,
-    name: String,
 }
 
 /// The contents of the form's fields.
@@ -91,8 +88,7 @@ fn means(mut fields: Query, pairs: &[(Currency, Network)]) -> Result<Means, Refu
     let amount = fields.require("amountUsd", "must be a number like 25 or 25.50", |text| {
         Usd::parse(text.trim()).ok().filter(|amount| amount.is_positive())
     });
-    let choices: Vec<String> =
-        pairs.iter().map(|(with, on)| format!("{} {}", with.as_str(), on.as_str())).collect();
+    let choices: Vec<String> = pairs.iter().copied().map(ways::value).collect();
     let pair = fields.require("means", format_args!("must be one of {}", choices.join(", ")), |text| {
         let (currency, network) = text.split_once(' ')?;
         Some((Currency::parse(currency)?, Network::parse(network)?))
@@ -111,20 +107,14 @@ fn shown(
 ) -> Answer {
     let app = &state.app;
     let (problem, open) = trouble.map(|Trouble { problem, open }| (problem, open)).unzip();
-    // USDC comes first, because people choose the first most: its issuer stands behind it on nearly every network.
-    let mut pairs = deposits::pairs(app);
-    pairs.sort_by_key(|(currency, _)| *currency != Currency::Usdc);
-    let choice = |(currency, network): (Currency, Network)| Choice {
-        value: format!("{} {}", currency.as_str(), network.as_str()),
-        name: format!("{} on {}", currency.as_str(), network.name()),
-    };
     let template = TopupPage {
         sandbox: app.settings.mode == Mode::Sandbox,
         token,
         owner: offer.email.map(|email| email.masked()),
         minimum: offer.minimum,
-        until: readable(offer.expires_at),
-        choices: pairs.into_iter().map(choice).collect(),
+        until: Moment::of(offer.expires_at),
+        ways: ways::of(app, deposits::pairs(app), &typed.means),
+        as_of: &app.settings.settlement.typical_as_of,
         typed,
         problem,
         open: open.unwrap_or_default(),

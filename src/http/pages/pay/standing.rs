@@ -1,0 +1,206 @@
+//! How an invoice stands, in words: the headline, what it means for the money, and the steps to the end.
+
+use crate::domain::checkout::Stage;
+use crate::domain::invoice::{Deposit, InvoiceStatus, Payment};
+use crate::domain::time::Time;
+use crate::http::kit::payment::Asked;
+use crate::http::kit::wire::iso;
+use crate::http::pages::moment::Moment;
+use crate::ops::checkout::progress::Progress;
+
+const MINUTE_MICROS: i64 = 60_000_000;
+
+/// Where the invoice stands.
+pub struct Standing {
+    /// Empty, `good`, `caution` or `bad`.
+    pub kind: &'static str,
+    pub icon: &'static str,
+    /// Whether we work on it now.
+    pub turning: bool,
+    pub headline: String,
+    pub detail: String,
+    /// A time that matters, with the words before it.
+    pub when: Option<(&'static str, Moment)>,
+}
+
+/// The time that is left to pay.
+pub struct Clock {
+    pub until: String,
+    pub now: String,
+    pub left: String,
+}
+
+impl Clock {
+    pub fn new(until: Time, now: Time) -> Clock {
+        Clock { until: iso(until), now: iso(now), left: left(until, now) }
+    }
+}
+
+/// In words, for a page that nothing moves on.
+fn left(until: Time, now: Time) -> String {
+    match (until.micros() - now.micros()) / MINUTE_MICROS {
+        minutes if minutes >= 120 => format!("{} h left", minutes / 60),
+        minutes if minutes >= 1 => format!("{minutes} min left"),
+        _ => "under 1 min left".into(),
+    }
+}
+
+fn standing(
+    kind: &'static str,
+    icon: &'static str,
+    headline: impl Into<String>,
+    detail: impl Into<String>,
+) -> Standing {
+    Standing { kind, icon, turning: false, headline: headline.into(), detail: detail.into(), when: None }
+}
+
+impl Standing {
+    fn at_work(mut self) -> Standing {
+        self.turning = true;
+        self
+    }
+
+    fn until(mut self, said: &'static str, time: Time) -> Standing {
+        self.when = Some((said, Moment::of(time)));
+        self
+    }
+}
+
+pub fn of_deposit(deposit: &Deposit) -> Standing {
+    let Deposit { invoice, paid, .. } = deposit;
+    let required = deposit.required_confirmations();
+    let (due, token) = (invoice.due(paid), invoice.currency.as_str());
+    let still_due = if due.is_positive() { format!(" Still due: {due} {token}.") } else { String::new() };
+    match invoice.status {
+        InvoiceStatus::Pending if is_missing(&deposit.payments) => missing(),
+        InvoiceStatus::Pending => {
+            let detail = "Send it as shown below. What arrives is credited to the wallet.";
+            standing("", "clock", "Waiting for your payment", detail)
+                .until("This invoice is open until", invoice.expires_at)
+        }
+        InvoiceStatus::Confirming => {
+            let seen = deposit.confirmations().min(required);
+            let detail = format!(
+                "{} USD are on the network. Large amounts also wait until the network calls their block final. Do not \
+                 pay again.{still_due}",
+                paid.received.priced()
+            );
+            let headline = format!("Payment seen: {seen} of {required} confirmations");
+            standing("", "eye", headline, detail).at_work()
+        }
+        InvoiceStatus::Confirmed => {
+            let detail = format!("{} USD were credited.{still_due}", paid.credited.priced());
+            standing("good", "check", "Payment confirmed", detail)
+        }
+        InvoiceStatus::Expired => {
+            let detail = "If you have paid already, wait: what arrives is still credited. If you have not, ask for a new \
+                          invoice.";
+            standing("caution", "clock", "This invoice has expired", detail)
+                .until("It was open until", invoice.expires_at)
+        }
+    }
+}
+
+pub fn of_checkout(progress: &Progress) -> Standing {
+    let Progress { checkout, stage, required_confirmations, .. } = progress;
+    let asked = Asked::from(progress).amount();
+    let is_topup = checkout.esim_order.is_some();
+    match (stage, progress.confirmations()) {
+        (Stage::PendingPayment, 0) if progress.signed => {
+            standing("", "eye", "Your payment is on its way to the network", "Do not pay again.").at_work()
+        }
+        (Stage::PendingPayment, 0) if is_missing(&progress.payments) => missing(),
+        (Stage::PendingPayment, 0) => {
+            let detail = format!("Send {asked} on the {} network.", checkout.network.name());
+            standing("", "clock", "Waiting for your payment", detail)
+                .until("The price holds until", checkout.expires_at)
+        }
+        (Stage::PendingPayment, seen) => {
+            let detail = format!(
+                "It has {seen} of {required_confirmations} confirmations. There is nothing more to do: do not pay again."
+            );
+            standing("", "eye", "Payment seen", detail).at_work()
+        }
+        (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => {
+            let headline = if is_topup {
+                "Payment received: the data is being added to your eSIM"
+            } else {
+                "Payment received: your eSIM is being prepared"
+            };
+            standing("", "gear", headline, "One moment: this usually takes a few seconds.").at_work()
+        }
+        (Stage::Completed, _) if is_topup => {
+            let detail = "The data was added; nothing has to be installed.";
+            standing("good", "check", "Your eSIM is topped up", detail)
+        }
+        (Stage::Completed, _) => {
+            let detail = "Install it once, with an internet connection, before you leave or when you arrive.";
+            standing("good", "sim", "Your eSIM is ready", detail)
+        }
+        (Stage::Failed, _) if progress.owed.is_positive() => {
+            let detail = "We could not get this eSIM for you. Your payment is safe: you can claim it below.";
+            standing("bad", "money", "Not delivered: the money is owed to you", detail)
+        }
+        (Stage::Failed, _) if checkout.is_nobodys() => {
+            let detail = "Nothing can be claimed now: the payment is missing on its network.";
+            standing("bad", "stop", "Not delivered", detail)
+        }
+        (Stage::Failed, _) => {
+            let detail = "It can buy another plan from there.";
+            standing("caution", "wallet", "Not delivered: the money is in the wallet", detail)
+        }
+        (Stage::Expired, _) => {
+            let detail =
+                format!("If you have not paid, check out again. If you have sent {asked} already, wait.");
+            standing("caution", "clock", "The time to pay is over", detail)
+                .until("It still counts until", checkout.late_until)
+        }
+    }
+}
+
+/// Something was paid, and none of it is on the chain now.
+fn is_missing(payments: &[Payment]) -> bool {
+    !payments.is_empty() && payments.iter().all(|payment| payment.transfer.block.is_none())
+}
+
+fn missing() -> Standing {
+    let detail = "The network dropped it, and may bring it back: then it counts. Do not pay again before your wallet says \
+                  that it has failed.";
+    standing("caution", "warning", "Your payment was seen, and is missing now", detail)
+}
+
+/// Steps with the class of each: those before `now` are done.
+fn steps(names: &[&'static str], now: usize, class: &'static str) -> Vec<(&'static str, &'static str)> {
+    let class_of = |at: usize| match at {
+        at if at < now => "done",
+        at if at == now => class,
+        _ => "",
+    };
+    names.iter().enumerate().map(|(at, name)| (class_of(at), *name)).collect()
+}
+
+pub fn steps_of_deposit(deposit: &Deposit) -> Vec<(&'static str, &'static str)> {
+    let names = ["Pay", "Seen", "Credited"];
+    match deposit.invoice.status {
+        InvoiceStatus::Pending if is_missing(&deposit.payments) => steps(&names, 1, "stopped"),
+        InvoiceStatus::Pending => steps(&names, 0, "now"),
+        InvoiceStatus::Confirming => steps(&names, 2, "now"),
+        InvoiceStatus::Confirmed => steps(&names, names.len(), "done"),
+        InvoiceStatus::Expired => steps(&names, 0, "stopped"),
+    }
+}
+
+pub fn steps_of_checkout(progress: &Progress) -> Vec<(&'static str, &'static str)> {
+    let last = if progress.checkout.esim_order.is_some() { "Data added" } else { "eSIM" };
+    let names = ["Pay", "Seen", "Confirmed", last];
+    match (progress.stage, progress.confirmations()) {
+        (Stage::PendingPayment, 0) if progress.signed => steps(&names, 1, "now"),
+        (Stage::PendingPayment, 0) if is_missing(&progress.payments) => steps(&names, 1, "stopped"),
+        (Stage::PendingPayment, 0) => steps(&names, 0, "now"),
+        (Stage::PendingPayment, _) => steps(&names, 2, "now"),
+        (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => steps(&names, 3, "now"),
+        (Stage::Completed, _) => steps(&names, names.len(), "done"),
+        (Stage::Failed, _) => steps(&names, 3, "stopped"),
+        (Stage::Expired, _) => steps(&names, 0, "stopped"),
+    }
+}
