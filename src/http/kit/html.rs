@@ -8,9 +8,10 @@ use super::answers::Answer;
 use super::problem::Problem;
 use crate::error::Error;
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
-                      base-uri 'none'; frame-ancestors 'none'";
-/// Of pages with a script of ours, which may call this gateway and nobody else.
+/// Scripts are ours, and call this gateway and nobody else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; \
+                      img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Of the documentation, which has no form that a browser sends.
 const SCRIPTED: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; \
                         form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -27,7 +28,7 @@ pub fn guard(headers: &mut HeaderMap) {
     headers.insert("x-robots-tag", HeaderValue::from_static("noindex, nofollow"));
 }
 
-/// Headers of a page that has a script.
+/// Headers of a page of the documentation.
 pub fn guard_scripted(headers: &mut HeaderMap) {
     guard(headers);
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SCRIPTED));

@@ -9,9 +9,13 @@ use crate::http::kit::fields::Segment;
 
 const STYLE: &str = include_str!("../../../assets/style.css");
 const SCRIPTS: &[(&str, &str)] = &[
+    ("copy.js", include_str!("../../../assets/js/copy.js")),
+    ("countdown.js", include_str!("../../../assets/js/countdown.js")),
     ("docs-search.js", include_str!("../../../assets/js/docs-search.js")),
     ("docs-try.js", include_str!("../../../assets/js/docs-try.js")),
+    ("live.js", include_str!("../../../assets/js/live.js")),
     ("parts.js", include_str!("../../../assets/js/parts.js")),
+    ("times.js", include_str!("../../../assets/js/times.js")),
 ];
 
 pub async fn style() -> Response {

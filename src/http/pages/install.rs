@@ -15,6 +15,7 @@ use crate::http::kit::fields::Segment;
 use crate::http::kit::html::{self, guard};
 use crate::http::kit::{State, qr};
 use crate::ops::install::{self, Install};
+use crate::ops::live::shown::{self, Version};
 
 const APPLE: &str = "https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=";
 const ANDROID: &str = "https://esimsetup.android.com/esim_qrcode_provisioning?carddata=";
@@ -26,6 +27,8 @@ struct InstallPage<'a> {
     plan_name: &'a str,
     order_no: &'a str,
     esim: EsimShown,
+    /// Tells this view from others; see `ops::live`.
+    version: Version,
 }
 
 /// What a person needs to install an eSIM.
@@ -58,24 +61,25 @@ impl EsimShown {
 struct PreparingPage<'a> {
     plan_name: &'a str,
     order_no: &'a str,
+    token: &'a str,
+    version: Version,
 }
 
 pub async fn page(_: Anyone, state: State, Segment(token): Segment) -> Answer {
     match install::open(&state.app, &token).await? {
         Install::BeingPrepared(order) => {
             let order_no = state.app.numbers.of_order(&order).unwrap_or_default();
-            let mut response = html::page(
-                StatusCode::OK,
-                &PreparingPage { plan_name: &order.plan_name, order_no: &order_no },
-            )?;
-            response.headers_mut().insert(header::REFRESH, HeaderValue::from_static("3"));
-            Ok(response)
+            let version = shown::of_esim(&order).version;
+            let template =
+                PreparingPage { plan_name: &order.plan_name, order_no: &order_no, token: &token, version };
+            html::page(StatusCode::OK, &template)
         }
         Install::Ready { order, activation } => {
             let template = InstallPage {
                 plan_name: &order.plan_name,
                 order_no: &state.app.numbers.of_order(&order).unwrap_or_default(),
                 esim: EsimShown::new(&state.app, &order.id, activation),
+                version: shown::of_esim(&order).version,
             };
             html::page(StatusCode::OK, &template)
         }

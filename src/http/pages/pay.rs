@@ -1,8 +1,8 @@
-//! The page where a person pays an invoice: what, where, by which network, and how it stands. Plain HTML, no
-//! script. The invoice's id opens it, so the page is guarded like the install page and loads nothing from elsewhere.
+//! The page where a person pays an invoice: what, where, by which network, and how it stands. It works without
+//! scripts. The invoice's id opens it, so the page is guarded like the install page and loads nothing from elsewhere.
 
 use askama::Template;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 
 use super::install::EsimShown;
 use crate::app::App;
@@ -25,11 +25,10 @@ use crate::http::kit::wire::readable;
 use crate::http::kit::{State, html, qr};
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::deposits;
+use crate::ops::live::shown::{self, Shown};
 use crate::ops::{guests, install};
 use crate::wire::payment_uri;
 
-/// How often the page reloads itself while something may still happen.
-const REFRESH_SECONDS: &str = "5";
 const MINUTE_MICROS: i64 = 60_000_000;
 
 #[derive(Template)]
@@ -53,6 +52,8 @@ struct PayPage {
     /// What a guest can claim.
     owed: Option<Usd>,
     refreshes: bool,
+    /// Tells this view from others, and whether news may come; see `ops::live`.
+    live: Shown,
 }
 
 /// Where the invoice stands, in words.
@@ -92,11 +93,7 @@ pub async fn page(_: Anyone, state: State, Segment(id): Segment) -> Answer {
         }
         deposit => of_deposit(app, &deposit?)?,
     };
-    let mut response = html::page(StatusCode::OK, &page)?;
-    if page.refreshes {
-        response.headers_mut().insert(header::REFRESH, HeaderValue::from_static(REFRESH_SECONDS));
-    }
-    Ok(response)
+    html::page(StatusCode::OK, &page)
 }
 
 fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
@@ -118,6 +115,7 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
         nearly_paid: None,
         owed: None,
         refreshes: invoice.status != InvoiceStatus::Confirmed,
+        live: shown::of_deposit(deposit, app.now()),
     })
 }
 
@@ -162,6 +160,7 @@ fn of_checkout(app: &App, progress: &Progress) -> Result<PayPage, Refused> {
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
         // Nobody can type an email address into a page that reloads meanwhile.
         refreshes: !matches!(stage, Stage::Completed | Stage::Failed) && !progress.owed.is_positive(),
+        live: shown::of_checkout(progress, app.now()),
     })
 }
 
