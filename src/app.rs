@@ -29,6 +29,7 @@ use crate::ops::events::tail::Tail;
 use crate::ops::hooks::Messages;
 use crate::ops::jobs::Jobs;
 use crate::ops::keys::KeyRing;
+use crate::ops::live::Live;
 use crate::ops::refresh::{Rounds, Versions};
 use crate::ops::sync::resync::Noted;
 use crate::ops::tokens::Seen;
@@ -84,6 +85,8 @@ pub struct Parts {
     pub expected: watch::Sender<u64>,
     /// The end of the event log, and who waits for more.
     pub tail: Tail,
+    /// The pages that are open and told of news.
+    pub live: Live,
     /// Sends messages to partners' endpoints.
     pub sender: Sender,
     /// The webhooks that are tried by hand now.
@@ -174,6 +177,7 @@ impl App {
             readings: Readings::default(),
             expected: watch::Sender::new(0),
             tail: Tail::default(),
+            live: Live::default(),
             sender,
             tries: Tries::default(),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),

@@ -251,6 +251,8 @@ impl Refusal {
                 format!("Five invoices are open on this network already; pay one, or try again in {retry_after_secs} s, when the next expires.")),
             TooManyWaiting { .. } => (429, "RATE_LIMITED", "Too many calls are waiting",
                 "As many calls of this account wait for events as may; one is enough to hear of everything.".into()),
+            TooManyViewers { .. } => (503, "OVERLOADED", "Too many pages are open",
+                "As many pages are told of news as may be. Load the page again now and then instead.".into()),
             TooManyCheckouts { .. } => (429, "RATE_LIMITED", "Too many checkouts", "Too many checkouts are unpaid; pay some, or come back when they have expired.".into()),
             CheckoutEnded => (409, "TRANSFER_ALREADY_USED", "Checkout already paid", "This checkout has been paid already; assign the transfer to the account instead.".into()),
             BelowCost { cost } => (409, "PRICE_CHANGED", "Below cost", format!("The plan costs us {cost} USD, which is more than was paid; assign the transfer to the account instead.")),

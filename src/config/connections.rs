@@ -14,6 +14,7 @@ pub const SPECS: &[Spec] = &[
     spec("connections_per_client", "", "how many connections one IPv4 address or IPv6 /64 may hold (default: an eighth of all, and in a sandbox any number from loopback)"),
     spec("keep_alive_s", "75", "seconds that a connection stays open between two requests"),
     spec("http2_age_s", "3600", "seconds after which an HTTP/2 connection is asked to end"),
+    spec("live_streams", "", "how many pages may be told of news as it happens; others ask now and then, and with 0 all do (default: half of max_connections)"),
     spec("write_stall_s", "30", "seconds that an answer waits for a client that has stopped reading it"),
 ];
 
@@ -27,6 +28,8 @@ pub struct Connections {
     pub keep_alive: Duration,
     pub http2_age: Duration,
     pub write_stall: Duration,
+    /// How many pages may hold one open to be told of news; without it, half of all.
+    pub live_streams: Option<usize>,
 }
 
 impl Connections {
@@ -50,7 +53,15 @@ impl Connections {
             keep_alive: seconds("keep_alive_s")?,
             http2_age: seconds("http2_age_s")?,
             write_stall: seconds("write_stall_s")?,
+            live_streams: raw
+                .parse("live_streams", "must be a whole number from 0 to 1000000", whole(0, 1_000_000))?
+                .map(|count| count as usize),
         })
+    }
+
+    /// How many pages may be told of news at once. Half of the places are left for those who ask for something.
+    pub fn live_streams(&self) -> usize {
+        self.live_streams.unwrap_or(self.most / 2)
     }
 
     /// What each width of network may hold. Wider ones hold more, so that neighbours are not shut out at once.
@@ -84,6 +95,14 @@ mod tests {
             assert!(exempt("192.0.2.7") && !exempt("198.51.100.1"));
             assert_eq!([exempt("127.0.0.9"), exempt("::1")], [loopback; 2]);
         }
+    }
+
+    #[test]
+    fn pages_hold_half_unless_told_otherwise() {
+        let streams = |flags| read(Mode::Live, flags).live_streams();
+        assert_eq!(streams(&[]), 2048);
+        assert_eq!(streams(&[("max_connections", "100")]), 50);
+        assert_eq!(streams(&[("live_streams", "0")]), 0);
     }
 
     #[test]

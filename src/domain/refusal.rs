@@ -204,6 +204,10 @@ pub enum Refusal {
     TooManyWaiting {
         retry_after_secs: u64,
     },
+    /// As many pages are told of news as may be.
+    TooManyViewers {
+        retry_after_secs: u64,
+    },
     TooManyInvoices {
         retry_after_secs: u64,
     },
@@ -260,6 +264,7 @@ impl Refusal {
             | Refusal::TooManyInvoices { retry_after_secs }
             | Refusal::TooManyCheckouts { retry_after_secs }
             | Refusal::TooManyWaiting { retry_after_secs }
+            | Refusal::TooManyViewers { retry_after_secs }
             | Refusal::TryingAlready { retry_after_secs }
             | Refusal::TooManyCodes { retry_after_secs } => Some(*retry_after_secs),
             _ => None,

@@ -32,7 +32,7 @@ use self::kit::problem::Refused;
 use self::kit::site::Site;
 use self::kit::{State, Texts, Written};
 use self::mcp::discovery;
-use self::pages::{assets, claim, guest, help, install, mailed, pay, topup};
+use self::pages::{assets, claim, guest, help, install, live, mailed, pay, topup};
 use self::partner::{deposits, events, orders, plans, topups, wallet, webhooks};
 use crate::app::App;
 use crate::config::Mode;
@@ -122,11 +122,13 @@ pub fn router(app: App) -> Router {
         .route("/llms.txt", get(llms::text))
         .route(security::PATH, get(security::text))
         .route("/esim/{token}", get(install::page))
+        .route("/esim/{token}/events", get(live::of_esim))
         .route("/qr/{file}", get(install::qr_image))
         .route("/checkout", get(guest::form).post(guest::open))
         .route("/checkout/code", post(pages::wallet::code))
         .route("/checkout/wallet", post(pages::wallet::buy))
         .route("/pay/{invoice}", get(pay::page))
+        .route("/pay/{invoice}/events", get(live::of_payment))
         .route("/pay/{invoice}/code", post(claim::code))
         .route("/pay/{invoice}/claim", post(claim::claim))
         .route("/topup/{token}", get(topup::form).post(topup::pay_in))

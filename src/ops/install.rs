@@ -24,6 +24,14 @@ pub enum Install {
     },
 }
 
+impl Install {
+    pub fn order(&self) -> &Order {
+        match self {
+            Install::BeingPrepared(order) | Install::Ready { order, .. } => order,
+        }
+    }
+}
+
 pub async fn open(app: &App, token: &str) -> Result<Install> {
     let id = app.vault.order_of_token(token).ok_or(Refusal::NotFound)?;
     let order = app.store.read(move |tx| orders::by_id(tx, &id)).await?.ok_or(Refusal::NotFound)?;

@@ -25,6 +25,7 @@ pub mod install;
 pub mod jobs;
 pub mod keys;
 pub mod ledger;
+pub mod live;
 pub mod login;
 pub mod low_balance;
 pub mod magic_link;

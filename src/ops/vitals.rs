@@ -65,6 +65,9 @@ async fn has_room(app: &App) -> bool {
 pub async fn tell(app: &App) {
     let now = app.now();
     app.jobs.tell_ages();
+    let (streams, watches) = app.live.counts();
+    gauge!("simgate_live_streams").set(streams as f64);
+    gauge!("simgate_live_watches").set(watches as f64);
     for (network, made) in app.heads.all() {
         gauge!("simgate_chain_head_age_seconds", "network" => network.as_str()).set(age(now, made));
     }

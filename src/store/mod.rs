@@ -27,6 +27,7 @@ pub mod guests;
 pub mod invoices;
 pub mod keys;
 pub mod ledger;
+pub mod live;
 pub mod logins;
 pub mod low_balances;
 pub mod magic_links;
@@ -207,6 +208,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("invoices", invoices::ALL),
         ("keys", keys::ALL),
         ("ledger", ledger::ALL),
+        ("live", live::ALL),
         ("logins", logins::ALL),
         ("low_balances", low_balances::ALL),
         ("magic_links", magic_links::ALL),

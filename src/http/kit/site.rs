@@ -16,9 +16,13 @@ const FAVICON: &str = include_str!("../../../assets/favicon.svg");
 
 /// By the last part of their paths.
 const SCRIPTS: &[(&str, &str)] = &[
+    ("copy.js", include_str!("../../../assets/js/copy.js")),
+    ("countdown.js", include_str!("../../../assets/js/countdown.js")),
     ("docs-search.js", include_str!("../../../assets/js/docs-search.js")),
     ("docs-try.js", include_str!("../../../assets/js/docs-try.js")),
+    ("live.js", include_str!("../../../assets/js/live.js")),
     ("parts.js", include_str!("../../../assets/js/parts.js")),
+    ("times.js", include_str!("../../../assets/js/times.js")),
 ];
 
 /// The colours by their names, in light and in dark.

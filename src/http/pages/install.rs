@@ -20,6 +20,7 @@ use crate::http::kit::html::{self, guard};
 use crate::http::kit::wire::gigabytes;
 use crate::http::kit::{State, qr};
 use crate::ops::install::{self, Install};
+use crate::ops::live::shown::{self, Version};
 use crate::ops::usage::Report;
 
 const APPLE: &str = "https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=";
@@ -73,6 +74,8 @@ struct InstallPage<'a> {
     /// `None` once its code was deleted.
     esim: Option<EsimShown>,
     usage: Option<UsageShown>,
+    /// Tells this view from others; see `ops::live`.
+    version: Version,
 }
 
 /// What a person needs to install an eSIM.
@@ -154,7 +157,7 @@ struct PreparingPage<'a> {
     plan_name: &'a str,
     order_no: &'a str,
     token: &'a str,
-    version: String,
+    version: Version,
 }
 
 pub async fn page(
@@ -168,7 +171,7 @@ pub async fn page(
     match install::open(app, &token).await? {
         Install::BeingPrepared(order) => {
             let order_no = app.numbers.of_order(&order).unwrap_or_default();
-            let (plan_name, version) = (order.plan_name.as_str(), String::new());
+            let (plan_name, version) = (order.plan_name.as_str(), shown::of_esim(&order).version);
             let page = PreparingPage { plan_name, order_no: &order_no, token: &token, version };
             html::page(&state, StatusCode::OK, &page)
         }
@@ -180,6 +183,7 @@ pub async fn page(
                 order_no: &app.numbers.of_order(&order).unwrap_or_default(),
                 esim: activation.map(|activation| EsimShown::new(app, &order.id, activation, device)),
                 usage: report.map(|report| UsageShown::new(&order, &report, app.now())),
+                version: shown::of_esim(&order).version,
             };
             html::page(&state, StatusCode::OK, &template)
         }

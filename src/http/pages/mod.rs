@@ -1,4 +1,4 @@
-//! Pages for people. Plain HTML, no script, nothing from elsewhere. Their URLs hold secret tokens, so no page may be
+//! Pages for people. Plain HTML that works without scripts, and nothing from elsewhere. Their URLs hold secret tokens, so no page may be
 //! cached, indexed or named as a referrer.
 
 pub mod assets;
@@ -6,6 +6,7 @@ pub mod claim;
 pub mod guest;
 pub mod help;
 pub mod install;
+pub mod live;
 pub mod mailed;
 mod moment;
 pub mod pay;

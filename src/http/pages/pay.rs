@@ -26,6 +26,7 @@ use crate::http::kit::payment::{Asked, payment_due};
 use crate::http::kit::problem::Refused;
 use crate::http::kit::{State, html, qr};
 use crate::ops::checkout::progress::{self, Progress};
+use crate::ops::live::shown::{self, Shown};
 use crate::ops::{deposits, guests, install, sandbox};
 use crate::wire::payment_uri;
 
@@ -43,8 +44,8 @@ struct PayPage {
     network: &'static str,
     payments: Vec<Row>,
     invoice: String,
-    /// Changes with what is shown.
-    version: String,
+    /// Tells this view from others, and whether news may come; see `ops::live`.
+    live: Shown,
     /// What was bought, and the page that helps to install it.
     esim: Option<EsimShown>,
     install_url: Option<String>,
@@ -59,8 +60,8 @@ struct PayPage {
     /// What a guest can claim.
     owed: Option<Usd>,
     summary: Summary,
-    /// Whether something may still happen.
-    is_live: bool,
+    /// Whether a page without scripts looks again by itself. Nobody can type an email address into one that does.
+    refreshes: bool,
 }
 
 /// How to pay what is missing.
@@ -135,7 +136,7 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
         network: invoice.network.name(),
         payments: deposit.payments.iter().map(|payment| row(app, payment)).collect(),
         invoice: invoice.id.to_string(),
-        version: String::new(),
+        live: shown::of_deposit(deposit, app.now()),
         esim: None,
         install_url: None,
         again_url: None,
@@ -148,7 +149,7 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
             lines: vec![("To be credited".into(), format!("{} USD", invoice.amount.priced()))],
             email: None,
         },
-        is_live: invoice.status != InvoiceStatus::Confirmed,
+        refreshes: invoice.status != InvoiceStatus::Confirmed,
     })
 }
 
@@ -178,7 +179,7 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
         network,
         payments: progress.payments.iter().map(|payment| row(app, payment)).collect(),
         invoice: checkout.id.to_string(),
-        version: String::new(),
+        live: shown::of_checkout(progress, app.now()),
         esim,
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
         again_url: (*stage == Stage::Expired && checkout.is_guests()).then(again),
@@ -187,7 +188,7 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
         reference: Some(app.numbers.of_checkout(checkout)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
         summary: summary(app, progress),
-        is_live: !matches!(stage, Stage::Completed | Stage::Failed) && !progress.owed.is_positive(),
+        refreshes: !matches!(stage, Stage::Completed | Stage::Failed) && !progress.owed.is_positive(),
     })
 }
 

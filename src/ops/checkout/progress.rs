@@ -92,46 +92,43 @@ pub async fn rounds_now(app: &App, checkout: &Checkout) -> Result<bool> {
 
 /// The progress, for anybody who holds the id; `owner`, if given, must own it.
 pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result<Progress> {
-    let (id, fee, now) = (id.clone(), app.settings.settlement.exchange_fee, app.now());
-    let read = move |tx: &mut Tx| {
-        let Some(checkout) = checkouts::by_id(tx, &id)? else { return Ok(None) };
-        let order = match &checkout.order {
-            Some(order) => orders::by_id(tx, order)?,
-            None => None,
-        };
-        let mut payments = Vec::new();
-        for transfer in transfers::of_invoice(tx, &id)? {
-            let head = cursors::get(tx, transfer.id.network)?.map_or(0, |cursor| cursor.head);
-            payments.push((transfer, head));
-        }
-        let moved = payments.iter().any(|(transfer, _)| transfer.payment_nonce.is_some());
-        let signed = moved || authorizations::live(tx, &id)?.is_some();
-        let owed = if checkout.is_guests() { guests::claimable(tx, &id)? } else { Usd::ZERO };
-        let rounds = rounds(tx, &checkout, fee, now)?;
-        let nearly_paid =
-            checkout.status.is_unpaid() && payments.is_empty() && transfers::any_nearly(tx, &checkout)?;
-        Ok(Some((checkout, order, payments, signed, owed, rounds, nearly_paid)))
-    };
+    let (id, reader, now) = (id.clone(), app.clone(), app.now());
     // One consistent read: the state of a checkout must not be older than the payments that it shows.
-    let found = app.store.read_consistent(read).await?;
-    let (checkout, order, payments, signed, owed, rounds, nearly_paid) = found
-        .filter(|(checkout, ..)| owner.is_none_or(|owner| checkout.belongs_to(owner)))
-        .ok_or(Refusal::InvoiceNotFound)?;
-    let stage = Stage::PendingPayment;
+    let found = app.store.read_consistent(move |tx| read(&reader, tx, &id, now)).await?;
+    let owned = |progress: &Progress| owner.is_none_or(|owner| progress.checkout.belongs_to(owner));
+    Ok(found.filter(owned).ok_or(Refusal::InvoiceNotFound)?)
+}
+
+/// What a transaction knows of a checkout.
+pub fn read(app: &App, tx: &mut Tx, id: &InvoiceId, now: Time) -> Result<Option<Progress>> {
+    let Some(checkout) = checkouts::by_id(tx, id)? else { return Ok(None) };
+    let order = match &checkout.order {
+        Some(order) => orders::by_id(tx, order)?,
+        None => None,
+    };
     let unpaid = checkout.status.is_unpaid();
-    let payments =
-        payments.into_iter().map(|(transfer, head)| depth::payment(app, transfer, head, unpaid)).collect();
-    let mut progress = Progress {
+    let mut payments = Vec::new();
+    for transfer in transfers::of_invoice(tx, id)? {
+        let head = cursors::get(tx, transfer.id.network)?.map_or(0, |cursor| cursor.head);
+        payments.push(depth::payment(app, transfer, head, unpaid));
+    }
+    let moved = payments.iter().any(|payment| payment.transfer.payment_nonce.is_some());
+    let progress = Progress {
+        signed: moved || authorizations::live(tx, id)?.is_some(),
+        owed: if checkout.is_guests() { guests::claimable(tx, id)? } else { Usd::ZERO },
+        rounds: rounds(tx, &checkout, app.settings.settlement.exchange_fee, now)?,
+        nearly_paid: unpaid && payments.is_empty() && transfers::any_nearly(tx, &checkout)?,
         checkout,
         order,
         payments,
         required_confirmations: 0,
-        stage,
-        owed,
-        rounds,
-        nearly_paid,
-        signed,
+        stage: Stage::PendingPayment,
     };
+    Ok(Some(staged(app, progress)))
+}
+
+/// How many confirmations it needs, and the stage that follows from all else.
+fn staged(app: &App, mut progress: Progress) -> Progress {
     // A signature may have paid on another network than the checkout's.
     let paying = progress.payment();
     let network = paying.map_or(progress.checkout.network, |payment| payment.transfer.id.network);
@@ -151,5 +148,5 @@ pub async fn show(app: &App, id: &InvoiceId, owner: Option<AccountNo>) -> Result
     };
     let order_status: Option<OrderStatus> = progress.order.as_ref().map(|order| order.status);
     progress.stage = progress.checkout.stage(sighted, order_status);
-    Ok(progress)
+    progress
 }
