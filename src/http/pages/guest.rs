@@ -8,7 +8,7 @@ use askama::Template;
 use axum::http::StatusCode;
 
 use super::plan_details::PlanDetails;
-use super::ways::{self, Way};
+use super::ways::{self, Ways};
 use super::{onward, reference, told, wanted_plan};
 use crate::app::App;
 use crate::config::Mode;
@@ -46,7 +46,8 @@ struct CheckoutPage<'a> {
     details: PlanDetails,
     /// Two letters in place of a flag.
     flag: &'a str,
-    ways: Vec<Way>,
+    headline: &'a str,
+    ways: Vec<Ways>,
     /// When the figures of networks were looked up.
     as_of: &'a str,
     /// The price with a discount code.
@@ -192,6 +193,14 @@ fn flag(plan: &Plan) -> &str {
     }
 }
 
+/// Where a plan for one country works; others are known by their names.
+fn headline(plan: &Plan) -> &str {
+    match plan.countries.as_slice() {
+        [country] => country::name_of(country),
+        _ => &plan.name,
+    }
+}
+
 /// The first few by name, and how many more there are.
 fn countries(plan: &Plan) -> String {
     let named: Vec<&str> = plan.countries.iter().take(NAMED).map(|code| country::name_of(code)).collect();
@@ -217,9 +226,10 @@ fn shown(state: &State, status: StatusCode, shown: Shown) -> Answer {
         plan,
         data_gb: gigabytes(plan.data_mb),
         flag: flag(plan),
+        headline: headline(plan),
         countries: countries(plan),
         details: PlanDetails::of(plan),
-        ways: ways::of(app, checkout::pairs(app), &typed.means),
+        ways: ways::of(app, &checkout::pairs(app), &typed.means),
         as_of: &app.settings.settlement.typical_as_of,
         price: quote.as_ref().map_or(plan.retail, |quote| quote.price),
         quote,

@@ -112,6 +112,8 @@ pub struct UsageShown {
     pub total_gb: f64,
     /// The same in words.
     pub said: String,
+    /// Whether nobody has installed it.
+    pub is_new: bool,
     pub kind: &'static str,
     pub word: &'static str,
     /// How many days are left, if it has not ended, and when it ends.
@@ -141,6 +143,7 @@ impl UsageShown {
             used_gb: gigabytes(usage.used_mb),
             total_gb: gigabytes(usage.total_mb),
             said: format!("{} of {} GB left", gigabytes(left), gigabytes(usage.total_mb)),
+            is_new: status == EsimStatus::New,
             kind,
             word,
             ends: usage.expires_at.map(|expires| (left_days(expires), Moment::of(expires))),

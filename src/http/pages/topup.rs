@@ -5,7 +5,7 @@ use askama::Template;
 use axum::http::StatusCode;
 
 use super::moment::Moment;
-use super::ways::{self, Way};
+use super::ways::{self, Ways};
 use super::{onward, told};
 use crate::config::Mode;
 use crate::domain::invoice::Invoice;
@@ -30,7 +30,7 @@ struct TopupPage<'a> {
     owner: Option<String>,
     minimum: Usd,
     until: Moment,
-    ways: Vec<Way>,
+    ways: Vec<Ways>,
     /// When the figures of networks were looked up.
     as_of: &'a str,
     typed: Typed,
@@ -113,7 +113,7 @@ fn shown(
         owner: offer.email.map(|email| email.masked()),
         minimum: offer.minimum,
         until: Moment::of(offer.expires_at),
-        ways: ways::of(app, deposits::pairs(app), &typed.means),
+        ways: ways::of(app, &deposits::pairs(app), &typed.means),
         as_of: &app.settings.settlement.typical_as_of,
         typed,
         problem,

@@ -1,43 +1,56 @@
-//! The ways to pay, as cards of a form: the cheap and quick one first.
+//! The ways to pay, as cards of a form: a network each, the cheap and quick one first, with its tokens.
 
 use crate::app::App;
-use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 
-/// A token on a network.
-pub struct Way {
-    pub value: String,
-    pub token: &'static str,
+/// A network that can be paid on.
+pub struct Ways {
     pub network: &'static str,
     /// What the sender usually pays the network, in USD.
     pub fee: String,
     /// How long it usually takes.
     pub time: String,
+    pub tokens: Vec<Way>,
+}
+
+/// A token there.
+pub struct Way {
+    pub value: String,
+    pub token: &'static str,
     pub checked: bool,
 }
 
 /// Where these pairs can be paid, with one of them chosen: the one with this value, else the first.
-pub fn of(app: &App, pairs: Vec<(Currency, Network)>, chosen: &str) -> Vec<Way> {
-    let terms = &app.settings.settlement.networks;
-    let mut found: Vec<((Usd, u32, bool), (Currency, Network))> = pairs
+pub fn of(app: &App, pairs: &[(Currency, Network)], chosen: &str) -> Vec<Ways> {
+    let mut networks: Vec<_> = app.settings.settlement.networks.iter().collect();
+    networks.sort_by_key(|(_, terms)| (terms.typical_fee, terms.typical_s));
+    let mut found: Vec<Ways> = networks
         .into_iter()
-        .filter_map(|(currency, network)| {
-            let terms = terms.get(&network)?;
-            // Of two that are alike USDC comes first: its issuer stands behind it on nearly every network.
-            Some(((terms.typical_fee, terms.typical_s, currency != Currency::Usdc), (currency, network)))
+        .map(|(network, terms)| Ways {
+            network: network.name(),
+            fee: terms.typical_fee.priced(),
+            time: duration(terms.typical_s),
+            tokens: tokens_on(*network, pairs, chosen),
         })
+        .filter(|ways| !ways.tokens.is_empty())
         .collect();
-    found.sort_by_key(|(rank, _)| *rank);
-    let is_known = found.iter().any(|(_, pair)| value(*pair) == chosen);
-    let way = |(at, ((fee, seconds, _), pair)): (usize, ((Usd, u32, bool), (Currency, Network)))| Way {
-        value: value(pair),
-        token: pair.0.as_str(),
-        network: pair.1.name(),
-        fee: fee.priced(),
-        time: duration(seconds),
-        checked: if is_known { value(pair) == chosen } else { at == 0 },
+    let mut all = found.iter_mut().flat_map(|ways| &mut ways.tokens);
+    if !all.any(|way| way.checked)
+        && let Some(first) = found.first_mut().and_then(|ways| ways.tokens.first_mut())
+    {
+        first.checked = true;
+    }
+    found
+}
+
+/// USDC comes first: its issuer stands behind it on nearly every network.
+fn tokens_on(network: Network, pairs: &[(Currency, Network)], chosen: &str) -> Vec<Way> {
+    let taken = |currency: &Currency| pairs.contains(&(*currency, network));
+    let way = |currency: Currency| {
+        let value = value((currency, network));
+        Way { checked: value == chosen, value, token: currency.as_str() }
     };
-    found.into_iter().enumerate().map(way).collect()
+    [Currency::Usdc, Currency::Usdt].into_iter().filter(taken).map(way).collect()
 }
 
 /// How a form names a pair.
@@ -47,7 +60,7 @@ pub fn value((currency, network): (Currency, Network)) -> String {
 
 fn duration(seconds: u32) -> String {
     match seconds {
-        0..60 => format!("{seconds} s"),
-        _ => format!("{} min", seconds.div_ceil(60)),
+        0..60 => format!("about {seconds} s"),
+        _ => format!("about {} min", seconds.div_ceil(60)),
     }
 }
