@@ -201,7 +201,8 @@ async fn look(app: &App, heads: &mut BTreeMap<Network, i64>) -> Result<()> {
         (watches.begin(app.now()), watches.counts_on())
     };
     if !networks.is_empty() {
-        let read = move |tx: &mut Tx| networks.iter().map(|&network| head(tx, network)).collect::<Result<Vec<_>>>();
+        let read =
+            move |tx: &mut Tx| networks.iter().map(|&network| head(tx, network)).collect::<Result<Vec<_>>>();
         let mut now = app.store.read(read).await?;
         now.retain(|(network, head)| heads.insert(*network, *head) != Some(*head));
         let grown: Vec<Network> = now.into_iter().map(|(network, _)| network).collect();

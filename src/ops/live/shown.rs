@@ -81,8 +81,7 @@ pub fn of_deposit(deposit: &Deposit, now: Time) -> Shown {
         payments(&deposit.payments),
         (paid.received, paid.credited, paid.late),
     );
-    let confirming =
-        |payment: &Payment| PaymentStatus::of(&payment.transfer) == PaymentStatus::Confirming;
+    let confirming = |payment: &Payment| PaymentStatus::of(&payment.transfer) == PaymentStatus::Confirming;
     let confirming = deposit.payments.iter().any(confirming);
     let is_paid = invoice.status == InvoiceStatus::Confirmed && !invoice.due(paid).is_positive();
     Shown {

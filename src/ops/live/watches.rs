@@ -80,7 +80,14 @@ impl Watches {
 
     /// Gives a place to somebody who has just read this, unless there is none left. `counted` is false for those who may
     /// have any number.
-    pub fn enter(&mut self, subject: Subject, found: Found, most: usize, from: IpAddr, counted: bool) -> Option<Seat> {
+    pub fn enter(
+        &mut self,
+        subject: Subject,
+        found: Found,
+        most: usize,
+        from: IpAddr,
+        counted: bool,
+    ) -> Option<Seat> {
         let networks = if counted { client::networks(from) } else { Vec::new() };
         let has_room = |network: &(Width, IpAddr)| {
             self.by_network.get(network).copied().unwrap_or(0) < SHARES.of(network.0)
