@@ -1,10 +1,8 @@
-// Keeps a page up to date: hears by server-sent events that it would look different, loads it, and swaps the part that
-// lives. Without events it looks now and then; in the end it shows a link. Other scripts hear "swapped".
-const EVERY = 5_000;
-const LONGEST = 30 * 60_000;
-const live = document.querySelector("[data-live]");
-const part = document.querySelector("[data-live-part]");
-const said = document.querySelector("[data-live-said]");
+// Swaps the part of a page that lives when a server-sent event says that it would look different. Without events it looks
+// now and then; in the end it shows a link.
+const EVERY = 5000;
+const LONGEST = 1_800_000;
+const [live, part, said] = ["live", "live-part", "live-said"].map((name) => document.querySelector(`[data-${name}]`));
 const pause = (time) => new Promise((done) => setTimeout(done, time));
 let source, timer, wanted, busy;
 
@@ -38,7 +36,6 @@ async function load() {
   if (answer.status === 429 || answer.status >= 500) throw answer;
   const next = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = next.querySelector("[data-live-part]");
-  // It has become another page.
   if (!fresh) return location.reload();
   if (fresh.dataset.version !== part.dataset.version) {
     if (typed()) return update();
@@ -53,7 +50,7 @@ async function update() {
   if (busy) return;
   busy = true;
   while (wanted) {
-    while (typed()) await pause(1_000);
+    while (typed()) await pause(1000);
     wanted = false;
     try {
       await load();

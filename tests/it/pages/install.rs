@@ -94,7 +94,7 @@ both_databases! {
         assert_eq!(page.status, 200);
         assert_guarded(&page);
         assert!(page.text.contains("being prepared"), "{}", page.text);
-        assert!(!page.header("refresh").is_empty());
+        assert!(page.text.contains("http-equiv=\"refresh\""), "without scripts it loads itself anew");
         let svg = order["qrCodeUrl"].as_str().unwrap();
         let (headers, drawn) = bytes(gateway, svg).await;
         assert!(String::from_utf8(drawn).unwrap().contains("being prepared"));

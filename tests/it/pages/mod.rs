@@ -5,5 +5,6 @@ mod docs;
 mod guest;
 mod help;
 mod install;
+mod live;
 mod topup;
 mod wallet;

@@ -201,6 +201,7 @@ mod tests {
             keep_alive: second,
             http2_age: second,
             write_stall: second,
+            live_streams: None,
         })
     }
 
