@@ -221,12 +221,12 @@ both_databases! {
             assert!(heard.status == 429 && heard.text.contains("or buy without one"), "{}", heard.text);
         }
         for other in ["2001:db8:bae::1", "192.0.2.7"] {
-            assert!(reply(page(other.into())).await.text.contains("with GOOD"));
+            assert!(reply(page(other.into())).await.text.contains("Coupon GOOD"));
         }
         let token = sign_in(gateway, "bob@example.com", "agent").await;
         let wish = json!({ "packageCode": DEAR, "discountCode": "GOOD" });
         reply(buying::request(gateway, &token, &wish).header("x-forwarded-for", "192.0.2.8")).await.expect(402);
         gateway.pass_time(HOUR_MS);
-        assert!(reply(page(at(0, 0, 0))).await.text.contains("with GOOD"), "an hour later");
+        assert!(reply(page(at(0, 0, 0))).await.text.contains("Coupon GOOD"), "an hour later");
     }
 }

@@ -163,8 +163,13 @@ both_databases! {
         assert_eq!(api.problem(401), "UNAUTHENTICATED");
         let wrong = reply(gateway.client.post(format!("{}/docs", gateway.base)).header("accept", browser)).await;
         assert_eq!((wrong.status, wrong.header("content-type")), (405, "text/html; charset=utf-8"));
-        let style = reply(gateway.client.get(format!("{}/style.css", gateway.base))).await;
+        let (_, named) = page.text.split_once("rel=\"stylesheet\" href=\"").unwrap();
+        let (path, _) = named.split_once('"').unwrap();
+        let style = reply(gateway.client.get(format!("{}{path}", gateway.base))).await;
         assert_eq!((style.status, style.header("content-type")), (200, "text/css; charset=utf-8"));
+        assert!(style.header("cache-control").contains("immutable"));
+        let old = reply(gateway.client.get(format!("{}/assets/0123456789abcdef/style.css", gateway.base))).await;
+        assert_eq!((old.status, old.header("cache-control")), (200, "no-store"), "it may be another version's");
         for (path, body) in [("/healthz", "ok\n"), ("/readyz", "ready\n")] {
             let answer = reply(gateway.client.get(format!("{}{path}", gateway.base))).await;
             assert_eq!((answer.status, answer.text.as_str()), (200, body));

@@ -116,7 +116,8 @@ both_databases! {
         let after = order(&used).await;
         assert_eq!((&after["status"], &after["lpaString"], &after["matchingId"]), (&json!("FULFILLED"), &Value::Null, &Value::Null));
         let gone = page(&used).await;
-        assert!(gone.status == 410 && gone.text.contains("not kept any more"), "{}", gone.text);
+        assert!(gone.status == 200 && gone.text.contains("goes on working") && !gone.text.contains("LPA:1$"), "{}", gone.text);
+        assert!(gone.text.contains("GB left"), "it is still the page to come back to: {}", gone.text);
         assert_eq!(order(&fresh).await["lpaString"], fresh["lpaString"]);
         assert_eq!(page(&fresh).await.status, 200);
 
