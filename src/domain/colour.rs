@@ -22,6 +22,12 @@ impl Colour {
         Colour { red, green, blue }
     }
 
+    /// Red, green and blue as hexadecimal digits are written: `0x2450e6`.
+    pub const fn of(digits: u32) -> Colour {
+        let [_, red, green, blue] = digits.to_be_bytes();
+        Colour::new(red, green, blue)
+    }
+
     /// Reads `#2450e6`.
     pub fn parse(text: &str) -> Option<Colour> {
         let digits = text.strip_prefix('#').filter(|rest| rest.len() == 6 && rest.is_ascii())?;
@@ -45,6 +51,11 @@ impl Colour {
             .map(|step| self.mixed(end, step))
             .find(|shade| shade.contrast(ground) >= LEGIBLE)
             .unwrap_or(end)
+    }
+
+    /// As style sheets may also write it: never six digits together, which a mail with a code must not have beside it.
+    pub fn rgb(self) -> String {
+        format!("rgb({}, {}, {})", self.red, self.green, self.blue)
     }
 
     fn mixed(self, end: Colour, step: u32) -> Colour {
@@ -78,6 +89,8 @@ mod tests {
     #[test]
     fn colours_are_read_as_style_sheets_write_them() {
         assert_eq!(Colour::parse("#2450E6").unwrap().to_string(), "#2450e6");
+        assert_eq!(Colour::of(0x2450e6), Colour::parse("#2450e6").unwrap());
+        assert_eq!(Colour::of(0x123456).rgb(), "rgb(18, 52, 86)");
         for wrong in ["", "#", "#fff", "2450e6", "#2450e", "#2450e6f", "#24g0e6", "#+10203", "#ä50e6", "red"]
         {
             assert_eq!(Colour::parse(wrong), None, "{wrong}");

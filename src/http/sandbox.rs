@@ -242,6 +242,9 @@ pub struct OutboxQuery {
     /// Whose mails to show.
     #[param(max_length = 254, pattern = "printable", example = "ann@example.com")]
     email: String,
+    /// Whether to show them as HTML too, as mail clients do.
+    #[param(example = true)]
+    html: Option<bool>,
 }
 
 /// A mail that a gateway with a mail server would have sent.
@@ -255,6 +258,10 @@ pub struct MailView {
     subject: &'static str,
     /// Plain text. A sign-in code is the only run of six digits in its mail.
     text: String,
+    /// The same as HTML, when it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    html: Option<String>,
     #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
     created_at: String,
 }
@@ -276,12 +283,14 @@ pub struct OutboxView {
     responses((status = 200, description = "The mails, newest first", body = OutboxView)))]
 pub async fn outbox(_: Anyone, state: State, mut query: Query) -> Answer {
     let email = query.text("email", EMAIL_CHARS);
+    let with_html = query.take("html", "must be true or false", |text| text.parse().ok()).unwrap_or(false);
     query.finish()?;
     let email = email.ok_or_else(|| Refusal::field("email", "is required"))?;
     let shown = |mail: mail::Shown| MailView {
         to: mail.to.to_string(),
-        subject: mail.subject,
-        text: mail.text,
+        subject: mail.written.subject,
+        text: mail.written.text,
+        html: with_html.then_some(mail.written.html),
         created_at: iso(mail.created_at),
     };
     let emails = mail::outbox(&state.app, &email).await?.into_iter().map(shown).collect();

@@ -1,7 +1,12 @@
-//! Sends one message by SMTP. `letter.rs` holds what mails say; `ops::mail` decides when to send one, and how often to
-//! try. No text of a user's reaches a header: subjects are ours, and an address is an `Email`, which is plain.
+//! Sends one message by SMTP. `letter.rs` is what the outbox keeps of a mail, `contents.rs` writes it out; `ops::mail`
+//! decides when to send one, and how often to try. No text of a user's reaches a header: subjects are ours, and an
+//! address is an `Email`, which is plain.
 
+mod contents;
+mod house;
 mod letter;
+mod plain;
+mod receipt;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +18,10 @@ use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use secrecy::{ExposeSecret, SecretString};
 
-pub use self::letter::{Contents, Letter, News, Refill, Written};
+pub use self::contents::{Contents, Written};
+pub use self::house::House;
+pub use self::letter::{Letter, News, Refill};
+pub use self::receipt::{Coverage, Filled, PaidBy, Receipt};
 use crate::domain::email::Email;
 use crate::domain::words::words;
 

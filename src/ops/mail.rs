@@ -10,17 +10,19 @@ use tokio::time::timeout;
 
 use super::LANE;
 use super::deposits::checkout_url;
-use super::install;
+use super::receipts;
 use crate::app::App;
-use crate::config::Mode;
+use crate::config::{Mode, NetworkSettings};
 use crate::domain::checkout::Checkout;
+use crate::domain::contact::Contact;
 use crate::domain::email::Email;
 use crate::domain::ids::{InvoiceId, LoginId, MailId, OrderId};
 use crate::domain::login::{DAY_MS, Door};
 use crate::domain::money::Usd;
+use crate::domain::palette::Tone;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
-use crate::mail::{Contents, Trouble, Written};
+use crate::mail::{Contents, House, Trouble, Written};
 pub use crate::mail::{Letter, News, Refill};
 use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tx::Tx;
@@ -102,12 +104,35 @@ pub fn wake(app: &App) {
     app.mail_now.notify_one();
 }
 
+/// The operator, as every mail shows them.
+fn house(app: &App) -> House {
+    let (settings, brand) = (&app.settings, &app.settings.brand);
+    let (light, dark) = brand.accents();
+    let is_simulated = settings.suppliers.is_empty()
+        && settings.settlement.networks.values().all(NetworkSettings::is_simulated);
+    let sandbox = match (settings.mode, is_simulated) {
+        (Mode::Live, _) => None,
+        (Mode::Sandbox, true) => Some("Sandbox: nothing real was bought or paid."),
+        (Mode::Sandbox, false) => Some("Sandbox: this is a test."),
+    };
+    House {
+        name: brand.name.clone(),
+        support: settings.support_contact.as_deref().map(Contact::read),
+        terms_url: brand.terms_url.clone(),
+        privacy_url: brand.privacy_url.clone(),
+        details: brand.details.clone(),
+        sandbox,
+        accent: Tone { name: "accent", light, dark },
+    }
+}
+
 /// Composes a mail, with the code and the links that are stored nowhere.
-fn write(app: &App, mail: &Mail) -> Result<Written> {
+async fn write(app: &App, mail: &Mail) -> Result<Written> {
     let letter: Letter = serde_json::from_str(&mail.data).map_err(Error::fault)?;
     let link = |purpose: &'static str, matter: &str| {
         format!("{}/{purpose}/{}", app.settings.checkout_url, app.vault.links.seal(purpose, matter))
     };
+    let house = house(app);
     let written = match &letter {
         Letter::Code { login, long, door } => {
             let code = app.vault.codes.code(&LoginId::from_text(login), *long);
@@ -117,27 +142,28 @@ fn write(app: &App, mail: &Mail) -> Result<Written> {
                 Some(Door::Rest | Door::Tools) => &app.settings.agent_url,
                 Some(Door::Pages) | None => &app.settings.checkout_url,
             };
-            Contents::Code { code: &code, door, host: host(site), not_me_url }.write()
+            Contents::Code { code: &code, door, host: host(site), not_me_url }.write(&house)
         }
         Letter::NewToken { token, prefix, agent_name, made } => {
             let made = readable(Time::from_micros(*made));
-            Contents::NewToken { prefix, agent_name, made: &made, revoke_url: link(REVOKE, token) }.write()
+            Contents::NewToken { prefix, agent_name, made: &made, revoke_url: link(REVOKE, token) }
+                .write(&house)
         }
-        Letter::Receipt { order, order_ref, plan_name, amount } => {
-            let install_url = install::page_url(app, &OrderId::from_text(order));
-            Contents::Receipt { order_ref, plan_name, amount, install_url }.write()
+        Letter::Receipt { order } => {
+            let receipt = receipts::of(app, &OrderId::from_text(order), &mail.to).await?;
+            Contents::Receipt(&receipt).write(&house)
         }
         Letter::Checkout { news, order_ref, plan_name, amount, invoice } => {
             let claim_url = invoice.as_ref().map(|id| checkout_url(app, &InvoiceId::from_text(id)));
-            Contents::Checkout { news: *news, order_ref, plan_name, amount, claim_url }.write()
+            Contents::Checkout { news: *news, order_ref, plan_name, amount, claim_url }.write(&house)
         }
-        Letter::Credited { amount } => Contents::Credited { amount }.write(),
+        Letter::Credited { amount } => Contents::Credited { amount }.write(&house),
         Letter::LowBalance { company, balance, threshold, refill } => {
             let (refill, sandbox) = (refill.as_ref(), app.settings.mode == Mode::Sandbox);
-            Contents::LowBalance { company, balance, threshold, refill, sandbox }.write()
+            Contents::LowBalance { company, balance, threshold, refill, sandbox }.write(&house)
         }
         Letter::WebhookDisabled { company, webhook, url } => {
-            Contents::WebhookDisabled { company, webhook, url }.write()
+            Contents::WebhookDisabled { company, webhook, url }.write(&house)
         }
     };
     written.map_err(Error::fault)
@@ -188,7 +214,7 @@ async fn send(app: App, mail: Mail) -> Result<()> {
         return remove(&app, mail.id).await;
     }
     let Some(mailer) = &app.mailer else { return Ok(()) };
-    let tried = timeout(PATIENCE, mailer.send(mail.id.as_str(), &mail.to, write(&app, &mail)?)).await;
+    let tried = timeout(PATIENCE, mailer.send(mail.id.as_str(), &mail.to, write(&app, &mail).await?)).await;
     let (to, tries) = (mail.to.masked(), mail.tries + 1);
     match tried.unwrap_or_else(|_| Err(Trouble::Later("the mail server does not answer".into()))) {
         Ok(()) => {
@@ -237,8 +263,7 @@ async fn remove(app: &App, id: MailId) -> Result<()> {
 /// A mail as the sandbox shows it.
 pub struct Shown {
     pub to: Email,
-    pub subject: &'static str,
-    pub text: String,
+    pub written: Written,
     pub created_at: Time,
 }
 
@@ -247,9 +272,10 @@ pub async fn outbox(app: &App, email: &str) -> Result<Vec<Shown>> {
     let email = email.trim().to_lowercase();
     let since = app.now().plus_millis(-DAY_MS);
     let found = app.store.read(move |tx| mails::to(tx, &email, since, SHOWN)).await?;
-    let show = |mail: Mail| {
-        let Written { subject, text, .. } = write(app, &mail)?;
-        Ok(Shown { to: mail.to, subject, text, created_at: mail.created_at })
-    };
-    found.into_iter().map(show).collect()
+    let mut shown = Vec::new();
+    for mail in found {
+        let written = write(app, &mail).await?;
+        shown.push(Shown { to: mail.to, written, created_at: mail.created_at });
+    }
+    Ok(shown)
 }

@@ -1,28 +1,72 @@
 //! Receipts: what is mailed when an order is delivered to somebody with an address, and mailing it again.
 
 use super::audit::audit_line;
+use super::checkout::progress::{self, Progress};
 use super::mail::{self, Letter, Slip};
-use super::{LANE, find, install};
+use super::{LANE, catalog, find, install};
 use crate::app::App;
+use crate::domain::country;
 use crate::domain::email::Email;
 use crate::domain::ids::OrderId;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::mail::{Coverage, Filled, PaidBy, Receipt};
 use crate::store::tx::Tx;
 use crate::store::{audit, checkouts, orders, users};
-use crate::vault::Numbers;
+use crate::wire::dates::readable;
 
 /// Of the orders of one address the newest are mailed again, at most this many.
 const AT_ONCE: usize = 20;
 
-pub(super) fn letter(numbers: &Numbers, order: &Order) -> Letter {
-    Letter::Receipt {
-        order: order.id.to_string(),
-        order_ref: numbers.of_order(order).unwrap_or_default(),
-        plan_name: order.plan_name.clone(),
-        amount: order.price.to_string(),
-    }
+/// What the receipt of an order lists, for a reader. What was charged, and how, never changes; only what the catalog says
+/// of the plan beyond its name is left out once it is no longer sold.
+pub(super) async fn of(app: &App, id: &OrderId, reader: &Email) -> Result<Receipt> {
+    let (own, id, now) = (app.clone(), id.clone(), app.now());
+    let read = move |tx: &mut Tx| {
+        let order = orders::by_id(tx, &id)?.ok_or_else(|| Error::fault("the order of a receipt is gone"))?;
+        let checkout = match checkouts::by_order(tx, &id)? {
+            Some(checkout) => progress::read(&own, tx, &checkout.id, now)?,
+            None => None,
+        };
+        let filled = match &order.esim_order {
+            Some(esim) => orders::by_id(tx, esim)?,
+            None => None,
+        };
+        let buyer = users::email(tx, order.account)?;
+        Ok((order, checkout, filled, buyer))
+    };
+    let (order, checkout, filled, buyer) = app.store.read_consistent(read).await?;
+    let plan = catalog::find(app, &order.package_code);
+    let countries = plan.iter().flat_map(|plan| &plan.countries);
+    let named = countries.filter_map(|code| country::by_code(code)).map(|country| country.name.to_string());
+    let number = app.numbers.of_order(&order);
+    let of_checkout = || checkout.as_ref().map(|progress| app.numbers.of_checkout(&progress.checkout));
+    Ok(Receipt {
+        order_ref: number.or_else(of_checkout).unwrap_or_else(|| order.id.to_string()),
+        placed: readable(order.created_at),
+        paid_by: match &checkout {
+            Some(progress) => paid_by(progress),
+            None => PaidBy::Wallet { own: buyer.as_ref() == Some(reader) },
+        },
+        coverage: Coverage { countries: named.collect(), volume: plan.and_then(|plan| plan.details.kind) },
+        filled: filled.map(|filled| Filled {
+            order_ref: app.numbers.of_order(&filled).unwrap_or_default(),
+            iccid: filled.esim.map(|esim| esim.iccid).unwrap_or_default(),
+            plan_name: filled.plan_name,
+        }),
+        // A top-up has no page: what it filled has.
+        esim_url: install::page_url(app, order.esim_order.as_ref().unwrap_or(&order.id)),
+        order,
+    })
+}
+
+/// A signature may have paid in another token and on another network than the checkout's.
+fn paid_by(progress: &Progress) -> PaidBy {
+    let checkout = &progress.checkout;
+    let paid = progress.payment().map(|payment| (payment.transfer.id.network, payment.transfer.currency));
+    let (network, currency) = paid.unwrap_or((checkout.network, checkout.currency));
+    PaidBy::Payment { network, currency, unique: checkout.uniqueness_discount() }
 }
 
 /// A receipt that goes out again.
@@ -70,7 +114,7 @@ pub async fn resend(app: &App, actor: &str, id_or_email: &str) -> Result<Vec<Res
 }
 
 pub(super) fn queue(tx: &mut Tx, slip: &Slip, order: &Order, to: &Email) -> Result<()> {
-    mail::queue(tx, slip, to, &letter(&slip.numbers, order), None)
+    mail::queue(tx, slip, to, &Letter::Receipt { order: order.id.to_string() }, None)
 }
 
 async fn the_order(app: &App, id: &str) -> Result<(Order, Email)> {

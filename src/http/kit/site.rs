@@ -8,7 +8,8 @@ use std::fmt::Write;
 use axum::body::Bytes;
 
 use crate::config::{Brand, Mode, Settings};
-use crate::domain::email::Email;
+use crate::domain::contact::Contact;
+use crate::domain::palette::{self, Tone};
 use crate::vault;
 
 const STYLE: &str = include_str!("../../../assets/style.css");
@@ -25,21 +26,6 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("times.js", include_str!("../../../assets/js/times.js")),
 ];
 
-/// The colours by their names, in light and in dark.
-const COLOURS: &[(&str, &str, &str)] = &[
-    ("ground", "#f6f8fb", "#0b1020"),
-    ("surface", "#ffffff", "#131b30"),
-    ("ink", "#0f172a", "#e9eef8"),
-    ("muted", "#55617a", "#9fabc5"),
-    ("line", "#e2e8f0", "#26324f"),
-    ("edge", "#76839c", "#6b7ba0"),
-    ("good", "#0b7a4b", "#4cc38a"),
-    ("caution", "#8f5a00", "#e2b04a"),
-    ("bad", "#b3261e", "#ff8f87"),
-];
-/// What is written on the accent.
-const ON_ACCENT: (&str, &str) = ("#ffffff", "#0b1020");
-
 pub struct Site {
     pub name: String,
     pub sandbox: bool,
@@ -51,13 +37,6 @@ pub struct Site {
     pub terms_url: Option<String>,
     pub privacy_url: Option<String>,
     files: BTreeMap<&'static str, File>,
-}
-
-/// Whom to ask.
-pub struct Contact {
-    /// `None` when the operator wrote something that is no address.
-    pub href: Option<String>,
-    pub text: String,
 }
 
 #[derive(Clone)]
@@ -86,7 +65,7 @@ impl Site {
             sandbox: settings.mode == Mode::Sandbox,
             logo: brand.logo.is_some().then(|| format!("{assets}/logo")),
             assets,
-            support: settings.support_contact.as_deref().map(contact),
+            support: settings.support_contact.as_deref().map(Contact::read),
             terms_url: brand.terms_url.clone(),
             privacy_url: brand.privacy_url.clone(),
             files,
@@ -115,25 +94,14 @@ fn fingerprint(files: &BTreeMap<&'static str, File>) -> String {
     vault::hex(&vault::hash_secret(&all)[..8])
 }
 
-fn contact(text: &str) -> Contact {
-    let href = match Email::parse(text.strip_prefix("mailto:").unwrap_or(text)) {
-        Some(email) => Some(format!("mailto:{email}")),
-        None => {
-            Some(text.to_string()).filter(|text| text.starts_with("https://") || text.starts_with("http://"))
-        }
-    };
-    Contact { href, text: text.strip_prefix("mailto:").unwrap_or(text).to_string() }
-}
-
 /// The style sheet with its colours: the system chooses between light and dark, unless the page does.
 fn style(brand: &Brand) -> String {
     let (light_accent, dark_accent) = brand.accents();
-    let (light_accent, dark_accent) = (light_accent.to_string(), dark_accent.to_string());
+    let accent = Tone { name: "accent", light: light_accent, dark: dark_accent };
     let (mut light, mut dark) = (String::from("color-scheme:light;"), String::from("color-scheme:dark;"));
-    let own = [("accent", &*light_accent, &*dark_accent), ("on-accent", ON_ACCENT.0, ON_ACCENT.1)];
-    for (name, in_light, in_dark) in COLOURS.iter().copied().chain(own) {
-        write!(light, "--{name}:{in_light};").expect("writing to a text does not fail");
-        write!(dark, "--{name}:{in_dark};").expect("writing to a text does not fail");
+    for tone in palette::ALL.iter().chain([&accent]) {
+        write!(light, "--{}:{};", tone.name, tone.light).expect("writing to a text does not fail");
+        write!(dark, "--{}:{};", tone.name, tone.dark).expect("writing to a text does not fail");
     }
     format!(
         ":root{{{light}}}\n@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n\
@@ -146,59 +114,20 @@ mod tests {
     use super::*;
     use crate::config::accents;
     use crate::domain::colour::Colour;
+    use crate::domain::palette::{GROUND, ON_ACCENT, SURFACE};
 
     fn colour(text: &str) -> Colour {
         Colour::parse(text).unwrap()
     }
 
     #[test]
-    fn every_colour_of_text_is_legible_on_both_grounds() {
-        for (name, light, dark) in COLOURS.iter().copied() {
-            if ["ground", "surface", "line", "edge"].contains(&name) {
-                continue;
-            }
-            for (text, grounds) in
-                [(light, [COLOURS[0].1, COLOURS[1].1]), (dark, [COLOURS[0].2, COLOURS[1].2])]
-            {
-                for ground in grounds {
-                    assert!(colour(text).contrast(colour(ground)) >= 4.5, "{name} {text} on {ground}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_edge_of_a_field_can_be_seen() {
-        let (_, light, dark) = COLOURS.iter().find(|(name, ..)| *name == "edge").unwrap();
-        assert!(colour(light).contrast(colour("#ffffff")) >= 3.0);
-        assert!(colour(dark).contrast(colour("#131b30")) >= 3.0);
-    }
-
-    #[test]
     fn any_accent_carries_its_text() {
         for chosen in ["#ffe600", "#000000", "#ffffff", "#ff00aa", "#2450e6", "#00ff66"] {
             let (light, dark) = accents(Some(colour(chosen)));
-            for (accent, others) in [
-                (light, [ON_ACCENT.0, COLOURS[0].1, COLOURS[1].1]),
-                (dark, [ON_ACCENT.1, COLOURS[0].2, COLOURS[1].2]),
-            ] {
-                for other in others {
-                    assert!(accent.contrast(colour(other)) >= 4.5, "{chosen}: {accent} and {other}");
-                }
+            for other in [ON_ACCENT, GROUND, SURFACE] {
+                assert!(light.contrast(other.light) >= 4.5, "{chosen}: {light} and {}", other.name);
+                assert!(dark.contrast(other.dark) >= 4.5, "{chosen}: {dark} and {}, dark", other.name);
             }
-        }
-    }
-
-    #[test]
-    fn whom_to_ask_is_a_link_when_it_can_be_one() {
-        for (text, href, shown) in [
-            ("help@shop.example", Some("mailto:help@shop.example"), "help@shop.example"),
-            ("https://shop.example/help", Some("https://shop.example/help"), "https://shop.example/help"),
-            ("call 123", None, "call 123"),
-            ("javascript:alert(1)", None, "javascript:alert(1)"),
-        ] {
-            let found = contact(text);
-            assert_eq!((found.href.as_deref(), &*found.text), (href, shown));
         }
     }
 }

@@ -6,5 +6,6 @@ mod guest;
 mod help;
 mod install;
 mod live;
+mod receipts;
 mod topup;
 mod wallet;

@@ -188,7 +188,7 @@ both_databases! {
         let mail = mails(gateway, EMAIL).await[0].clone();
         assert_eq!(mail["subject"], "Your balance is low");
         let refill = crossings(gateway, 1).await[0]["data"]["refill"]["depositAddress"].clone();
-        for part in ["999.18 USD", "999.5 USD", "Test Travel", "USDC on Base", refill.as_str().unwrap(), "do not send real money"] {
+        for part in ["999.18 USD", "999.50 USD", "Test Travel", "USDC on Base", refill.as_str().unwrap(), "do not send real money"] {
             assert!(mail["text"].as_str().unwrap().contains(part), "{part} is not in {mail}");
         }
         buy(gateway).await;

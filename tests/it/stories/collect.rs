@@ -30,8 +30,10 @@ pub async fn collect(play: &mut Play<'_>, at: usize) -> Told {
     let asked = Ask { door: Door::Pages, email: email.clone(), client };
     login::ask(&app, asked).await.map_err(told)?;
     let mails = mail::outbox(&app, &text).await.map_err(told)?;
-    let mailed = mails.iter().find(|mail| mail.subject == "Your sign-in code").ok_or("no code was mailed")?;
-    let code = mailed.text.lines().next().and_then(|line| line.rsplit(' ').next()).unwrap_or_default();
+    let mailed =
+        mails.iter().find(|mail| mail.written.subject == "Your sign-in code").ok_or("no code was mailed")?;
+    let code =
+        mailed.written.text.lines().next().and_then(|line| line.rsplit(' ').next()).unwrap_or_default();
     let answer = CodeAnswer {
         door: Door::Pages,
         email: email.clone(),
