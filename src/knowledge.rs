@@ -84,11 +84,26 @@ impl Library {
         self.articles.iter().find(|article| article.id == id)
     }
 
+    /// The articles on one subject: those in its folder.
+    pub fn about<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a Article> {
+        self.articles.iter().filter(move |article| article.folder() == Some(folder))
+    }
+
+    /// The articles that have every one of these words somewhere, also when only its beginning was typed: first those
+    /// with more of them in the title, then the better match.
+    pub fn with_every_word(&self, words: &[String]) -> Vec<&Article> {
+        let mut found: Vec<&Article> =
+            self.articles.iter().filter(|article| article.has_every(words)).collect();
+        found.sort_by_cached_key(|article| {
+            std::cmp::Reverse((article.in_title(words), article.relevance(words)))
+        });
+        found
+    }
+
     /// The articles that match any word of the topic, the best first; all of them when the topic has no words, and the
     /// way to a person when none matches.
     pub fn search(&self, topic: &str) -> Vec<&Article> {
-        let mut words = words_of(topic);
-        words.retain(|word| !EMPTY_WORDS.contains(&word.as_str()));
+        let words = telling_words(topic);
         if words.is_empty() {
             return self.articles.iter().collect();
         }
@@ -104,6 +119,22 @@ impl Library {
 }
 
 impl Article {
+    /// The first part of its name, when it has several.
+    pub fn folder(&self) -> Option<&str> {
+        self.id.split_once('/').map(|(folder, _)| folder)
+    }
+
+    fn has_every(&self, words: &[String]) -> bool {
+        let known = [words_of(&self.id), words_of(&self.title), words_of(&self.text)].concat();
+        let is_known = |word: &String| known.iter().chain(&self.keywords).any(|known| is_meant(known, word));
+        words.iter().all(is_known)
+    }
+
+    fn in_title(&self, words: &[String]) -> usize {
+        let title = words_of(&self.title);
+        words.iter().filter(|word| title.iter().any(|known| is_meant(known, word))).count()
+    }
+
     /// Keywords, name and title say what an article is about; a word in the text may be incidental.
     fn relevance(&self, words: &[String]) -> usize {
         let name = words_of(&format!("{} {}", self.id, self.title));
@@ -114,6 +145,18 @@ impl Article {
         };
         words.iter().map(of).sum()
     }
+}
+
+/// The words of a text that say what it is about.
+pub fn telling_words(text: &str) -> Vec<String> {
+    let mut words = words_of(text);
+    words.retain(|word| !EMPTY_WORDS.contains(&word.as_str()));
+    words
+}
+
+/// Whether a word of a text is one that was asked for, or the one whose beginning was typed.
+pub fn is_meant(known: &str, typed: &str) -> bool {
+    known.starts_with(typed) || is_akin(known, typed)
 }
 
 /// In lower case; single letters, such as the ends of `don't` and `it's`, are left out.
@@ -211,6 +254,26 @@ mod tests {
         assert_eq!(unknown, [LAST_RESORT], "an answer is better than none");
         assert!(library.article("support/contact").unwrap().text.contains("help@shop.example"));
         assert!(library.articles().iter().all(|article| !article.text.contains("{{")));
+    }
+
+    #[test]
+    fn articles_with_every_word_are_found() {
+        let library = Library::load(None, None).unwrap();
+        let found = |text: &str| {
+            let found = library.with_every_word(&telling_words(text));
+            found.iter().map(|article| article.id.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        assert!(found("refund").starts_with("policy/refunds"), "{}", found("refund"));
+        assert!(found("refu").starts_with("policy/refunds"), "the beginning of a word: {}", found("refu"));
+        assert!(
+            found("Samsung").starts_with("install/samsung"),
+            "the title comes first: {}",
+            found("Samsung")
+        );
+        assert!(found("samsung refund").is_empty() && found("zzzz").is_empty());
+        assert_eq!(library.with_every_word(&[]).len(), BUILT_IN.len());
+        let devices: Vec<&str> = library.about("devices").map(|article| article.id.as_str()).collect();
+        assert_eq!(devices, ["devices/compatibility"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod country;
 pub mod coupon;
 pub mod delivery;
 mod details;
+pub mod device;
 pub mod doubt;
 pub mod email;
 pub mod esim;

@@ -32,7 +32,7 @@ use self::kit::problem::Refused;
 use self::kit::site::Site;
 use self::kit::{State, Texts, Written};
 use self::mcp::discovery;
-use self::pages::{assets, claim, guest, help, install, live, mailed, pay, topup};
+use self::pages::{assets, claim, devices, guest, help, install, landing, live, mailed, pay, topup};
 use self::partner::{deposits, events, orders, plans, topups, wallet, webhooks};
 use crate::app::App;
 use crate::config::Mode;
@@ -115,7 +115,7 @@ pub fn router(app: App) -> Router {
         .route("/api/agentic/openapi.json", get(openapi::agentic_file))
         .route("/api/consumer/openapi.json", get(openapi::consumer_file))
         .route("/api/b2b/v1/postman.json", get(docs::postman::collection))
-        .route("/", get(to_docs))
+        .route("/", get(landing::show))
         .route("/docs", get(docs::page::first))
         .route("/docs/", get(to_docs))
         .route("/docs/{page}", get(docs::page::further))
@@ -133,6 +133,7 @@ pub fn router(app: App) -> Router {
         .route("/pay/{invoice}/claim", post(claim::claim))
         .route("/topup/{token}", get(topup::form).post(topup::pay_in))
         .route("/help", get(help::index))
+        .route("/help/devices", get(devices::show))
         .route("/help/{*id}", get(help::article))
         .route("/not-me/{link}", get(mailed::not_me).post(mailed::silence))
         .route("/not-me/{link}/undo", post(mailed::unsilence))
@@ -199,7 +200,7 @@ pub fn metrics_router(app: App) -> Router {
     router.layer(middleware::from_fn_with_state(docs, doorway::pass)).with_state(app)
 }
 
-/// A visitor who knows nothing but the host is led to the documentation.
+/// The address that people make of the one without a stroke.
 async fn to_docs(_: Anyone) -> Redirect {
     Redirect::temporary("/docs")
 }

@@ -47,6 +47,13 @@ pub fn page(state: &State, status: StatusCode, template: &impl Template) -> Answ
     Ok(response)
 }
 
+/// A page that search engines may show.
+pub fn public_page(state: &State, template: &impl Template) -> Answer {
+    let mut response = page(state, StatusCode::OK, template)?;
+    guard_public(response.headers_mut());
+    Ok(response)
+}
+
 /// What is wrong with each field, in sentences.
 pub fn said<'a>(wrong: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     wrong.map(|(field, message)| format!("{} {message}.", label(field))).collect::<Vec<_>>().join(" ")

@@ -21,6 +21,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("countdown.js", include_str!("../../../assets/js/countdown.js")),
     ("docs-search.js", include_str!("../../../assets/js/docs-search.js")),
     ("docs-try.js", include_str!("../../../assets/js/docs-try.js")),
+    ("filter.js", include_str!("../../../assets/js/filter.js")),
     ("live.js", include_str!("../../../assets/js/live.js")),
     ("parts.js", include_str!("../../../assets/js/parts.js")),
     ("times.js", include_str!("../../../assets/js/times.js")),
@@ -29,6 +30,8 @@ const SCRIPTS: &[(&str, &str)] = &[
 pub struct Site {
     pub name: String,
     pub sandbox: bool,
+    /// Whether the landing page sells plans.
+    pub storefront: bool,
     /// The path of the operator's logo.
     pub logo: Option<String>,
     /// The folder of all files.
@@ -63,6 +66,7 @@ impl Site {
         Site {
             name: brand.name.clone(),
             sandbox: settings.mode == Mode::Sandbox,
+            storefront: brand.storefront,
             logo: brand.logo.is_some().then(|| format!("{assets}/logo")),
             assets,
             support: settings.support_contact.as_deref().map(Contact::read),

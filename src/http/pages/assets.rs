@@ -14,7 +14,7 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 const FOR_AN_HOUR: &str = "public, max-age=3600";
 /// An operator's logo is a picture and nothing else, also when it is opened by itself.
 const PICTURE: &str = "default-src 'none'; sandbox";
-const ROBOTS: &str = "User-agent: *\nAllow: /help\nAllow: /docs\nDisallow: /\n";
+const ROBOTS: &str = "User-agent: *\nAllow: /$\nAllow: /help\nAllow: /docs\nDisallow: /\n";
 
 /// `/assets/{folder}/{file}`. While instances of two versions serve one site, a page of the other one names another
 /// folder: it gets what we have, and keeps it for no time.
@@ -29,7 +29,7 @@ pub async fn favicon(state: State) -> Answer {
     Ok(sent(file, FOR_AN_HOUR))
 }
 
-/// People find help and documentation by searching; everything else is somebody's own.
+/// People find the landing page, help and documentation by searching; everything else is somebody's own.
 pub async fn robots() -> Response {
     ([(CONTENT_TYPE, "text/plain; charset=utf-8"), (CACHE_CONTROL, FOR_AN_HOUR)], ROBOTS).into_response()
 }

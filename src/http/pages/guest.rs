@@ -7,7 +7,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 
-use super::plan_details::PlanDetails;
+use super::plan_details::{self, PlanDetails};
 use super::ways::{self, Ways};
 use super::{onward, reference, told, wanted_plan};
 use crate::app::App;
@@ -44,8 +44,7 @@ struct CheckoutPage<'a> {
     data_gb: f64,
     countries: String,
     details: PlanDetails,
-    /// Two letters in place of a flag.
-    flag: &'a str,
+    flag: Option<&'a str>,
     headline: &'a str,
     ways: Vec<Ways>,
     /// When the figures of networks were looked up.
@@ -185,22 +184,6 @@ fn means(fields: &Query) -> String {
     }
 }
 
-/// The country of a plan for one, else the world.
-fn flag(plan: &Plan) -> &str {
-    match plan.countries.as_slice() {
-        [country] => country,
-        _ => "+",
-    }
-}
-
-/// Where a plan for one country works; others are known by their names.
-fn headline(plan: &Plan) -> &str {
-    match plan.countries.as_slice() {
-        [country] => country::name_of(country),
-        _ => &plan.name,
-    }
-}
-
 /// The first few by name, and how many more there are.
 fn countries(plan: &Plan) -> String {
     let named: Vec<&str> = plan.countries.iter().take(NAMED).map(|code| country::name_of(code)).collect();
@@ -225,8 +208,8 @@ fn shown(state: &State, status: StatusCode, shown: Shown) -> Answer {
         sandbox: app.settings.mode == Mode::Sandbox,
         plan,
         data_gb: gigabytes(plan.data_mb),
-        flag: flag(plan),
-        headline: headline(plan),
+        flag: plan_details::flag(plan),
+        headline: plan_details::headline(plan),
         countries: countries(plan),
         details: PlanDetails::of(plan),
         ways: ways::of(app, &checkout::pairs(app), &typed.means),

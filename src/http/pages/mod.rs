@@ -1,11 +1,14 @@
 //! Pages for people. Plain HTML that works without scripts, and nothing from elsewhere. Their URLs hold secret tokens, so no page may be
-//! cached, indexed or named as a referrer.
+//! cached or named as a referrer, and none but the landing page and help may be indexed.
 
 pub mod assets;
 pub mod claim;
+mod connect;
+pub mod devices;
 pub mod guest;
 pub mod help;
 pub mod install;
+pub mod landing;
 pub mod live;
 pub mod mailed;
 mod moment;

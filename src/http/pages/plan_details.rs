@@ -3,6 +3,19 @@
 use crate::domain::country;
 use crate::domain::plan::{Carrier, Details, Plan, VolumeKind};
 
+/// The country of a plan for one; two letters stand in place of its flag.
+pub fn flag(plan: &Plan) -> Option<&str> {
+    match plan.countries.as_slice() {
+        [country] => Some(country),
+        _ => None,
+    }
+}
+
+/// Where a plan for one country works; others are known by their names.
+pub fn headline(plan: &Plan) -> &str {
+    flag(plan).map_or(&plan.name, country::name_of)
+}
+
 pub struct PlanDetails {
     /// In one line.
     pub networks: String,

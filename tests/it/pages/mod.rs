@@ -5,6 +5,7 @@ mod docs;
 mod guest;
 mod help;
 mod install;
+mod landing;
 mod live;
 mod receipts;
 mod topup;

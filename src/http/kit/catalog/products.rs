@@ -2,6 +2,7 @@
 //! text means, `ops::search` which plans match it. Here the answer is put together from plans that were written once
 //! for each snapshot.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
@@ -40,6 +41,7 @@ pub struct Products {
     fragments: Vec<Fragment>,
     /// The countries of each coverage as members of a plan, written once: many plans share them.
     locations: Vec<Box<str>>,
+    countries: usize,
     /// Which plans match, by the query string: reading a text and ranking plans takes longer than writing them out.
     found: Memory<Found>,
     /// Answers that were compressed, which takes far longer than both.
@@ -76,6 +78,7 @@ impl Default for Products {
             index: Index::default(),
             fragments: Vec::new(),
             locations: Vec::new(),
+            countries: 0,
             found: Memory::new(FOUND_BYTES),
             packed: Memory::new(PACKED_BYTES),
             listed: Memory::new(LISTED_BYTES),
@@ -87,6 +90,7 @@ impl Products {
     pub fn prepare(snapshot: Arc<Snapshot>) -> Result<Products> {
         let index = Index::prepare(snapshot);
         let locations = index.coverages().map(write_locations).collect::<Result<Vec<_>>>()?;
+        let countries = index.coverages().flatten().collect::<HashSet<_>>().len();
         let coverages = (0..).map(|number| index.coverage_of(number));
         let mut details = Members::new(Length::Brief);
         let written = index
@@ -94,7 +98,7 @@ impl Products {
             .zip(coverages)
             .map(|(plan, at)| Fragment::write(plan, &locations[at], &mut details));
         let fragments = written.collect::<Result<_>>()?;
-        Ok(Products { index, fragments, locations, ..Products::default() })
+        Ok(Products { index, fragments, locations, countries, ..Products::default() })
     }
 
     /// What a query string asks for.
@@ -106,6 +110,16 @@ impl Products {
         let found = Arc::new(self.find(text.as_deref(), limit));
         self.found.put(query, found.clone());
         Ok(found)
+    }
+
+    /// The plans that a search found, in its order.
+    pub fn plans<'a>(&'a self, found: &'a Found) -> impl Iterator<Item = &'a Plan> {
+        found.first.iter().map(|number| self.index.plan(*number))
+    }
+
+    /// In how many countries something is sold.
+    pub fn countries(&self) -> usize {
+        self.countries
     }
 
     pub fn packed(&self, query: &str, found: &Found) -> Arc<Packed> {
@@ -179,9 +193,9 @@ impl Products {
     }
 }
 
-/// The members of an answer that say why it is empty.
-fn in_words(nothing: &Nothing) -> String {
-    let message = match nothing {
+/// Why a search found nothing, in a sentence or two.
+pub fn reason(nothing: &Nothing) -> String {
+    match nothing {
         Nothing::NoPlace { near } if near.is_empty() => {
             "No destination was recognised. Name a country, a region or a city, for example Japan or Europe."
                 .to_string()
@@ -195,8 +209,12 @@ fn in_words(nothing: &Nothing) -> String {
             format!("Nothing is that cheap: the lowest price for this destination is {from} USD.")
         }
         Nothing::NothingOnSale => "Nothing is on sale at the moment.".into(),
-    };
-    let mut members = format!(",\"message\":{}", serde_json::Value::from(message));
+    }
+}
+
+/// The members of an answer that say why it is empty.
+fn in_words(nothing: &Nothing) -> String {
+    let mut members = format!(",\"message\":{}", serde_json::Value::from(reason(nothing)));
     if let Nothing::NoPlace { near } = nothing {
         members.push_str(&format!(",\"didYouMean\":{}", serde_json::Value::from(near.clone())));
     }
