@@ -76,7 +76,7 @@ async function delivered(packageCode = PLAN) {
     const now = await found();
     return now.status === "FULFILLED" ? now : undefined;
   });
-  return { ...made, iccid: whole.esim.iccid };
+  return { ...made, iccid: whole.iccid };
 }
 
 // Nobody has the time to wait until something is over.
@@ -254,15 +254,15 @@ export async function* mailedScenes() {
 }
 
 export async function* esimScenes() {
-  const made = await delivered("JAPAN-KOREA-3GB-15D");
+  const made = await delivered("JAPAN-KOREA-10GB-30D");
   yield { name: "esim-new", path: made.path, text: "Install your eSIM" };
   yield { name: "esim-new-iphone", path: `${made.path}?device=iphone`, text: "Install the eSIM" };
   yield { name: "esim-new-android", path: `${made.path}?device=android`, text: "Install the eSIM" };
   for (const [name, told, text] of [
     ["installed", { status: "INSTALLED" }, "Installed"],
-    ["in-use", { usedGb: 1.2 }, "In use"],
-    ["nearly-used-up", { usedGb: 2.8 }, "In use"],
-    ["used-up", { usedGb: 3 }, "Used up"],
+    ["in-use", { usedGb: 4.2 }, "In use"],
+    ["nearly-used-up", { usedGb: 9.4 }, "In use"],
+    ["used-up", { usedGb: 10 }, "Used up"],
     ["ended", { status: "EXPIRED" }, "Ended"],
   ]) {
     await usage(made.iccid, told);
