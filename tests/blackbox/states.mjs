@@ -32,7 +32,7 @@ export async function until(what, met) {
   throw new Error(`waited for: ${what}`);
 }
 
-const supplier = (mode) => json("/sandbox/supplier", { mode, delayMs: 3_600_000 });
+export const supplier = (mode) => json("/sandbox/supplier", { mode, delayMs: 3_600_000 });
 const chain = (network, order) => json("/sandbox/chain", { network, ...order });
 export const pay = (invoiceId, amountUsd) => json("/sandbox/pay", { invoiceId, ...(amountUsd && { amountUsd }) });
 const html = async (path) => (await fetch(API_URL + path, { headers: { accept: "text/html" } })).text();
@@ -86,7 +86,7 @@ with sqlite3.connect("simgate.db", timeout=60) as database:
     database.execute(sys.argv[1], sys.argv[2:])`;
   execFileSync("python3", ["-c", program, statement, ...values], { cwd: GATEWAY_DIR });
 }
-const expire = (table, id) => change(`UPDATE ${table} SET expires_at = created_at WHERE id = ?`, id);
+export const expire = (table, id) => change(`UPDATE ${table} SET expires_at = created_at WHERE id = ?`, id);
 
 // The first match in the mails to an address, newest first.
 export async function mailed(email, pattern) {
