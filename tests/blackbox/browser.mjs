@@ -44,8 +44,9 @@ function watch(page) {
   page.on("response", (response) => {
     const kind = response.request().resourceType();
     const policy = response.headers()["content-security-policy"] ?? "";
-    if (kind === "document" && (!policy.startsWith("default-src 'none'") || policy.includes("unsafe-"))) {
-      complain(`its policy is: ${policy}`);
+    const isPage = kind === "document" && (response.status() < 300 || response.status() >= 400);
+    if (isPage && (!policy.startsWith("default-src 'none'") || policy.includes("unsafe-"))) {
+      wrong.push(`${response.url()}: its policy is: ${policy}`);
     }
     if (["stylesheet", "script", "image"].includes(kind) && !response.ok()) {
       complain(`${response.status()} for ${response.url()}`);

@@ -64,8 +64,8 @@ export async function checkOut(network = "POLYGON", wish = {}) {
 }
 
 // Orders as a partner does: the path of the eSIM's page, and its number once it is delivered.
-export async function order(packageCode = PLAN) {
-  const { order: made } = await json("/api/b2b/v1/orders", { packageCode }, partner);
+export async function order(packageCode = PLAN, wish = {}) {
+  const { order: made } = await json("/api/b2b/v1/orders", { packageCode, ...wish }, partner);
   return { id: made.id, path: new URL(made.installUrl).pathname };
 }
 
@@ -80,7 +80,7 @@ async function delivered(packageCode = PLAN) {
 }
 
 // Nobody has the time to wait until something is over.
-function change(statement, ...values) {
+export function change(statement, ...values) {
   const program = `import sqlite3, sys
 with sqlite3.connect("simgate.db", timeout=60) as database:
     database.execute(sys.argv[1], sys.argv[2:])`;
