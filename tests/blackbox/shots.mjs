@@ -1,53 +1,113 @@
-// Takes the pictures in docs/images anew, of the sandbox at API_URL. CONTRIBUTING.md has the command.
+// Takes pictures of the pages for people, of the sandbox at API_URL; tests/shots starts one. Usage: shots.mjs OUT [WORD] for
+// every scene of states.mjs whose name has the word, as OUT/NAME-WIDTH-SCHEME.png; shots.mjs --docs for those in docs/images.
+// Each first load is measured, too: nothing moves, less than 100 kB, nothing from another host.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { browser } from "./browser.mjs";
+import { chromium } from "playwright-core";
+import { checkOut, order, scenes, until } from "./states.mjs";
 
-const { API_URL } = process.env;
-const images = fileURLToPath(new URL("../../docs/images/", import.meta.url));
-const plan = "JP-5GB-30D";
+const { API_URL, CHROMIUM } = process.env;
+const [out, word = ""] = process.argv.slice(2);
+assert(API_URL && CHROMIUM && out);
+const MOST_BYTES = 100_000;
+const MOST_SHIFT = 0.01;
+const WIDTHS = [390, 1280];
+const patience = 60_000;
 
-async function text(path, init) {
-  const answer = await fetch(API_URL + path, init);
-  assert(answer.ok, `${path}: ${answer.status}`);
-  return answer.text();
+const wrong = [];
+const browser = await chromium.launch({ executablePath: CHROMIUM, timeout: patience });
+
+async function blank(viewport) {
+  const context = await browser.newContext({ viewport });
+  context.setDefaultTimeout(patience);
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    globalThis.shifted = 0;
+    const add = (list) => list.getEntries().forEach((entry) => (globalThis.shifted += entry.hadRecentInput ? 0 : entry.value));
+    new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });
+  });
+  page.on("request", (request) => {
+    const address = request.url();
+    if (!address.startsWith(API_URL) && !address.startsWith("data:")) wrong.push(`${page.url()} asks for ${address}`);
+  });
+  return page;
 }
 
-// A guest's purchase: the id of its invoice.
-async function checkOut() {
-  const body = new URLSearchParams({ plan, email: "ann@example.com", network: "POLYGON" });
-  return (await text("/checkout", { method: "POST", body })).match(/inv_\w+/)[0];
+async function measure(name, page) {
+  const [bytes, shifted] = await page.evaluate(() => {
+    const loads = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
+    return [loads.reduce((sum, load) => sum + load.transferSize, 0), globalThis.shifted];
+  });
+  if (bytes > MOST_BYTES) wrong.push(`${name}: ${bytes} bytes`);
+  if (shifted > MOST_SHIFT) wrong.push(`${name}: what is on the page moves by ${shifted.toFixed(3)}`);
+  return bytes;
 }
 
-// Pays, and waits for the path of the install page.
-async function deliver(invoiceId) {
-  const headers = { "content-type": "application/json" };
-  await text("/sandbox/pay", { method: "POST", headers, body: JSON.stringify({ invoiceId }) });
-  for (let tries = 0; tries < 300; tries += 1) {
-    const link = (await text(`/pay/${invoiceId}`)).match(/\/esim\/\w+/);
-    if (link) return link[0];
-    await new Promise((resolve) => setTimeout(resolve, 100));
+// Leads the page to a scene.
+async function go(page, { path, fields, form = "form[method=post]", unchecked, text }) {
+  if (path) {
+    await page.goto(API_URL + path, { waitUntil: "load" });
+  } else {
+    if (unchecked) await page.locator(form).first().evaluate((element) => (element.noValidate = true));
+    for (const [name, value] of Object.entries(fields)) {
+      const field = page.locator(`${form} [name=${name}]`).first();
+      if (await field.getAttribute("type") === "radio") await page.locator(`${form} [value="${value}"]`).check();
+      else {
+        await page.locator("details", { has: field }).evaluateAll((all) => all.forEach((one) => (one.open = true)));
+        await field.fill(value);
+      }
+    }
+    await page.locator(`${form} button:not([name])`).first().click();
   }
-  throw new Error("the eSIM did not come");
+  await page.getByText(text).first().waitFor({ state: "attached" });
 }
 
-// A part of a page. Those of buyers are equally high, because they stand side by side.
-async function shoot(name, path, width, height = 1280) {
-  const page = await browser.newPage({ viewport: { width, height }, colorScheme: "light" });
-  const answer = await page.goto(API_URL + path, { waitUntil: "networkidle" });
-  assert(answer.ok(), `${path}: ${answer.status()}`);
-  await page.screenshot({ path: `${images}${name}.png` });
-  await page.close();
+async function shootScenes() {
+  mkdirSync(out, { recursive: true });
+  const page = await blank({ width: 390, height: 844 });
+  let pictures = 0;
+  let heaviest = 0;
+  for await (const scene of scenes()) {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await go(page, scene);
+    if (!scene.name.includes(word)) continue;
+    await page.evaluate(() => document.fonts.ready);
+    if (scene.path) heaviest = Math.max(heaviest, await measure(scene.name, page));
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: width === 390 ? 844 : 800 });
+      for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        await page.screenshot({ path: `${out}/${scene.name}-${width}-${colorScheme}.png`, fullPage: true });
+        pictures += 1;
+      }
+    }
+  }
+  console.log(`${pictures} pictures; the heaviest first load has ${heaviest} bytes`);
 }
 
-mkdirSync(images, { recursive: true });
-try {
-  await shoot("checkout", `/checkout?plan=${plan}`, 800);
-  const invoice = await checkOut();
-  await shoot("pay", `/pay/${invoice}`, 390);
-  await shoot("install", await deliver(invoice), 390);
+// Those of the README: the pages of buyers are equally high, because they stand side by side.
+async function shootDocs() {
+  const images = fileURLToPath(new URL("../../docs/images/", import.meta.url));
+  const shoot = async (name, path, width, height = 1280) => {
+    const page = await blank({ width, height });
+    await page.goto(API_URL + path, { waitUntil: "load" });
+    await page.evaluate(() => document.fonts.ready);
+    await page.screenshot({ path: `${images}${name}.png` });
+    await page.context().close();
+  };
+  const wish = { plan: "JP-5GB-30D", currency: "USDC" };
+  await shoot("checkout", `/checkout?plan=${wish.plan}`, 800);
+  await shoot("pay", `/pay/${await checkOut("BASE", wish)}`, 390);
+  const { path } = await order(wish.plan);
+  await until("an eSIM", async () => (await (await fetch(API_URL + path)).text()).includes("Install"));
+  await shoot("install", `${path}?device=iphone`, 390);
   await shoot("docs", "/docs#placeOrder", 1280, 800);
+}
+
+try {
+  await (out === "--docs" ? shootDocs() : shootScenes());
 } finally {
   await browser.close();
 }
+assert.equal(wrong.length, 0, wrong.join("\n"));

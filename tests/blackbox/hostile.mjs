@@ -1,0 +1,104 @@
+// Texts that would be more than texts if a page let them: in the brand, plans, coupons, names, references, addresses and queries.
+// Pages show them as they are. A script that ran, an image that was asked for or a rule of the policy that was broken is noticed
+// by browser.mjs. pages.sh sets the brand and the contact.
+import assert from "node:assert/strict";
+import { finish, goTo, open, shows, wrong } from "./browser.mjs";
+import { pointer } from "./hands.mjs";
+import { PLAN, change, checkOut, json, mailed, order, pay, until } from "./states.mjs";
+
+const { API_URL } = process.env;
+const HOSTILE = `'"><img src=x onerror=alert(1)>`;
+const query = encodeURIComponent(HOSTILE);
+const page = await open();
+
+// Nothing of it became a part of the page.
+async function isText() {
+  const made = await page.locator('[src="x"], [onerror], main script, style, [style]').count();
+  if (made > 0) wrong.push(`${page.url()}: ${made} elements were made of a text`);
+}
+
+async function visit(path, text) {
+  await goTo(page, path);
+  if (text) await shows(page, text);
+  await shows(page, HOSTILE);
+  await isText();
+}
+
+// A supplier's list would bring it. The simulator has its own, so it is written where the list is kept.
+async function hostilePlan() {
+  change("UPDATE plans SET name = ?, operator = ? WHERE code = ?", `Japan ${HOSTILE}`, HOSTILE, PLAN);
+  change("UPDATE versions SET n = n + 1 WHERE name = 'catalog'");
+  await until("the plan", async () => (await (await fetch(`${API_URL}/checkout?plan=${PLAN}`)).text()).includes("onerror"));
+}
+
+async function brandEverywhere() {
+  for (const path of ["/help", "/help/devices/compatibility", "/docs", "/nowhere", "/topup/nothing", "/esim/nothing"]) await visit(path);
+}
+
+// What is typed into an address.
+async function queries() {
+  for (const path of [
+    `/?q=${query}`,
+    `/nowhere/${query}?${query}=${query}`,
+    `/help/${query}`,
+    `/help/devices?q=${query}`,
+    `/checkout?plan=${query}&discount=${query}`,
+    `/pay/${query}`,
+    `/esim/${query}?device=${query}`,
+    `/topup/${query}`,
+    `/not-me/${query}`,
+    `/revoke-token/${query}`,
+  ]) {
+    await visit(path);
+  }
+}
+
+// What is typed into a form comes back in it, and nowhere else.
+async function forms() {
+  await visit(`/checkout?plan=${PLAN}&discount=HOSTILE&email=${query}`, `Japan ${HOSTILE}`);
+  await shows(page, "Coupon HOSTILE");
+  assert.equal(await page.locator("#email").inputValue(), HOSTILE);
+  for (const [field, value] of [["email", HOSTILE], ["discount", HOSTILE], ["means", HOSTILE]]) {
+    const body = { plan: PLAN, email: "ann@example.com", once: HOSTILE, [field]: value };
+    await page.evaluate((fields) => {
+      const form = document.createElement("form");
+      form.method = "post";
+      form.action = "/checkout";
+      for (const [name, text] of Object.entries(fields)) {
+        const input = document.createElement("input");
+        [input.name, input.value] = [name, text];
+        form.append(input);
+      }
+      document.body.append(form);
+      form.requestSubmit();
+    }, body);
+    await shows(page, "Please check");
+    await isText();
+  }
+}
+
+// The plan's name goes with the purchase to its end.
+async function purchase() {
+  const invoice = await checkOut("BASE", { discount: "HOSTILE" });
+  await visit(`/pay/${invoice}`, "Waiting for your payment");
+  await pay(invoice);
+  await shows(page, "Your eSIM is ready");
+  await isText();
+  await pointer.press(page, "a[href*='/esim/']");
+  await shows(page, "Install your eSIM");
+  await isText();
+  const made = await order(PLAN, { partnerRefId: HOSTILE });
+  await visit(made.path, "Install your eSIM");
+}
+
+async function agentName() {
+  const email = "eve@example.com";
+  await json("/api/agentic/auth/request-otp", { email });
+  const otp = await mailed(email, /code is: (\w+)/);
+  await json("/api/agentic/auth/verify-otp", { email, otp, agentName: HOSTILE });
+  const { pathname } = new URL(await mailed(email, /(http\S+\/revoke-token\/\S+)/));
+  await visit(pathname, "Revoke this token?");
+}
+
+for (const part of [hostilePlan, brandEverywhere, queries, forms, purchase, agentName]) await part();
+await finish();

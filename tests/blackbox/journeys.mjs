@@ -1,0 +1,156 @@
+// What buyers go through, from the plan to the eSIM, in a browser: on a phone and at a desk, by pointer and by keyboard alone,
+// with scripts and without. pages.sh asks for more confirmations than usual, so that the pay page is open before its
+// payment counts, and has the gateway believe who a buyer is.
+import assert from "node:assert/strict";
+import { finish, goTo, open, shows, wrong } from "./browser.mjs";
+import { keyboard, pointer } from "./hands.mjs";
+import { PLAN, expire, json, mailed, pay, supplier, until } from "./states.mjs";
+
+const SLOWEST_MS = 3_000;
+const ways = [
+  ["on a phone", pointer, { width: 390 }],
+  ["at a desk", pointer, { width: 1280 }],
+  ["on a phone, by keyboard", keyboard, { width: 390 }],
+  ["at a desk, by keyboard", keyboard, { width: 1280 }],
+  ["on a phone, without scripts", pointer, { width: 390, scripts: false }],
+  ["at a desk, without scripts", pointer, { width: 1280, scripts: false }],
+];
+
+const dollars = (text) => Number(text.match(/[\d.]+/)[0]);
+const PAID = ["CONFIRMED_AWAITING_FULFILLMENT", "PROCESSING", "COMPLETED", "FAILED"];
+const invoiceOf = (page) => new URL(page.url()).pathname.split("/")[2];
+const record = (page) => json(`/api/agentic/order/${invoiceOf(page)}`);
+const headline = (page, text) => page.locator("h1", { hasText: text }).waitFor();
+const total = async (page) => dollars(await page.locator(".lines .total dd").textContent());
+
+// From the plan to the page that waits for a payment.
+async function checkOut(page, hand, email) {
+  await goTo(page, `/checkout?plan=${PLAN}`);
+  await hand.send(page, { email });
+  await headline(page, "Waiting for your payment");
+}
+
+async function withCoupon(page, hand, email) {
+  await goTo(page, `/checkout?plan=${PLAN}`);
+  const before = await total(page);
+  await hand.fill(page, { discount: "TRIP10" });
+  await hand.press(page, "button[name=apply]");
+  await shows(page, "Coupon TRIP10");
+  const after = await total(page);
+  assert(after < before, `${after} USD with a coupon, ${before} USD without`);
+  await hand.send(page, { email, means: "USDC BASE" });
+  await headline(page, "Waiting for your payment");
+  const { coupon, payment } = await record(page);
+  assert.equal(coupon.code, "TRIP10");
+  assert.deepEqual([payment.currency, payment.network], ["USDC", "BASE"]);
+  assert(payment.expectedAmount <= after && payment.expectedAmount > after - 0.01);
+}
+
+// What is done while the page stands open. With scripts it must stay the page that it is.
+async function staying(page, scripts, act) {
+  if (scripts) await page.evaluate(() => (globalThis.stays = true));
+  await act();
+  if (scripts) assert(await page.evaluate(() => globalThis.stays), "the page loaded itself anew");
+}
+
+// The eSIM comes on the page as soon as the payment counts.
+async function delivered(page, hand, scripts) {
+  await staying(page, scripts, async () => {
+    const [counted, seen] = await Promise.all([
+      until("a payment that counts", async () => PAID.includes((await record(page)).status)).then(() => Date.now()),
+      headline(page, "Your eSIM is ready").then(() => Date.now()),
+    ]);
+    const late = seen - counted;
+    if (scripts) {
+      console.log(`the eSIM was seen ${late} ms after the payment counted`);
+      if (late > SLOWEST_MS) wrong.push(`${page.url()}: the eSIM came after ${late} ms`);
+    }
+  });
+  const { esim } = await record(page);
+  await hand.unfold(page, "#by-hand code");
+  await shows(page, esim.lpaString);
+}
+
+async function bought(page, hand, scripts, email) {
+  await withCoupon(page, hand, email);
+  await hand.press(page, "#test-money");
+  await headline(page, scripts ? "Payment seen" : /Payment seen|Waiting/);
+  await delivered(page, hand, scripts);
+  await hand.press(page, "a[href*='/esim/']");
+  await headline(page, "Install your eSIM");
+}
+
+// An amount without its last digits, as people type it.
+async function rounded(page, hand, scripts, email) {
+  await checkOut(page, hand, email);
+  await shows(page, "You may round it");
+  const asked = (await record(page)).payment.expectedAmount;
+  await pay(invoiceOf(page), Math.ceil(asked * 100) / 100);
+  await delivered(page, hand, scripts);
+}
+
+// An exchange took its fee out of the amount. Nobody can be sure whose it is; the whole amount still pays.
+async function short(page, hand, scripts, email) {
+  await checkOut(page, hand, email);
+  const asked = (await record(page)).payment.expectedAmount;
+  await staying(page, scripts, async () => {
+    await pay(invoiceOf(page), Math.round(asked * 95) / 100);
+    await shows(page, "A payment that nearly fits was seen");
+    await hand.unfold(page, "#other-amount p");
+    await shows(page, "Nothing is lost");
+  });
+  await pay(invoiceOf(page));
+  await delivered(page, hand, scripts);
+}
+
+async function late(page, hand, scripts, email) {
+  await checkOut(page, hand, email);
+  expire("checkouts", invoiceOf(page));
+  await headline(page, "The time to pay is over");
+  await pay(invoiceOf(page));
+  await delivered(page, hand, scripts);
+}
+
+// The supplier has refused: the buyer takes the money to a wallet, with a code that is mailed.
+async function claimed(page, hand, scripts, email) {
+  await checkOut(page, hand, email);
+  await staying(page, scripts, async () => {
+    await pay(invoiceOf(page));
+    await headline(page, "the money is owed to you");
+  });
+  const invoice = invoiceOf(page);
+  await hand.send(page, { email });
+  await shows(page, "A code was mailed");
+  await hand.send(page, { code: "000000" });
+  await shows(page, "This code is wrong");
+  await hand.send(page, { code: await mailed(email, /code is: (\w+)/) });
+  await headline(page, "USD are in your wallet");
+  await goTo(page, `/pay/${invoice}`);
+  await headline(page, "the money is in the wallet");
+}
+
+let buyers = 0;
+
+// All at once: each buyer has a window, an address and a mailbox of their own.
+async function everyWay(journey) {
+  const since = Date.now();
+  const went = ways.map(async ([name, hand, { width, scripts = true }]) => {
+    buyers += 1;
+    const extraHTTPHeaders = { "x-forwarded-for": `10.0.${buyers}.1` };
+    const page = await open({ scripts, viewport: { width, height: 800 }, extraHTTPHeaders });
+    const email = `${journey.name}-${name.replace(/\W+/g, "-")}@example.com`;
+    try {
+      await journey(page, hand, scripts, email);
+    } catch (error) {
+      wrong.push(`${journey.name} ${name}, at ${page.url()}: ${error.stack}\n${await page.locator("h1").innerText()}`);
+    }
+    await page.context().close();
+  });
+  await Promise.all(went);
+  console.log(`${journey.name}: ${((Date.now() - since) / 1000).toFixed(1)} s`);
+}
+
+for (const journey of [bought, rounded, short, late]) await everyWay(journey);
+await supplier("reject");
+await everyWay(claimed);
+await finish();
