@@ -112,7 +112,7 @@ impl Index {
         (0..self.plans.len() as Number).map(|number| self.plan(number))
     }
 
-    fn plan(&self, number: Number) -> &Plan {
+    pub fn plan(&self, number: Number) -> &Plan {
         &list(&self.snapshot)[self.plans[number as usize].place as usize]
     }
 

@@ -138,6 +138,11 @@ impl Products {
         self.write("{\"totalCount\":", &found)
     }
 
+    /// The plans that were found, best first.
+    pub fn plans<'a>(&'a self, found: &'a Found) -> impl Iterator<Item = &'a Plan> {
+        found.first.iter().map(|number| self.index.plan(*number))
+    }
+
     fn find(&self, text: Option<&str>, limit: usize) -> Found {
         match text {
             Some(text) => self.index.search(text, limit),
@@ -181,7 +186,16 @@ impl Products {
 
 /// The members of an answer that say why it is empty.
 fn in_words(nothing: &Nothing) -> String {
-    let message = match nothing {
+    let mut members = format!(",\"message\":{}", serde_json::Value::from(missing_in_words(nothing)));
+    if let Nothing::NoPlace { near } = nothing {
+        members.push_str(&format!(",\"didYouMean\":{}", serde_json::Value::from(near.clone())));
+    }
+    members
+}
+
+/// Why a search found nothing, for people.
+pub fn missing_in_words(nothing: &Nothing) -> String {
+    match nothing {
         Nothing::NoPlace { near } if near.is_empty() => {
             "No destination was recognised. Name a country, a region or a city, for example Japan or Europe."
                 .to_string()
@@ -195,12 +209,7 @@ fn in_words(nothing: &Nothing) -> String {
             format!("Nothing is that cheap: the lowest price for this destination is {from} USD.")
         }
         Nothing::NothingOnSale => "Nothing is on sale at the moment.".into(),
-    };
-    let mut members = format!(",\"message\":{}", serde_json::Value::from(message));
-    if let Nothing::NoPlace { near } = nothing {
-        members.push_str(&format!(",\"didYouMean\":{}", serde_json::Value::from(near.clone())));
     }
-    members
 }
 
 /// `A`, `A or B`, `A, B or C`.
