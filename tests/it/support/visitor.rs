@@ -37,6 +37,11 @@ impl Visitor {
         Visitor { cookies: self.cookies.clone(), headers: self.headers.clone(), ..Visitor::at(&self.base) }
     }
 
+    /// A request without anything of the browser's.
+    pub fn get(&self, path: &str) -> reqwest::RequestBuilder {
+        self.client.get(format!("{}{path}", self.base))
+    }
+
     async fn asked(&mut self, request: reqwest::RequestBuilder) -> Reply {
         let held: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut request = request.header("accept", "text/html").header("x-forwarded-for", &self.from);

@@ -138,7 +138,7 @@ impl Products {
         self.write("{\"totalCount\":", &found)
     }
 
-    /// The plans that were found, best first.
+    /// The plans that a search found, in its order.
     pub fn plans<'a>(&'a self, found: &'a Found) -> impl Iterator<Item = &'a Plan> {
         found.first.iter().map(|number| self.index.plan(*number))
     }
@@ -184,17 +184,8 @@ impl Products {
     }
 }
 
-/// The members of an answer that say why it is empty.
-fn in_words(nothing: &Nothing) -> String {
-    let mut members = format!(",\"message\":{}", serde_json::Value::from(missing_in_words(nothing)));
-    if let Nothing::NoPlace { near } = nothing {
-        members.push_str(&format!(",\"didYouMean\":{}", serde_json::Value::from(near.clone())));
-    }
-    members
-}
-
-/// Why a search found nothing, for people.
-pub fn missing_in_words(nothing: &Nothing) -> String {
+/// Why a search found nothing, in a sentence or two.
+pub fn reason(nothing: &Nothing) -> String {
     match nothing {
         Nothing::NoPlace { near } if near.is_empty() => {
             "No destination was recognised. Name a country, a region or a city, for example Japan or Europe."
@@ -210,6 +201,15 @@ pub fn missing_in_words(nothing: &Nothing) -> String {
         }
         Nothing::NothingOnSale => "Nothing is on sale at the moment.".into(),
     }
+}
+
+/// The members of an answer that say why it is empty.
+fn in_words(nothing: &Nothing) -> String {
+    let mut members = format!(",\"message\":{}", serde_json::Value::from(reason(nothing)));
+    if let Nothing::NoPlace { near } = nothing {
+        members.push_str(&format!(",\"didYouMean\":{}", serde_json::Value::from(near.clone())));
+    }
+    members
 }
 
 /// `A`, `A or B`, `A, B or C`.

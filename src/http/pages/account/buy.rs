@@ -15,7 +15,7 @@ use crate::domain::plan::{Plan, typed_code};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::http::kit::answers::Answer;
-use crate::http::kit::catalog::products::{MOST_CHARS, missing_in_words};
+use crate::http::kit::catalog::products::{MOST_CHARS, reason};
 use crate::http::kit::fields::{CODE_CHARS, Query, Segment};
 use crate::http::kit::html::page;
 use crate::http::kit::session::see;
@@ -83,7 +83,7 @@ pub async fn search(visit: Visit, query: Query) -> Answer {
         typed,
         offers: products.plans(&found).map(Offer::of).collect(),
         total: found.total,
-        nothing: found.nothing.as_ref().map(missing_in_words),
+        nothing: found.nothing.as_ref().map(reason),
     };
     page(&visit.state, StatusCode::OK, &template)
 }
@@ -186,8 +186,8 @@ pub async fn buy(Segment(code): Segment, Sent(visit, fields): Sent) -> Answer {
             Ok(see(&after(Done::Bought, &format!("/account/orders/{}", order.id))))
         }
         Err(Error::Refused(refusal @ Refusal::PriceChanged { .. })) => {
-            let problem = Some(in_words(&refusal));
-            confirmed(&visit, StatusCode::CONFLICT, &*plan?, spend.once, problem).await
+            let (plan, problem) = (plan?, Some(in_words(&refusal)));
+            confirmed(&visit, StatusCode::CONFLICT, &plan, spend.once, problem).await
         }
         Err(error) => {
             let name = plan.map_or_else(|_| "This plan".to_string(), |plan| plan.name.clone());

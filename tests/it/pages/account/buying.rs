@@ -99,8 +99,8 @@ both_databases! {
     async fn a_dearer_plan_is_shown_anew(gateway) with [OPEN[0], OPEN[1]] {
         let mut ann = signed_in(gateway, ANN, 50).await;
         let page = ann.open(&path(PLAN)).await;
-        let lower = [("choice", &*format!("{PLAN} 0.01"))];
-        let refused = ann.submit(&page, &path(PLAN), &lower).await;
+        let lower = format!("{PLAN} 0.01");
+        let refused = ann.submit(&page, &path(PLAN), &[("choice", &lower)]).await;
         assert!(refused.status == 409 && refused.text.contains("more than you were shown"), "{}", refused.text);
         assert_eq!(wallet_of(gateway, ANN).await, Usd::dollars(50));
         // The form of that page holds the price that is true.

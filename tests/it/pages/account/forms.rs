@@ -74,7 +74,7 @@ both_databases! {
         let own = hidden(&page, "/account/code").remove(0).1;
         let mut other = Visitor::new(gateway);
         other.open("/account").await;
-        for (visitor, sent) in [(&mut other, own.as_str()), (&mut Visitor::new(gateway), &own), (&mut ann, "x")] {
+        for (visitor, sent) in [(&mut other, own.as_str()), (&mut Visitor::new(gateway), own.as_str()), (&mut ann, "x")] {
             for path in ["/account/code", "/account/sign-in"] {
                 let refused = visitor.post(path, &[("form", sent), ("email", ANN), ("code", "000000")]).await;
                 assert!(refused.status == 403 && refused.text.contains("cookies"), "{path}: {}", refused.text);

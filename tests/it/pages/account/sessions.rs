@@ -7,7 +7,7 @@ use simgate::start::{self, Role};
 use super::{ANN, EVE, OPEN};
 use crate::support::buying::{HOUR_MS, MINUTE_MS};
 use crate::support::harness::{Db, Gateway, both_databases, check_books, each_database, on_place};
-use crate::support::logins::{code, mails};
+use crate::support::logins::{code, code_in, mails};
 use crate::support::place::Place;
 use crate::support::visitor::{Visitor, set_cookies};
 
@@ -253,7 +253,8 @@ fn strict_cookies(db: Db) {
     on_place(db, async |place: &Place| {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let settings = place.settings(&[("checkout_url", "https://shop.example"), OPEN[0], OPEN[1]]);
+        let mut settings = place.settings(&[("checkout_url", "https://shop.example"), OPEN[0], OPEN[1]]);
+        settings.demo_file = place.dir.join("simgate-demo.env");
         let app = start::open(settings, Role::Server).await.unwrap();
         let stop = tokio_util::sync::CancellationToken::new();
         let served = tokio::spawn({
@@ -269,8 +270,8 @@ fn strict_cookies(db: Db) {
         );
         let asked = ann.submit(&page, "/account/code", &[("email", ANN)]).await;
         assert_eq!(asked.status, 200, "{}", asked.text);
-        let mail = simgate::ops::sandbox::outbox(&app, Some(ANN)).await.unwrap().remove(0);
-        let otp = mail.text.lines().next().unwrap().rsplit(' ').next().unwrap().to_string();
+        let outbox = crate::support::harness::reply(ann.get("/sandbox/outbox?email=ann%40example.com")).await;
+        let otp = code_in(&outbox.expect(200));
         let entered = ann.submit(&asked, "/account/sign-in", &[("code", &otp)]).await;
         let set = set_cookies(&entered);
         assert!(
