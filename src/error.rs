@@ -189,6 +189,7 @@ impl Refusal {
             ReadOnlyKey => (403, "LIMIT_EXCEEDED", "Limit exceeded", "This key is read-only.".into()),
             AddressNotAllowed => (403, "LIMIT_EXCEEDED", "Limit exceeded", "This key may not be used from your address.".into()),
             HostNotAllowed => (403, "LIMIT_EXCEEDED", "Host not allowed", "This address is for callers on this machine, by a loopback name or a name of the gateway's own URLs.".into()),
+            FormNotOurs => (403, "LIMIT_EXCEEDED", "Please send this again", "Nothing was changed. This form is from before you signed in or out, or it is too old, or it did not come from our page; it also needs cookies. Open the page anew, and send it from there.".into()),
             NoNumbersLeft => (403, "LIMIT_EXCEEDED", "No order numbers left", "This account has used up its order numbers and can begin no more orders; ask the operator for another account. Nothing was charged.".into()),
             NoMoreAccounts => (403, "LIMIT_EXCEEDED", "No more accounts", "This gateway is full and takes no new accounts; those that exist are served.".into()),
             PlanNotFound => (404, "PLAN_NOT_FOUND", "Plan not found", "No plan with this packageCode is on sale.".into()),

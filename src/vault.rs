@@ -90,6 +90,7 @@ impl Cipher {
 pub struct Vault {
     cipher: Cipher,
     install_key: hmac::Key,
+    form_key: hmac::Key,
     fingerprint: String,
     amount_seed: u64,
     /// One-time codes of logins.
@@ -105,6 +106,7 @@ impl Vault {
         Vault {
             cipher,
             install_key: hashing_key(&derive(secret, "simgate install pages")),
+            form_key: hashing_key(&derive(secret, "simgate forms of pages")),
             fingerprint,
             amount_seed: u64::from_be_bytes(
                 *derive(secret, "simgate amounts").first_chunk().expect("8 of 32 bytes"),
@@ -122,6 +124,12 @@ impl Vault {
     /// Distinguishes secrets without revealing them: stored, so that a wrong secret is found at start.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// What a form carries to prove that we gave it to the browser that holds this secret. Of two purposes neither is good
+    /// for the other.
+    pub fn form_token(&self, purpose: &str, secret: &str) -> String {
+        hex(&keyed(&self.form_key, &[purpose.as_bytes(), b"\n", secret.as_bytes()]))
     }
 
     /// Encrypts data for storage.

@@ -86,6 +86,8 @@ ids! {
     InvoiceId "inv_";
     /// A bearer token's public name.
     TokenId "tok_";
+    /// A stay on pages, by which its owner ends it. It opens nothing.
+    SessionId "ses_";
     /// A pending login by mailed code. The code is derived from it, so it is never shown.
     LoginId "lgn_";
     /// A request for a code, or a wrong try.

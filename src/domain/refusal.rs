@@ -124,6 +124,8 @@ pub enum Refusal {
     ReadOnlyKey,
     AddressNotAllowed,
     HostNotAllowed,
+    /// A form of a page that this browser was not given, or not any more.
+    FormNotOurs,
     /// The account has no order numbers left.
     NoNumbersLeft,
     NoMoreAccounts,

@@ -32,7 +32,7 @@ use self::kit::problem::Refused;
 use self::kit::site::Site;
 use self::kit::{State, Texts, Written};
 use self::mcp::discovery;
-use self::pages::{assets, claim, devices, guest, help, install, landing, live, mailed, pay, topup};
+use self::pages::{account, assets, claim, devices, guest, help, install, landing, live, mailed, pay, topup};
 use self::partner::{deposits, events, orders, plans, topups, wallet, webhooks};
 use crate::app::App;
 use crate::config::Mode;
@@ -132,6 +132,29 @@ pub fn router(app: App) -> Router {
         .route("/pay/{invoice}/code", post(claim::code))
         .route("/pay/{invoice}/claim", post(claim::claim))
         .route("/topup/{token}", get(topup::form).post(topup::pay_in))
+        .route("/account", get(account::overview::show))
+        .route("/account/code", post(account::sign_in::code))
+        .route("/account/sign-in", post(account::sign_in::sign_in))
+        .route("/account/sign-out", post(account::sign_in::sign_out))
+        .route("/account/sign-out-everywhere", post(account::sign_in::sign_out_everywhere))
+        .route("/account/wallet", get(account::money::wallet))
+        .route("/account/deposit", get(account::money::deposit_form).post(account::money::deposit))
+        .route("/account/buy", get(account::buy::search))
+        .route("/account/buy/{plan}", get(account::buy::confirm).post(account::buy::buy))
+        .route("/account/orders", get(account::orders::list))
+        .route("/account/orders/{id}", get(account::orders::one))
+        .route("/account/orders/{id}/data", get(account::orders::refill_form).post(account::orders::refill))
+        .route(
+            "/account/orders/{id}/give-back",
+            get(account::orders::give_back_form).post(account::orders::give_back),
+        )
+        .route("/account/agents", get(account::agents::list))
+        .route("/account/agents/{id}", get(account::agents::one).post(account::agents::limit))
+        .route("/account/agents/{id}/revoke", get(account::agents::revoke_form).post(account::agents::revoke))
+        .route("/account/settings", get(account::settings::show))
+        .route("/account/settings/data", get(account::settings::data))
+        .route("/account/settings/theme", post(account::settings::theme))
+        .route("/account/sessions/{id}/end", post(account::settings::end))
         .route("/help", get(help::index))
         .route("/help/devices", get(devices::show))
         .route("/help/{*id}", get(help::article))

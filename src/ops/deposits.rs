@@ -50,6 +50,15 @@ pub struct NewDeposit {
     pub network: Network,
 }
 
+impl NewDeposit {
+    /// Whether this invoice asks for the same, and has no payment yet.
+    pub(super) fn is_asked_by(&self, invoice: &Invoice) -> bool {
+        invoice.status == InvoiceStatus::Pending
+            && (invoice.amount, invoice.currency, invoice.network)
+                == (self.amount, self.currency, self.network)
+    }
+}
+
 /// The pairs of token and network that can be paid in.
 pub fn pairs(app: &App) -> Vec<(Currency, Network)> {
     let of_network = |(network, terms): (&Network, &crate::config::NetworkSettings)| {
@@ -57,6 +66,12 @@ pub fn pairs(app: &App) -> Vec<(Currency, Network)> {
         terms.tokens.iter().map(move |token| (token.currency, network)).collect::<Vec<_>>()
     };
     app.settings.settlement.networks.iter().flat_map(of_network).collect()
+}
+
+/// The smallest deposit that some network takes.
+pub fn least(app: &App) -> Usd {
+    let networks = app.settings.settlement.networks.values();
+    networks.map(|terms| terms.min_deposit).min().unwrap_or(MAX_AMOUNT)
 }
 
 /// The page where a person can pay.
@@ -69,6 +84,26 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
     let draft = DepositDraft::new(app, new, None)?;
     let invoice = app.store.write(new.account.0, move |tx| draft.place(tx)).await?;
     Ok(opened(app, invoice))
+}
+
+/// The same for a page's form: pressed twice, it gets the same invoice while that one is unpaid.
+pub async fn open_once(app: &App, new: NewDeposit) -> Result<Deposit> {
+    let draft = DepositDraft::new(app, new, None)?;
+    let write = move |tx: &mut Tx| {
+        wallet::lock(tx, new.account)?;
+        let open = invoices::open(tx, new.account, new.network)?;
+        match open.into_iter().find(|invoice| new.is_asked_by(invoice)) {
+            Some(same) => Ok(same),
+            None => draft.place(tx),
+        }
+    };
+    let invoice = app.store.write(new.account.0, write).await?;
+    Ok(opened(app, invoice))
+}
+
+/// An account's unpaid invoices on a network.
+pub async fn unpaid(app: &App, account: AccountNo, network: Network) -> Result<Vec<Invoice>> {
+    app.store.read(move |tx| invoices::open(tx, account, network)).await
 }
 
 /// An invoice that has no payment yet.

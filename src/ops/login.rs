@@ -151,6 +151,16 @@ impl Proof {
         (proof, text)
     }
 
+    /// The same with a token that ends then.
+    pub(super) fn lasting(mut self, until: Time) -> Proof {
+        self.token.expires_at = Some(until);
+        self
+    }
+
+    pub(super) fn token_id(&self) -> &TokenId {
+        &self.token.id
+    }
+
     /// The result of an earlier run of the same write.
     pub(super) fn checked_before(&self, tx: &mut Tx) -> Result<CheckedBefore> {
         if !tx.is_rerun() {

@@ -5,7 +5,7 @@ use super::deposits::{self, NewDeposit};
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, secret_text};
-use crate::domain::invoice::{Deposit, Invoice, InvoiceStatus};
+use crate::domain::invoice::{Deposit, Invoice};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
@@ -101,7 +101,7 @@ pub async fn pay_in(app: &App, token: &str, means: Means) -> Result<Deposit> {
             Some(id) => invoices::by_id(tx, id)?,
             None => None,
         };
-        if let Some(same) = last.filter(|invoice| is_same(invoice, &new)) {
+        if let Some(same) = last.filter(|invoice| new.is_asked_by(invoice)) {
             return Ok(same);
         }
         let invoice = draft.place(tx)?;
@@ -110,9 +110,4 @@ pub async fn pay_in(app: &App, token: &str, means: Means) -> Result<Deposit> {
     };
     let invoice = app.store.write(link.account.0, write).await?;
     Ok(deposits::opened(app, invoice))
-}
-
-fn is_same(invoice: &Invoice, new: &NewDeposit) -> bool {
-    invoice.status == InvoiceStatus::Pending
-        && (invoice.amount, invoice.currency, invoice.network) == (new.amount, new.currency, new.network)
 }

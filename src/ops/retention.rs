@@ -11,11 +11,14 @@ use crate::domain::event::KEPT_DAYS;
 use crate::domain::ids::OrderId;
 use crate::domain::login::DAY_MS;
 use crate::domain::network::Network;
+use crate::domain::session::Limits;
 use crate::domain::time::Time;
 use crate::error::Result;
 use crate::store::retention::{self, Aged};
 use crate::store::tx::Tx;
-use crate::store::{cursors, deliveries, esims, events, guesses, logins, magic_links, mails, tokens};
+use crate::store::{
+    cursors, deliveries, esims, events, guesses, logins, magic_links, mails, sessions, tokens,
+};
 
 use super::LANE;
 use super::jobs;
@@ -25,7 +28,7 @@ const AT_ONCE: i64 = 100;
 /// How many days tries to deliver to webhooks are kept.
 const DELIVERY_DAYS: i64 = 30;
 
-/// Forgets logins, attempts, guessed coupons, session tokens, magic links and mails a day after they ended.
+/// Forgets logins, attempts, guessed coupons, session tokens, stays on pages, magic links and mails a day after they ended.
 pub async fn forget_logins(app: &App) -> Result<()> {
     let now = app.now();
     let before = now.plus_millis(-DAY_MS);
@@ -36,9 +39,10 @@ pub async fn forget_logins(app: &App) -> Result<()> {
             .write(LANE, move |tx| {
                 let logins = logins::forget(tx, before, now, AT_ONCE)?;
                 let sessions = tokens::forget_sessions(tx, before, AT_ONCE)?;
+                let stays = sessions::forget(tx, Limits::good(before), AT_ONCE)?;
                 let links = magic_links::forget(tx, before, AT_ONCE)?;
                 let guesses = guesses::forget(tx, before, AT_ONCE)?;
-                Ok(mails::forget(tx, before, AT_ONCE)? || logins || sessions || links || guesses)
+                Ok(mails::forget(tx, before, AT_ONCE)? || logins || sessions || stays || links || guesses)
             })
             .await?;
         jobs::alive();

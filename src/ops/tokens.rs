@@ -11,18 +11,23 @@ use super::owned::Owned;
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountNo, TokenId};
+use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::{self, TokenKind};
 use crate::error::{Error, Result};
 pub use crate::store::tokens::Token;
 use crate::store::tokens::{self, LiveToken};
+use crate::store::tx::Tx;
+use crate::store::wallet;
 use crate::vault;
 
 const KEPT_MS: i64 = 500;
 const _: () = assert!(KEPT_MS * 2 <= 1_000, "a revocation counts everywhere within a second");
 /// How many tokens are kept in memory; beyond that all are looked up again.
 const MOST_KEPT: usize = 10_000;
+/// The highest daily limit where the operator sets none.
+const HIGHEST_LIMIT: Usd = Usd::dollars(1_000_000);
 /// How often the use of a token is recorded.
 const NOTED_EVERY_MS: i64 = 60_000;
 
@@ -141,6 +146,36 @@ fn note_use(app: &App, holder: &Arc<Holder>, now: Time) {
 /// The personal tokens of an account, newest first.
 pub async fn list(app: &App, account: AccountNo) -> Result<Vec<Token>> {
     app.store.read(move |tx| tokens::of_account(tx, account)).await
+}
+
+/// A personal token of this account.
+pub async fn find(app: &App, account: AccountNo, id: &TokenId) -> Result<Token> {
+    let id = id.clone();
+    let found = app.store.read(move |tx| tokens::by_id(tx, &id)).await?;
+    let found = found.and_then(|token| token.of(account)).filter(|token| token.kind == TokenKind::Personal);
+    Ok(found.ok_or(Refusal::TokenNotFound)?)
+}
+
+/// The most that an owner may let a token spend in a day: what a new token may, where the operator limits that.
+pub fn highest_limit(app: &App) -> Usd {
+    app.settings.logins.token_daily_limit.unwrap_or(HIGHEST_LIMIT)
+}
+
+/// Changes what a token may spend in a day from now on; what it has spent today counts. With 0 it buys nothing.
+pub async fn set_daily_limit(app: &App, account: AccountNo, id: &TokenId, limit: Usd) -> Result<()> {
+    let most = highest_limit(app);
+    if limit < Usd::ZERO || limit > most {
+        return Err(Refusal::field("limitUsd", format!("must be from 0 to {most}")).into());
+    }
+    let changed = id.clone();
+    let write = move |tx: &mut Tx| {
+        // A purchase reads the limit under this lock.
+        wallet::lock(tx, account)?;
+        tokens::set_limit(tx, account, &changed, Some(limit))
+    };
+    let found = app.store.write(account.0, write).await?;
+    forget(app, id)?;
+    if found { Ok(()) } else { Err(Refusal::TokenNotFound.into()) }
 }
 
 /// Ends a token of this account; purchases that it began continue.

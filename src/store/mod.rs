@@ -40,6 +40,7 @@ pub mod price_rules;
 pub mod prices;
 pub mod reports;
 pub mod retention;
+pub mod sessions;
 pub mod settlements;
 pub mod sim;
 pub mod sim_chain;

@@ -19,6 +19,7 @@ queries! {
     BY_ID = text!("SELECT ", Token::COLUMNS, " FROM api_keys
              WHERE id = ?1 AND kind <> 'KEY' AND revoked_at IS NULL");
     REVOKE = "UPDATE api_keys SET revoked_at = ?2 WHERE id = ?1 AND kind <> 'KEY' AND revoked_at IS NULL";
+    SET_LIMIT = "UPDATE api_keys SET daily_limit = ?3 WHERE id = ?1 AND account = ?2 AND kind = 'PERSONAL' AND revoked_at IS NULL";
     OLD_SESSIONS = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE kind = 'SESSION' AND expires_at < ?1 ORDER BY expires_at LIMIT ?2)";
     USED = "UPDATE api_keys SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?3)";
 }
@@ -95,6 +96,11 @@ pub fn by_id(tx: &mut Tx, id: &TokenId) -> Result<Option<Token>> {
 /// Revokes a token. False when it does not exist or is revoked already.
 pub fn revoke(tx: &mut Tx, id: &TokenId, now: Time) -> Result<bool> {
     Ok(tx.execute(REVOKE, params![id, now])? == 1)
+}
+
+/// Sets what a personal token may spend in a day. False when the account has no such token.
+pub fn set_limit(tx: &mut Tx, account: AccountNo, id: &TokenId, limit: Option<Usd>) -> Result<bool> {
+    Ok(tx.execute(SET_LIMIT, params![id, account, limit])? == 1)
 }
 
 /// Records that it was used, unless that was recorded after `since`.

@@ -12,7 +12,8 @@ use crate::domain::email::Email;
 use crate::domain::esim::{EsimStatus, ProfileState, ServiceState};
 use crate::domain::event::EventKind;
 use crate::domain::ids::{
-    AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, OrderId, TokenId, WebhookId,
+    AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, OrderId, SessionId, TokenId,
+    WebhookId,
 };
 use crate::domain::invoice::InvoiceStatus;
 use crate::domain::money::Usd;
@@ -87,7 +88,7 @@ numbers! {
     Rate: |value| value.billionths(), Rate::from_billionths;
 }
 
-texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId, Origin, TokenId, WebhookId }
+texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId, Origin, SessionId, TokenId, WebhookId }
 
 words! {
     AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, EventKind, InvoiceStatus,

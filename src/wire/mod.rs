@@ -7,6 +7,7 @@ pub mod deposits;
 pub mod esims;
 pub mod events;
 pub mod orders;
+pub mod person;
 pub mod wallet;
 
 use serde::{Serialize, Serializer};

@@ -13,7 +13,8 @@ use super::body::essence;
 pub use super::body::{JsonBody, OptionalBody, OptionalUntyped, UntypedJson, is_json, read};
 use super::members::Members;
 pub use super::path::{
-    ICCID_RULE, ID_CHARS, Segment, Segments, iccid, invoice_id, named_iccid, order_id, token_id, webhook_id,
+    ICCID_RULE, ID_CHARS, Segment, Segments, iccid, invoice_id, named_iccid, order_id, session_id, token_id,
+    webhook_id,
 };
 use super::problem::Refused;
 use crate::domain::email::Email;

@@ -64,6 +64,7 @@ fn label(field: &str) -> String {
     match field {
         "amountUsd" => "The amount".into(),
         "email" => "The email address".into(),
+        "limitUsd" => "The limit".into(),
         "means" => "Currency and network".into(),
         other => format!("The {other}"),
     }

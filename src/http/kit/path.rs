@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 
 use crate::domain::esim;
-use crate::domain::ids::{InvoiceId, OrderId, TokenId, WebhookId};
+use crate::domain::ids::{InvoiceId, OrderId, SessionId, TokenId, WebhookId};
 use crate::domain::refusal::Refusal;
 
 pub const ICCID_RULE: &str = "must have 19 or 20 digits";
@@ -69,6 +69,12 @@ pub fn invoice_id(text: String) -> Result<InvoiceId, Refusal> {
 pub fn token_id(text: &str) -> Result<TokenId, Refusal> {
     let is_ours = is_plain(text) && text.starts_with(TokenId::PREFIX);
     if is_ours { Ok(TokenId::from_text(text)) } else { Err(Refusal::TokenNotFound) }
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn session_id(text: &str) -> Result<SessionId, Refusal> {
+    let is_ours = is_plain(text) && text.starts_with(SessionId::PREFIX);
+    if is_ours { Ok(SessionId::from_text(text)) } else { Err(Refusal::NotFound) }
 }
 
 /// Ids of a wrong shape are simply not found.

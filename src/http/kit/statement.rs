@@ -47,7 +47,7 @@ impl From<StatementLine> for LineView {
 }
 
 /// What a line was, and what the operator noted.
-fn describe(kind: &str, note: Option<&str>) -> String {
+pub fn describe(kind: &str, note: Option<&str>) -> String {
     let what = match kind {
         "ORDER" => "An eSIM was bought",
         "TOPUP" => "A top-up was bought",

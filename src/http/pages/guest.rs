@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 
 use super::plan_details::{self, PlanDetails};
 use super::ways::{self, Ways};
-use super::{onward, reference, told, wanted_plan};
+use super::{is_once, new_once, onward, reference, told, wanted_plan};
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::checkout::{NETWORKS, USUAL_CURRENCY};
@@ -31,7 +31,6 @@ use crate::ops::buying::{self, Means, Wish};
 use crate::ops::checkout;
 use crate::ops::coupons::{self, Quote};
 use crate::ops::orders::Buyer;
-use crate::vault;
 
 /// How many countries are named; a plan for the world has more than anybody reads.
 const NAMED: usize = 12;
@@ -78,17 +77,13 @@ pub async fn form(_: Anyone, state: State, Client(client): Client, query: Query)
     let (app, query) = (&state.app, query.filled());
     let plan = wanted_plan(app, &query)?;
     let mut typed = Typed::of(&query);
+    // The page that pays from a wallet leads back with it.
     if !is_once(&typed.once) {
-        typed.once = vault::hex(&vault::random().to_be_bytes());
+        typed.once = new_once();
     }
     // A link with an old code is still a way to the plan.
     let (quote, problem) = quoted(app, client, &typed, &plan).await?;
     shown(&state, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
-}
-
-/// Whether a text is what a form of ours was given to be known by. The page that pays from a wallet leads back with it.
-fn is_once(text: &str) -> bool {
-    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields): Form) -> Answer {

@@ -1,6 +1,7 @@
 //! Pages for people. Plain HTML that works without scripts, and nothing from elsewhere. Their URLs hold secret tokens, so no page may be
 //! cached or named as a referrer, and none but the landing page and help may be indexed.
 
+pub mod account;
 pub mod assets;
 pub mod claim;
 mod connect;
@@ -70,6 +71,16 @@ async fn mail_code(app: &App, email: &Email, client: IpAddr) -> Result<()> {
             Err(Refusal::RateLimited { retry_after_secs }.into())
         }
     }
+}
+
+/// A name for a form, so that sending it twice is seen.
+fn new_once() -> String {
+    vault::hex(&vault::random().to_be_bytes())
+}
+
+/// Whether a text is what a form of ours was given to be known by.
+fn is_once(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The reference of a form, from all that it says: sent twice it is one purchase, and a visitor who goes back and changes

@@ -10,13 +10,12 @@ use super::{onward, told};
 use crate::config::Mode;
 use crate::domain::invoice::Invoice;
 use crate::domain::money::Usd;
-use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
-use crate::http::kit::fields::{Form, Query, Segment};
+use crate::http::kit::fields::{Form, Segment};
 use crate::http::kit::html::page;
 use crate::http::kit::problem;
 use crate::ops::deposits;
@@ -60,7 +59,11 @@ pub async fn form(_: Anyone, state: State, Segment(token): Segment) -> Answer {
 pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, Form(fields): Form) -> Answer {
     let app = &state.app;
     let typed = Typed { amount: fields.typed("amountUsd"), means: fields.typed("means") };
-    let wish = means(fields, &deposits::pairs(app));
+    let wish = ways::chosen(fields, &deposits::pairs(app)).map(|(amount, (currency, network))| Means {
+        amount,
+        currency,
+        network,
+    });
     let opened = match &wish {
         Ok(means) => magic_link::pay_in(app, &token, *means).await,
         Err(refusal) => Err(refusal.clone().into()),
@@ -82,19 +85,6 @@ pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, Form(field
             Ok(page)
         }
     }
-}
-
-fn means(mut fields: Query, pairs: &[(Currency, Network)]) -> Result<Means, Refusal> {
-    let amount = fields.require("amountUsd", "must be a number like 25 or 25.50", |text| {
-        Usd::parse(text.trim()).ok().filter(|amount| amount.is_positive())
-    });
-    let choices: Vec<String> = pairs.iter().copied().map(ways::value).collect();
-    let pair = fields.require("means", format_args!("must be one of {}", choices.join(", ")), |text| {
-        let (currency, network) = text.split_once(' ')?;
-        Some((Currency::parse(currency)?, Network::parse(network)?))
-    });
-    let (amount, (currency, network)) = fields.finish_with(amount.zip(pair))?;
-    Ok(Means { amount, currency, network })
 }
 
 fn shown(

@@ -1,7 +1,10 @@
 //! The ways to pay, as cards of a form: a network each, the cheap and quick one first, with its tokens.
 
 use crate::app::App;
+use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
+use crate::domain::refusal::Refusal;
+use crate::http::kit::fields::Query;
 
 /// A network that can be paid on.
 pub struct Ways {
@@ -56,6 +59,22 @@ fn tokens_on(network: Network, pairs: &[(Currency, Network)], chosen: &str) -> V
 /// How a form names a pair.
 pub fn value((currency, network): (Currency, Network)) -> String {
     format!("{} {}", currency.as_str(), network.as_str())
+}
+
+/// What a form with these cards and an amount says.
+pub fn chosen(
+    mut fields: Query,
+    pairs: &[(Currency, Network)],
+) -> Result<(Usd, (Currency, Network)), Refusal> {
+    let amount = fields.require("amountUsd", "must be a number like 25 or 25.50", |text| {
+        Usd::parse(text.trim()).ok().filter(|amount| amount.is_positive())
+    });
+    let choices: Vec<String> = pairs.iter().copied().map(value).collect();
+    let pair = fields.require("means", format_args!("must be one of {}", choices.join(", ")), |text| {
+        let (currency, network) = text.split_once(' ')?;
+        Some((Currency::parse(currency)?, Network::parse(network)?))
+    });
+    fields.finish_with(amount.zip(pair))
 }
 
 fn duration(seconds: u32) -> String {

@@ -1,5 +1,6 @@
 //! Pages for people.
 
+mod account;
 mod claims;
 mod docs;
 mod guest;

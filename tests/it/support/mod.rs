@@ -29,3 +29,4 @@ pub mod qr_codes;
 pub mod receiver;
 pub mod shapes;
 pub mod tool_caller;
+pub mod visitor;

@@ -1,0 +1,294 @@
+//! Who is signed in on pages, and whether a form is one that we gave to this very browser. For every realm alike: a page
+//! for people who are signed in takes `SignedIn`, its forms `SignedForm`; the pages of a sign-in take `Visitor` and
+//! `VisitorForm`.
+//!
+//! A form proves itself by a token that follows from what the browser holds (`Vault::form_token`): after a sign-in or a
+//! sign-out that is something else, so older forms end. What browsers say of where a request comes from is asked first.
+
+use std::convert::Infallible;
+use std::ops::Deref;
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+
+use super::State;
+use super::auth::Anyone;
+use super::cookies::Cookie;
+use super::fields::{Form, Query};
+use super::problem::Refused;
+use crate::config::Settings;
+use crate::domain::ids::secret_text;
+use crate::domain::login::Realm;
+use crate::domain::refusal::Refusal;
+use crate::domain::session::LONGEST_MS;
+use crate::error::Result;
+use crate::ops::sessions::{self, Session};
+use crate::vault;
+
+/// The field of a form that carries its token.
+const TOKEN_FIELD: &str = "form";
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Before a sign-in a browser holds this, for the forms that lead to one.
+const VISIT: Cookie = Cookie::secret("simgate-visit");
+const VISIT_SECS: i64 = 24 * 3_600;
+const VISIT_CHARS: usize = 44;
+
+/// The cookie of a realm's sessions.
+fn cookie(realm: Realm) -> Cookie {
+    match realm {
+        Realm::Buyers => Cookie::secret("simgate"),
+    }
+}
+
+/// Where somebody signs in.
+fn entrance(realm: Realm) -> &'static str {
+    match realm {
+        Realm::Buyers => "/account",
+    }
+}
+
+/// A buyer who is signed in, within the limit of the address.
+pub struct SignedIn {
+    session: Session,
+    /// The token of every form on this page.
+    pub form: String,
+}
+
+impl Deref for SignedIn {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+/// Why a page is not shown: a refusal, or nobody is signed in.
+pub enum Turned {
+    Refused(Refused),
+    ToEntrance { realm: Realm, wanted: Option<String> },
+}
+
+impl From<Refused> for Turned {
+    fn from(refused: Refused) -> Turned {
+        Turned::Refused(refused)
+    }
+}
+
+impl IntoResponse for Turned {
+    fn into_response(self) -> Response {
+        match self {
+            Turned::Refused(refused) => refused.into_response(),
+            Turned::ToEntrance { realm, wanted } => {
+                let next = wanted.map(|wanted| format!("?next={wanted}")).unwrap_or_default();
+                see(&format!("{}{next}", entrance(realm)))
+            }
+        }
+    }
+}
+
+/// Leads a browser to another page of ours.
+pub fn see(path: &str) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or_else(|_| HeaderValue::from_static("/"));
+    let headers =
+        [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+impl FromRequestParts<State> for SignedIn {
+    type Rejection = Turned;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<SignedIn, Turned> {
+        Anyone::from_request_parts(parts, state).await?;
+        let realm = Realm::Buyers;
+        match signed_in(&parts.headers, state, realm).await? {
+            Some(signed_in) => Ok(signed_in),
+            None => Err(Turned::ToEntrance { realm, wanted: wanted(&parts.uri, realm) }),
+        }
+    }
+}
+
+/// The part of a page's path that says which page of the realm it is: the sign-in leads on to it if it knows it.
+fn wanted(uri: &Uri, realm: Realm) -> Option<String> {
+    let rest = uri.path().strip_prefix(entrance(realm))?.strip_prefix('/')?;
+    let word = rest.split('/').next().unwrap_or_default();
+    let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    is_word.then(|| word.to_string())
+}
+
+async fn signed_in(headers: &HeaderMap, state: &State, realm: Realm) -> Result<Option<SignedIn>, Refused> {
+    let app = &state.app;
+    let Some(secret) = cookie(realm).sent(&app.settings, headers) else { return Ok(None) };
+    let found = sessions::find(app, realm, &secret).await?;
+    let form = app.vault.form_token(realm.as_str(), &secret);
+    Ok(found.map(|session| SignedIn { session, form }))
+}
+
+/// A form that this session's browser was given, and what it says.
+pub struct SignedForm(pub SignedIn, pub Query);
+
+impl FromRequest<State> for SignedForm {
+    type Rejection = Turned;
+
+    async fn from_request(request: Request, state: &State) -> Result<SignedForm, Turned> {
+        let (mut parts, body) = request.into_parts();
+        require_own(&parts.headers, &parts.uri, &state.app.settings)?;
+        let signed_in = SignedIn::from_request_parts(&mut parts, state).await?;
+        let Form(fields) = Form::from_request(Request::from_parts(parts, body), state).await?;
+        let fields = proven(fields, &signed_in.form)?;
+        Ok(SignedForm(signed_in, fields))
+    }
+}
+
+/// Somebody at the entrance of a realm.
+pub struct Visitor {
+    /// The token of the forms that lead to a sign-in.
+    pub form: String,
+    /// The cookie that a new visitor is given.
+    cookie: Option<HeaderValue>,
+}
+
+impl Visitor {
+    /// Has the browser hold what its forms are proven by.
+    pub fn meet(&self, mut page: Response) -> Response {
+        if let Some(cookie) = &self.cookie {
+            page.headers_mut().append(header::SET_COOKIE, cookie.clone());
+        }
+        page
+    }
+}
+
+impl FromRequestParts<State> for Visitor {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Visitor, Infallible> {
+        let settings = &state.app.settings;
+        let (held, cookie) = match visit(settings, &parts.headers) {
+            Some(held) => (held, None),
+            None => {
+                let new = secret_text("", [vault::random(), vault::random()]);
+                let cookie = VISIT.kept(settings, &new, VISIT_SECS);
+                (new, Some(cookie))
+            }
+        };
+        Ok(Visitor { form: visit_token(state, &held), cookie })
+    }
+}
+
+fn visit(settings: &Settings, headers: &HeaderMap) -> Option<String> {
+    let is_ours =
+        |text: &String| text.len() == VISIT_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric());
+    VISIT.sent(settings, headers).filter(is_ours)
+}
+
+fn visit_token(state: &State, held: &str) -> String {
+    state.app.vault.form_token("visit", held)
+}
+
+/// A form that this visitor's browser was given, before a sign-in.
+pub struct VisitorForm {
+    pub fields: Query,
+    /// The token of the next form.
+    pub form: String,
+    /// What the browser holds of a session, good or not.
+    pub former: Option<String>,
+}
+
+impl FromRequest<State> for VisitorForm {
+    type Rejection = Turned;
+
+    async fn from_request(request: Request, state: &State) -> Result<VisitorForm, Turned> {
+        let (mut parts, body) = request.into_parts();
+        let settings = &state.app.settings;
+        Anyone::from_request_parts(&mut parts, state).await?;
+        require_own(&parts.headers, &parts.uri, settings)?;
+        let held = visit(settings, &parts.headers).ok_or_else(|| Refused::from(Refusal::FormNotOurs))?;
+        let form = visit_token(state, &held);
+        let former = cookie(Realm::Buyers).sent(settings, &parts.headers);
+        let Form(fields) = Form::from_request(Request::from_parts(parts, body), state).await?;
+        Ok(VisitorForm { fields: proven(fields, &form)?, form, former })
+    }
+}
+
+/// Has the browser hold a new session, and nothing from before it.
+pub fn enter(state: &State, realm: Realm, secret: &str, mut response: Response) -> Response {
+    let settings = &state.app.settings;
+    let kept = cookie(realm).kept(settings, secret, LONGEST_MS / 1_000);
+    response.headers_mut().append(header::SET_COOKIE, kept);
+    response.headers_mut().append(header::SET_COOKIE, VISIT.forgotten(settings));
+    response
+}
+
+/// Has the browser forget its session.
+pub fn leave(state: &State, realm: Realm, mut response: Response) -> Response {
+    let forgotten = cookie(realm).forgotten(&state.app.settings);
+    response.headers_mut().append(header::SET_COOKIE, forgotten);
+    response
+}
+
+/// What a form says, if its token is the right one.
+fn proven(mut fields: Query, expected: &str) -> Result<Query, Refused> {
+    let token = fields.take(TOKEN_FIELD, "is not ours", |text| Some(text.to_string())).unwrap_or_default();
+    match vault::same(token.as_bytes(), expected.as_bytes()) {
+        true => Ok(fields),
+        false => Err(Refusal::FormNotOurs.into()),
+    }
+}
+
+/// Refuses a form that a browser says comes from another site.
+fn require_own(headers: &HeaderMap, uri: &Uri, settings: &Settings) -> Result<(), Refused> {
+    if is_own(headers, uri, &settings.checkout_url) { Ok(()) } else { Err(Refusal::FormNotOurs.into()) }
+}
+
+/// Our pages name no referrer, so their own forms have the origin `null`; so have forms of a page in a box on another site.
+/// Browsers that send `Sec-Fetch-Site` tell these apart, and for others the form's token does.
+fn is_own(headers: &HeaderMap, uri: &Uri, own_url: &str) -> bool {
+    let text = |name: &HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    if let Some(site) = text(&FETCH_SITE) {
+        return matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = text(&header::ORIGIN).filter(|origin| *origin != "null") else { return true };
+    let host = text(&header::HOST).or(uri.authority().map(|authority| authority.as_str()));
+    let named = origin.split_once("://").map(|(_, name)| name);
+    origin == own_url || (named.is_some() && named == host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_other_sites_are_told_by_what_browsers_say() {
+        let own = "https://shop.example";
+        for (site, origin, taken) in [
+            (None, None, true),
+            (Some("same-origin"), Some("null"), true),
+            (Some("none"), None, true),
+            (None, Some("null"), true),
+            (None, Some("https://shop.example"), true),
+            (None, Some("http://127.0.0.1:8402"), true),
+            (Some("cross-site"), Some("null"), false),
+            (Some("same-site"), Some("https://evil.shop.example"), false),
+            (None, Some("https://evil.example"), false),
+            (None, Some("https://shop.example.evil.example"), false),
+            (None, Some("?"), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1:8402"));
+            for (name, value) in [(FETCH_SITE, site), (header::ORIGIN, origin)] {
+                headers.extend(value.map(|value| (name, HeaderValue::from_static(value))));
+            }
+            assert_eq!(is_own(&headers, &Uri::from_static("/account"), own), taken, "{site:?} {origin:?}");
+        }
+    }
+
+    #[test]
+    fn the_page_that_was_wanted_is_a_word() {
+        let of = |path: &'static str| wanted(&Uri::from_static(path), Realm::Buyers);
+        assert_eq!(of("/account/orders/ord_1?a=b").as_deref(), Some("orders"));
+        assert_eq!(of("/account"), None);
+        assert_eq!(of("/account//evil.example"), None);
+        assert_eq!(of("/account/%0d%0aSet-Cookie"), None);
+    }
+}

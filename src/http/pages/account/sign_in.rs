@@ -1,0 +1,132 @@
+//! Signing in by a mailed code, and signing out. The answers are the same for every address, whether it has an account or
+//! not: one is made when a code was right.
+
+use askama::Template;
+use axum::http::{HeaderMap, StatusCode, header};
+
+use super::frame::{Look, Section, Sent, Theme};
+use crate::domain::email::Email;
+use crate::domain::login::{Door, Realm};
+use crate::domain::refusal::Refusal;
+use crate::domain::token::TokenKind;
+use crate::error::Error;
+use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
+use crate::http::kit::auth::Client;
+use crate::http::kit::fields::{CODE_CHARS, Query};
+use crate::http::kit::html::page;
+use crate::http::kit::session::{VisitorForm, enter, leave, see};
+use crate::http::pages::{mail_code, told};
+use crate::ops::login::CodeAnswer;
+use crate::ops::sessions::{self, SignIn};
+
+const AGENT_NAME: &str = "account page";
+
+#[derive(Template)]
+#[template(path = "account/sign_in.html")]
+struct SignInPage<'a> {
+    theme: Option<Theme>,
+    form: &'a str,
+    /// The page that was wanted.
+    next: &'a str,
+    email: String,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "account/code.html")]
+struct CodePage<'a> {
+    theme: Option<Theme>,
+    form: &'a str,
+    next: &'a str,
+    email: &'a Email,
+    problem: Option<String>,
+}
+
+/// The page for somebody who is not signed in.
+pub fn entrance(state: &State, theme: Option<Theme>, form: &str, next: &str) -> Answer {
+    let template = SignInPage { theme, form, next: known(next), email: String::new(), problem: None };
+    page(state, StatusCode::OK, &template)
+}
+
+/// The page that a sign-in leads on to: one of ours by its name, and no address that somebody made up.
+fn known(next: &str) -> &'static str {
+    Section::parse(next).unwrap_or(Section::Overview).as_str()
+}
+
+/// Mails a code.
+pub async fn code(state: State, Look(theme): Look, Client(client): Client, sent: VisitorForm) -> Answer {
+    let VisitorForm { mut fields, form, .. } = sent;
+    let (next, typed) = (known(&fields.typed("next")), fields.typed("email"));
+    let email = fields.required_email("email");
+    let asked = match fields.finish_with(email) {
+        Ok(email) => mail_code(&state.app, &email, client).await.map(|()| email),
+        Err(refusal) => Err(refusal.into()),
+    };
+    match asked {
+        Ok(email) => {
+            page(&state, StatusCode::OK, &CodePage { theme, form: &form, next, email: &email, problem: None })
+        }
+        Err(error) => {
+            let (status, problem) = told(error)?;
+            let template = SignInPage { theme, form: &form, next, email: typed, problem: Some(problem) };
+            page(&state, status, &template)
+        }
+    }
+}
+
+/// Exchanges the code for a session. Whatever session the browser held before ends.
+pub async fn sign_in(
+    state: State,
+    Look(theme): Look,
+    Client(client): Client,
+    headers: HeaderMap,
+    sent: VisitorForm,
+) -> Answer {
+    let VisitorForm { mut fields, form, former } = sent;
+    let next = known(&fields.typed("next"));
+    let email = fields.required_email("email");
+    let code = fields.text("code", CODE_CHARS).unwrap_or_default();
+    let email = fields.finish_with(email)?;
+    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let answer = CodeAnswer {
+        door: Door::Pages,
+        email: email.clone(),
+        code,
+        client,
+        agent_name: AGENT_NAME.into(),
+        kind: TokenKind::Session,
+    };
+    match sessions::sign_in(&state.app, SignIn { answer, agent: agent.into(), former }).await {
+        Ok(secret) => {
+            let path = Section::parse(next).unwrap_or(Section::Overview).path();
+            Ok(enter(&state, Realm::Buyers, &secret, see(&path)))
+        }
+        Err(error @ Error::Refused(Refusal::OtpInvalid)) => {
+            let (status, problem) = told(error)?;
+            let template = CodePage { theme, form: &form, next, email: &email, problem: Some(problem) };
+            page(&state, status, &template)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub async fn sign_out(Sent(visit, _): Sent) -> Answer {
+    let app = &visit.state.app;
+    match sessions::end(app, visit.me.account, &visit.me.id).await {
+        // Somebody ended it at the same moment, which is what was wanted.
+        Ok(()) | Err(Error::Refused(Refusal::NotFound)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(leave(&visit.state, Realm::Buyers, see("/account")))
+}
+
+pub async fn sign_out_everywhere(Sent(visit, _): Sent) -> Answer {
+    sessions::end_all(&visit.state.app, visit.me.account, Realm::Buyers).await?;
+    Ok(leave(&visit.state, Realm::Buyers, see("/account")))
+}
+
+/// The page that is in `?next=`.
+pub fn wanted(query: &Query) -> String {
+    query.typed("next")
+}

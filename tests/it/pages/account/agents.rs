@@ -1,0 +1,91 @@
+//! Agents' tokens on their owner's pages: the limit that is set there counts, and so does the end.
+
+use simgate::domain::money::Usd;
+
+use super::{ANN, EVE, OPEN};
+use crate::support::buying::{PLAN, ask_with_key, fund};
+use crate::support::harness::{Gateway, both_databases};
+use crate::support::logins::{sign_in, with_token};
+use crate::support::visitor::{Visitor, hidden};
+
+async fn signed_in(gateway: &Gateway, email: &str) -> Visitor {
+    // A new mail is sent after a minute.
+    gateway.pass_time(2 * crate::support::buying::MINUTE_MS);
+    let mut visitor = Visitor::new(gateway);
+    visitor.sign_in(gateway, email).await;
+    visitor
+}
+
+/// The path of the only token's page.
+async fn token_path(visitor: &mut Visitor) -> String {
+    let page = visitor.open("/account/agents").await;
+    let (_, rest) =
+        page.text.split_once("href=\"/account/agents/").unwrap_or_else(|| panic!("{}", page.text));
+    format!("/account/agents/{}", rest.split(['"', '/']).next().unwrap())
+}
+
+async fn buys(gateway: &Gateway, token: &str, key: &str) -> u16 {
+    let wish = serde_json::json!({ "packageCode": PLAN, "payWith": "wallet" });
+    ask_with_key(gateway, token, key, &wish).await.status
+}
+
+both_databases! {
+    async fn the_limit_that_is_set_counts(gateway) with [OPEN[0], OPEN[1]] {
+        gateway.away_from_midnight();
+        let agent = sign_in(gateway, ANN, "Trip <b>planner</b> \" onload=x").await;
+        fund(gateway, ANN, Usd::dollars(50)).await;
+        let mut ann = signed_in(gateway, ANN).await;
+        let list = ann.open("/account/agents").await;
+        assert!(list.text.contains("Trip &#60;b&#62;planner&#60;/b&#62; &#34; onload=x"), "{}", list.text);
+        assert!(list.text.contains(&agent[..8]) && !list.text.contains(&agent) && list.text.contains("500.00 USD a day"));
+        let path = token_path(&mut ann).await;
+        assert_eq!(buys(gateway, &agent, "one").await, 200);
+        let page = ann.open(&path).await;
+        for wrong in ["-1", "500.000001", "", "many", "1e99"] {
+            let refused = ann.submit(&page, &path, &[("limitUsd", wrong)]).await;
+            assert!(refused.status == 400 && refused.text.contains("Please check"), "{wrong}: {}", refused.text);
+        }
+        assert_eq!(buys(gateway, &agent, "two").await, 200);
+        let saved = ann.submit(&page, &path, &[("limitUsd", "0")]).await;
+        assert_eq!((saved.status, saved.header("location")), (303, "/account/agents?done=limited"));
+        assert!(ann.open("/account/agents").await.text.contains("0.00 USD a day"));
+        assert_eq!(buys(gateway, &agent, "three").await, 403);
+        // What it has spent today counts.
+        let spent = Usd::dollars(50).minus(crate::support::browser::wallet_of(gateway, ANN).await);
+        ann.submit(&page, &path, &[("limitUsd", &spent.to_string())]).await;
+        assert_eq!(buys(gateway, &agent, "four").await, 403);
+        ann.submit(&page, &path, &[("limitUsd", "100")]).await;
+        assert_eq!(buys(gateway, &agent, "five").await, 200);
+    }
+
+    async fn a_revoked_token_opens_nothing(gateway) with [OPEN[0], OPEN[1]] {
+        let agent = sign_in(gateway, ANN, "Trip planner").await;
+        let mut ann = signed_in(gateway, ANN).await;
+        let path = token_path(&mut ann).await;
+        let revoke = format!("{path}/revoke");
+        let page = ann.open(&revoke).await;
+        assert!(page.text.contains("cannot be undone"), "{}", page.text);
+        assert_eq!(with_token(gateway, &agent, "GET", "/api/agentic/wallet").await.status, 200);
+        let done = ann.submit(&page, &revoke, &[]).await;
+        assert_eq!((done.status, done.header("location")), (303, "/account/agents?done=revoked"));
+        assert_eq!(with_token(gateway, &agent, "GET", "/api/agentic/wallet").await.status, 401);
+        assert_eq!(ann.submit(&page, &revoke, &[]).await.status, 404);
+        assert!(ann.open("/account/agents").await.text.contains("No agent has a token"));
+        assert!(ann.is_signed_in().await);
+    }
+
+    async fn tokens_of_others_are_not_found(gateway) with [OPEN[0], OPEN[1]] {
+        let agent = sign_in(gateway, ANN, "Trip planner").await;
+        let mut ann = signed_in(gateway, ANN).await;
+        let path = token_path(&mut ann).await;
+        let mut eve = signed_in(gateway, EVE).await;
+        let page = eve.open("/account").await;
+        let token = hidden(&page, "/account/sign-out").remove(0).1;
+        for path in [path.clone(), format!("{path}/revoke")] {
+            assert_eq!(eve.open(&path).await.status, 404);
+            assert_eq!(eve.post(&path, &[("form", &token), ("limitUsd", "1")]).await.status, 404);
+        }
+        assert_eq!(with_token(gateway, &agent, "GET", "/api/agentic/wallet").await.status, 200);
+        assert!(ann.open("/account/agents").await.text.contains("500.00 USD a day"));
+    }
+}
