@@ -137,9 +137,9 @@ both_databases! {
         let made = record(gateway, &json!({ "invoiceId": opened.checkout.id.as_str() })).await;
         settle(gateway, &made, "COMPLETED").await;
         let mail = says(gateway, KID, "Your eSIM is topped up", &[
-            made["orderRef"].as_str().unwrap(), bought["orderRef"].as_str().unwrap(), bought["esim"]["iccid"].as_str().unwrap(),
+            made["orderRef"].as_str().unwrap(), bought["order"]["orderNo"].as_str().unwrap(), bought["order"]["iccid"].as_str().unwrap(),
             &format!("{} USDC", amount(&made).priced()), "on the Base network", "Off, so that we know your payment",
-            bought["esim"]["installUrl"].as_str().unwrap(), "Nothing has to be installed",
+            bought["order"]["installUrl"].as_str().unwrap(), "Nothing has to be installed",
         ]).await;
         assert!(seller(&mail), "{mail}");
     }
