@@ -27,7 +27,7 @@ use crate::ops::{checkout, vitals};
 /// How many plans are shown, and how many when more are asked for.
 const STEPS: [usize; 3] = [12, 48, MOST_SHOWN];
 /// What else a search may say than a country.
-const EXAMPLES: [&str; 3] = ["Europe 10 GB 30 days", "Japan and South Korea", "cheapest for Turkey"];
+const EXAMPLES: [&str; 3] = ["Europe 10 GB 30 days", "Japan and South Korea", "Cheapest for Turkey"];
 /// How long a visitor waits to read how the gateway is doing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -116,7 +116,7 @@ fn shown<'a>(products: &'a Products, found: &'a Found, typed: &str, limit: usize
     let card = |plan: &'a Plan| PlanCard {
         plan,
         flag: plan_details::flag(plan),
-        headline: plan_details::headline(plan),
+        headline: place(plan_details::headline(plan)),
         data_gb: gigabytes(plan.data_mb),
     };
     let plans: Vec<PlanCard> = products.plans(found).map(card).collect();
@@ -135,6 +135,13 @@ fn shown<'a>(products: &'a Products, found: &'a Found, typed: &str, limit: usize
     Shown { total: found.total, plans, said, reason, near, more }
 }
 
+/// A name without the size that follows: the card says it.
+fn place(name: &str) -> &str {
+    let begins = |at: &usize| name[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let size = name.match_indices(' ').map(|(at, _)| at).find(begins);
+    size.filter(|at| *at > 0).map_or(name, |at| &name[..at])
+}
+
 /// `USDC or USDT`.
 fn tokens(app: &App) -> String {
     let mut tokens: Vec<&str> = checkout::pairs(app).iter().map(|(token, _)| token.as_str()).collect();
@@ -145,4 +152,23 @@ fn tokens(app: &App) -> String {
 async fn works(app: &App) -> Option<bool> {
     let why = tokio::time::timeout(PATIENCE, vitals::unready(app)).await.ok()?;
     Some(why.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_loses_its_size() {
+        for (name, expected) in [
+            ("Europe 5 GB 30 days", "Europe"),
+            ("Asia (7 areas) 1GB 7Days", "Asia (7 areas)"),
+            ("Global Lite", "Global Lite"),
+            (" 5 GB", " 5 GB"),
+            ("5 GB", "5 GB"),
+            ("", ""),
+        ] {
+            assert_eq!(place(name), expected);
+        }
+    }
 }

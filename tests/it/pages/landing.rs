@@ -23,7 +23,7 @@ fn results(page: &Reply) -> &str {
 fn bought(page: &Reply) -> Vec<String> {
     let links = page.text.split("href=\"/checkout?plan=").skip(1);
     let codes = links.map(|link| link.split('"').next().unwrap().to_string());
-    codes.take(page.text.matches("class=\"price\"").count()).collect()
+    codes.take(page.text.matches("class=\"price money\"").count()).collect()
 }
 
 /// What agents find by the same text.
@@ -50,7 +50,7 @@ both_databases! {
             assert!(card.contains(told), "{told}: {card}");
         }
         let sold = open(gateway, "/checkout?plan=JP-1GB-7D").await;
-        let price = card.split("class=\"price\">").nth(1).unwrap().split(' ').next().unwrap();
+        let price = card.split("class=\"price money\">").nth(1).unwrap().split(' ').next().unwrap();
         assert!(sold.text.contains(&format!("Pay {price} USD")), "{price}");
     }
 
@@ -139,7 +139,7 @@ both_databases! {
         for path in ["/", "/?q=Japan"] {
             let page = open(gateway, path).await;
             assert_eq!(page.status, 200);
-            for shop in ["/checkout", "data-filter", "name=\"q\"", "filter.js", "class=\"price\""] {
+            for shop in ["/checkout", "data-filter", "name=\"q\"", "filter.js", "class=\"price"] {
                 assert!(!page.text.contains(shop), "{path} has {shop}");
             }
             assert!(page.text.contains("id=\"mcp\"") && page.text.contains("href=\"/help/devices\""));
