@@ -167,7 +167,8 @@ fn givable(app: &App, order: &Order, topups: &[Order]) -> Result<(), &'static st
 struct RefillPage<'a> {
     frame: Frame<'a>,
     order: OrderShown,
-    plans: Vec<(Plan, f64)>,
+    /// Each with its gigabytes.
+    plans: Vec<(f64, Plan)>,
     balance: Usd,
     once: String,
     problem: Option<String>,
@@ -198,11 +199,7 @@ async fn refills(
     let template = RefillPage {
         frame: visit.frame(Section::Orders),
         order: OrderShown::of(app, order),
-        plans: plans
-            .into_iter()
-            .map(|plan| (gigabytes(plan.data_mb), plan))
-            .map(|(gb, plan)| (plan, gb))
-            .collect(),
+        plans: plans.into_iter().map(|plan| (gigabytes(plan.data_mb), plan)).collect(),
         balance: accounts::balance(app, me.account).await?.available,
         once,
         problem,
