@@ -6,6 +6,7 @@ pub mod answers;
 pub mod auth;
 pub mod body;
 pub mod catalog;
+pub mod chart;
 mod cors;
 pub mod details;
 pub mod doorway;

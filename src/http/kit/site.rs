@@ -37,6 +37,13 @@ const COLOURS: &[(&str, &str, &str)] = &[
     ("caution", "#8f5a00", "#e2b04a"),
     ("bad", "#b3261e", "#ff8f87"),
 ];
+/// A colour of the style sheet.
+pub struct Colour {
+    pub name: &'static str,
+    pub light: String,
+    pub dark: String,
+}
+
 /// What is written on the accent.
 const ON_ACCENT: (&str, &str) = ("#ffffff", "#0b1020");
 
@@ -125,13 +132,21 @@ fn contact(text: &str) -> Contact {
     Contact { href, text: text.strip_prefix("mailto:").unwrap_or(text).to_string() }
 }
 
+/// All colours, with those that follow from the operator's own.
+pub fn colours(brand: &Brand) -> Vec<Colour> {
+    let (light, dark) = brand.accents();
+    let fixed = COLOURS.iter().chain([&("on-accent", ON_ACCENT.0, ON_ACCENT.1)]);
+    let mut all: Vec<Colour> = fixed
+        .map(|(name, light, dark)| Colour { name, light: light.to_string(), dark: dark.to_string() })
+        .collect();
+    all.push(Colour { name: "accent", light: light.to_string(), dark: dark.to_string() });
+    all
+}
+
 /// The style sheet with its colours: the system chooses between light and dark, unless the page does.
 fn style(brand: &Brand) -> String {
-    let (light_accent, dark_accent) = brand.accents();
-    let (light_accent, dark_accent) = (light_accent.to_string(), dark_accent.to_string());
     let (mut light, mut dark) = (String::from("color-scheme:light;"), String::from("color-scheme:dark;"));
-    let own = [("accent", &*light_accent, &*dark_accent), ("on-accent", ON_ACCENT.0, ON_ACCENT.1)];
-    for (name, in_light, in_dark) in COLOURS.iter().copied().chain(own) {
+    for Colour { name, light: in_light, dark: in_dark } in colours(brand) {
         write!(light, "--{name}:{in_light};").expect("writing to a text does not fail");
         write!(dark, "--{name}:{in_dark};").expect("writing to a text does not fail");
     }
@@ -145,10 +160,10 @@ fn style(brand: &Brand) -> String {
 mod tests {
     use super::*;
     use crate::config::accents;
-    use crate::domain::colour::Colour;
+    use crate::domain::colour;
 
-    fn colour(text: &str) -> Colour {
-        Colour::parse(text).unwrap()
+    fn colour(text: &str) -> colour::Colour {
+        colour::Colour::parse(text).unwrap()
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod install;
 pub mod live;
 pub mod mailed;
 mod moment;
+pub mod parts;
 pub mod pay;
 mod plan_details;
 pub mod topup;

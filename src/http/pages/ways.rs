@@ -8,7 +8,7 @@ pub struct Ways {
     pub network: &'static str,
     /// What the sender usually pays the network, in USD.
     pub fee: String,
-    /// How long it usually takes.
+    /// How long it usually takes, about.
     pub time: String,
     pub tokens: Vec<Way>,
 }
@@ -60,7 +60,7 @@ pub fn value((currency, network): (Currency, Network)) -> String {
 
 fn duration(seconds: u32) -> String {
     match seconds {
-        0..60 => format!("about {seconds} s"),
-        _ => format!("about {} min", seconds.div_ceil(60)),
+        0..60 => format!("{seconds} s"),
+        _ => format!("{} min", seconds.div_ceil(60)),
     }
 }

@@ -6,5 +6,6 @@ mod guest;
 mod help;
 mod install;
 mod live;
+mod parts;
 mod topup;
 mod wallet;
