@@ -26,7 +26,7 @@ const record = (page) => json(`/api/agentic/order/${invoiceOf(page)}`);
 const headline = (page, text) => page.locator("h1", { hasText: text }).waitFor();
 const total = async (page) => dollars(await page.locator(".lines .total dd").textContent());
 
-// What the form does that is pressed is seen when the page that it leads to is there.
+// The next step must not begin on the page that is being left.
 async function search(page, hand, words, form) {
   await hand.fill(page, { q: words }, form);
   const loaded = page.waitForEvent("load");
