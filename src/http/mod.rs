@@ -173,7 +173,8 @@ pub fn router(app: App) -> Router {
         private = private
             .merge(sandbox_api)
             .route("/sandbox/openapi.json", get(openapi::sandbox_file))
-            .route("/sandbox/pay/{invoice}", post(pay::with_test_money));
+            .route("/sandbox/pay/{invoice}", post(pay::with_test_money))
+            .route("/sandbox/parts", get(pages::parts::all));
     }
     if app.settings.metrics_on_main() {
         private = private.route("/metrics", get(metrics).with_state(app.clone()));

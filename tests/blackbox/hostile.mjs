@@ -40,6 +40,7 @@ async function queries() {
   for (const path of [
     `/?q=${query}`,
     `/nowhere/${query}?${query}=${query}`,
+    `/help?q=${query}`,
     `/help/${query}`,
     `/help/devices?q=${query}`,
     `/checkout?plan=${query}&discount=${query}`,

@@ -6,7 +6,10 @@ import { finish, goTo, open, shows, wrong } from "./browser.mjs";
 import { keyboard, pointer } from "./hands.mjs";
 import { PLAN, expire, json, mailed, pay, supplier, until } from "./states.mjs";
 
+const { API_URL } = process.env;
 const SLOWEST_MS = 3_000;
+const CODE = /code is: (\w+)/;
+const AGENT = "Trip planner";
 const ways = [
   ["on a phone", pointer, { width: 390 }],
   ["at a desk", pointer, { width: 1280 }],
@@ -23,6 +26,14 @@ const record = (page) => json(`/api/agentic/order/${invoiceOf(page)}`);
 const headline = (page, text) => page.locator("h1", { hasText: text }).waitFor();
 const total = async (page) => dollars(await page.locator(".lines .total dd").textContent());
 
+// The next step must not begin on the page that is being left.
+async function search(page, hand, words, form) {
+  await hand.fill(page, { q: words }, form);
+  const loaded = page.waitForEvent("load");
+  await hand.press(page, `${form} button`);
+  await loaded;
+}
+
 // From the plan to the page that waits for a payment.
 async function checkOut(page, hand, email) {
   await goTo(page, `/checkout?plan=${PLAN}`);
@@ -31,7 +42,10 @@ async function checkOut(page, hand, email) {
 }
 
 async function withCoupon(page, hand, email) {
-  await goTo(page, `/checkout?plan=${PLAN}`);
+  await goTo(page, "/");
+  await search(page, hand, "Japan 1 GB 7 days", "search form");
+  await hand.press(page, `a[href="/checkout?plan=${PLAN}"]`);
+  await shows(page, "What you pay");
   const before = await total(page);
   await hand.fill(page, { discount: "TRIP10" });
   await hand.press(page, "button[name=apply]");
@@ -111,6 +125,44 @@ async function late(page, hand, scripts, email) {
   await delivered(page, hand, scripts);
 }
 
+// Whoever lets an agent buy: signs in, pays in, buys from the wallet, and takes the agent's token away.
+async function account(page, hand, scripts, email) {
+  const { token, first, asked } = await agents.get(email);
+  // An address gets one mail a minute.
+  await until("a minute", () => Date.now() > asked + 61_000);
+  await goTo(page, "/account");
+  await hand.send(page, { email });
+  await shows(page, "A code was mailed");
+  const code = await until("a second code", async () => {
+    const newest = await mailed(email, CODE);
+    return newest === first ? undefined : newest;
+  });
+  await hand.send(page, { code });
+  await headline(page, "Your account");
+  await hand.press(page, "a[href='/account/deposit']");
+  await headline(page, "Add money");
+  await hand.send(page, { amountUsd: "25", means: "USDC BASE" });
+  await headline(page, "Waiting for your payment");
+  await hand.press(page, "#test-money");
+  await headline(page, "Payment confirmed");
+  await goTo(page, "/account/buy");
+  await search(page, hand, "Japan 1 GB 7 days", "form[role=search]");
+  await hand.press(page, `a[href="/account/buy/${PLAN}"]`);
+  await shows(page, "Left afterwards");
+  await hand.send(page, {}, `form[action="/account/buy/${PLAN}"]`);
+  await hand.press(page, "a[href*='/esim/']");
+  await headline(page, "Install your eSIM");
+  const wallet = () => fetch(`${API_URL}/api/agentic/wallet`, { headers: { authorization: `Bearer ${token}` } });
+  assert.equal((await wallet()).status, 200);
+  await goTo(page, "/account/agents");
+  await shows(page, AGENT);
+  await hand.press(page, "main a.danger");
+  await headline(page, "Revoke this token?");
+  await hand.send(page, {}, "form[action$='/revoke']");
+  await shows(page, "No agent has a token");
+  assert.equal((await wallet()).status, 401);
+}
+
 // The supplier has refused: the buyer takes the money to a wallet, with a code that is mailed.
 async function claimed(page, hand, scripts, email) {
   await checkOut(page, hand, email);
@@ -123,13 +175,14 @@ async function claimed(page, hand, scripts, email) {
   await shows(page, "A code was mailed");
   await hand.send(page, { code: "000000" });
   await shows(page, "This code is wrong");
-  await hand.send(page, { code: await mailed(email, /code is: (\w+)/) });
+  await hand.send(page, { code: await mailed(email, CODE) });
   await headline(page, "USD are in your wallet");
   await goTo(page, `/pay/${invoice}`);
   await headline(page, "the money is in the wallet");
 }
 
 let buyers = 0;
+const mailbox = (journey, name) => `${journey.name}-${name.replace(/\W+/g, "-")}@example.com`;
 
 // All at once: each buyer has a window, an address and a mailbox of their own.
 async function everyWay(journey) {
@@ -138,9 +191,8 @@ async function everyWay(journey) {
     buyers += 1;
     const extraHTTPHeaders = { "x-forwarded-for": `10.0.${buyers}.1` };
     const page = await open({ scripts, viewport: { width, height: 800 }, extraHTTPHeaders });
-    const email = `${journey.name}-${name.replace(/\W+/g, "-")}@example.com`;
     try {
-      await journey(page, hand, scripts, email);
+      await journey(page, hand, scripts, mailbox(journey, name));
     } catch (error) {
       wrong.push(`${journey.name} ${name}, at ${page.url()}: ${error.stack}\n${await page.locator("h1").innerText()}`);
     }
@@ -150,7 +202,19 @@ async function everyWay(journey) {
   console.log(`${journey.name}: ${((Date.now() - since) / 1000).toFixed(1)} s`);
 }
 
+// An agent of each owner of an account signs in before everything else.
+async function agent(email) {
+  await json("/api/agentic/auth/request-otp", { email });
+  const asked = Date.now();
+  const first = await mailed(email, CODE);
+  const { token } = await json("/api/agentic/auth/verify-otp", { email, otp: first, agentName: AGENT });
+  return { token, first, asked };
+}
+const agents = new Map(ways.map(([name]) => mailbox(account, name)).map((email) => [email, agent(email)]));
+
 for (const journey of [bought, rounded, short, late]) await everyWay(journey);
 await supplier("reject");
 await everyWay(claimed);
+await supplier("ok");
+await everyWay(account);
 await finish();

@@ -22,7 +22,7 @@ pages_for_people() {
     SIMGATE_ANSWER_WITHIN_MS=300 SIMGATE_SUPPLIER_TIMEOUT_MS=1000 || return
   check "every page, axe, keyboard" with_coupon pages
   check "gateway for pages stops" gateway_stop
-  check "gateway starts for journeys" gateway_start journeys SIMGATE_IP_RATE_LIMIT=0 SIMGATE_BASE_CONFIRMATIONS=20 \
+  check "gateway starts for journeys" gateway_start journeys SIMGATE_IP_RATE_LIMIT=0 SIMGATE_BASE_CONFIRMATIONS=25 \
     SIMGATE_TRUSTED_PROXIES=127.0.0.1/32 || return
   check "Lighthouse" in_lighthouse && sed 's/^/    | /' "$tmp/logs/Lighthouse.log"
   check "journeys of buyers" with_coupon journeys

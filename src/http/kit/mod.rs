@@ -6,6 +6,7 @@ pub mod answers;
 pub mod auth;
 pub mod body;
 pub mod catalog;
+pub mod chart;
 pub mod cookies;
 mod cors;
 pub mod details;

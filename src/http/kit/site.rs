@@ -98,12 +98,16 @@ fn fingerprint(files: &BTreeMap<&'static str, File>) -> String {
     vault::hex(&vault::hash_secret(&all)[..8])
 }
 
+/// All colours, with the operator's own.
+pub fn tones(brand: &Brand) -> Vec<Tone> {
+    let (light, dark) = brand.accents();
+    palette::ALL.into_iter().chain([Tone { name: "accent", light, dark }]).collect()
+}
+
 /// The style sheet with its colours: the system chooses between light and dark, unless the page does.
 fn style(brand: &Brand) -> String {
-    let (light_accent, dark_accent) = brand.accents();
-    let accent = Tone { name: "accent", light: light_accent, dark: dark_accent };
     let (mut light, mut dark) = (String::from("color-scheme:light;"), String::from("color-scheme:dark;"));
-    for tone in palette::ALL.iter().chain([&accent]) {
+    for tone in tones(brand) {
         write!(light, "--{}:{};", tone.name, tone.light).expect("writing to a text does not fail");
         write!(dark, "--{}:{};", tone.name, tone.dark).expect("writing to a text does not fail");
     }

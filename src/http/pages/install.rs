@@ -74,6 +74,8 @@ struct InstallPage<'a> {
     /// `None` once its code was deleted.
     esim: Option<EsimShown>,
     usage: Option<UsageShown>,
+    /// Whether somebody has installed it: then what is left comes first.
+    is_used: bool,
     /// Tells this view from others; see `ops::live`.
     version: Version,
 }
@@ -115,6 +117,7 @@ pub struct UsageShown {
     /// Whether nobody has installed it.
     pub is_new: bool,
     pub kind: &'static str,
+    pub icon: &'static str,
     pub word: &'static str,
     /// How many days are left, if it has not ended, and when it ends.
     pub ends: Option<(Option<String>, Moment)>,
@@ -129,13 +132,13 @@ impl UsageShown {
         let usage = &report.usage;
         let left = (usage.total_mb - usage.used_mb).max(0);
         let status = usage.status();
-        let (kind, word) = match status {
-            EsimStatus::New => ("", "Not installed yet"),
-            EsimStatus::Installed => ("good", "Installed"),
-            EsimStatus::Active => ("good", "In use"),
-            EsimStatus::Depleted => ("caution", "Used up"),
-            EsimStatus::Expired => ("bad", "Ended"),
-            EsimStatus::Cancelled => ("bad", "Given back"),
+        let (kind, icon, word) = match status {
+            EsimStatus::New => ("", "clock", "Not installed yet"),
+            EsimStatus::Installed => ("good", "check", "Installed"),
+            EsimStatus::Active => ("good", "check", "In use"),
+            EsimStatus::Depleted => ("caution", "warning", "Used up"),
+            EsimStatus::Expired => ("bad", "stop", "Ended"),
+            EsimStatus::Cancelled => ("bad", "stop", "Given back"),
         };
         let left_days = |expires: Time| (expires > now).then(|| days(expires.day() - now.day()));
         UsageShown {
@@ -145,6 +148,7 @@ impl UsageShown {
             said: format!("{} of {} GB left", gigabytes(left), gigabytes(usage.total_mb)),
             is_new: status == EsimStatus::New,
             kind,
+            icon,
             word,
             ends: usage.expires_at.map(|expires| (left_days(expires), Moment::of(expires))),
             lasts: Some(days(order.duration_days)),
@@ -181,11 +185,13 @@ pub async fn page(
         Install::Ready { order, activation } => {
             let device = Device::of(&query, &headers);
             let report = install::usage(app, &order).await;
+            let usage = report.map(|report| UsageShown::new(&order, &report, app.now()));
             let template = InstallPage {
                 plan_name: &order.plan_name,
                 order_no: &app.numbers.of_order(&order).unwrap_or_default(),
                 esim: activation.map(|activation| EsimShown::new(app, &order.id, activation, device)),
-                usage: report.map(|report| UsageShown::new(&order, &report, app.now())),
+                is_used: usage.as_ref().is_some_and(|usage| !usage.is_new),
+                usage,
                 version: shown::of_esim(&order).version,
             };
             html::page(&state, StatusCode::OK, &template)

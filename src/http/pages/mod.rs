@@ -13,6 +13,7 @@ pub mod landing;
 pub mod live;
 pub mod mailed;
 mod moment;
+pub mod parts;
 pub mod pay;
 mod plan_details;
 pub mod topup;

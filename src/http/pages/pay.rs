@@ -53,8 +53,6 @@ struct PayPage {
     again_url: Option<String>,
     /// Where a guest chooses another network.
     other_url: Option<String>,
-    /// The reference to tell when a payment that nearly fits was seen.
-    nearly_paid: Option<String>,
     /// The reference of a checkout.
     reference: Option<String>,
     /// What a guest can claim.
@@ -141,7 +139,6 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
         install_url: None,
         again_url: None,
         other_url: None,
-        nearly_paid: None,
         reference: None,
         owed: None,
         summary: Summary {
@@ -171,7 +168,7 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
     Ok(PayPage {
         title: format!("{} {token} on {network} for {}", checkout.amount, checkout.plan_name),
         sandbox: Sandbox::on(&app.settings, checkout.network),
-        state: standing::of_checkout(progress),
+        state: standing::of_checkout(progress, &app.numbers.of_checkout(checkout)),
         steps: standing::steps_of_checkout(progress),
         clock: waiting.then(|| Clock::new(checkout.expires_at, app.now())),
         confirmations: confirming.then(|| (progress.confirmations().min(required), required)),
@@ -184,7 +181,6 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
         again_url: (*stage == Stage::Expired && checkout.is_guests()).then(again),
         other_url: checkout.is_guests().then(again),
-        nearly_paid: progress.nearly_paid.then(|| app.numbers.of_checkout(checkout)),
         reference: Some(app.numbers.of_checkout(checkout)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
         summary: summary(app, progress),
@@ -200,10 +196,15 @@ fn summary(app: &App, progress: &Progress) -> Summary {
         lines.push((format!("Coupon {}", coupon.code), format!("−{} USD", coupon.discount.priced())));
     }
     let small = checkout.uniqueness_discount();
-    if small.is_positive() {
+    // Who rounds pays another amount than was asked.
+    let (said, amount, token) = match progress.payment().map(|payment| &payment.transfer) {
+        Some(paid) => ("You paid", paid.amount, paid.currency),
+        None => ("You pay", checkout.amount, checkout.currency),
+    };
+    if small.is_positive() && amount == checkout.amount {
         lines.push(("Off, so that we know your payment".into(), format!("−{} USD", small.priced())));
     }
-    lines.push(("You pay".into(), format!("{} {}", checkout.amount.priced(), checkout.currency.as_str())));
+    lines.push((said.into(), format!("{} {}", amount.priced(), token.as_str())));
     Summary {
         title: format!("Order {}", app.numbers.of_checkout(checkout)),
         lines,
@@ -257,7 +258,7 @@ fn due(app: &App, deposit: &Deposit) -> Result<Option<Due>, Refused> {
 }
 
 /// So that two addresses can be compared by eye; `0x` belongs to the first group.
-fn groups_of_four(address: &str) -> Vec<String> {
+pub fn groups_of_four(address: &str) -> Vec<String> {
     let (prefix, rest) = address.split_at(if address.starts_with("0x") { 2 } else { 0 });
     let letters: Vec<char> = rest.chars().collect();
     let mut groups: Vec<String> = letters.chunks(4).map(|four| four.iter().collect()).collect();

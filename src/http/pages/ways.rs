@@ -11,7 +11,7 @@ pub struct Ways {
     pub network: &'static str,
     /// What the sender usually pays the network, in USD.
     pub fee: String,
-    /// How long it usually takes.
+    /// How long it usually takes, about.
     pub time: String,
     pub tokens: Vec<Way>,
 }
@@ -79,7 +79,7 @@ pub fn chosen(
 
 fn duration(seconds: u32) -> String {
     match seconds {
-        0..60 => format!("about {seconds} s"),
-        _ => format!("about {} min", seconds.div_ceil(60)),
+        0..60 => format!("{seconds} s"),
+        _ => format!("{} min", seconds.div_ceil(60)),
     }
 }

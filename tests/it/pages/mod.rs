@@ -8,6 +8,7 @@ mod help;
 mod install;
 mod landing;
 mod live;
+mod parts;
 mod receipts;
 mod topup;
 mod wallet;

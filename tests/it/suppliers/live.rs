@@ -335,8 +335,10 @@ fn check(db: Db) {
         let server = site.start().await;
         let (_, key) = site.partner(&server, "First Partner", "0").await;
         let mut live = Live { site, world, server, key };
-        let sandbox = reply(live.site.client.get(format!("{}/sandbox/supplier", live.server.base))).await;
-        assert_eq!(sandbox.problem(404), "NOT_FOUND");
+        for path in ["supplier", "parts"] {
+            let sandbox = reply(live.site.client.get(format!("{}/sandbox/{path}", live.server.base))).await;
+            assert_eq!(sandbox.problem(404), "NOT_FOUND", "{path}");
+        }
         live.deposit().await;
         live.sell_to_a_partner().await;
         live.sell_to_an_agent().await;

@@ -1,6 +1,6 @@
 //! How an invoice stands, in words: the headline, what it means for the money, and the steps to the end.
 
-use crate::domain::checkout::Stage;
+use crate::domain::checkout::{Checkout, CheckoutStatus, Stage};
 use crate::domain::invoice::{Deposit, InvoiceStatus, Payment};
 use crate::domain::time::Time;
 use crate::http::kit::payment::Asked;
@@ -55,6 +55,11 @@ fn standing(
 }
 
 impl Standing {
+    /// The class of its headline.
+    pub fn class(&self) -> String {
+        format!("{}{}", self.kind, if self.turning { " turning" } else { "" })
+    }
+
     fn at_work(mut self) -> Standing {
         self.turning = true;
         self
@@ -101,19 +106,31 @@ pub fn of_deposit(deposit: &Deposit) -> Standing {
     }
 }
 
-pub fn of_checkout(progress: &Progress) -> Standing {
+/// `reference` is what support knows the checkout by.
+pub fn of_checkout(progress: &Progress, reference: &str) -> Standing {
     let Progress { checkout, stage, required_confirmations, .. } = progress;
     let asked = Asked::from(progress).amount();
     let is_topup = checkout.esim_order.is_some();
+    let is_late = checkout.status == CheckoutStatus::Expired;
     match (stage, progress.confirmations()) {
+        (Stage::PendingPayment | Stage::Expired, 0) if progress.nearly_paid => {
+            nearly_fits(checkout, reference)
+        }
         (Stage::PendingPayment, 0) if progress.signed => {
             standing("", "eye", "Your payment is on its way to the network", "Do not pay again.").at_work()
         }
         (Stage::PendingPayment, 0) if is_missing(&progress.payments) => missing(),
         (Stage::PendingPayment, 0) => {
-            let detail = format!("Send {asked} on the {} network.", checkout.network.name());
+            let detail = format!("Send it on the {} network, as shown below.", checkout.network.name());
             standing("", "clock", "Waiting for your payment", detail)
                 .until("The price holds until", checkout.expires_at)
+        }
+        (Stage::PendingPayment, seen) if is_late => {
+            let detail = format!(
+                "It has {seen} of {required_confirmations} confirmations, and it still counts: you get what you paid for, \
+                 or, if that is no longer sold at this price, your money back. Do not pay again."
+            );
+            standing("caution", "clock", "Payment seen, after the time was over", detail).at_work()
         }
         (Stage::PendingPayment, seen) => {
             let detail = format!(
@@ -121,7 +138,11 @@ pub fn of_checkout(progress: &Progress) -> Standing {
             );
             standing("", "eye", "Payment seen", detail).at_work()
         }
-        (Stage::ConfirmedAwaitingFulfillment | Stage::Processing, _) => {
+        (Stage::ConfirmedAwaitingFulfillment, _) => {
+            let detail = "It has all its confirmations. Next we order what you paid for.";
+            standing("", "check", "Payment confirmed, one moment", detail).at_work()
+        }
+        (Stage::Processing, _) => {
             let headline = if is_topup {
                 "Payment received: the data is being added to your eSIM"
             } else {
@@ -136,6 +157,11 @@ pub fn of_checkout(progress: &Progress) -> Standing {
         (Stage::Completed, _) => {
             let detail = "Install it once, with an internet connection, before you leave or when you arrive.";
             standing("good", "sim", "Your eSIM is ready", detail)
+        }
+        (Stage::Failed, _) if progress.owed.is_positive() && checkout.status == CheckoutStatus::Refunded => {
+            let detail = "When your payment came, this was no longer sold at that price. Your payment is safe: you can \
+                          claim it below.";
+            standing("bad", "money", "Paid too late: the money is owed to you", detail)
         }
         (Stage::Failed, _) if progress.owed.is_positive() => {
             let detail = "We could not get this eSIM for you. Your payment is safe: you can claim it below.";
@@ -155,6 +181,20 @@ pub fn of_checkout(progress: &Progress) -> Standing {
             standing("caution", "clock", "The time to pay is over", detail)
                 .until("It still counts until", checkout.late_until)
         }
+    }
+}
+
+/// Something came that may have been meant for it.
+fn nearly_fits(checkout: &Checkout, reference: &str) -> Standing {
+    let detail = format!(
+        "By its amount, network or token nobody can be sure whose it is. It is kept, and a person decides: if it is yours, \
+         tell support the reference {reference} and what proves that you sent it, such as a receipt of your exchange. If it \
+         is not yours, it changes nothing here."
+    );
+    let told = standing("caution", "warning", "A payment that nearly fits was seen", detail);
+    match checkout.status {
+        CheckoutStatus::Open => told.until("The price holds until", checkout.expires_at),
+        _ => told.until("A payment still counts until", checkout.late_until),
     }
 }
 
