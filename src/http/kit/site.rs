@@ -119,7 +119,6 @@ fn style(brand: &Brand) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::config::accents;
     use crate::domain::colour::Colour;
     use crate::domain::palette::{GROUND, ON_ACCENT, SURFACE};
