@@ -505,7 +505,7 @@ both_databases! {
         assert!(pending.header("content-security-policy").contains("default-src 'none'"));
         assert!(pending.header("x-robots-tag").contains("noindex"));
         let shown = text_of(&pending.text);
-        for part in ["25 USDC", "Arbitrum", address, "Waiting for your payment", "59 minutes", "UTC", "send nothing real", "Only this arrives here"] {
+        for part in ["25 USDC", "Arbitrum", address, "Waiting for your payment", "59:", "UTC", "send nothing real", "Only this arrives here"] {
             assert!(shown.contains(part), "{part} is not in {shown}");
         }
         let uri = format!("ethereum:0xaf88d065e77c8cC2239327C5EDb3A432268e5831@42161/transfer?address={address}");

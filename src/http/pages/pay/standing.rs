@@ -8,7 +8,7 @@ use crate::http::kit::wire::iso;
 use crate::http::pages::moment::Moment;
 use crate::ops::checkout::progress::Progress;
 
-const MINUTE_MICROS: i64 = 60_000_000;
+const SECOND_MICROS: i64 = 1_000_000;
 
 /// Where the invoice stands.
 pub struct Standing {
@@ -36,13 +36,12 @@ impl Clock {
     }
 }
 
-/// In words, for a page that nothing moves on.
+/// As `countdown.js` writes it, so that nothing moves when it begins to count. Without scripts the page loads itself anew.
 fn left(until: Time, now: Time) -> String {
-    match (until.micros() - now.micros()) / MINUTE_MICROS {
-        minutes if minutes >= 120 => format!("{} h left", minutes / 60),
-        minutes if minutes >= 1 => format!("{minutes} min left"),
-        _ => "under 1 min left".into(),
-    }
+    let seconds = (until.micros() - now.micros()).max(0) / SECOND_MICROS;
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let hours = if hours > 0 { format!("{hours}:") } else { String::new() };
+    format!("{hours}{minutes:02}:{seconds:02}")
 }
 
 fn standing(
