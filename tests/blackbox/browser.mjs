@@ -11,10 +11,10 @@ assert(API_URL && CHROMIUM);
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 // A machine that builds beside us is slow.
 const patience = 60_000;
-// What a first visit may load of HTML, style and scripts. The references of the APIs are long, and read at a desk.
+// What a first visit may load of HTML, style and scripts. The references of APIs and parts are long, and read at a desk.
 const HEAVIEST = 100_000;
 const weighed = ["Document", "Stylesheet", "Script"];
-const isReference = (page) => new URL(page.url()).pathname.startsWith("/docs");
+const isReference = (page) => /^\/(docs|sandbox)\b/.test(new URL(page.url()).pathname);
 // A desk and a phone at 200 %, and a small phone.
 const NARROWER = [640, 360, 320];
 
