@@ -3,7 +3,7 @@
 import { PLAN, json, pay, until } from "./states.mjs";
 
 const EMAIL = "alexandra.von.reisenden-weitherkommend@reisebuero-am-marktplatz.example.com";
-const AGENT = "Trip planner of the whole family <Alexandra & Maximiliane>, at home";
+const AGENT = "Trip planner of the whole family <Alexandra & Maximiliane>";
 const CODE = /code is: (\w+)/;
 const once = (path) => `form[action="${path}"]`;
 

@@ -13,7 +13,6 @@ use super::{is_once, new_once, onward, reference, told, wanted_plan};
 use crate::app::App;
 use crate::config::Mode;
 use crate::domain::checkout::{NETWORKS, USUAL_CURRENCY};
-use crate::domain::country;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::plan::Plan;
@@ -179,15 +178,6 @@ fn means(fields: &Query) -> String {
     }
 }
 
-/// The first few by name, and how many more there are.
-fn countries(plan: &Plan) -> String {
-    let named: Vec<&str> = plan.countries.iter().take(NAMED).map(|code| country::name_of(code)).collect();
-    match plan.countries.len() - named.len() {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
-    }
-}
-
 /// What differs from one showing of the form to the next.
 struct Shown<'a> {
     plan: &'a Plan,
@@ -205,7 +195,7 @@ fn shown(state: &State, status: StatusCode, shown: Shown) -> Answer {
         data_gb: gigabytes(plan.data_mb),
         flag: plan_details::flag(plan),
         headline: plan_details::headline(plan),
-        countries: countries(plan),
+        countries: plan_details::countries(plan, NAMED),
         details: PlanDetails::of(plan),
         ways: ways::of(app, &checkout::pairs(app), &typed.means),
         as_of: &app.settings.settlement.typical_as_of,

@@ -16,6 +16,15 @@ pub fn headline(plan: &Plan) -> &str {
     flag(plan).map_or(&plan.name, country::name_of)
 }
 
+/// The countries of a plan: so many by name, and how many more there are.
+pub fn countries(plan: &Plan, most: usize) -> String {
+    let named: Vec<&str> = plan.countries.iter().take(most).map(|code| country::name_of(code)).collect();
+    match plan.countries.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
 pub struct PlanDetails {
     /// In one line.
     pub networks: String,

@@ -152,11 +152,6 @@ impl Products {
         self.write("{\"totalCount\":", &found)
     }
 
-    /// The plans that a search found, in its order.
-    pub fn plans<'a>(&'a self, found: &'a Found) -> impl Iterator<Item = &'a Plan> {
-        found.first.iter().map(|number| self.index.plan(*number))
-    }
-
     fn find(&self, text: Option<&str>, limit: usize) -> Found {
         match text {
             Some(text) => self.index.search(text, limit),

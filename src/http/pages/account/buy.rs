@@ -9,7 +9,6 @@ use axum::http::StatusCode;
 use form_urlencoded::Serializer;
 
 use super::frame::{Done, Frame, Section, Sent, Visit, after};
-use crate::domain::country;
 use crate::domain::money::Usd;
 use crate::domain::plan::{Plan, typed_code};
 use crate::domain::refusal::Refusal;
@@ -20,6 +19,7 @@ use crate::http::kit::fields::{CODE_CHARS, Query, Segment};
 use crate::http::kit::html::page;
 use crate::http::kit::session::see;
 use crate::http::kit::wire::gigabytes;
+use crate::http::pages::plan_details;
 use crate::http::pages::{in_words, is_once, new_once, reference};
 use crate::ops::buying::{self, Means, Wish};
 use crate::ops::{accounts, catalog};
@@ -36,25 +36,20 @@ struct Offer {
     gb: f64,
     days: i64,
     price: String,
-    flag: String,
+    flag: Option<String>,
     countries: String,
 }
 
 impl Offer {
     fn of(plan: &Plan) -> Offer {
-        let named: Vec<&str> = plan.countries.iter().take(NAMED).map(|code| country::name_of(code)).collect();
-        let countries = match plan.countries.len() - named.len() {
-            0 => named.join(", "),
-            more => format!("{} and {more} more", named.join(", ")),
-        };
         Offer {
             code: plan.code.clone(),
             name: plan.name.clone(),
             gb: gigabytes(plan.data_mb),
             days: plan.duration_days,
             price: plan.retail.priced(),
-            flag: if let [country] = plan.countries.as_slice() { country.clone() } else { "+".into() },
-            countries,
+            flag: plan_details::flag(plan).map(str::to_string),
+            countries: plan_details::countries(plan, NAMED),
         }
     }
 }
