@@ -181,15 +181,18 @@ impl Line {
 
 /// How far a listed name is from what was typed, if it is near.
 fn distance(typed: &str, listed: &str) -> Option<usize> {
-    if typed == listed && !typed.is_empty() {
+    if typed.is_empty() || listed.is_empty() {
+        return None;
+    }
+    if typed == listed {
         return Some(0);
     }
     let length = typed.chars().count();
-    match edits(typed, listed, forgiven(length)) {
-        Some(few) => Some(few),
-        None if length >= BEGINNING && listed.starts_with(typed) => Some(forgiven(usize::MAX) + 1),
-        None => None,
+    // All that begin alike are equally near, so they keep the order of the article.
+    if length >= BEGINNING && listed.starts_with(typed) {
+        return Some(1);
     }
+    edits(typed, listed, forgiven(length))
 }
 
 fn verdict_of(heading: &str) -> Option<Verdict> {

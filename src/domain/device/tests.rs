@@ -99,7 +99,6 @@ fn what_is_not_listed_is_not_claimed() {
         "S23",
         "Note 20",
         "Apple",
-        "Apple SE",
         "Apple 7",
         "Samsung",
         "Galaxy",
