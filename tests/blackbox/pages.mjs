@@ -1,10 +1,11 @@
-// Every page for people, in every state that a sandbox can bring about (states.mjs), seen by browser.mjs. Forms are filled
+// Every page for people, in every state that a sandbox can bring about (scenes.mjs), seen by browser.mjs. Forms are filled
 // in by keyboard.
 import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
 import { finish, goTo, look, looks, open, visit, wrong } from "./browser.mjs";
 import { keyboard } from "./hands.mjs";
-import { PLAN, checkOut, deposit, json, order, scenes } from "./states.mjs";
+import { scenes } from "./scenes.mjs";
+import { PLAN, checkOut, deposit, json, order } from "./states.mjs";
 
 const { API_KEY, API_SECRET } = process.env;
 const LARGEST_SCRIPT = 3_000;
@@ -13,7 +14,7 @@ const calm = () => open({ reducedMotion: "reduce" });
 
 async function everyScene() {
   const page = await calm();
-  for await (const { path, text, fields, form = "form[method=post]", unchecked } of scenes()) {
+  for await (const { path, text, fields, form = "form[method=post]", unchecked } of scenes(page)) {
     if (path) await goTo(page, path);
     else {
       // A browser would hold it back.

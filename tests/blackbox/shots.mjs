@@ -1,11 +1,12 @@
 // Takes pictures of the pages for people, of the sandbox at API_URL; tests/shots starts one. Usage: shots.mjs OUT [WORD] for
-// every scene of states.mjs whose name has the word, as OUT/NAME-WIDTH-SCHEME.png; shots.mjs --docs for those in docs/images.
+// every scene of scenes.mjs whose name has the word, as OUT/NAME-WIDTH-SCHEME.png; shots.mjs --docs for those in docs/images.
 // Each first load is measured, too: nothing moves, less than 100 kB, nothing from another host.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { checkOut, order, scenes, until } from "./states.mjs";
+import { scenes } from "./scenes.mjs";
+import { checkOut, order, until } from "./states.mjs";
 
 const { API_URL, CHROMIUM } = process.env;
 const [out, word = ""] = process.argv.slice(2);
@@ -68,7 +69,7 @@ async function shootScenes() {
   const page = await blank({ width: 390, height: 844 });
   let pictures = 0;
   let heaviest = 0;
-  for await (const scene of scenes()) {
+  for await (const scene of scenes(page)) {
     await page.setViewportSize({ width: 390, height: 844 });
     await go(page, scene);
     if (!scene.name.includes(word)) continue;

@@ -310,23 +310,18 @@ export async function* boughtScenes() {
 
 export async function* otherScenes() {
   yield { name: "parts", path: "/sandbox/parts", text: "Parts" };
+  yield { name: "landing", path: "/", text: "Popular plans" };
+  yield { name: "landing-found", path: "/?q=Japan", text: "Plans for Japan" };
+  yield { name: "landing-nothing", path: "/?q=atlantis", text: "Nothing found" };
   yield { name: "help", path: "/help", text: "Help" };
+  yield { name: "help-found", path: "/help?q=refund", text: "for refund" };
+  yield { name: "help-nothing", path: "/help?q=zzzz", text: "All help pages" };
+  for (const device of ["iPhone 13", "iPhone 7", "Galaxy S10", "iPhone", "Fon 3000"]) {
+    const name = `device-${device.toLowerCase().replace(" ", "-")}`;
+    yield { name, path: `/help/devices?q=${encodeURIComponent(device)}`, text: device };
+  }
   yield { name: "article", path: "/help/policy/refunds", text: "More help" };
   yield { name: "error-nowhere", path: "/nowhere", text: "There is nothing at this address" };
   yield { name: "error-no-payment", path: "/pay/inv_nothing", text: "No payment here" };
   yield { name: "error-form-only", path: "/pay/inv_nothing/code", text: "use the form there" };
-}
-
-// Every scene; boughtScenes wait least at the end.
-export async function* scenes() {
-  yield* deliveryScenes();
-  yield* checkoutScenes();
-  yield* shortScenes();
-  yield* topupScenes();
-  yield* mailedScenes();
-  yield* otherScenes();
-  yield* payScenes();
-  yield* esimScenes();
-  yield* depositScenes();
-  yield* boughtScenes();
 }
