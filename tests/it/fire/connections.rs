@@ -170,7 +170,7 @@ fn who_never_reads_gives_its_place_up() {
         let _ = line.until_ended().await;
         // Nor one that takes a byte of an answer which is ready to go as a whole.
         let mut frames = Frames::open(dial(gateway, 2).await, 1).await;
-        frames.ask(gateway, "GET", "/favicon.svg").await;
+        frames.ask(gateway, "GET", "/llms.txt").await;
         while let Some(frame) = frames.next().await {
             assert!(frame.kind != DATA || frame.payload.len() == 1);
         }

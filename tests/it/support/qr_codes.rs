@@ -15,13 +15,26 @@ pub fn png(image: &[u8]) -> String {
     read(info.width as usize, &pixels)
 }
 
-/// What the first code in a page or image says, as our bars draw it.
+/// What the first code in a page or image says.
 #[track_caller]
 pub fn svg(text: &str) -> String {
+    svgs(text).into_iter().next().expect("a code")
+}
+
+/// What all codes in a page say, as our bars draw them; icons are drawn otherwise.
+#[track_caller]
+pub fn svgs(text: &str) -> Vec<String> {
+    let drawn = text.split("viewBox=\"0 0 ").skip(1).filter_map(|rest| {
+        let bars = rest.split("<path d=\"").nth(1)?.split('"').next()?;
+        let side = rest.split(' ').next()?.parse().ok()?;
+        bars.split('h').next()?.contains(',').then_some((side, bars))
+    });
+    drawn.map(|(side, bars)| read_bars(side, bars)).collect()
+}
+
+#[track_caller]
+fn read_bars(side: usize, bars: &str) -> String {
     const PIXELS: usize = 4;
-    let (_, rest) = text.split_once("viewBox=\"0 0 ").expect("a code");
-    let side: usize = rest.split(' ').next().unwrap().parse().unwrap();
-    let bars = rest.split("<path d=\"").nth(1).unwrap().split('"').next().unwrap();
     let mut pixels = vec![u8::MAX; side * PIXELS * side * PIXELS];
     for bar in bars.split('M').skip(1) {
         let (x, rest) = bar.split_once(',').unwrap();
