@@ -26,6 +26,7 @@ use crate::ops::breaker::Breakers;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
 use crate::ops::events::tail::Tail;
+use crate::ops::export::Exports;
 use crate::ops::hooks::Messages;
 use crate::ops::jobs::Jobs;
 use crate::ops::keys::KeyRing;
@@ -81,6 +82,8 @@ pub struct Parts {
     pub looks: Looks,
     /// The questions to carriers that are under way, by order.
     pub readings: Readings,
+    /// Whose data was taken along lately.
+    pub exports: Exports,
     /// Counts the payments asked for here; a change wakes the scanners.
     pub expected: watch::Sender<u64>,
     /// The end of the event log, and who waits for more.
@@ -175,6 +178,7 @@ impl App {
             claimed: watch::Sender::new(0),
             looks: Looks::default(),
             readings: Readings::default(),
+            exports: Exports::default(),
             expected: watch::Sender::new(0),
             tail: Tail::default(),
             live: Live::default(),

@@ -56,12 +56,15 @@ fn check_settings(settings: &Settings) -> Check {
             "set SIMGATE_BASE_URL to the address that partners use",
         );
     }
-    if settings.mode == Mode::Live && settings.base_url.starts_with("http://") {
-        return Check::warn(
-            "settings",
-            "base_url is not https",
-            "put a TLS proxy in front and set SIMGATE_BASE_URL",
-        );
+    let urls = [
+        ("base_url is not https", &settings.base_url, "SIMGATE_BASE_URL"),
+        ("checkout_url is not https: nobody can sign in", &settings.checkout_url, "SIMGATE_CHECKOUT_URL"),
+    ];
+    let plain = |(.., url, _): &(&str, &String, &str)| url.starts_with("http://");
+    if settings.mode == Mode::Live
+        && let Some((said, _, name)) = urls.into_iter().find(plain)
+    {
+        return Check::warn("settings", said, format!("put a TLS proxy in front and set {name}"));
     }
     Check::ok("settings", format!("valid, {} mode; `simgate config` shows them", settings.mode.as_str()))
 }

@@ -50,7 +50,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Show(Named { user }) => {
             let account = named(app, &user).await?;
             let held = accounts::balance(app, account.no).await?.held;
-            let tokens = tokens::list(app, account.no).await?;
+            let tokens = tokens::held_by_agents(app, account.no).await?;
             let owed = operator::owed_by(app, account.no).await?;
             details(&account).with("heldUsd", held).with("owesUsd", owed).with("tokens", table(&tokens))
         }
@@ -105,5 +105,6 @@ fn table(tokens: &[tokens::Token]) -> Table {
         "dailyLimitUsd" => token.daily_limit,
         "createdAt" => token.created_at,
         "lastUsedAt" => token.last_used_at,
+        "expiresAt" => token.expires_at,
     })
 }

@@ -94,14 +94,17 @@ words! {
     pub enum Door: ALL, parse {
         Rest = "REST",
         Tools = "TOOLS",
+        /// A form that proves an email for one deed: a claim, or a purchase from a wallet.
         Pages = "PAGES",
+        /// The entrance of the account, where a browser stays signed in.
+        Account = "ACCOUNT",
     }
 }
 
 impl Door {
     pub fn realm(self) -> Realm {
         match self {
-            Door::Rest | Door::Tools | Door::Pages => Realm::Buyers,
+            Door::Rest | Door::Tools | Door::Pages | Door::Account => Realm::Buyers,
         }
     }
 }

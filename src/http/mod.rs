@@ -32,7 +32,9 @@ use self::kit::problem::Refused;
 use self::kit::site::Site;
 use self::kit::{State, Texts, Written};
 use self::mcp::discovery;
-use self::pages::{account, assets, claim, devices, guest, help, install, landing, live, mailed, pay, topup};
+use self::pages::{
+    account, assets, claim, devices, guest, help, install, landing, live, mailed, pay, refill, topup,
+};
 use self::partner::{deposits, events, orders, plans, topups, wallet, webhooks};
 use crate::app::App;
 use crate::config::Mode;
@@ -123,6 +125,7 @@ pub fn router(app: App) -> Router {
         .route(security::PATH, get(security::text))
         .route("/esim/{token}", get(install::page))
         .route("/esim/{token}/events", get(live::of_esim))
+        .route("/esim/{token}/data", get(refill::form).post(refill::open))
         .route("/qr/{file}", get(install::qr_image))
         .route("/checkout", get(guest::form).post(guest::open))
         .route("/checkout/code", post(pages::wallet::code))

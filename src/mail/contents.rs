@@ -145,6 +145,7 @@ fn asked_by(door: Option<Door>) -> &'static str {
         Some(Door::Pages) => {
             "Somebody who claims money on a payment page, or pays from a wallet on a checkout page,"
         }
+        Some(Door::Account) => "Somebody who signs in to your account with a browser,",
         None => "Somebody",
     }
 }

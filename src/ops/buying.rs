@@ -155,6 +155,7 @@ impl Wish {
         }
     }
 
+    /// The order whose eSIM it fills, by its name alone.
     async fn esim_order(&self, app: &App, account: AccountNo) -> Result<Option<OrderId>> {
         Ok(match &self.fills {
             Some(Fills::Iccid(iccid)) => Some(owned::esim(app, account, iccid).await?.id),
@@ -210,7 +211,10 @@ async fn by_transfer(
     client: IpAddr,
     signing: Option<Signing<'_>>,
 ) -> Result<Outcome> {
-    let esim_order = wish.esim_order(app, buyer.account).await?;
+    let esim_order = match &wish.fills {
+        Some(fills) => Some(topups::filled(app, buyer.account, fills, wish.reference.as_deref()).await?.id),
+        None => None,
+    };
     let mut due = Demand { app, signing: signing.as_ref(), error: None, settled: None };
     if let Some((signing, payment)) = signing.as_ref().and_then(|s| s.payment.map(|payment| (s, payment))) {
         let tender = Tender {

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use super::catalog;
 use crate::app::App;
-use crate::domain::esim::Activation;
+use crate::domain::account::GUESTS;
+use crate::domain::esim::{Activation, Usage};
 use crate::domain::ids::OrderId;
 use crate::domain::order::{Order, OrderStatus};
+use crate::domain::plan::RETAIL_PRICE_LIST;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
 use crate::ops::usage::{self, Report};
-use crate::store::orders;
+use crate::store::{orders, users};
 
 /// How long a page waits for the carrier.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -61,11 +64,23 @@ pub fn activation(app: &App, order: &Order) -> Result<Option<Activation>> {
 pub async fn usage(app: &App, order: &Order) -> Option<Report> {
     match tokio::time::timeout(PATIENCE, usage::read(app, order)).await {
         Ok(Ok(report)) => Some(report),
-        _ => {
-            let last = order.esim.as_ref()?.last_usage.clone()?;
-            Some(Report { usage: last, stale: true })
-        }
+        _ => usage::last_known(order),
     }
+}
+
+/// The page that sells more data for this eSIM, if it takes any: a guest's eSIM has its own, a user buys in the account.
+/// A partner sells it to its customers itself.
+pub async fn refill_path(app: &App, order: &Order, usage: &Usage) -> Result<Option<String>> {
+    let sold = || !catalog::topups_for(app, RETAIL_PRICE_LIST, &order.family).is_empty();
+    if !usage.can_be_topped_up() || !sold() {
+        return Ok(None);
+    }
+    if order.account == GUESTS {
+        return Ok(Some(format!("/esim/{}/data", app.vault.install_token(&order.id))));
+    }
+    let account = order.account;
+    let is_users = app.store.read(move |tx| users::email(tx, account)).await?.is_some();
+    Ok(is_users.then(|| format!("/account/orders/{}/data", order.id)))
 }
 
 pub fn qr_url(app: &App, order: &OrderId) -> String {

@@ -140,7 +140,7 @@ async fn write(app: &App, mail: &Mail) -> Result<Written> {
             let door = Door::parse(door);
             let site = match door {
                 Some(Door::Rest | Door::Tools) => &app.settings.agent_url,
-                Some(Door::Pages) | None => &app.settings.checkout_url,
+                Some(Door::Pages | Door::Account) | None => &app.settings.checkout_url,
             };
             Contents::Code { code: &code, door, host: host(site), not_me_url }.write(&house)
         }

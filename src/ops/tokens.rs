@@ -148,12 +148,17 @@ pub async fn list(app: &App, account: AccountNo) -> Result<Vec<Token>> {
     app.store.read(move |tx| tokens::of_account(tx, account)).await
 }
 
-/// A personal token of this account.
-pub async fn find(app: &App, account: AccountNo, id: &TokenId) -> Result<Token> {
-    let id = id.clone();
-    let found = app.store.read(move |tx| tokens::by_id(tx, &id)).await?;
-    let found = found.and_then(|token| token.of(account)).filter(|token| token.kind == TokenKind::Personal);
-    Ok(found.ok_or(Refusal::TokenNotFound)?)
+/// Every token of an account that an agent can use now, newest first: those that were made for good, and those that an
+/// assistant got for a code and that end by themselves.
+pub async fn held_by_agents(app: &App, account: AccountNo) -> Result<Vec<Token>> {
+    let now = app.now();
+    app.store.read(move |tx| tokens::held_by_agents(tx, account, now)).await
+}
+
+/// One of these.
+pub async fn held_by_agent(app: &App, account: AccountNo, id: &TokenId) -> Result<Token> {
+    let held = held_by_agents(app, account).await?;
+    Ok(held.into_iter().find(|token| token.id == *id).ok_or(Refusal::TokenNotFound)?)
 }
 
 /// The most that an owner may let a token spend in a day: what a new token may, where the operator limits that.

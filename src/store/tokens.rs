@@ -16,10 +16,14 @@ queries! {
                WHERE k.secret_hash = ?1 AND k.kind <> 'KEY' AND k.revoked_at IS NULL");
     OF_ACCOUNT = text!("SELECT ", Token::COLUMNS, " FROM api_keys
                   WHERE account = ?1 AND kind = 'PERSONAL' AND revoked_at IS NULL ORDER BY created_at DESC, id DESC");
+    HELD_BY_AGENTS = text!("SELECT ", Token::COLUMNS, " FROM api_keys
+                  WHERE account = ?1 AND kind <> 'KEY' AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)
+                  AND NOT EXISTS (SELECT 1 FROM page_sessions s WHERE s.token = api_keys.id) ORDER BY created_at DESC, id DESC");
     BY_ID = text!("SELECT ", Token::COLUMNS, " FROM api_keys
              WHERE id = ?1 AND kind <> 'KEY' AND revoked_at IS NULL");
     REVOKE = "UPDATE api_keys SET revoked_at = ?2 WHERE id = ?1 AND kind <> 'KEY' AND revoked_at IS NULL";
-    SET_LIMIT = "UPDATE api_keys SET daily_limit = ?3 WHERE id = ?1 AND account = ?2 AND kind = 'PERSONAL' AND revoked_at IS NULL";
+    SET_LIMIT = "UPDATE api_keys SET daily_limit = ?3 WHERE id = ?1 AND account = ?2 AND kind <> 'KEY' AND revoked_at IS NULL
+                 AND NOT EXISTS (SELECT 1 FROM page_sessions s WHERE s.token = api_keys.id)";
     OLD_SESSIONS = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE kind = 'SESSION' AND expires_at < ?1 ORDER BY expires_at LIMIT ?2)";
     USED = "UPDATE api_keys SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?3)";
 }
@@ -71,9 +75,10 @@ pub struct Token {
     pub daily_limit: Option<Usd>,
     pub created_at: Time,
     pub last_used_at: Option<Time>,
+    pub expires_at: Option<Time>,
 }
 
-columns! { Token { id, account, kind, prefix, agent_name, daily_limit, created_at, last_used_at } }
+columns! { Token { id, account, kind, prefix, agent_name, daily_limit, created_at, last_used_at, expires_at } }
 
 pub fn create(tx: &mut Tx, account: AccountNo, new: &NewToken) -> Result<()> {
     tx.execute(INSERT, &New::params(new, account)).map(drop)
@@ -88,6 +93,11 @@ pub fn of_account(tx: &mut Tx, account: AccountNo) -> Result<Vec<Token>> {
     tx.all(OF_ACCOUNT, params![account])
 }
 
+/// The tokens of an account that somebody holds now, newest first: all but those behind page sessions.
+pub fn held_by_agents(tx: &mut Tx, account: AccountNo, now: Time) -> Result<Vec<Token>> {
+    tx.all(HELD_BY_AGENTS, params![account, now])
+}
+
 /// A token that is not revoked.
 pub fn by_id(tx: &mut Tx, id: &TokenId) -> Result<Option<Token>> {
     tx.opt(BY_ID, params![id])
@@ -98,7 +108,7 @@ pub fn revoke(tx: &mut Tx, id: &TokenId, now: Time) -> Result<bool> {
     Ok(tx.execute(REVOKE, params![id, now])? == 1)
 }
 
-/// Sets what a personal token may spend in a day. False when the account has no such token.
+/// Sets what an agent's token may spend in a day. False when the account has no such token.
 pub fn set_limit(tx: &mut Tx, account: AccountNo, id: &TokenId, limit: Option<Usd>) -> Result<bool> {
     Ok(tx.execute(SET_LIMIT, params![id, account, limit])? == 1)
 }

@@ -32,7 +32,6 @@ pub struct MovementData {
     pub amount_usd: Money,
     pub balance_after_usd: Money,
     pub order_id: Option<String>,
-    pub invoice_id: Option<String>,
     pub note: Option<String>,
 }
 
@@ -46,6 +45,7 @@ pub struct TokenData {
     pub created_at: String,
     pub last_used_at: Option<String>,
     pub daily_limit_usd: Option<Money>,
+    pub expires_at: Option<String>,
 }
 
 /// A browser that is signed in.

@@ -1,19 +1,11 @@
 // The scenes of /account, in the form of states.mjs: one person signs in, pays in, buys, and looks at everything. They come
 // in this order, in one browser that keeps its cookies.
-import { PLAN, json, pay, until } from "./states.mjs";
+import { PLAN, forgetMails, json, mailed, mailedSince, pay, until } from "./states.mjs";
 
 const EMAIL = "alexandra.von.reisenden-weitherkommend@reisebuero-am-marktplatz.example.com";
 const AGENT = "Trip planner of the whole family <Alexandra & Maximiliane>";
 const CODE = /code is: (\w+)/;
 const once = (path) => `form[action="${path}"]`;
-
-async function mailed(pattern) {
-  const read = async () => {
-    const { emails } = await json(`/sandbox/outbox?email=${encodeURIComponent(EMAIL)}`);
-    return emails.map((mail) => mail.text.match(pattern)).find(Boolean);
-  };
-  return (await until(`a mail to ${EMAIL}`, read))[1];
-}
 
 // The path of the first link on a page that begins like this, as the person sees it.
 const linked = async (page, start) => new URL(await page.locator(`a[href^="${start}"]`).first().getAttribute("href"), page.url()).pathname;
@@ -23,7 +15,7 @@ export async function* accountScenes(page) {
   yield { name: "account-entrance-wrong", fields: { email: "kid@nowhere" }, text: "must look like name@example.com", unchecked: true };
   yield { name: "account-code", fields: { email: EMAIL }, text: "Enter your code" };
   yield { name: "account-code-wrong", fields: { code: "000000" }, text: "This code is wrong" };
-  const code = await mailed(CODE);
+  const code = await mailed(EMAIL, CODE);
   yield { name: "account-new", fields: { code }, text: "No eSIM yet" };
   yield { name: "account-wallet-empty", path: "/account/wallet", text: "Nothing has moved yet" };
   yield { name: "account-orders-empty", path: "/account/orders", text: "No eSIM yet" };
@@ -43,6 +35,9 @@ export async function* accountScenes(page) {
   yield { name: "account-search-nothing", path: "/account/buy?q=atlantis", text: "Nothing found" };
   const buy = { form: once(`/account/buy/${PLAN}`), fields: {}, text: "Bought, and paid" };
   yield { name: "account-confirm", path: `/account/buy/${PLAN}`, text: "Left afterwards" };
+  const coupon = { form: once(`/account/buy/${PLAN}`), button: "[name=apply]" };
+  yield { name: "account-coupon-unknown", ...coupon, fields: { discount: "NOPE" }, text: "discount code is unknown" };
+  yield { name: "account-coupon", ...coupon, fields: { discount: "TRIP10" }, text: "Coupon TRIP10" };
   yield { name: "account-bought", ...buy };
   const used = new URL(page.url()).pathname;
   const iccid = (await page.locator("dd", { hasText: /^\d{18,20}$/ }).textContent()).trim();
@@ -53,7 +48,7 @@ export async function* accountScenes(page) {
   yield { name: "account-give-back-no", path: `${used}/give-back`, text: "You keep this eSIM" };
   for (const plan of [PLAN, "JP-500MB-1D", "JP-5GB-30D"]) {
     await page.goto(new URL(`/account/buy/${plan}`, page.url()).href);
-    await page.locator(`${once(`/account/buy/${plan}`)} button`).click();
+    await page.locator(`${once(`/account/buy/${plan}`)} button:not([name])`).click();
     await page.getByText("Bought, and paid").waitFor();
   }
   const kept = new URL(page.url()).pathname;
@@ -61,7 +56,9 @@ export async function* accountScenes(page) {
   yield { name: "account-given-back", form: once(`${kept}/give-back`), fields: {}, text: "is in your wallet" };
   yield { name: "account-orders", path: "/account/orders", text: "The bars show" };
   yield { name: "account-wallet", path: "/account/wallet", text: "Money was paid in" };
-  const otp = await secondCode(code);
+  forgetMails(EMAIL);
+  await json("/api/agentic/auth/request-otp", { email: EMAIL });
+  const otp = await mailedSince(code, EMAIL, CODE);
   await json("/api/agentic/auth/verify-otp", { email: EMAIL, otp, agentName: AGENT });
   yield { name: "account-agents", path: "/account/agents", text: "USD a day" };
   const agent = (await linked(page, "/account/agents/tok_")).replace("/revoke", "");
@@ -71,18 +68,4 @@ export async function* accountScenes(page) {
   yield { name: "account-revoke", path: `${agent}/revoke`, text: "Revoke this token?" };
   yield { name: "account-settings", path: "/account/settings", text: "Where you are signed in" };
   yield { name: "account", path: "/account", text: "Latest movements" };
-}
-
-// An address gets one mail a minute.
-async function secondCode(first) {
-  return until("a second code", async () => {
-    await fetch(`${process.env.API_URL}/api/agentic/auth/request-otp`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ email: EMAIL }),
-    });
-    const found = await mailed(CODE);
-    await new Promise((resolve) => setTimeout(resolve, found === first ? 3_000 : 0));
-    return found === first ? undefined : found;
-  });
 }

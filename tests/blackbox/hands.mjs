@@ -29,7 +29,6 @@ async function tabTo(page, wanted) {
   throw new Error(`${await page.title()}: the keyboard does not lead to ${wanted}`);
 }
 
-
 const hand = (touch, type) => {
   // The first that the selector finds, with everything open that is folded around it.
   const unfold = async (page, selector) => {
@@ -49,9 +48,9 @@ const hand = (touch, type) => {
         await type(page, await unfold(page, `${within} [name=${name}]`), value);
       }
     },
-    async send(page, fields, within = "form[method=post]") {
+    async send(page, fields, within = "form[method=post]", button = "button:not([name])") {
       await made.fill(page, fields, within);
-      await made.press(page, `${within} button:not([name])`);
+      await made.press(page, `${within} ${button}`);
     },
   };
   return made;

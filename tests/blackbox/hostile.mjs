@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { finish, goTo, open, shows, wrong } from "./browser.mjs";
 import { pointer } from "./hands.mjs";
-import { PLAN, change, checkOut, json, mailed, order, pay, until } from "./states.mjs";
+import { PLAN, change, checkOut, forgetMails, json, mailed, mailedSince, order, pay, until } from "./states.mjs";
 
 const { API_URL } = process.env;
 const HOSTILE = `'"><img src=x onerror=alert(1)>`;
@@ -92,14 +92,41 @@ async function purchase() {
   await visit(made.path, "Install your eSIM");
 }
 
+const EVE = "eve@example.com";
+const CODE = /code is: (\w+)/;
+
 async function agentName() {
-  const email = "eve@example.com";
+  const email = EVE;
   await json("/api/agentic/auth/request-otp", { email });
-  const otp = await mailed(email, /code is: (\w+)/);
+  const otp = await mailed(email, CODE);
   await json("/api/agentic/auth/verify-otp", { email, otp, agentName: HOSTILE });
   const { pathname } = new URL(await mailed(email, /(http\S+\/revoke-token\/\S+)/));
   await visit(pathname, "Revoke this token?");
 }
 
-for (const part of [hostilePlan, brandEverywhere, queries, forms, purchase, agentName]) await part();
+// After agentName: the account of who was named so.
+async function account() {
+  const first = await mailed(EVE, CODE);
+  forgetMails(EVE);
+  await visit("/account");
+  await pointer.send(page, { email: EVE });
+  await shows(page, "Enter your code");
+  await pointer.send(page, { code: await mailedSince(first, EVE, CODE) });
+  await shows(page, "Your account");
+  await visit("/account/agents", HOSTILE);
+  await pointer.press(page, "main a[href^='/account/agents/tok_']");
+  await shows(page, HOSTILE);
+  await isText();
+  await visit(`/account/buy?q=${query}`);
+  await visit(`/account/buy/${PLAN}`, `Japan ${HOSTILE}`);
+  await pointer.fill(page, { discount: HOSTILE });
+  await pointer.press(page, "[name=apply]");
+  await shows(page, "discount code is unknown");
+  await isText();
+  for (const path of ["/account/deposit", "/account/orders", "/account/wallet", "/account/settings"]) {
+    await visit(`${path}?page=${query}&amount=${query}&done=${query}`);
+  }
+}
+
+for (const part of [hostilePlan, brandEverywhere, queries, forms, purchase, agentName, account]) await part();
 await finish();

@@ -14,12 +14,12 @@ const calm = () => open({ reducedMotion: "reduce" });
 
 async function everyScene() {
   const page = await calm();
-  for await (const { path, text, fields, form = "form[method=post]", unchecked } of scenes(page)) {
+  for await (const { path, text, fields, form = "form[method=post]", button, unchecked } of scenes(page)) {
     if (path) await goTo(page, path);
     else {
       // A browser would hold it back.
       if (unchecked) await page.locator(form).evaluate((element) => (element.noValidate = true));
-      await keyboard.send(page, fields, form);
+      await keyboard.send(page, fields, form, button);
     }
     await look(page, text);
   }

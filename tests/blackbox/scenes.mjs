@@ -9,6 +9,7 @@ import {
   mailedScenes,
   otherScenes,
   payScenes,
+  refillScenes,
   shortScenes,
   topupScenes,
 } from "./states.mjs";
@@ -23,6 +24,7 @@ export async function* scenes(page) {
   yield* otherScenes();
   yield* payScenes();
   yield* esimScenes();
+  yield* refillScenes();
   yield* accountScenes(page);
   yield* depositScenes();
   yield* boughtScenes();

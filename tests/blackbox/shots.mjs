@@ -46,7 +46,7 @@ async function measure(name, page) {
 }
 
 // Leads the page to a scene.
-async function go(page, { path, fields, form = "form[method=post]", unchecked, text }) {
+async function go(page, { path, fields, form = "form[method=post]", button = "button:not([name])", unchecked, text }) {
   if (path) {
     await page.goto(API_URL + path, { waitUntil: "load" });
   } else {
@@ -59,7 +59,7 @@ async function go(page, { path, fields, form = "form[method=post]", unchecked, t
         await field.fill(value);
       }
     }
-    await page.locator(`${form} button:not([name])`).first().click();
+    await page.locator(`${form} ${button}`).first().click();
   }
   await page.getByText(text).first().waitFor({ state: "attached" });
 }

@@ -1,6 +1,6 @@
 // Brings about the states of the pages for people, in a sandbox at API_URL whose folder is GATEWAY_DIR and which has the
 // coupon TRIP10. A scene is a state that holds until the next one is asked for: `{ name, path, text }` is a page that shows
-// the text, `{ name, fields, text, form }` a form on the page that is open, to be filled in and sent. pages.mjs has every
+// the text, `{ name, fields, text, form, button }` a form on the page that is open, to be filled in and sent. pages.mjs has every
 // scene examined, shots.mjs takes its picture.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -86,6 +86,8 @@ with sqlite3.connect("simgate.db", timeout=60) as database:
     database.execute(sys.argv[1], sys.argv[2:])`;
   execFileSync("python3", ["-c", program, statement, ...values], { cwd: GATEWAY_DIR });
 }
+// An address gets one mail a minute.
+export const forgetMails = (email) => change("DELETE FROM login_attempts WHERE email = ?", email);
 export const expire = (table, id) => change(`UPDATE ${table} SET expires_at = created_at WHERE id = ?`, id);
 
 // The first match in the mails to an address, newest first.
@@ -95,6 +97,14 @@ export async function mailed(email, pattern) {
     return emails.map((mail) => mail.text.match(pattern)).find(Boolean);
   };
   return (await until(`a mail to ${email}`, read))[1];
+}
+
+// The same, once it is another than the first.
+export async function mailedSince(first, email, pattern) {
+  return until("another mail", async () => {
+    const newest = await mailed(email, pattern);
+    return newest === first ? undefined : newest;
+  });
 }
 
 export async function tool(name, args) {
@@ -282,6 +292,39 @@ export async function* esimScenes() {
   await supplier("ok");
 }
 
+// A guest's eSIM that is filled up from its own page. Nothing is taken back on that network.
+export async function* refillScenes() {
+  const bought = await checkOut("TRON");
+  await pay(bought);
+  await shows(bought, "Your eSIM is ready");
+  const { esim } = await json(`/api/agentic/order/${bought}`);
+  const path = (await html(`/pay/${bought}`)).match(/\/esim\/\w+/)[0];
+  await usage(esim.iccid, { usedGb: 0.9, status: "ACTIVE" });
+  yield { name: "esim-refillable", path, text: "Add data" };
+  yield { name: "refill", path: `${path}/data`, text: "How much" };
+  yield { name: "refill-wrong", fields: { email: "kid@nowhere" }, text: "must look like name@example.com", unchecked: true };
+  yield { name: "refill-waiting", fields: { email: "kid@example.com", means: "USDT TRON" }, text: "Waiting for your payment" };
+  const refill = await checkOutMore(path);
+  await pay(refill);
+  await shows(refill, "Your eSIM is topped up");
+  yield { name: "pay-topped-up", path: `/pay/${refill}`, text: "Your eSIM is topped up" };
+  await supplier("reject");
+  const failed = await checkOutMore(path);
+  await pay(failed);
+  await shows(failed, "We could not add the data");
+  await supplier("ok");
+  yield { name: "pay-not-topped-up", path: `/pay/${failed}`, text: "We could not add the data" };
+  await usage(esim.iccid, { status: "EXPIRED" });
+  await opens(`${path}/data`, "Nothing to add");
+  yield { name: "refill-nothing", path: `${path}/data`, text: "Nothing to add" };
+}
+
+async function checkOutMore(path) {
+  const choice = (await html(`${path}/data`)).match(/name="choice" value="([^"]+)"/)[1];
+  const body = new URLSearchParams({ choice, email: "kid@example.com", means: "USDT TRON" });
+  return (await (await fetch(`${API_URL}${path}/data`, { method: "POST", body })).text()).match(/inv_\w+/)[0];
+}
+
 // A wallet that holds nothing.
 export async function* shortScenes() {
   const [page, email] = ["/checkout?plan=JP-500MB-1D", "short@example.com"];
@@ -294,15 +337,13 @@ export async function* shortScenes() {
   yield { name: "wallet-short", fields: { code }, text: "are missing" };
 }
 
-// The wallet that deliveryScenes have filled. An address gets one mail a minute: wait, or look at other pages meanwhile.
+// The wallet that deliveryScenes have filled.
 export async function* boughtScenes() {
   const plan = "JP-500MB-1D";
   const first = await mailed(CLAIMANT, CODE);
-  await until("a second code", async () => {
-    await fetch(`${API_URL}/checkout/code`, { method: "POST", body: new URLSearchParams({ plan, email: CLAIMANT }) });
-    return (await mailed(CLAIMANT, CODE)) !== first;
-  });
-  const code = await mailed(CLAIMANT, CODE);
+  forgetMails(CLAIMANT);
+  await fetch(`${API_URL}/checkout/code`, { method: "POST", body: new URLSearchParams({ plan, email: CLAIMANT }) });
+  const code = await mailedSince(first, CLAIMANT, CODE);
   yield { name: "checkout-again", path: `/checkout?plan=${plan}`, text: "Pay from a wallet" };
   yield { name: "wallet-code", fields: { email: CLAIMANT }, text: "A code was mailed", form: byWallet };
   yield { name: "bought", fields: { code }, text: "is yours" };

@@ -3,7 +3,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::config::Settings;
+use crate::config::{Mode, Settings};
 
 /// One of our cookies.
 #[derive(Clone, Copy)]
@@ -22,9 +22,10 @@ impl Cookie {
         Cookie { name, is_secret: false }
     }
 
-    /// Pages are at the checkout's URL. Plain http is for a sandbox: a browser keeps no `__Host-` cookie there.
+    /// Pages are at the checkout's URL. Plain http is for a sandbox: a live gateway sets strict cookies whatever its URL says,
+    /// and no browser keeps them where a page came without encryption.
     fn is_https(settings: &Settings) -> bool {
-        settings.checkout_url.starts_with("https://")
+        settings.mode == Mode::Live || settings.checkout_url.starts_with("https://")
     }
 
     fn full_name(self, is_https: bool) -> String {

@@ -101,11 +101,16 @@ impl FromRequestParts<State> for SignedIn {
 
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<SignedIn, Turned> {
         Anyone::from_request_parts(parts, state).await?;
-        let realm = Realm::Buyers;
-        match signed_in(&parts.headers, state, realm).await? {
-            Some(signed_in) => Ok(signed_in),
-            None => Err(Turned::ToEntrance { realm, wanted: wanted(&parts.uri, realm) }),
-        }
+        found(parts, state).await
+    }
+}
+
+/// Whoever is signed in, or the way to the entrance.
+async fn found(parts: &Parts, state: &State) -> Result<SignedIn, Turned> {
+    let realm = Realm::Buyers;
+    match signed_in(&parts.headers, state, realm).await? {
+        Some(signed_in) => Ok(signed_in),
+        None => Err(Turned::ToEntrance { realm, wanted: wanted(&parts.uri, realm) }),
     }
 }
 
@@ -134,8 +139,10 @@ impl FromRequest<State> for SignedForm {
     async fn from_request(request: Request, state: &State) -> Result<SignedForm, Turned> {
         let (mut parts, body) = request.into_parts();
         require_own(&parts.headers, &parts.uri, &state.app.settings)?;
-        let signed_in = SignedIn::from_request_parts(&mut parts, state).await?;
-        let Form(fields) = Form::from_request(Request::from_parts(parts, body), state).await?;
+        Anyone::from_request_parts(&mut parts, state).await?;
+        let Form(fields) = Form::from_request(Request::from_parts(parts.clone(), body), state).await?;
+        // The session is asked for last: a body that comes slowly must not outlast it.
+        let signed_in = found(&parts, state).await?;
         let fields = proven(fields, &signed_in.form)?;
         Ok(SignedForm(signed_in, fields))
     }

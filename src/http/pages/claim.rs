@@ -57,7 +57,7 @@ pub async fn code(
     let email = fields.required_email("email");
     let email = fields.finish_with(email)?;
     let (owed, _) = owed_to(app, &invoice).await?;
-    mail_code(app, &email, client).await?;
+    mail_code(app, Door::Pages, &email, client).await?;
     page(&state, StatusCode::OK, &ClaimPage { invoice: &invoice, owed, email: &email, problem: None })
 }
 

@@ -51,6 +51,8 @@ struct CheckoutPage<'a> {
     quote: Option<Quote>,
     price: Usd,
     typed: &'a Typed,
+    /// Made for each form, so that sending it twice is seen. Nobody else may choose it: it answers with the invoice.
+    once: String,
     problem: Option<String>,
 }
 
@@ -60,7 +62,7 @@ struct Typed {
     /// Which of the ways to pay.
     means: String,
     discount: String,
-    /// Made for each form, so that sending it twice is seen.
+    /// What the form that pays from a wallet is known by: the page behind it leads back with it.
     once: String,
 }
 
@@ -141,7 +143,7 @@ async fn quoted(
 fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, (Currency, Network)), Refusal> {
     let said =
         ["once", "plan", "means", "network", "currency", "email", "discount"].map(|name| fields.typed(name));
-    let both = fields.take("means", "must be a token and a network, like USDC BASE", named_pair);
+    let both = fields.take("means", "must be a token and a network, like USDC BASE", ways::named);
     let network = fields.take("network", format_args!("must be one of {}", network_names()), named_network);
     let currency =
         fields.take("currency", format_args!("must be one of {}", currency_names()), named_currency);
@@ -160,16 +162,10 @@ fn wish(mut fields: Query, plan: &Plan) -> Result<(Wish, (Currency, Network)), R
     Ok((wish, pair))
 }
 
-/// A pair as a card of the form names it.
-fn named_pair(text: &str) -> Option<(Currency, Network)> {
-    let (currency, network) = text.split_once(' ')?;
-    Some((named_currency(currency)?, named_network(network)?))
-}
-
 /// The way to pay that a form or a link names: a card names token and network in one field, a link may name each.
 fn means(fields: &Query) -> String {
     let [means, currency, network] = ["means", "currency", "network"].map(|name| fields.typed(name));
-    match (named_pair(&means), named_currency(&currency), named_network(&network)) {
+    match (ways::named(&means), named_currency(&currency), named_network(&network)) {
         (Some(pair), ..) => ways::value(pair),
         (None, None, None) => String::new(),
         (None, currency, network) => {
@@ -202,6 +198,7 @@ fn shown(state: &State, status: StatusCode, shown: Shown) -> Answer {
         price: quote.as_ref().map_or(plan.retail, |quote| quote.price),
         quote,
         typed,
+        once: new_once(),
         problem,
     };
     page(state, status, &template)

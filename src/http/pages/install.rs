@@ -76,6 +76,8 @@ struct InstallPage<'a> {
     usage: Option<UsageShown>,
     /// Whether somebody has installed it: then what is left comes first.
     is_used: bool,
+    /// Where more data is sold for it.
+    refill_path: Option<String>,
     /// Tells this view from others; see `ops::live`.
     version: Version,
 }
@@ -185,12 +187,18 @@ pub async fn page(
         Install::Ready { order, activation } => {
             let device = Device::of(&query, &headers);
             let report = install::usage(app, &order).await;
-            let usage = report.map(|report| UsageShown::new(&order, &report, app.now()));
+            let usage = report.as_ref().map(|report| UsageShown::new(&order, report, app.now()));
+            let is_used = usage.as_ref().is_some_and(|usage| !usage.is_new);
+            let refill_path = match report.filter(|_| is_used) {
+                Some(report) => install::refill_path(app, &order, &report.usage).await?,
+                None => None,
+            };
             let template = InstallPage {
                 plan_name: &order.plan_name,
                 order_no: &app.numbers.of_order(&order).unwrap_or_default(),
                 esim: activation.map(|activation| EsimShown::new(app, &order.id, activation, device)),
-                is_used: usage.as_ref().is_some_and(|usage| !usage.is_new),
+                is_used,
+                refill_path,
                 usage,
                 version: shown::of_esim(&order).version,
             };

@@ -3,6 +3,7 @@
 
 pub mod account;
 pub mod assets;
+mod bundles;
 pub mod claim;
 mod connect;
 pub mod devices;
@@ -16,6 +17,7 @@ mod moment;
 pub mod parts;
 pub mod pay;
 mod plan_details;
+pub mod refill;
 pub mod topup;
 pub mod wallet;
 mod ways;
@@ -62,8 +64,8 @@ pub fn wanted_plan(app: &App, query: &Query) -> Result<Arc<Plan>, Refusal> {
 
 /// Mails a code to an address. While a mailed code is good all is the same; and somebody who keeps asking in the name of
 /// others must not keep them from typing the code that they have.
-async fn mail_code(app: &App, email: &Email, client: IpAddr) -> Result<()> {
-    match login::ask(app, Ask { door: Door::Pages, email: email.clone(), client }).await? {
+async fn mail_code(app: &App, door: Door, email: &Email, client: IpAddr) -> Result<()> {
+    match login::ask(app, Ask { door, email: email.clone(), client }).await? {
         Asked::Sent { .. } | Asked::TooSoon { until: Some(_), .. } | Asked::Enough { until: Some(_), .. } => {
             Ok(())
         }

@@ -62,6 +62,13 @@ struct PayPage {
     refreshes: bool,
 }
 
+impl PayPage {
+    /// Whether there is something to pay, install or claim here; it stands beside the state.
+    fn has_more_to_do(&self) -> bool {
+        self.due.is_some() || self.esim.is_some() || self.owed.is_some()
+    }
+}
+
 /// How to pay what is missing.
 struct Due {
     /// Up to the cents, and the digits behind them.
@@ -163,6 +170,8 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
         }
         None => None,
     };
+    // Whoever was asked to pay for more data must not get to the eSIM by that.
+    let sells_anew = checkout.is_guests() && checkout.esim_order.is_none();
     let again = || guests::page_path(&checkout.package_code, None);
     let required = progress.required_confirmations;
     Ok(PayPage {
@@ -179,8 +188,8 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
         live: shown::of_checkout(progress, app.now()),
         esim,
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
-        again_url: (*stage == Stage::Expired && checkout.is_guests()).then(again),
-        other_url: checkout.is_guests().then(again),
+        again_url: (*stage == Stage::Expired && sells_anew).then(again),
+        other_url: sells_anew.then(again),
         reference: Some(app.numbers.of_checkout(checkout)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
         summary: summary(app, progress),

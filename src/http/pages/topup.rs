@@ -32,7 +32,7 @@ struct TopupPage<'a> {
     ways: Vec<Ways>,
     /// When the figures of networks were looked up.
     as_of: &'a str,
-    typed: Typed,
+    amount: String,
     problem: Option<String>,
     /// The payments that are open, when there are too many for another.
     open: Vec<Invoice>,
@@ -105,7 +105,7 @@ fn shown(
         until: Moment::of(offer.expires_at),
         ways: ways::of(app, &deposits::pairs(app), &typed.means),
         as_of: &app.settings.settlement.typical_as_of,
-        typed,
+        amount: typed.amount,
         problem,
         open: open.unwrap_or_default(),
     };

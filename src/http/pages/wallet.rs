@@ -107,7 +107,7 @@ pub async fn code(_: Anyone, state: State, Client(client): Client, Form(mut fiel
         Ok(price) => order.price = price,
         Err(error) => return unbought(&state, &order, error),
     }
-    mail_code(app, &order.email, client).await?;
+    mail_code(app, Door::Pages, &order.email, client).await?;
     page(&state, StatusCode::OK, &WalletPage { order: &order, problem: None })
 }
 

@@ -5,6 +5,7 @@ use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::http::kit::fields::Query;
+use crate::http::kit::payment::{named_currency, named_network};
 
 /// A network that can be paid on.
 pub struct Ways {
@@ -61,6 +62,12 @@ pub fn value((currency, network): (Currency, Network)) -> String {
     format!("{} {}", currency.as_str(), network.as_str())
 }
 
+/// A pair as a form names it, in any spelling.
+pub fn named(text: &str) -> Option<(Currency, Network)> {
+    let (currency, network) = text.split_once(' ')?;
+    Some((named_currency(currency)?, named_network(network)?))
+}
+
 /// What a form with these cards and an amount says.
 pub fn chosen(
     mut fields: Query,
@@ -70,10 +77,7 @@ pub fn chosen(
         Usd::parse(text.trim()).ok().filter(|amount| amount.is_positive())
     });
     let choices: Vec<String> = pairs.iter().copied().map(value).collect();
-    let pair = fields.require("means", format_args!("must be one of {}", choices.join(", ")), |text| {
-        let (currency, network) = text.split_once(' ')?;
-        Some((Currency::parse(currency)?, Network::parse(network)?))
-    });
+    let pair = fields.require("means", format_args!("must be one of {}", choices.join(", ")), named);
     fields.finish_with(amount.zip(pair))
 }
 

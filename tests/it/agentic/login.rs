@@ -248,7 +248,7 @@ both_databases! {
 
     /// Wherever it was asked for, and once. The mail says where that was, and what the code grants.
     async fn a_live_code_opens_every_door(gateway) {
-        for (asked_at, words) in [(Door::Rest, "through its API"), (Door::Tools, "through its tools"), (Door::Pages, "on a payment page")] {
+        for (asked_at, words) in [(Door::Rest, "through its API"), (Door::Tools, "through its tools"), (Door::Pages, "on a payment page"), (Door::Account, "with a browser")] {
             for door in Door::ALL {
                 let address = format!("{}-{}@example.com", asked_at.as_str(), door.as_str()).to_lowercase();
                 let asked = Ask { door: asked_at, email: email(&address), client: HOME };

@@ -15,6 +15,7 @@ use crate::support::buying::*;
 use crate::support::coupons::{DEAR, limited, make, off, plain, plan, tally};
 use crate::support::harness::{booked, both_databases, reply};
 use crate::support::logins::{link, mails, sign_in, with_token};
+use crate::support::visitor::hidden;
 
 both_databases! {
     async fn a_guest_pays_and_gets_the_esim(gateway) {
@@ -98,6 +99,17 @@ both_databases! {
         assert_eq!(reply(json).await.problem(415), "UNSUPPORTED_MEDIA_TYPE");
         let long = "x".repeat(70_000);
         assert_eq!(reply(form(gateway, "/checkout", &[("plan", long.as_str())])).await.status, 413);
+    }
+
+    /// Whoever knows what a form is known by learns of its invoice: no link may choose it for somebody else.
+    async fn a_link_does_not_name_the_form(gateway) {
+        let chosen = "0123456789abcdef0123456789abcdef";
+        let page = look(gateway, &format!("/checkout?plan={PLAN}&once={chosen}&email=kid@example.com")).await;
+        let names = hidden(&page, "/checkout");
+        let once = &names.iter().find(|(name, _)| name == "once").unwrap().1;
+        assert!(once.len() == 32 && once != chosen, "{once}");
+        let again = submit(gateway, "/checkout", &[("plan", PLAN), ("once", chosen), ("email", "kid"), ("apply", "1")]).await;
+        assert!(hidden(&again, "/checkout").iter().all(|(_, value)| value != chosen), "{}", again.text);
     }
 
     async fn a_guest_chooses_token_and_network(gateway) with [("tron_usdc", "off")] {

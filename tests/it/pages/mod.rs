@@ -10,5 +10,6 @@ mod landing;
 mod live;
 mod parts;
 mod receipts;
+mod refill;
 mod topup;
 mod wallet;

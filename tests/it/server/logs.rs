@@ -14,6 +14,7 @@ use crate::support::place::Place;
 use crate::support::process::on_site;
 use crate::support::shapes::ORDERS;
 use crate::support::tool_caller::{MCP, tool_call};
+use crate::support::visitor::{Visitor, hidden};
 
 fn check(db: Db) {
     on_site(db, Vec::new(), async |site| {
@@ -79,6 +80,7 @@ async fn use_it(place: &Place, base: &str) -> Vec<String> {
     assert!(metrics.contains("/pay/{invoice}") && !metrics.contains(&invoice), "{metrics}");
     let mut secrets = sign_in(base, &client).await;
     secrets.extend(use_tools(base, &client).await);
+    secrets.extend(use_account(base).await);
     secrets.extend([secret, wrong.into(), bought["matchingId"].as_str().unwrap().into(), token, invoice]);
     secrets
 }
@@ -132,6 +134,26 @@ async fn use_tools(base: &str, client: &reqwest::Client) -> Vec<String> {
     let link = short["magicLink"].as_str().unwrap();
     assert_eq!(client.get(link).send().await.unwrap().status(), 200);
     vec![email.into(), code, token, guessed, link.rsplit('/').next().unwrap().into()]
+}
+
+/// Signs in on the pages, looks around and signs out; answers what the browser held and what its forms said.
+async fn use_account(base: &str) -> Vec<String> {
+    let email = "cat.poe@example.com";
+    let mut cat = Visitor::at(base);
+    let page = cat.open("/account").await;
+    let mut secrets: Vec<String> = cat.cookies.values().cloned().collect();
+    let asked = cat.submit(&page, "/account/code", &[("email", email)]).await;
+    let mailed = reply(cat.get(&format!("/sandbox/outbox?email={email}"))).await.expect(200);
+    let code = digit_runs(mailed["emails"][0]["text"].as_str().unwrap(), 6).remove(0);
+    assert_eq!(cat.submit(&asked, "/account/sign-in", &[("code", &code)]).await.status, 303);
+    let page = cat.open("/account").await;
+    assert!(page.text.contains("Your account</h1>"), "{}", page.text);
+    secrets.extend(cat.cookies.values().cloned());
+    secrets.push(hidden(&page, "/account/sign-out").remove(0).1);
+    assert_eq!(cat.submit(&page, "/account/sign-out", &[]).await.status, 303);
+    secrets.extend([email.into(), code]);
+    assert!(secrets.len() >= 5, "{secrets:?}");
+    secrets
 }
 
 /// Opens an invoice, pays it and looks at it through every door; its id.

@@ -1,5 +1,5 @@
 //! Agents' tokens: what each may spend in a day, when it was last used, and ending it. Tokens are made by agents, with a
-//! code that their owner gives them.
+//! code that their owner gives them; those of assistants end by themselves after a day.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -26,6 +26,8 @@ struct AgentShown {
     made: Moment,
     used: Option<Moment>,
     limit: Option<Usd>,
+    /// When it ends by itself.
+    ends: Option<Moment>,
 }
 
 impl From<Token> for AgentShown {
@@ -37,6 +39,7 @@ impl From<Token> for AgentShown {
             made: Moment::of(token.created_at),
             used: token.last_used_at.map(Moment::of),
             limit: token.daily_limit,
+            ends: token.expires_at.map(Moment::of),
         }
     }
 }
@@ -51,7 +54,7 @@ struct AgentsPage<'a> {
 
 pub async fn list(visit: Visit) -> Answer {
     let app = &visit.state.app;
-    let found = tokens::list(app, visit.me.account).await?;
+    let found = tokens::held_by_agents(app, visit.me.account).await?;
     let template = AgentsPage {
         frame: visit.frame(Section::Agents),
         agents: found.into_iter().map(AgentShown::from).collect(),
@@ -71,7 +74,7 @@ struct AgentPage<'a> {
 }
 
 async fn own(visit: &Visit, id: &str) -> Result<Token> {
-    tokens::find(&visit.state.app, visit.me.account, &token_id(id)?).await
+    tokens::held_by_agent(&visit.state.app, visit.me.account, &token_id(id)?).await
 }
 
 pub async fn one(visit: Visit, Segment(id): Segment) -> Answer {

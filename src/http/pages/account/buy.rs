@@ -20,8 +20,9 @@ use crate::http::kit::html::page;
 use crate::http::kit::session::see;
 use crate::http::kit::wire::gigabytes;
 use crate::http::pages::plan_details;
-use crate::http::pages::{in_words, is_once, new_once, reference};
+use crate::http::pages::{in_words, is_once, new_once, reference, told};
 use crate::ops::buying::{self, Means, Wish};
+use crate::ops::coupons::{self, Quote};
 use crate::ops::{accounts, catalog};
 
 /// How many plans a search shows.
@@ -98,17 +99,28 @@ fn asked(typed: &str) -> String {
 struct ConfirmPage<'a> {
     frame: Frame<'a>,
     offer: Offer,
+    list_price: Usd,
+    /// The price with a discount code.
+    quote: Option<Quote>,
     price: Usd,
     balance: Usd,
     /// What is missing to the price.
     missing: Option<Usd>,
-    once: String,
+    typed: Typed,
     problem: Option<String>,
 }
 
+/// The contents of the form's fields.
+struct Typed {
+    discount: String,
+    once: String,
+}
+
+/// A discount code comes by the form alone: a wrong one counts as a guess, and links are anybody's.
 pub async fn confirm(visit: Visit, Segment(code): Segment) -> Answer {
     let plan = on_sale(&visit, &code)?;
-    confirmed(&visit, StatusCode::OK, &plan, new_once(), None).await
+    let typed = Typed { discount: String::new(), once: new_once() };
+    confirmed(&visit, StatusCode::OK, &plan, typed, None).await
 }
 
 fn on_sale(visit: &Visit, code: &str) -> Result<Arc<Plan>, Refusal> {
@@ -118,19 +130,30 @@ fn on_sale(visit: &Visit, code: &str) -> Result<Arc<Plan>, Refusal> {
 async fn confirmed(
     visit: &Visit,
     status: StatusCode,
-    plan: &Plan,
-    once: String,
+    plan: &Arc<Plan>,
+    typed: Typed,
     problem: Option<String>,
 ) -> Answer {
-    let balance = accounts::balance(&visit.state.app, visit.me.account).await?.available;
+    let (app, account) = (&visit.state.app, visit.me.account);
+    let (quote, worthless) = match typed.discount.as_str() {
+        "" => (None, None),
+        code => match coupons::quote(app, account, code, plan).await {
+            Ok(quote) => (Some(quote), None),
+            Err(error) => (None, Some(told(error)?.1)),
+        },
+    };
+    let price = quote.as_ref().map_or(plan.retail, |quote| quote.price);
+    let balance = accounts::balance(app, account).await?.available;
     let template = ConfirmPage {
         frame: visit.frame(Section::Buy),
         offer: Offer::of(plan),
-        price: plan.retail,
+        list_price: plan.retail,
+        quote,
+        price,
         balance,
-        missing: Some(plan.retail.minus(balance)).filter(|missing| missing.is_positive()),
-        once,
-        problem,
+        missing: Some(price.minus(balance)).filter(|missing| missing.is_positive()),
+        typed,
+        problem: problem.or(worthless),
     };
     page(&visit.state, status, &template)
 }
@@ -140,6 +163,7 @@ pub struct Spend {
     plan: String,
     /// The price that was shown.
     price: Usd,
+    discount_code: Option<String>,
     pub once: String,
 }
 
@@ -152,16 +176,19 @@ impl Spend {
         });
         let once = fields
             .require("once", "must be the one of the page", |text| is_once(text).then(|| text.to_string()));
+        let discount_code = fields.text("discount", CODE_CHARS);
         let ((plan, price), once) = fields.finish_with(choice.zip(once))?;
-        Ok(Spend { plan, price, once })
+        Ok(Spend { plan, price, discount_code, once })
     }
 
     /// Sent twice it is one purchase. `esim` is what a top-up fills.
     pub fn wish(&self, esim: &str) -> Wish {
+        let discount = self.discount_code.as_deref().unwrap_or_default();
         Wish {
             package_code: self.plan.clone(),
             max_price: Some(self.price),
-            reference: Some(reference("account", &[self.once.as_str(), &self.plan, esim])),
+            reference: Some(reference("account", &[self.once.as_str(), &self.plan, esim, discount])),
+            discount_code: self.discount_code.clone(),
             ..Wish::default()
         }
     }
@@ -169,8 +196,12 @@ impl Spend {
 
 pub async fn buy(Segment(code): Segment, Sent(visit, fields): Sent) -> Answer {
     let app = &visit.state.app;
-    let spend = Spend::read(fields)?;
     let plan = on_sale(&visit, &code);
+    let typed = Typed { discount: fields.typed("discount"), once: fields.typed("once") };
+    if !fields.typed("apply").is_empty() {
+        return confirmed(&visit, StatusCode::OK, &plan?, typed, None).await;
+    }
+    let spend = Spend::read(fields)?;
     if plan.as_ref().is_ok_and(|plan| plan.code != spend.plan) {
         return Err(Refusal::field("choice", "must be the plan of this page").into());
     }
@@ -180,9 +211,9 @@ pub async fn buy(Segment(code): Segment, Sent(visit, fields): Sent) -> Answer {
             let order = outcome.receipt()?.order;
             Ok(see(&after(Done::Bought, &format!("/account/orders/{}", order.id))))
         }
-        Err(Error::Refused(refusal @ Refusal::PriceChanged { .. })) => {
+        Err(Error::Refused(refusal @ (Refusal::PriceChanged { .. } | Refusal::CouponInvalid))) => {
             let (plan, problem) = (plan?, Some(in_words(&refusal)));
-            confirmed(&visit, StatusCode::CONFLICT, &plan, spend.once, problem).await
+            confirmed(&visit, StatusCode::CONFLICT, &plan, typed, problem).await
         }
         Err(error) => {
             let name = plan.map_or_else(|_| "This plan".to_string(), |plan| plan.name.clone());

@@ -8,20 +8,19 @@ use super::frame::{Done, Frame, Pager, ROWS, Section, Sent, Visit, after};
 use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::order::{self, Order, OrderStatus};
-use crate::domain::plan::Plan;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::{Query, Segment, order_id};
 use crate::http::kit::html::page;
 use crate::http::kit::session::see;
-use crate::http::kit::wire::gigabytes;
+use crate::http::pages::bundles::{self, Bundle};
 use crate::http::pages::install::UsageShown;
 use crate::http::pages::moment::Moment;
 use crate::http::pages::{in_words, new_once};
 use crate::ops::buying::{self, Fills, Means, Wish};
 use crate::ops::orders::Listed;
-use crate::ops::{accounts, cancel, install, orders, owned, topups, usage};
+use crate::ops::{accounts, cancel, install, orders, owned, usage};
 
 /// An order in a list. Carriers are not asked for lists: the bar shows what was last read.
 pub struct OrderShown {
@@ -167,8 +166,7 @@ fn givable(app: &App, order: &Order, topups: &[Order]) -> Result<(), &'static st
 struct RefillPage<'a> {
     frame: Frame<'a>,
     order: OrderShown,
-    /// Each with its gigabytes.
-    plans: Vec<(f64, Plan)>,
+    bundles: Vec<Bundle>,
     balance: Usd,
     once: String,
     problem: Option<String>,
@@ -188,21 +186,14 @@ async fn refills(
     problem: Option<String>,
 ) -> Answer {
     let (app, me) = (&visit.state.app, &visit.me);
-    let found = topups::plans(app, me.account, &Fills::Order(order.id.clone()), &me.price_list).await;
-    let (plans, problem) = match found {
-        Ok((_, plans)) => (plans, problem),
-        Err(Error::Refused(refusal @ (Refusal::EsimNotActive | Refusal::EsimNotFound))) => {
-            (Vec::new(), Some(in_words(&refusal)))
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let (bundles, none_because) = bundles::fitting(app, order, &me.price_list, "").await?;
     let template = RefillPage {
         frame: visit.frame(Section::Orders),
         order: OrderShown::of(app, order),
-        plans: plans.into_iter().map(|plan| (gigabytes(plan.data_mb), plan)).collect(),
+        bundles,
         balance: accounts::balance(app, me.account).await?.available,
         once,
-        problem,
+        problem: none_because.or(problem),
     };
     page(&visit.state, status, &template)
 }

@@ -60,7 +60,7 @@ pub async fn code(state: State, Look(theme): Look, Client(client): Client, sent:
     let (next, typed) = (known(&fields.typed("next")), fields.typed("email"));
     let email = fields.required_email("email");
     let asked = match fields.finish_with(email) {
-        Ok(email) => mail_code(&state.app, &email, client).await.map(|()| email),
+        Ok(email) => mail_code(&state.app, Door::Account, &email, client).await.map(|()| email),
         Err(refusal) => Err(refusal.into()),
     };
     match asked {
@@ -90,7 +90,7 @@ pub async fn sign_in(
     let email = fields.finish_with(email)?;
     let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let answer = CodeAnswer {
-        door: Door::Pages,
+        door: Door::Account,
         email: email.clone(),
         code,
         client,

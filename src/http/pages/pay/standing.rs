@@ -150,7 +150,8 @@ pub fn of_checkout(progress: &Progress, reference: &str) -> Standing {
             standing("", "gear", headline, "One moment: this usually takes a few seconds.").at_work()
         }
         (Stage::Completed, _) if is_topup => {
-            let detail = "The data was added; nothing has to be installed.";
+            let detail =
+                "The data was added; nothing has to be installed. What is left is on the eSIM's own page.";
             standing("good", "check", "Your eSIM is topped up", detail)
         }
         (Stage::Completed, _) => {
@@ -158,12 +159,17 @@ pub fn of_checkout(progress: &Progress, reference: &str) -> Standing {
             standing("good", "sim", "Your eSIM is ready", detail)
         }
         (Stage::Failed, _) if progress.owed.is_positive() && checkout.status == CheckoutStatus::Refunded => {
-            let detail = "When your payment came, this was no longer sold at that price. Your payment is safe: you can \
-                          claim it below.";
+            let why = if is_topup {
+                "When your payment came, this was no longer sold at that price, or the eSIM had been given back."
+            } else {
+                "When your payment came, this was no longer sold at that price."
+            };
+            let detail = format!("{why} Your payment is safe: you can claim it below.");
             standing("bad", "money", "Paid too late: the money is owed to you", detail)
         }
         (Stage::Failed, _) if progress.owed.is_positive() => {
-            let detail = "We could not get this eSIM for you. Your payment is safe: you can claim it below.";
+            let what = if is_topup { "add the data to your eSIM" } else { "get this eSIM for you" };
+            let detail = format!("We could not {what}. Your payment is safe: you can claim it below.");
             standing("bad", "money", "Not delivered: the money is owed to you", detail)
         }
         (Stage::Failed, _) if checkout.is_nobodys() => {
@@ -175,8 +181,8 @@ pub fn of_checkout(progress: &Progress, reference: &str) -> Standing {
             standing("caution", "wallet", "Not delivered: the money is in the wallet", detail)
         }
         (Stage::Expired, _) => {
-            let detail =
-                format!("If you have not paid, check out again. If you have sent {asked} already, wait.");
+            let anew = if is_topup { "begin again on the eSIM's own page" } else { "check out again" };
+            let detail = format!("If you have not paid, {anew}. If you have sent {asked} already, wait.");
             standing("caution", "clock", "The time to pay is over", detail)
                 .until("It still counts until", checkout.late_until)
         }

@@ -1,11 +1,14 @@
 //! Agents' tokens on their owner's pages: the limit that is set there counts, and so does the end.
 
+use serde_json::json;
 use simgate::domain::money::Usd;
 
 use super::{ANN, EVE, OPEN};
-use crate::support::buying::{PLAN, ask_with_key, fund};
+use crate::support::browser::{claim, claim_code, guest};
+use crate::support::buying::{HOUR_MS, MINUTE_MS, PLAN, ask_with_key, fund, id, settle};
 use crate::support::harness::{Gateway, both_databases};
 use crate::support::logins::{sign_in, with_token};
+use crate::support::tool_caller;
 use crate::support::visitor::{Visitor, hidden};
 
 async fn signed_in(gateway: &Gateway, email: &str) -> Visitor {
@@ -72,6 +75,41 @@ both_databases! {
         assert_eq!(ann.submit(&page, &revoke, &[]).await.status, 404);
         assert!(ann.open("/account/agents").await.text.contains("No agent has a token"));
         assert!(ann.is_signed_in().await);
+    }
+
+    /// An assistant's token ends by itself, and until then its owner sees it, limits it and ends it. Those that nobody was
+    /// given are not listed: the session's own, and the one that was made for a claim.
+    async fn an_assistants_token_is_its_owners_too(gateway) with [OPEN[0], OPEN[1]] {
+        let made = guest(gateway, ANN).await;
+        gateway.supplier("reject").await;
+        settle(gateway, &made, "FAILED").await;
+        gateway.supplier("ok").await;
+        let otp = claim_code(gateway, id(&made), ANN).await;
+        assert_eq!(claim(gateway, id(&made), ANN, &otp).await.status, 200);
+        let mut ann = signed_in(gateway, ANN).await;
+        assert!(ann.open("/account/agents").await.text.contains("No agent has a token"));
+        gateway.pass_time(2 * MINUTE_MS);
+        let assistant = tool_caller::log_in(gateway, ANN).await;
+        let list = ann.open("/account/agents").await;
+        assert!(list.text.contains(&assistant[..8]) && !list.text.contains(&assistant) && list.text.contains("<dt>Ends</dt>"), "{}", list.text);
+        let path = token_path(&mut ann).await;
+        let page = ann.open(&path).await;
+        assert_eq!(ann.submit(&page, &path, &[("limitUsd", "0")]).await.status, 303);
+        fund(gateway, ANN, Usd::dollars(50)).await;
+        let refused = tool_caller::call(gateway, "purchase_esim_with_wallet", json!({ "packageCode": PLAN, "token": assistant })).await;
+        assert_eq!(tool_caller::failure(&refused), "LIMIT_EXCEEDED");
+        let revoke = format!("{path}/revoke");
+        let page = ann.open(&revoke).await;
+        assert_eq!(ann.submit(&page, &revoke, &[]).await.status, 303);
+        let refused = tool_caller::call(gateway, "get_wallet_balance", json!({ "token": assistant })).await;
+        assert_eq!(tool_caller::failure(&refused), "UNAUTHENTICATED");
+        // One that has ended is gone from the list.
+        gateway.pass_time(20 * MINUTE_MS);
+        tool_caller::log_in(gateway, ANN).await;
+        assert!(ann.open("/account/agents").await.text.contains("<dt>Ends</dt>"));
+        gateway.pass_time(25 * HOUR_MS);
+        let mut ann = signed_in(gateway, ANN).await;
+        assert!(ann.open("/account/agents").await.text.contains("No agent has a token"));
     }
 
     async fn tokens_of_others_are_not_found(gateway) with [OPEN[0], OPEN[1]] {

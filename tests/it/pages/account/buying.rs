@@ -6,8 +6,8 @@ use simgate::domain::money::Usd;
 use super::{ANN, EVE, OPEN};
 use crate::support::browser::{claim, claim_code, guest, wallet_of};
 use crate::support::buying::{PLAN, fund, id, settle};
-use crate::support::coupons::plan;
-use crate::support::harness::{Gateway, Reply, both_databases};
+use crate::support::coupons::{limited, plan, tally};
+use crate::support::harness::{Gateway, Reply, booked, both_databases};
 use crate::support::visitor::{Visitor, hidden};
 
 async fn signed_in(gateway: &Gateway, email: &str, dollars: i64) -> Visitor {
@@ -110,6 +110,37 @@ both_databases! {
             assert_eq!(refused.status, 400, "{wrong}: {}", refused.text);
         }
         assert_eq!(ann.open(&path("NO-SUCH")).await.status, 404);
+    }
+
+    /// A coupon counts as it was shown: applied, typed and not applied, or wrong.
+    async fn a_coupon_is_taken_off(gateway) with [OPEN[0], OPEN[1]] {
+        limited(gateway, "TRIP10", 2).await;
+        let mut ann = signed_in(gateway, ANN, 50).await;
+        let price = plan(gateway, PLAN).retail;
+        let page = ann.open(&path(PLAN)).await;
+        let applied = ann.submit(&page, &path(PLAN), &[("discount", "trip10"), ("apply", "1")]).await;
+        assert!(applied.status == 200 && applied.text.contains("Coupon TRIP10"), "{}", applied.text);
+        assert_eq!((wallet_of(gateway, ANN).await, tally(gateway, "TRIP10").await), (Usd::dollars(50), (0, 0)), "nothing is bought yet");
+        let wrong = ann.submit(&page, &path(PLAN), &[("discount", "NOPE"), ("apply", "1")]).await;
+        assert!(wrong.text.contains("This discount code is unknown") && wrong.text.contains(&format!("<dt>You pay</dt><dd>{} USD</dd>", price.priced())), "{}", wrong.text);
+        let refused = ann.submit(&page, &path(PLAN), &[("discount", "NOPE")]).await;
+        assert!(refused.status == 409 && refused.text.contains("This discount code is unknown"), "{}", refused.text);
+        assert_eq!(wallet_of(gateway, ANN).await, Usd::dollars(50));
+        // Without the code the price is another one, and it is shown before it is taken.
+        let dropped = ann.submit(&applied, &path(PLAN), &[("discount", "")]).await;
+        assert!(dropped.status == 409 && dropped.text.contains("more than you were shown"), "{}", dropped.text);
+        let first = bought(&ann.submit(&applied, &path(PLAN), &[("discount", "trip10")]).await);
+        assert_eq!(bought(&ann.submit(&applied, &path(PLAN), &[("discount", "trip10")]).await), first);
+        let once = Usd::dollars(50).minus(wallet_of(gateway, ANN).await);
+        assert!(once < price && booked(&gateway.app, "discount:coupon").await == price.minus(once), "{once}");
+        // Typed and not applied, it counts too.
+        let page = ann.open(&path(PLAN)).await;
+        bought(&ann.submit(&page, &path(PLAN), &[("discount", "trip10")]).await);
+        assert_eq!(Usd::dollars(50).minus(wallet_of(gateway, ANN).await), once.plus(once));
+        let page = ann.open(&path(PLAN)).await;
+        let used_up = ann.submit(&page, &path(PLAN), &[("discount", "trip10")]).await;
+        assert!(used_up.status == 409 && used_up.text.contains("This discount code is unknown"), "{}", used_up.text);
+        assert_eq!((tally(gateway, "TRIP10").await, gateway.journalled("sold").len()), ((0, 2), 2));
     }
 
     /// A session may spend as much in a day as a session token may.

@@ -96,6 +96,17 @@ both_databases! {
         for secret in ["LPA:1$", "/esim/", &agent, &ann.cookies["simgate"]] {
             assert!(!data.text.contains(secret), "{secret}");
         }
+        let again = ann.open("/account/settings/data").await;
+        assert!(again.status == 429 && !again.header("retry-after").is_empty(), "one a minute: {}", again.text);
+        // What failed is kept too, and so it is told.
+        gateway.supplier("reject").await;
+        let page = ann.open(&path).await;
+        ann.submit(&page, &path, &[]).await;
+        gateway.supplier("ok").await;
+        gateway.pass_time(crate::support::buying::MINUTE_MS);
+        let json = ann.open("/account/settings/data").await.expect(200);
+        let states: Vec<&str> = json["orders"].as_array().unwrap().iter().map(|order| order["status"].as_str().unwrap()).collect();
+        assert_eq!(states, ["FAILED", "FULFILLED"]);
         let eves = signed_in(gateway, EVE).await.open("/account/settings/data").await.expect(200);
         assert_eq!((&eves["orders"], &eves["email"]), (&json!([]), &json!(EVE)));
         let nobody = Visitor::new(gateway).open("/account/settings/data").await;
