@@ -55,7 +55,8 @@ async function go(page, { path, fields, form = "form[method=post]", button = "bu
       const field = page.locator(`${form} [name=${name}]`).first();
       if (await field.getAttribute("type") === "radio") await page.locator(`${form} [value="${value}"]`).check();
       else {
-        await page.locator("details", { has: field }).evaluateAll((all) => all.forEach((one) => (one.open = true)));
+        const folds = field.locator("xpath=ancestor::details");
+        await folds.evaluateAll((all) => all.forEach((one) => (one.open = true)));
         await field.fill(value);
       }
     }
