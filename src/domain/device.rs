@@ -1,6 +1,9 @@
 //! Which devices take an eSIM, by name. The lists are those of the articles on devices: under one of three headings each
 //! item names a line of devices in bold, then the devices of that line, then what else has to be known of them. An answer
-//! is given for a name that is listed, and for no other: `iPhone 1` is not the beginning of `iPhone 13`.
+//! is given for a name that is listed, and for no other: `iPhone 1` is not the beginning of `iPhone 13`. Whoever names only a
+//! line or a maker is asked which of its devices is meant.
+
+use std::collections::HashSet;
 
 use super::near::{edits, forgiven};
 
@@ -34,6 +37,8 @@ pub enum Answer {
         /// What else the article says of it.
         note: String,
     },
+    /// It names a line of devices, or their maker. These are its devices, the newest of each list first.
+    Several { names: Vec<String> },
     /// No article lists it, or several devices are called so. These names are near.
     Unknown { near: Vec<String> },
 }
@@ -97,7 +102,18 @@ impl Devices {
                 return Answer::Listed { name: line.full(device), verdict, note };
             }
         }
-        Answer::Unknown { near: self.near(&joined(&essential(&words))) }
+        let name = joined(&essential(&words));
+        match self.line_of(&name) {
+            names if names.is_empty() => Answer::Unknown { near: self.near(&name) },
+            names => Answer::Several { names },
+        }
+    }
+
+    /// The devices of the lines that a name leaves nothing of.
+    fn line_of(&self, name: &str) -> Vec<String> {
+        let is_meant = |line: &&Line| !name.is_empty() && line.own_part(name).0.is_empty();
+        let lines = self.lines.iter().filter(is_meant);
+        once_each(lines.flat_map(|line| line.devices.iter().rev().map(|device| line.full(device)))).collect()
     }
 
     /// Names that may be meant, the nearest first.
@@ -122,13 +138,12 @@ impl Devices {
 
 /// The first names, each once.
 fn few(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut few: Vec<String> = Vec::new();
-    for name in names {
-        if few.len() < MOST_NEAR && !few.contains(&name) {
-            few.push(name);
-        }
-    }
-    few
+    once_each(names).take(MOST_NEAR).collect()
+}
+
+fn once_each(names: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    let mut seen = HashSet::new();
+    names.filter(move |name| seen.insert(name.clone()))
 }
 
 impl Line {

@@ -277,7 +277,7 @@ mod tests {
             paid_by,
             coverage: Coverage { countries: vec!["Japan".into()], volume: None },
             filled,
-            esim_url: "https://shop.example/esim/token".into(),
+            esim_url: Some("https://shop.example/esim/token".into()),
         }
     }
 
@@ -362,7 +362,7 @@ mod tests {
             "1.49 USD",
             "Coupon SUMMER",
             "−0.22 USD",
-            "Off, so that we know your payment",
+            "Small discount that marks your payment",
             "−0.003816 USD",
             "1.266184 USDC",
             "on the Base network",
@@ -387,13 +387,22 @@ mod tests {
 
     #[test]
     fn a_receipt_names_the_wallet_and_the_esim_that_was_filled() {
-        let filled = Filled { plan_name: "Korea".into(), order_ref: "SG-CD34".into(), iccid: "8981".into() };
+        let filled =
+            Filled { plan_name: "Korea".into(), order_ref: "SG-CD34".into(), iccid: Some("8981".into()) };
         let own =
             Contents::Receipt(&receipt(PaidBy::Wallet { own: true }, Some(filled))).write(&house()).unwrap();
         assert_eq!(own.subject, "Your eSIM is topped up");
         for part in ["Korea", "SG-CD34", "8981", "1.266184 USD", "from your wallet", "Not charged"] {
             assert!(own.text.contains(part) && own.html.contains(part), "{part} is not in {}", own.text);
         }
+        // Whoever pays for more data on somebody's eSIM is not led to it.
+        let filled = Filled { plan_name: "Korea".into(), order_ref: "SG-CD34".into(), iccid: None };
+        let others = Receipt { esim_url: None, ..receipt(paid_on_base(), Some(filled)) };
+        let others = Contents::Receipt(&others).write(&house()).unwrap();
+        for part in ["/esim/", "ICCID", "Keep this address"] {
+            assert!(!others.text.contains(part) && !others.html.contains(part), "{part}: {}", others.text);
+        }
+        assert!(others.text.contains("Korea") && !others.text.contains("\n\n\n"), "{}", others.text);
         let gift = Contents::Receipt(&receipt(PaidBy::Wallet { own: false }, None)).write(&house()).unwrap();
         assert!(gift.text.contains("from the buyer's wallet"), "{}", gift.text);
     }

@@ -17,8 +17,8 @@ pub struct Receipt {
     pub coverage: Coverage,
     /// For a top-up.
     pub filled: Option<Filled>,
-    /// The page of the eSIM.
-    pub esim_url: String,
+    /// The page of the eSIM, if it is the reader's.
+    pub esim_url: Option<String>,
 }
 
 /// What the catalog says of a plan beyond its order; nothing once it is no longer sold.
@@ -46,7 +46,7 @@ pub enum PaidBy {
 pub struct Filled {
     pub plan_name: String,
     pub order_ref: String,
-    pub iccid: String,
+    pub iccid: Option<String>,
 }
 
 impl Receipt {
@@ -89,7 +89,7 @@ impl Receipt {
         }
         if off.is_positive() {
             let is_unique = matches!(self.paid_by, PaidBy::Payment { unique, .. } if unique == *off);
-            let why = if is_unique { "Off, so that we know your payment" } else { "Not charged" };
+            let why = if is_unique { "Small discount that marks your payment" } else { "Not charged" };
             lines.push((why.into(), less(*off)));
         } else if off.negated().is_positive() {
             lines.push(("Rounded up by you".into(), usd(off.negated())));

@@ -5,6 +5,7 @@ use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::Result;
+use crate::store::users;
 pub use crate::store::wallet::StatementLine;
 use crate::store::wallet::{self, StatementQuery};
 
@@ -31,6 +32,11 @@ pub struct Statement {
     pub lines: Vec<StatementLine>,
     /// Where the next page starts, when there is one.
     pub next: Option<i64>,
+}
+
+/// Whether it is a person's account, not a partner's.
+pub async fn is_users(app: &App, account: AccountNo) -> Result<bool> {
+    Ok(app.store.read(move |tx| users::email(tx, account)).await?.is_some())
 }
 
 /// Lines of the statement, newest first, older than line `after`.

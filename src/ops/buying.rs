@@ -249,6 +249,7 @@ async fn by_transfer(
         discount_code: wish.discount_code,
         reference: wish.reference,
         client,
+        max_price: wish.max_price,
         is_offer: false,
     };
     let opened = checkout::open(app, new).await?;
@@ -386,6 +387,7 @@ impl Counter<'_> {
             customer_email: None,
             reference: None,
             client: self.client,
+            max_price: self.purchase.max_price,
             is_offer: true,
             discount_code: self.purchase.discount_code.clone(),
         };

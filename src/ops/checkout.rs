@@ -62,6 +62,8 @@ pub struct NewCheckout {
     /// The caller's own reference: the same one with the same request is the same checkout, for ever.
     pub reference: Option<String>,
     pub client: IpAddr,
+    /// Above this it is refused.
+    pub max_price: Option<Usd>,
     /// Made for a buyer who has not chosen this way to pay: a coupon's use is taken when a payer signs, not before.
     pub is_offer: bool,
 }
@@ -301,8 +303,11 @@ impl CheckoutDraft {
         }
     }
 
-    /// Refuses when one more checkout at this price exceeds a limit of the token or the account.
+    /// Refuses a price above what its buyer expects, and one more checkout that exceeds a limit of the token or the account.
     fn check_limits(&self, price: Usd, unpaid: Unpaid, limit: Option<&DailyLimit>) -> Result<(), Refusal> {
+        if self.new.max_price.is_some_and(|most| price > most) {
+            return Err(Refusal::PriceChanged { price });
+        }
         if let Some(limit) = limit {
             limit.after(price, self.now.day())?;
         }

@@ -3,7 +3,7 @@
 //! is, so an account gets one a minute, and the gateway makes one at a time.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use tokio::task::yield_now;
@@ -92,7 +92,7 @@ pub async fn of_user(app: &App, account: AccountNo) -> Result<PersonalData> {
 
 /// Orders in every state, newest first.
 async fn every_order(app: &App, account: AccountNo, now: Time) -> Result<Vec<OrderFacts>> {
-    let mut all = Vec::new();
+    let mut all: Vec<Listed> = Vec::new();
     for status in OrderStatus::ALL {
         let mut after = None;
         loop {
@@ -109,6 +109,10 @@ async fn every_order(app: &App, account: AccountNo, now: Time) -> Result<Vec<Ord
             }
         }
     }
+    // An order may have moved on meanwhile, and come again: its later state counts.
+    let mut seen = HashSet::new();
+    all.reverse();
+    all.retain(|listed| seen.insert(listed.order.id.to_string()));
     all.sort_by_key(|listed| Reverse(listed.order.created_at));
     let facts = |listed: &Listed| {
         let order_no = app.numbers.of_order(&listed.order).unwrap_or_default();

@@ -1,12 +1,15 @@
 //! Guests: people who buy on the checkout page without an account. Their checkout belongs to nobody: anybody who holds
 //! its id sees it, and somebody who has signed in can claim what we owe for it, once, and spend it there.
 
+use std::net::IpAddr;
+
 use form_urlencoded::Serializer;
 use metrics::counter;
 
 use super::buying::{self, Means, Outcome, Signing, Wish};
 use super::install::{self, Install};
 use super::login::{self, CheckedBefore, CodeAnswer, Proof};
+use super::orders::Buyer;
 use super::{LANE, tokens};
 use crate::app::App;
 use crate::domain::account::GUESTS;
@@ -14,6 +17,7 @@ use crate::domain::checkout::Checkout;
 use crate::domain::ids::{InvoiceId, TokenId};
 use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
+use crate::domain::network::{Currency, Network};
 use crate::domain::order::Order;
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
@@ -27,6 +31,18 @@ pub fn page_path(package_code: &str, discount: Option<&str>) -> String {
     query.append_pair("plan", package_code);
     query.extend_pairs(discount.map(|code| ("discount", code)));
     format!("/checkout?{}", query.finish())
+}
+
+/// Opens a checkout that belongs to nobody, to be paid by a transfer.
+pub async fn check_out(
+    app: &App,
+    wish: Wish,
+    pair: (Currency, Network),
+    client: IpAddr,
+) -> Result<InvoiceId> {
+    let means = Means::Transfer { pair, client, signing: None };
+    let outcome = buying::buy(app, Buyer::guest(), wish, means).await?;
+    outcome.invoice().cloned().ok_or_else(|| Error::fault("a guest pays an invoice"))
 }
 
 /// The order behind the page of a guest's eSIM. Whoever has that page can pay for more data.

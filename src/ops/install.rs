@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use super::catalog;
+use super::{accounts, catalog, guests};
 use crate::app::App;
 use crate::domain::account::GUESTS;
-use crate::domain::esim::{Activation, Usage};
+use crate::domain::esim::{Activation, EsimStatus, Usage};
 use crate::domain::ids::OrderId;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::plan::RETAIL_PRICE_LIST;
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
 use crate::ops::usage::{self, Report};
-use crate::store::{orders, users};
+use crate::store::orders;
 
 /// How long a page waits for the carrier.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -68,19 +68,31 @@ pub async fn usage(app: &App, order: &Order) -> Option<Report> {
     }
 }
 
-/// The page that sells more data for this eSIM, if it takes any: a guest's eSIM has its own, a user buys in the account.
-/// A partner sells it to its customers itself.
-pub async fn refill_path(app: &App, order: &Order, usage: &Usage) -> Result<Option<String>> {
-    let sold = || !catalog::topups_for(app, RETAIL_PRICE_LIST, &order.family).is_empty();
-    if !usage.can_be_topped_up() || !sold() {
+/// Where whoever needs more of an eSIM goes from its page. A partner sells it to its customers itself.
+pub enum More {
+    /// The page that sells more data for it: a guest's eSIM has its own, a user buys in the account.
+    Data(String),
+    /// The page that sells another plan, when this eSIM takes no more.
+    Plan(String),
+}
+
+pub async fn more(app: &App, order: &Order, usage: &Usage) -> Result<Option<More>> {
+    let is_guests = order.account == GUESTS;
+    if !is_guests && !accounts::is_users(app, order.account).await? {
         return Ok(None);
     }
-    if order.account == GUESTS {
-        return Ok(Some(format!("/esim/{}/data", app.vault.install_token(&order.id))));
-    }
-    let account = order.account;
-    let is_users = app.store.read(move |tx| users::email(tx, account)).await?.is_some();
-    Ok(is_users.then(|| format!("/account/orders/{}/data", order.id)))
+    let takes_more =
+        usage.can_be_topped_up() && !catalog::topups_for(app, RETAIL_PRICE_LIST, &order.family).is_empty();
+    let is_over = matches!(usage.status(), EsimStatus::Depleted | EsimStatus::Expired);
+    Ok(match (takes_more, is_guests) {
+        (true, true) => Some(More::Data(format!("/esim/{}/data", app.vault.install_token(&order.id)))),
+        (true, false) => Some(More::Data(format!("/account/orders/{}/data", order.id))),
+        (false, true) if is_over && catalog::base_plan(app, &order.package_code).is_some() => {
+            Some(More::Plan(guests::page_path(&order.package_code, None)))
+        }
+        (false, true) => None,
+        (false, false) => is_over.then(|| More::Plan("/account/buy".into())),
+    })
 }
 
 pub fn qr_url(app: &App, order: &OrderId) -> String {

@@ -5,6 +5,7 @@ use super::checkout::progress::{self, Progress};
 use super::mail::{self, Letter, Slip};
 use super::{LANE, catalog, find, install};
 use crate::app::App;
+use crate::domain::account::GUESTS;
 use crate::domain::country;
 use crate::domain::email::Email;
 use crate::domain::ids::OrderId;
@@ -42,6 +43,10 @@ pub(super) async fn of(app: &App, id: &OrderId, reader: &Email) -> Result<Receip
     let named = countries.filter_map(|code| country::by_code(code)).map(|country| country.name.to_string());
     let number = app.numbers.of_order(&order);
     let of_checkout = || checkout.as_ref().map(|progress| app.numbers.of_checkout(&progress.checkout));
+    // Whoever pays for more data of a guest's eSIM does not get to it by that, unless it was bought for the same address.
+    let is_readers =
+        |filled: &Order| filled.account != GUESTS || filled.customer_email.as_ref() == Some(reader);
+    let is_shown = filled.as_ref().is_none_or(is_readers);
     Ok(Receipt {
         order_ref: number.or_else(of_checkout).unwrap_or_else(|| order.id.to_string()),
         placed: readable(order.created_at),
@@ -52,11 +57,11 @@ pub(super) async fn of(app: &App, id: &OrderId, reader: &Email) -> Result<Receip
         coverage: Coverage { countries: named.collect(), volume: plan.and_then(|plan| plan.details.kind) },
         filled: filled.map(|filled| Filled {
             order_ref: app.numbers.of_order(&filled).unwrap_or_default(),
-            iccid: filled.esim.map(|esim| esim.iccid).unwrap_or_default(),
+            iccid: filled.esim.filter(|_| is_shown).map(|esim| esim.iccid),
             plan_name: filled.plan_name,
         }),
         // A top-up has no page: what it filled has.
-        esim_url: install::page_url(app, order.esim_order.as_ref().unwrap_or(&order.id)),
+        esim_url: is_shown.then(|| install::page_url(app, order.esim_order.as_ref().unwrap_or(&order.id))),
         order,
     })
 }

@@ -16,6 +16,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::{self, TokenKind};
 use crate::error::{Error, Result};
+use crate::store::sessions;
 pub use crate::store::tokens::Token;
 use crate::store::tokens::{self, LiveToken};
 use crate::store::tx::Tx;
@@ -183,7 +184,7 @@ pub async fn set_daily_limit(app: &App, account: AccountNo, id: &TokenId, limit:
     if found { Ok(()) } else { Err(Refusal::TokenNotFound.into()) }
 }
 
-/// Ends a token of this account; purchases that it began continue.
+/// Ends a token of this account, and the page session that it stands behind; purchases that it began continue.
 pub async fn revoke(app: &App, account: AccountNo, id: &TokenId) -> Result<()> {
     let (id, now) = (id.clone(), app.now());
     let ended = id.clone();
@@ -191,6 +192,7 @@ pub async fn revoke(app: &App, account: AccountNo, id: &TokenId) -> Result<()> {
         .store
         .write(account.0, move |tx| {
             let owned = tokens::by_id(tx, &id)?.is_some_and(|token| token.belongs_to(account));
+            sessions::end_of_token(tx, account, &id)?;
             Ok(owned && tokens::revoke(tx, &id, now)?)
         })
         .await?;

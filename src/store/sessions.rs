@@ -19,6 +19,7 @@ queries! {
     TOKEN_OF = "SELECT token FROM page_sessions WHERE id = ?1 AND account = ?2";
     SEEN = "UPDATE page_sessions SET seen_at = ?2 WHERE id = ?1 AND seen_at < ?3";
     END = "DELETE FROM page_sessions WHERE id = ?1";
+    END_OF_TOKEN = "DELETE FROM page_sessions WHERE account = ?1 AND token = ?2";
     OLD = "DELETE FROM page_sessions WHERE id IN (SELECT id FROM page_sessions WHERE made_at < ?1 ORDER BY made_at LIMIT ?2)";
     UNUSED = "DELETE FROM page_sessions WHERE id IN (SELECT id FROM page_sessions WHERE seen_at < ?1 ORDER BY seen_at LIMIT ?2)";
 }
@@ -113,6 +114,11 @@ pub fn seen(tx: &mut Tx, id: &SessionId, now: Time, since: Time) -> Result<()> {
 
 pub fn end(tx: &mut Tx, id: &SessionId) -> Result<()> {
     tx.execute(END, params![id]).map(drop)
+}
+
+/// Ends the session whose purchases count against this token, if it is one's.
+pub fn end_of_token(tx: &mut Tx, account: AccountNo, token: &TokenId) -> Result<()> {
+    tx.execute(END_OF_TOKEN, params![account, token]).map(drop)
 }
 
 /// Forgets sessions that had ended at that time. True when there may be more.

@@ -201,7 +201,7 @@ async function* lateScenes() {
 async function* claimScenes() {
   yield { name: "claim", fields: { email: CLAIMANT }, text: "A code was mailed" };
   yield { name: "claim-wrong-code", fields: { code: "000000" }, text: "This code is wrong" };
-  yield { name: "claimed", fields: { code: await mailed(CLAIMANT, CODE) }, text: "are in your wallet" };
+  yield { name: "claimed", fields: { code: await mailed(CLAIMANT, CODE) }, text: "is in your wallet" };
 }
 
 export async function* depositScenes() {
@@ -334,7 +334,7 @@ export async function* shortScenes() {
   yield { name: "wallet", fields: { email }, text: "A code was mailed", form: byWallet };
   const code = await mailed(email, CODE);
   yield { name: "wallet-wrong-code", fields: { code: "000000" }, text: "This code is wrong" };
-  yield { name: "wallet-short", fields: { code }, text: "are missing" };
+  yield { name: "wallet-short", fields: { code }, text: "more is needed" };
 }
 
 // The wallet that deliveryScenes have filled.

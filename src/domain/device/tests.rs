@@ -13,14 +13,14 @@ fn devices() -> Devices {
 fn verdict(devices: &Devices, typed: &str) -> Option<Verdict> {
     match devices.find(typed) {
         Answer::Listed { verdict, .. } => Some(verdict),
-        Answer::Unknown { .. } => None,
+        Answer::Several { .. } | Answer::Unknown { .. } => None,
     }
 }
 
 fn called(devices: &Devices, typed: &str) -> Option<String> {
     match devices.find(typed) {
         Answer::Listed { name, .. } => Some(name),
-        Answer::Unknown { .. } => None,
+        Answer::Several { .. } | Answer::Unknown { .. } => None,
     }
 }
 
@@ -133,7 +133,6 @@ fn near_names_are_proposed() {
         ("13", "Xiaomi 13"),
         ("Galxy S23 Ultra", "Samsung Galaxy S23 Ultra"),
         ("Pixle 7a", "Google Pixel 7a"),
-        ("iPhone", "Apple iPhone XR"),
     ] {
         let near = near(&devices, typed);
         assert!(near.contains(&proposed.to_string()) && near.len() <= MOST_NEAR, "{typed}: {near:?}");
@@ -141,8 +140,27 @@ fn near_names_are_proposed() {
     for typed in ["", "qwertz", "日本"] {
         assert_eq!(near(&devices, typed), Vec::<String>::new(), "{typed}");
     }
-    for proposed in near(&devices, "galaxy") {
-        assert!(verdict(&devices, &proposed).is_some(), "{proposed} is proposed and not known");
+}
+
+#[test]
+fn a_line_or_a_maker_is_asked_for_more() {
+    let devices = devices();
+    for (typed, first, other) in [
+        ("iPhone", "Apple iPhone Air", "Apple iPhone 4"),
+        ("samsung", "Samsung Galaxy Z Flip7", "Samsung Galaxy S10 5G"),
+        ("Galaxy 5G", "Samsung Galaxy Z Flip7", "Samsung Galaxy A54"),
+        ("Google Pixel", "Google Pixel 10 Pro Fold", "Google Pixel 2"),
+        ("Xiaomi", "Xiaomi 15 Ultra", "Xiaomi 12T Pro"),
+        ("Apple", "Apple iPhone Air", "Apple Watch Ultra"),
+    ] {
+        let Answer::Several { names } = devices.find(typed) else {
+            panic!("{typed}: {:?}", devices.find(typed))
+        };
+        assert_eq!(names[0], first, "{typed}");
+        assert!(names.contains(&other.to_string()), "{typed}: {names:?}");
+        for name in &names {
+            assert!(verdict(&devices, name).is_some(), "{name} is proposed and not known");
+        }
     }
 }
 

@@ -103,9 +103,12 @@ fn for_people(problem: &Problem) -> (&'static str, String) {
             "Nothing to see here",
             "This address only takes what a form sends. Go back, and use the form there.".into(),
         ),
-        (410, _) => {
-            ("This eSIM is gone", "Its order was cancelled or failed, so it cannot be installed.".into())
-        }
+        (410, _) => (
+            "This eSIM is gone",
+            "Its order was cancelled or failed, so it cannot be installed. What you paid is back in your wallet; if you \
+             bought without signing in, the page of your payment tells how to claim it. Did you buy it elsewhere? Ask there."
+                .into(),
+        ),
         (400, _) if !problem.errors.is_empty() => {
             let wrong = said(problem.errors.iter().map(|wrong| (&*wrong.field, &*wrong.message)));
             ("Please check what you typed", format!("{wrong} Go back and change it."))

@@ -1,6 +1,6 @@
 //! Who is signed in on pages, and whether a form is one that we gave to this very browser. For every realm alike: a page
 //! for people who are signed in takes `SignedIn`, its forms `SignedForm`; the pages of a sign-in take `Visitor` and
-//! `VisitorForm`.
+//! `VisitorForm`; the forms of pages for everybody are an `OwnForm`.
 //!
 //! A form proves itself by a token that follows from what the browser holds (`Vault::form_token`): after a sign-in or a
 //! sign-out that is something else, so older forms end. What browsers say of where a request comes from is asked first.
@@ -30,6 +30,7 @@ use crate::vault;
 /// The field of a form that carries its token.
 const TOKEN_FIELD: &str = "form";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 /// Before a sign-in a browser holds this, for the forms that lead to one.
 const VISIT: Cookie = Cookie::secret("simgate-visit");
 const VISIT_SECS: i64 = 24 * 3_600;
@@ -128,6 +129,25 @@ async fn signed_in(headers: &HeaderMap, state: &State, realm: Realm) -> Result<O
     let found = sessions::find(app, realm, &secret).await?;
     let form = app.vault.form_token(realm.as_str(), &secret);
     Ok(found.map(|session| SignedIn { session, form }))
+}
+
+/// A form that anybody may send, signed in or not; a browser must not say that it comes from another site. So no site uses
+/// up what its visitors may ask for here.
+pub struct OwnForm(pub Query);
+
+impl FromRequest<State> for OwnForm {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, state: &State) -> Result<OwnForm, Refused> {
+        require_own(request.headers(), request.uri(), &state.app.settings)?;
+        let Form(fields) = Form::from_request(request, state).await?;
+        Ok(OwnForm(fields))
+    }
+}
+
+/// Whether somebody looks at what is asked for: browsers say when it is an image, a frame or a script of another page.
+pub fn is_looked_at(headers: &HeaderMap) -> bool {
+    headers.get(FETCH_DEST).is_none_or(|kind| kind == "document")
 }
 
 /// A form that this session's browser was given, and what it says.
@@ -249,7 +269,8 @@ fn require_own(headers: &HeaderMap, uri: &Uri, settings: &Settings) -> Result<()
 }
 
 /// Our pages name no referrer, so their own forms have the origin `null`; so have forms of a page in a box on another site.
-/// Browsers that send `Sec-Fetch-Site` tell these apart, and for others the form's token does.
+/// Browsers that send `Sec-Fetch-Site` tell these apart, and for others the form's token does; an `OwnForm` has none, and is
+/// taken from such a browser.
 fn is_own(headers: &HeaderMap, uri: &Uri, own_url: &str) -> bool {
     let text = |name: &HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     if let Some(site) = text(&FETCH_SITE) {

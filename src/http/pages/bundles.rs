@@ -3,10 +3,12 @@
 use super::in_words;
 use super::moment::days;
 use crate::app::App;
+use crate::domain::money::Usd;
 use crate::domain::order::Order;
-use crate::domain::plan::Plan;
+use crate::domain::plan::{Plan, typed_code};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
+use crate::http::kit::fields::{CODE_CHARS, Query};
 use crate::http::kit::wire::gigabytes;
 use crate::ops::buying::Fills;
 use crate::ops::topups;
@@ -14,11 +16,18 @@ use crate::ops::topups;
 pub struct Bundle {
     /// The plan with the price that is shown, as the form names them.
     pub value: String,
-    pub plan: String,
     pub gb: f64,
     pub days: String,
     pub price: String,
     pub checked: bool,
+}
+
+/// A plan and its price in one field, so that a choice among several brings its own.
+pub fn chosen(fields: &mut Query) -> Option<(String, Usd)> {
+    fields.require("choice", "must be a plan with its price", |text| {
+        let (plan, price) = text.split_once(' ')?;
+        Some((typed_code(plan), Usd::parse(price).ok()?)).filter(|_| plan.len() <= CODE_CHARS)
+    })
 }
 
 /// Those for this eSIM, the chosen one checked, else the first; or why it takes none now.
@@ -38,14 +47,16 @@ pub async fn fitting(
 }
 
 fn cards(plans: &[Plan], chosen: &str) -> Vec<Bundle> {
+    // Also at another price: whoever is told of it must not find another bundle chosen.
+    let code = typed_code(chosen.split(' ').next().unwrap_or_default());
+    let is_chosen = |plan: &Plan| plan.code == code;
     let card = |plan: &Plan| {
         let value = format!("{} {}", plan.code, plan.wholesale);
         Bundle {
-            plan: plan.code.clone(),
             gb: gigabytes(plan.data_mb),
             days: days(plan.duration_days),
             price: plan.wholesale.priced(),
-            checked: value == chosen,
+            checked: is_chosen(plan),
             value,
         }
     };

@@ -16,9 +16,10 @@ use crate::domain::token::TokenKind;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
-use crate::http::kit::fields::{Form, Segment, invoice_id};
+use crate::http::kit::fields::{Segment, invoice_id};
 use crate::http::kit::html::page;
 use crate::http::kit::problem::Refused;
+use crate::http::kit::session::OwnForm;
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::login::CodeAnswer;
 use crate::ops::{catalog, guests};
@@ -51,7 +52,7 @@ pub async fn code(
     state: State,
     Client(client): Client,
     Segment(id): Segment,
-    Form(mut fields): Form,
+    OwnForm(mut fields): OwnForm,
 ) -> Answer {
     let (app, invoice) = (&state.app, invoice_id(id)?);
     let email = fields.required_email("email");
@@ -66,7 +67,7 @@ pub async fn claim(
     state: State,
     Client(client): Client,
     Segment(id): Segment,
-    Form(mut fields): Form,
+    OwnForm(mut fields): OwnForm,
 ) -> Answer {
     let (app, invoice) = (&state.app, invoice_id(id)?);
     let email = fields.required_email("email");

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 
-use super::plan_details::{self, PlanDetails};
+use super::plan_details::{self, PlanCard, PlanDetails};
 use super::ways::{self, Ways};
 use super::{is_once, new_once, onward, reference, told, wanted_plan};
 use crate::app::App;
@@ -21,15 +21,14 @@ use crate::error::Error;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
-use crate::http::kit::fields::{CODE_CHARS, Form, Query};
+use crate::http::kit::fields::{CODE_CHARS, Query};
 use crate::http::kit::html::page;
 use crate::http::kit::payment::{currency_names, named_currency, named_network, network_names};
 use crate::http::kit::problem::{self, Refused};
-use crate::http::kit::wire::gigabytes;
-use crate::ops::buying::{self, Means, Wish};
-use crate::ops::checkout;
+use crate::http::kit::session::{OwnForm, is_looked_at};
+use crate::ops::buying::Wish;
 use crate::ops::coupons::{self, Quote};
-use crate::ops::orders::Buyer;
+use crate::ops::{checkout, guests};
 
 /// How many countries are named; a plan for the world has more than anybody reads.
 const NAMED: usize = 12;
@@ -38,12 +37,9 @@ const NAMED: usize = 12;
 #[template(path = "checkout.html")]
 struct CheckoutPage<'a> {
     sandbox: bool,
-    plan: &'a Plan,
-    data_gb: f64,
+    card: PlanCard<'a>,
     countries: String,
     details: PlanDetails,
-    flag: Option<&'a str>,
-    headline: &'a str,
     ways: Vec<Ways>,
     /// When the figures of networks were looked up.
     as_of: &'a str,
@@ -74,7 +70,13 @@ impl Typed {
 }
 
 /// `?plan=CODE&discount=CODE`.
-pub async fn form(_: Anyone, state: State, Client(client): Client, query: Query) -> Answer {
+pub async fn form(
+    _: Anyone,
+    state: State,
+    Client(client): Client,
+    headers: HeaderMap,
+    query: Query,
+) -> Answer {
     let (app, query) = (&state.app, query.filled());
     let plan = wanted_plan(app, &query)?;
     let mut typed = Typed::of(&query);
@@ -82,12 +84,15 @@ pub async fn form(_: Anyone, state: State, Client(client): Client, query: Query)
     if !is_once(&typed.once) {
         typed.once = new_once();
     }
-    // A link with an old code is still a way to the plan.
-    let (quote, problem) = quoted(app, client, &typed, &plan).await?;
+    // A link with an old code is still a way to the plan. Other sites must not guess codes in the name of their visitors.
+    let (quote, problem) = match is_looked_at(&headers) {
+        true => quoted(app, client, &typed, &plan).await?,
+        false => (None, None),
+    };
     shown(&state, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem })
 }
 
-pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields): Form) -> Answer {
+pub async fn open(_: Anyone, state: State, Client(client): Client, OwnForm(fields): OwnForm) -> Answer {
     let app = &state.app;
     let (plan, typed) = (wanted_plan(app, &fields)?, Typed::of(&fields));
     if !fields.typed("apply").is_empty() {
@@ -95,16 +100,12 @@ pub async fn open(_: Anyone, state: State, Client(client): Client, Form(fields):
         return shown(&state, StatusCode::OK, Shown { plan: &plan, typed: &typed, quote, problem });
     }
     let opened = match wish(fields, &plan) {
-        Ok((wish, pair)) => {
-            let means = Means::Transfer { pair, client, signing: None };
-            buying::buy(app, Buyer::guest(), wish, means).await
-        }
+        Ok((wish, pair)) => guests::check_out(app, wish, pair, client).await,
         Err(refusal) => Err(refusal.into()),
     };
     match opened {
-        Ok(outcome) => {
-            let invoice = outcome.invoice().ok_or_else(|| Error::fault("a guest pays an invoice"))?;
-            onward(&state, invoice, "Keep the address of that page: it is the key to what you buy.")
+        Ok(invoice) => {
+            onward(&state, &invoice, "Keep the address of that page: it is the key to what you buy.")
         }
         Err(error) => {
             let unread = matches!(error, Error::Refused(Refusal::Invalid(_)));
@@ -187,10 +188,7 @@ fn shown(state: &State, status: StatusCode, shown: Shown) -> Answer {
     let Shown { plan, typed, quote, problem } = shown;
     let template = CheckoutPage {
         sandbox: app.settings.mode == Mode::Sandbox,
-        plan,
-        data_gb: gigabytes(plan.data_mb),
-        flag: plan_details::flag(plan),
-        headline: plan_details::headline(plan),
+        card: PlanCard::of(plan),
         countries: plan_details::countries(plan, NAMED),
         details: PlanDetails::of(plan),
         ways: ways::of(app, &checkout::pairs(app), &typed.means),

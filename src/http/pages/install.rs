@@ -19,7 +19,7 @@ use crate::http::kit::fields::{Query, Segment};
 use crate::http::kit::html::{self, guard};
 use crate::http::kit::wire::gigabytes;
 use crate::http::kit::{State, qr};
-use crate::ops::install::{self, Install};
+use crate::ops::install::{self, Install, More};
 use crate::ops::live::shown::{self, Version};
 use crate::ops::usage::Report;
 
@@ -76,8 +76,9 @@ struct InstallPage<'a> {
     usage: Option<UsageShown>,
     /// Whether somebody has installed it: then what is left comes first.
     is_used: bool,
-    /// Where more data is sold for it.
-    refill_path: Option<String>,
+    /// Where more data or another plan is sold, and what the button says.
+    more: Option<(String, &'static str)>,
+    iccid: Option<&'a str>,
     /// Tells this view from others; see `ops::live`.
     version: Version,
 }
@@ -123,7 +124,7 @@ pub struct UsageShown {
     pub word: &'static str,
     /// How many days are left, if it has not ended, and when it ends.
     pub ends: Option<(Option<String>, Moment)>,
-    /// How long a plan lasts that was not begun.
+    /// How long a plan lasts, unless it is over.
     pub lasts: Option<String>,
     pub as_of: Moment,
     pub stale: bool,
@@ -142,7 +143,15 @@ impl UsageShown {
             EsimStatus::Expired => ("bad", "stop", "Ended"),
             EsimStatus::Cancelled => ("bad", "stop", "Given back"),
         };
-        let left_days = |expires: Time| (expires > now).then(|| days(expires.day() - now.day()));
+        let left_days = |expires: Time| {
+            (expires > now).then(|| match expires.day() - now.day() {
+                0 => "less than a day".to_string(),
+                left => days(left),
+            })
+        };
+        let is_over = matches!(status, EsimStatus::Expired | EsimStatus::Cancelled);
+        // An eSIM may be over before its time.
+        let ends = usage.expires_at.filter(|expires| !is_over || *expires <= now);
         UsageShown {
             left_gb: gigabytes(left),
             used_gb: gigabytes(usage.used_mb),
@@ -152,8 +161,8 @@ impl UsageShown {
             kind,
             icon,
             word,
-            ends: usage.expires_at.map(|expires| (left_days(expires), Moment::of(expires))),
-            lasts: Some(days(order.duration_days)),
+            ends: ends.map(|expires| (left_days(expires), Moment::of(expires))),
+            lasts: (!is_over).then(|| days(order.duration_days)),
             as_of: Moment::of(usage.as_of),
             stale: report.stale,
         }
@@ -189,8 +198,8 @@ pub async fn page(
             let report = install::usage(app, &order).await;
             let usage = report.as_ref().map(|report| UsageShown::new(&order, report, app.now()));
             let is_used = usage.as_ref().is_some_and(|usage| !usage.is_new);
-            let refill_path = match report.filter(|_| is_used) {
-                Some(report) => install::refill_path(app, &order, &report.usage).await?,
+            let more = match report.filter(|_| is_used) {
+                Some(report) => install::more(app, &order, &report.usage).await?,
                 None => None,
             };
             let template = InstallPage {
@@ -198,7 +207,11 @@ pub async fn page(
                 order_no: &app.numbers.of_order(&order).unwrap_or_default(),
                 esim: activation.map(|activation| EsimShown::new(app, &order.id, activation, device)),
                 is_used,
-                refill_path,
+                more: more.map(|more| match more {
+                    More::Data(path) => (path, "Add data"),
+                    More::Plan(path) => (path, "Buy another plan"),
+                }),
+                iccid: order.esim.as_ref().map(|esim| esim.iccid.as_str()),
                 usage,
                 version: shown::of_esim(&order).version,
             };

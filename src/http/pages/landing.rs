@@ -8,10 +8,9 @@ use axum::extract::RawQuery;
 use axum::http::StatusCode;
 
 use super::connect::{self, Client};
-use super::plan_details;
+use super::plan_details::PlanCard;
 use crate::app::App;
 use crate::config::Mode;
-use crate::domain::plan::Plan;
 use crate::domain::text::visible;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
@@ -20,7 +19,6 @@ use crate::http::kit::catalog::products::{self, MOST_CHARS, MOST_SHOWN, Products
 use crate::http::kit::doorway::TOOLS_PATH;
 use crate::http::kit::fields::Query;
 use crate::http::kit::html::{page, public_page};
-use crate::http::kit::wire::gigabytes;
 use crate::ops::search::{Found, Nothing};
 use crate::ops::{checkout, vitals};
 
@@ -54,7 +52,7 @@ struct Shop<'a> {
 
 /// What a search found.
 struct Shown<'a> {
-    plans: Vec<PlanCard<'a>>,
+    cards: Vec<PlanCard<'a>>,
     total: usize,
     /// For those who hear the page.
     said: String,
@@ -64,14 +62,6 @@ struct Shown<'a> {
     near: &'a [&'static str],
     /// How many to show next; `None` when all are here, or as many as are ever shown.
     more: Option<usize>,
-}
-
-/// A plan as visitors compare it with others.
-struct PlanCard<'a> {
-    plan: &'a Plan,
-    flag: Option<&'a str>,
-    headline: &'a str,
-    data_gb: f64,
 }
 
 /// `?q=TEXT&limit=N`.
@@ -113,17 +103,11 @@ fn asked(typed: &str, limit: usize) -> String {
 }
 
 fn shown<'a>(products: &'a Products, found: &'a Found, typed: &str, limit: usize) -> Shown<'a> {
-    let card = |plan: &'a Plan| PlanCard {
-        plan,
-        flag: plan_details::flag(plan),
-        headline: place(plan_details::headline(plan)),
-        data_gb: gigabytes(plan.data_mb),
-    };
-    let plans: Vec<PlanCard> = products.plans(found).map(card).collect();
+    let cards: Vec<PlanCard> = products.plans(found).map(PlanCard::of).collect();
     let reason = found.nothing.as_ref().map(products::reason);
     let said = match (&reason, typed) {
         (Some(reason), _) => reason.clone(),
-        (None, "") => format!("{} popular plans", plans.len()),
+        (None, "") => format!("{} popular plans", cards.len()),
         (None, _) if found.total == 1 => format!("1 plan for {typed}"),
         (None, _) => format!("{} plans for {typed}", found.total),
     };
@@ -131,15 +115,8 @@ fn shown<'a>(products: &'a Products, found: &'a Found, typed: &str, limit: usize
         Some(Nothing::NoPlace { near }) => near.as_slice(),
         _ => &[],
     };
-    let more = STEPS.into_iter().find(|step| *step > limit).filter(|_| found.total > plans.len());
-    Shown { total: found.total, plans, said, reason, near, more }
-}
-
-/// A name without the size that follows: the card says it.
-fn place(name: &str) -> &str {
-    let begins = |at: &usize| name[at + 1..].starts_with(|c: char| c.is_ascii_digit());
-    let size = name.match_indices(' ').map(|(at, _)| at).find(begins);
-    size.filter(|at| *at > 0).map_or(name, |at| &name[..at])
+    let more = STEPS.into_iter().find(|step| *step > limit).filter(|_| found.total > cards.len());
+    Shown { total: found.total, cards, said, reason, near, more }
 }
 
 /// `USDC or USDT`.
@@ -152,23 +129,4 @@ fn tokens(app: &App) -> String {
 async fn works(app: &App) -> Option<bool> {
     let why = tokio::time::timeout(PATIENCE, vitals::unready(app)).await.ok()?;
     Some(why.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_loses_its_size() {
-        for (name, expected) in [
-            ("Europe 5 GB 30 days", "Europe"),
-            ("Asia (7 areas) 1GB 7Days", "Asia (7 areas)"),
-            ("Global Lite", "Global Lite"),
-            (" 5 GB", " 5 GB"),
-            ("5 GB", "5 GB"),
-            ("", ""),
-        ] {
-            assert_eq!(place(name), expected);
-        }
-    }
 }

@@ -120,7 +120,9 @@ pub fn in_words(refusal: &Refusal) -> String {
         Refusal::TooManyInvoices { .. } => {
             "Five payments are open on this network already. Pay one of these, or come back when one has expired.".into()
         }
-        Refusal::PriceChanged { price } => format!("The plan costs {price} USD now, more than you were shown."),
+        Refusal::PriceChanged { price } => {
+            format!("The plan costs {} USD now, more than you were shown.", price.priced())
+        }
         _ => refusal.problem().detail,
     }
 }

@@ -27,8 +27,11 @@ use crate::http::kit::problem::Refused;
 use crate::http::kit::{State, html, qr};
 use crate::ops::checkout::progress::{self, Progress};
 use crate::ops::live::shown::{self, Shown};
-use crate::ops::{deposits, guests, install, sandbox};
+use crate::ops::{accounts, deposits, guests, install, sandbox};
 use crate::wire::payment_uri;
+
+/// Where a person whose wallet holds money spends it.
+const BUY_PATH: &str = "/account/buy";
 
 #[derive(Template)]
 #[template(path = "pay.html")]
@@ -49,8 +52,8 @@ struct PayPage {
     /// What was bought, and the page that helps to install it.
     esim: Option<EsimShown>,
     install_url: Option<String>,
-    /// Where a guest who came too late begins anew.
-    again_url: Option<String>,
+    /// Where to go on from here, and what the button says.
+    next: Option<(String, &'static str)>,
     /// Where a guest chooses another network.
     other_url: Option<String>,
     /// The reference of a checkout.
@@ -111,7 +114,12 @@ pub async fn page(_: Anyone, state: State, Segment(id): Segment, headers: Header
             let device = Device::of(&query, &headers);
             of_checkout(app, &progress::show(app, &id, None).await?, device)?
         }
-        deposit => of_deposit(app, &deposit?)?,
+        deposit => {
+            let deposit = &deposit?;
+            let is_users = deposit.invoice.status == InvoiceStatus::Confirmed
+                && accounts::is_users(app, deposit.invoice.account).await?;
+            of_deposit(app, deposit, is_users)?
+        }
     };
     html::page(&state, StatusCode::OK, &page)
 }
@@ -123,12 +131,19 @@ pub async fn with_test_money(_: Anyone, state: State, Segment(id): Segment) -> A
     onward(&state, &id, "The test money is on its way.")
 }
 
-fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
+/// `is_users` when a person's wallet gets it, not a partner's.
+fn of_deposit(app: &App, deposit: &Deposit, is_users: bool) -> Result<PayPage, Refused> {
     let invoice = &deposit.invoice;
+    let is_confirmed = invoice.status == InvoiceStatus::Confirmed;
+    let (said, sum) = match is_confirmed {
+        true => ("Credited", deposit.paid.credited),
+        false => ("To be credited", invoice.amount),
+    };
     let token = invoice.currency.as_str();
     let required = deposit.required_confirmations();
     let confirming = invoice.status == InvoiceStatus::Confirming;
     let due = due(app, deposit)?;
+    let is_done = is_confirmed && is_users && due.is_none();
     Ok(PayPage {
         title: format!("{} {token} on {}", invoice.amount, invoice.network.name()),
         sandbox: Sandbox::on(&app.settings, invoice.network),
@@ -144,16 +159,16 @@ fn of_deposit(app: &App, deposit: &Deposit) -> Result<PayPage, Refused> {
         live: shown::of_deposit(deposit, app.now()),
         esim: None,
         install_url: None,
-        again_url: None,
+        next: is_done.then(|| (BUY_PATH.into(), "Buy a plan")),
         other_url: None,
         reference: None,
         owed: None,
         summary: Summary {
             title: "Add money".into(),
-            lines: vec![("To be credited".into(), format!("{} USD", invoice.amount.priced()))],
+            lines: vec![(said.into(), format!("{} USD", sum.priced()))],
             email: None,
         },
-        refreshes: invoice.status != InvoiceStatus::Confirmed,
+        refreshes: !is_confirmed,
     })
 }
 
@@ -173,6 +188,11 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
     // Whoever was asked to pay for more data must not get to the eSIM by that.
     let sells_anew = checkout.is_guests() && checkout.esim_order.is_none();
     let again = || guests::page_path(&checkout.package_code, None);
+    let is_in_wallet = *stage == Stage::Failed && !checkout.is_nobodys();
+    let next = match stage {
+        Stage::Expired if sells_anew => Some((again(), "Check out again")),
+        _ => is_in_wallet.then(|| (BUY_PATH.into(), "Choose another plan")),
+    };
     let required = progress.required_confirmations;
     Ok(PayPage {
         title: format!("{} {token} on {network} for {}", checkout.amount, checkout.plan_name),
@@ -188,7 +208,7 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
         live: shown::of_checkout(progress, app.now()),
         esim,
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
-        again_url: (*stage == Stage::Expired && sells_anew).then(again),
+        next,
         other_url: sells_anew.then(again),
         reference: Some(app.numbers.of_checkout(checkout)),
         owed: Some(progress.owed).filter(|owed| owed.is_positive()),
@@ -211,7 +231,7 @@ fn summary(app: &App, progress: &Progress) -> Summary {
         None => ("You pay", checkout.amount, checkout.currency),
     };
     if small.is_positive() && amount == checkout.amount {
-        lines.push(("Off, so that we know your payment".into(), format!("−{} USD", small.priced())));
+        lines.push(("Small discount that marks your payment".into(), format!("−{} USD", small.priced())));
     }
     lines.push((said.into(), format!("{} {}", amount.priced(), token.as_str())));
     Summary {
@@ -290,7 +310,7 @@ fn row(app: &App, payment: &Payment) -> Row {
     let (network, hash) = (transfer.id.network, &transfer.id.tx_hash);
     Row {
         hash: hash.clone(),
-        amount: format!("{} {}", transfer.amount, transfer.currency.as_str()),
+        amount: format!("{} {}", transfer.amount.priced(), transfer.currency.as_str()),
         network: network.name(),
         status: match PaymentStatus::of(transfer) {
             PaymentStatus::Confirming => format!("confirming, {} of {needed}", confirmations.min(needed)),

@@ -1,19 +1,41 @@
 //! What is known of a plan, for people. The words are the supplier's, so they are shown as text and never as anything else.
 
+use super::moment::days;
 use crate::domain::country;
 use crate::domain::plan::{Carrier, Details, Plan, VolumeKind};
+use crate::http::kit::wire::gigabytes;
 
-/// The country of a plan for one; two letters stand in place of its flag.
-pub fn flag(plan: &Plan) -> Option<&str> {
-    match plan.countries.as_slice() {
-        [country] => Some(country),
-        _ => None,
+/// A plan as visitors compare it with others, and as they see it when they buy it.
+pub struct PlanCard<'a> {
+    pub plan: &'a Plan,
+    /// The country of a plan for one; two letters stand in place of its flag.
+    pub flag: Option<&'a str>,
+    /// Where it works.
+    pub headline: &'a str,
+    /// How much data, and for how long.
+    pub size: String,
+}
+
+impl<'a> PlanCard<'a> {
+    pub fn of(plan: &'a Plan) -> PlanCard<'a> {
+        let flag = match plan.countries.as_slice() {
+            [country] => Some(country.as_str()),
+            _ => None,
+        };
+        PlanCard {
+            plan,
+            flag,
+            headline: flag.map_or_else(|| place(&plan.name), country::name_of),
+            size: format!("{} GB · {}", gigabytes(plan.data_mb), days(plan.duration_days)),
+        }
     }
 }
 
-/// Where a plan for one country works; others are known by their names.
-pub fn headline(plan: &Plan) -> &str {
-    flag(plan).map_or(&plan.name, country::name_of)
+/// A name without the size that follows: the card says it.
+fn place(name: &str) -> &str {
+    let begins = |at: &usize| name[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let size = name.match_indices(' ').map(|(at, _)| at).find(begins);
+    size.filter(|at| *at > 0).map_or(name, |at| &name[..at])
 }
 
 /// The countries of a plan: so many by name, and how many more there are.
@@ -87,4 +109,23 @@ fn facts(details: &Details) -> Vec<(&'static str, String)> {
         ("Identity check", either(details.kyc_required, "Needed before the eSIM works", "Not needed")),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_loses_its_size() {
+        for (name, expected) in [
+            ("Europe 5 GB 30 days", "Europe"),
+            ("Asia (7 areas) 1GB 7Days", "Asia (7 areas)"),
+            ("Global Lite", "Global Lite"),
+            (" 5 GB", " 5 GB"),
+            ("5 GB", "5 GB"),
+            ("", ""),
+        ] {
+            assert_eq!(place(name), expected);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 
 use super::bundles::{self, Bundle};
 use super::ways::{self, Ways};
-use super::{new_once, onward, reference, told};
+use super::{in_words, new_once, onward, reference, told};
 use crate::config::Mode;
 use crate::domain::network::{Currency, Network};
 use crate::domain::order::Order;
@@ -16,11 +16,11 @@ use crate::error::Error;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
-use crate::http::kit::fields::{CODE_CHARS, Form, Query, Segment};
+use crate::http::kit::fields::{CODE_CHARS, Query, Segment};
 use crate::http::kit::html::page;
 use crate::http::kit::problem;
-use crate::ops::buying::{self, Fills, Means, Wish};
-use crate::ops::orders::Buyer;
+use crate::http::kit::session::OwnForm;
+use crate::ops::buying::{Fills, Wish};
 use crate::ops::{checkout, guests};
 
 #[derive(Template)]
@@ -65,26 +65,26 @@ pub async fn open(
     state: State,
     Client(client): Client,
     Segment(token): Segment,
-    Form(fields): Form,
+    OwnForm(fields): OwnForm,
 ) -> Answer {
     let app = &state.app;
     let (order, typed) = (guests::esim(app, &token).await?, Typed::of(&fields));
-    let (offered, _) = bundles::fitting(app, &order, RETAIL_PRICE_LIST, &typed.choice).await?;
-    let opened = match wish(fields, &order, &offered) {
-        Ok((wish, pair)) => {
-            let means = Means::Transfer { pair, client, signing: None };
-            buying::buy(app, Buyer::guest(), wish, means).await
-        }
+    let opened = match wish(fields, &order) {
+        Ok((wish, pair)) => guests::check_out(app, wish, pair, client).await,
         Err(refusal) => Err(refusal.into()),
     };
     match opened {
-        Ok(outcome) => {
-            let invoice = outcome.invoice().ok_or_else(|| Error::fault("a guest pays an invoice"))?;
-            onward(&state, invoice, "Keep the address of that page: it is the key to your payment.")
+        Ok(invoice) => {
+            onward(&state, &invoice, "Keep the address of that page: it is the key to your payment.")
         }
         Err(error) => {
             let extra = problem::extra_header(&error);
-            let (status, problem) = told(error)?;
+            let (status, problem) = match &error {
+                Error::Refused(refusal @ (Refusal::PriceChanged { .. } | Refusal::EsimNotActive)) => {
+                    (StatusCode::CONFLICT, in_words(refusal))
+                }
+                _ => told(error)?,
+            };
             let mut page = shown(&state, status, &token, &order, typed, Some(problem)).await?;
             page.headers_mut().extend(extra);
             Ok(page)
@@ -92,22 +92,18 @@ pub async fn open(
     }
 }
 
-/// What the form asks for. A bundle whose price has changed since is not among those that are offered.
-fn wish(
-    mut fields: Query,
-    order: &Order,
-    offered: &[Bundle],
-) -> Result<(Wish, (Currency, Network)), Refusal> {
+/// What the form asks for. The purchase compares price and eSIM: a form that is sent again leads to its invoice, whatever
+/// has changed since.
+fn wish(mut fields: Query, order: &Order) -> Result<(Wish, (Currency, Network)), Refusal> {
     let said = ["once", "choice", "means", "email"].map(|name| fields.typed(name));
-    let plan = fields.require("choice", "must be one of those shown here, at its price of now", |text| {
-        offered.iter().find(|bundle| bundle.value == text).map(|bundle| bundle.plan.clone())
-    });
+    let choice = bundles::chosen(&mut fields);
     let pair = fields.require("means", "must be a token and a network, like USDC BASE", ways::named);
     let email = fields.required_email("email");
     let once = fields.text("once", CODE_CHARS);
-    let ((plan, pair), email) = fields.finish_with(plan.zip(pair).zip(email))?;
+    let (((plan, price), pair), email) = fields.finish_with(choice.zip(pair).zip(email))?;
     let wish = Wish {
         package_code: plan,
+        max_price: Some(price),
         fills: Some(Fills::Order(order.id.clone())),
         customer_email: Some(email),
         reference: once.map(|_| reference(order.id.as_str(), &said)),

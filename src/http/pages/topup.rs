@@ -15,9 +15,10 @@ use crate::error::Error;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
-use crate::http::kit::fields::{Form, Segment};
+use crate::http::kit::fields::Segment;
 use crate::http::kit::html::page;
 use crate::http::kit::problem;
+use crate::http::kit::session::OwnForm;
 use crate::ops::deposits;
 use crate::ops::magic_link::{self, LinkTerms, Means};
 
@@ -56,7 +57,7 @@ pub async fn form(_: Anyone, state: State, Segment(token): Segment) -> Answer {
     shown(&state, StatusCode::OK, &token, offer, typed, None)
 }
 
-pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, Form(fields): Form) -> Answer {
+pub async fn pay_in(_: Anyone, state: State, Segment(token): Segment, OwnForm(fields): OwnForm) -> Answer {
     let app = &state.app;
     let typed = Typed { amount: fields.typed("amountUsd"), means: fields.typed("means") };
     let wish = ways::chosen(fields, &deposits::pairs(app)).map(|(amount, (currency, network))| Means {

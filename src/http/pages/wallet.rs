@@ -19,8 +19,9 @@ use crate::error::{Error, Result};
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::{Anyone, Client};
-use crate::http::kit::fields::{CODE_CHARS, Form, Query};
+use crate::http::kit::fields::{CODE_CHARS, Query};
 use crate::http::kit::html::page;
+use crate::http::kit::session::OwnForm;
 use crate::ops::buying::{Outcome, Short, Wish};
 use crate::ops::coupons;
 use crate::ops::guests;
@@ -94,7 +95,7 @@ impl Order {
 }
 
 /// Mails a code to the address whose wallet is to pay.
-pub async fn code(_: Anyone, state: State, Client(client): Client, Form(mut fields): Form) -> Answer {
+pub async fn code(_: Anyone, state: State, Client(client): Client, OwnForm(mut fields): OwnForm) -> Answer {
     let app = &state.app;
     let plan = wanted_plan(app, &fields)?;
     let email = fields.required_email("email");
@@ -111,7 +112,7 @@ pub async fn code(_: Anyone, state: State, Client(client): Client, Form(mut fiel
     page(&state, StatusCode::OK, &WalletPage { order: &order, problem: None })
 }
 
-pub async fn buy(_: Anyone, state: State, Client(client): Client, Form(fields): Form) -> Answer {
+pub async fn buy(_: Anyone, state: State, Client(client): Client, OwnForm(fields): OwnForm) -> Answer {
     let app = &state.app;
     let (order, code) = sent(app, fields)?;
     let answer = CodeAnswer {

@@ -44,6 +44,7 @@ async fn open_many(gateway: &Gateway, buyers: &[Buyer], count: usize, network: N
             discount_code: None,
             reference: None,
             client: elsewhere().parse().unwrap(),
+            max_price: None,
             is_offer: false,
         };
         async move { checkout::open(&gateway.app, new).await.unwrap().checkout }
@@ -157,6 +158,7 @@ both_databases! {
             discount_code: None,
             reference: None,
             client: IpAddr::from([10, 0, 0, 1]),
+            max_price: None,
             is_offer: false,
         };
         match checkout::open(&gateway.app, new).await {

@@ -97,6 +97,7 @@ impl Case<'_> {
             discount_code: coupon.then(|| COUPON.into()),
             reference: None,
             client: elsewhere().parse().unwrap(),
+            max_price: None,
             is_offer: false,
         };
         // A payment that vanished suspends its account; too many are too many.

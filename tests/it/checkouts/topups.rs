@@ -50,6 +50,7 @@ impl Ann<'_> {
             discount_code: None,
             reference: None,
             client: elsewhere().parse().unwrap(),
+            max_price: None,
             is_offer: false,
         };
         let opened = checkout::open(&self.gateway.app, new).await?;

@@ -127,6 +127,7 @@ both_databases! {
                 discount_code: Some(CODE.into()),
                 reference: None,
                 client: elsewhere().parse().unwrap(),
+                max_price: None,
                 is_offer: false,
             };
             checkout::open(app, new).await

@@ -8,20 +8,11 @@ use simgate::domain::money::Usd;
 use simgate::ops::operator;
 
 use crate::support::browser::{
-    check_out, claim, claim_code, guest, guest_record, open as look, owed, submit, wallet_of,
+    check_out, claim, claim_code, failed, guest, guest_record, open as look, owed, submit, wallet_of,
 };
 use crate::support::buying::*;
 use crate::support::harness::{Gateway, booked, both_databases};
 use crate::support::logins::sign_in;
-
-/// A guest's checkout that was paid for and could not be delivered.
-async fn failed(gateway: &Gateway) -> Value {
-    let made = guest(gateway, "kid@example.com").await;
-    gateway.supplier("reject").await;
-    settle(gateway, &made, "FAILED").await;
-    gateway.supplier("ok").await;
-    made
-}
 
 /// A guest's checkout that was paid for, and of which the supplier has said nothing yet.
 async fn undelivered(gateway: &Gateway) -> Value {
@@ -48,7 +39,7 @@ const SHORT: [(&str, &str); 2] = [("answer_within_ms", "200"), ("supplier_timeou
 
 both_databases! {
     async fn of_many_who_claim_one_gets_it(gateway) with [OPEN[0], OPEN[1]] {
-        let made = failed(gateway).await;
+        let made = failed(gateway, "kid@example.com").await;
         let mut people = Vec::new();
         for n in 0..6 {
             let email = format!("person{n}@example.com");
@@ -68,7 +59,7 @@ both_databases! {
     }
 
     async fn who_claims_twice_at_once_gets_it_once(gateway) with [OPEN[0], OPEN[1]] {
-        let made = failed(gateway).await;
+        let made = failed(gateway, "kid@example.com").await;
         let otp = claim_code(gateway, id(&made), "mum@example.com").await;
         let claims = (0..4).map(|_| claim(gateway, id(&made), "mum@example.com", &otp));
         let won = join_all(claims).await.iter().filter(|page| page.status == 200).count();
@@ -77,7 +68,7 @@ both_databases! {
 
     /// A code that claims nothing is not used up.
     async fn a_code_is_used_up_by_a_claim_alone(gateway) with [OPEN[0], OPEN[1]] {
-        let (first, second) = (failed(gateway).await, failed(gateway).await);
+        let (first, second) = (failed(gateway, "kid@example.com").await, failed(gateway, "kid@example.com").await);
         let (mum, dad) = ("mum@example.com", "dad@example.com");
         let late = claim_code(gateway, id(&first), dad).await;
         let otp = claim_code(gateway, id(&first), mum).await;
@@ -91,7 +82,7 @@ both_databases! {
     /// A code claims wherever it was asked for. Whoever asks in another's name until no more is mailed does not keep
     /// them from the form.
     async fn a_code_of_any_door_claims(gateway) with [OPEN[0], OPEN[1]] {
-        let made = failed(gateway).await;
+        let made = failed(gateway, "kid@example.com").await;
         for _ in 0..4 {
             crate::support::logins::ask(gateway, "mum@example.com").await;
             gateway.pass_time(MINUTE_MS);
@@ -141,7 +132,7 @@ both_databases! {
     }
 
     async fn a_payment_that_vanishes_is_owed_no_more(gateway) with [OPEN[0], OPEN[1]] {
-        let made = failed(gateway).await;
+        let made = failed(gateway, "kid@example.com").await;
         polygon(gateway).reorg(DEEP, Keep::Nothing).await.unwrap();
         gateway.until("it is taken back", async || (owed(gateway).await == Usd::ZERO).then_some(())).await;
         assert_eq!((booked(&gateway.app, "receivable").await, booked(&gateway.app, "cash:POLYGON:USDT").await), (Usd::ZERO, Usd::ZERO));
@@ -150,7 +141,7 @@ both_databases! {
     }
 
     async fn a_payment_that_comes_back_is_owed_again(gateway) with [OPEN[0], OPEN[1]] {
-        let made = failed(gateway).await;
+        let made = failed(gateway, "kid@example.com").await;
         move_payments(gateway).await;
         gateway.until("it was taken back, or has come back", async || {
             gateway.pass_time(2_000);
@@ -162,7 +153,7 @@ both_databases! {
     }
 
     async fn a_payment_that_vanishes_after_the_claim_is_taken_from_who_claimed(gateway) with [OPEN[0], OPEN[1]] {
-        let made = failed(gateway).await;
+        let made = failed(gateway, "kid@example.com").await;
         let otp = claim_code(gateway, id(&made), "mum@example.com").await;
         assert_eq!(claim(gateway, id(&made), "mum@example.com", &otp).await.status, 200);
         polygon(gateway).reorg(DEEP, Keep::Nothing).await.unwrap();

@@ -112,6 +112,43 @@ both_databases! {
         assert!(hidden(&again, "/checkout").iter().all(|(_, value)| value != chosen), "{}", again.text);
     }
 
+    /// No site uses up what its visitors may ask for here, or has codes mailed in their names.
+    async fn forms_of_other_sites_are_refused(gateway) with [("trusted_proxies", "127.0.0.1"), ("ip_rate_limit", "0")] {
+        let fields = [("plan", PLAN), ("email", "kid@example.com"), ("network", "POLYGON")];
+        for path in ["/checkout", "/checkout/code", "/checkout/wallet", "/pay/inv_x/code", "/pay/inv_x/claim", "/topup/x", "/esim/x/data"] {
+            for (name, value) in [("sec-fetch-site", "cross-site"), ("sec-fetch-site", "same-site"), ("origin", "https://evil.example")] {
+                let refused = reply(form(gateway, path, &fields).header(name, value)).await;
+                assert!(refused.status == 403 && refused.text.contains("Nothing was changed"), "{path} {value}: {}", refused.text);
+            }
+            let own = reply(form(gateway, path, &fields).header("sec-fetch-site", "same-origin").header("origin", "null")).await;
+            assert_ne!(own.status, 403, "{path}: {}", own.text);
+        }
+        assert_eq!(mails(gateway, "kid@example.com").await.len(), 1, "the code that our own form asked for");
+        // Nor does an image of theirs guess discount codes.
+        limited(gateway, "TRIP10", 2).await;
+        let address = "203.0.113.9";
+        let visit = async |code: &str, kind: &'static str| {
+            let url = format!("{}/checkout?plan={PLAN}&discount={code}", gateway.base);
+            reply(gateway.client.get(url).header("x-forwarded-for", address).header("sec-fetch-dest", kind)).await
+        };
+        for n in 0..30 {
+            let unseen = visit(&format!("NOPE{n}"), "image").await;
+            assert!(unseen.status == 200 && !unseen.text.contains("This discount code"), "{}", unseen.text);
+        }
+        assert!(visit("TRIP10", "document").await.text.contains("Coupon TRIP10"));
+    }
+
+    /// A form of a thousand fields, or of bytes that are no text, is answered shortly.
+    async fn a_form_has_so_many_fields(gateway) {
+        for junk in ["=%ff&", "a=1&", "%ff=%FF&"] {
+            let body = format!("plan={PLAN}&email=kid@example.com&{}", junk.repeat(60_000 / junk.len()));
+            let request = form(gateway, "/checkout", &[]).body(body);
+            let refused = reply(request).await;
+            assert!(refused.status == 400 && refused.text.contains("at most 100 parameters"), "{junk}: {}", refused.text);
+            assert!(refused.text.len() < 30_000, "{junk}: {} bytes", refused.text.len());
+        }
+    }
+
     async fn a_guest_chooses_token_and_network(gateway) with [("tron_usdc", "off")] {
         let page = look(gateway, &format!("/checkout?plan={PLAN}&network=base&currency=usdc")).await;
         assert!(page.text.contains("value=\"USDC BASE\" checked"), "{}", page.text);
@@ -148,7 +185,7 @@ both_databases! {
         assert_eq!(owed(gateway).await, amount(&made));
         let page = claim(gateway, id(&made), "mum@example.com", &otp).await;
         assert_eq!(page.status, 200, "{}", page.text);
-        assert!(page.text.contains(&format!("{} USD are in your wallet", amount(&made))), "{}", page.text);
+        assert!(page.text.contains(&format!("{} USD is in your wallet", amount(&made))), "{}", page.text);
         assert_eq!((owed(gateway).await, wallet_of(gateway, "mum@example.com").await), (Usd::ZERO, amount(&made)));
 
         let claimed = guest_record(gateway, id(&made)).await;

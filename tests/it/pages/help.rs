@@ -87,13 +87,22 @@ both_databases! {
             assert_eq!(told(name).await.0, expected);
         }
         let (_, unknown) = told("iPhnoe 13").await;
-        assert!(unknown.contains("href=\"/help/devices?q=Apple%20iPhone%2013\"") && unknown.contains("*#06#"), "{unknown}");
+        assert!(unknown.contains("href=\"/help/devices?q=Apple+iPhone+13\"") && unknown.contains("*#06#"), "{unknown}");
+        let (which, several) = told("iphone").await;
+        assert!(which == "Which iphone is it?" && several.contains("href=\"/help/devices?q=Apple+iPhone+7+Plus\""), "{several}");
         let (_, hostile) = told("<img src=x>").await;
         assert!(hostile.contains("&#60;img") && !hostile.contains("<img src"), "{hostile}");
         let empty = open(gateway, "/help/devices?q=").await;
         assert!(empty.text.contains("<h1>Does my phone take an eSIM?</h1>"));
         let checkout = open(gateway, "/checkout?plan=JP-1GB-7D").await;
         assert!(checkout.text.contains("action=\"/help/devices\""));
+        // Who asks at the checkout is led back to it, also by another name.
+        let unsure = open(gateway, "/help/devices?q=iphone&plan=JP-1GB-7D").await;
+        assert!(unsure.text.contains("?q=Apple+iPhone+7&#38;plan=JP-1GB-7D"), "{}", unsure.text);
+        let sure = open(gateway, "/help/devices?q=iPhone+13&plan=JP-1GB-7D").await;
+        assert!(sure.text.contains("href=\"/checkout?plan=JP-1GB-7D\">Back to Japan 1 GB 7 days"), "{}", sure.text);
+        let unknown = open(gateway, "/help/devices?q=iPhone+13&plan=%22%3E%3Cb%3E").await;
+        assert!(unknown.text.contains("Find a plan") && !unknown.text.contains("<b>"), "{}", unknown.text);
     }
 
     /// Keywords help to find an article; nobody reads them.

@@ -17,6 +17,7 @@ use crate::support::visitor::{Visitor, hidden};
 
 const MORE: &str = "JP-1GB-7D-TOPUP";
 const KID: &str = "kid@example.com";
+const MUM: &str = "mum@example.com";
 /// Clients that can be told apart, and may ask as often as a test waits for something.
 const OPEN: [(&str, &str); 2] = [("trusted_proxies", "127.0.0.1"), ("ip_rate_limit", "0")];
 
@@ -38,10 +39,14 @@ async fn set(gateway: &Gateway, record: &Value, status: &str) {
 
 /// Fills in the form that is open, with a bundle and the price that it is said to cost.
 async fn ask(gateway: &Gateway, page: &Reply, path: &str, choice: &str) -> Reply {
+    ask_for(gateway, page, path, choice, MUM).await
+}
+
+async fn ask_for(gateway: &Gateway, page: &Reply, path: &str, choice: &str, email: &str) -> Reply {
     let form = hidden(page, path);
     let once = form.iter().find(|(name, _)| name == "once").unwrap().1.as_str();
-    let fields = [("once", once), ("choice", choice), ("means", "USDC BASE"), ("email", "mum@example.com")];
-    submit(gateway, path, &fields).await
+    submit(gateway, path, &[("once", once), ("choice", choice), ("means", "USDC BASE"), ("email", email)])
+        .await
 }
 
 fn choice(gateway: &Gateway) -> String {
@@ -73,10 +78,26 @@ both_databases! {
         // Whoever was asked to pay for more data does not get to the eSIM by that.
         assert!(!paid.text.contains("/esim/") && !paid.text.contains("LPA:1$"), "{}", paid.text);
         assert!(look(gateway, &esim).await.text.contains("1.3 GB left"));
-        assert_eq!(mails(gateway, "mum@example.com").await.len(), 1, "a receipt");
+        let receipt = mails(gateway, MUM).await.remove(0);
+        let text = receipt["text"].as_str().unwrap();
+        let iccid = bought["esim"]["iccid"].as_str().unwrap();
+        assert!(text.contains("Your eSIM is topped up") && !text.contains("/esim/") && !text.contains(iccid), "{receipt}");
         assert_eq!((gateway.journalled("sold").len(), gateway.journalled("topped").len()), (1, 1));
         assert_eq!(owed(gateway).await, Usd::ZERO);
         assert_eq!(guest_record(gateway, id(&bought)).await["esim"], bought["esim"], "nothing is to be installed anew");
+    }
+
+    /// The receipt leads to the eSIM only where the eSIM itself was mailed to.
+    async fn who_bought_the_esim_is_led_back_to_it(gateway) with [OPEN[0], OPEN[1]] {
+        let (bought, esim) = used(gateway).await;
+        let path = format!("{esim}/data");
+        let page = look(gateway, &path).await;
+        let made = guest_record(gateway, &onward(&ask_for(gateway, &page, &path, &choice(gateway), KID).await)).await;
+        settle(gateway, &made, "COMPLETED").await;
+        let receipt = mails(gateway, KID).await.remove(0);
+        let text = receipt["text"].as_str().unwrap();
+        assert!(text.contains("Your eSIM is topped up") && text.contains(&esim), "{receipt}");
+        assert!(text.contains(bought["esim"]["iccid"].as_str().unwrap()), "{receipt}");
     }
 
     async fn what_was_not_added_is_owed_and_claimed(gateway) with [OPEN[0], OPEN[1]] {
@@ -115,22 +136,43 @@ both_databases! {
         let page = look(gateway, &path).await;
         let base = plan(gateway, PLAN).retail;
         let foreign = plan(gateway, "FR-1GB-7D-TOPUP").retail;
-        for lie in [
-            format!("{MORE} 0.01"), MORE.into(), format!("{PLAN} {base}"), format!("FR-1GB-7D-TOPUP {foreign}"), "NOPE 1".into(),
+        for (lie, status, said) in [
+            (format!("{MORE} 0.01"), 409, "more than you were shown"),
+            (MORE.into(), 400, "must be a plan with its price"),
+            (format!("{PLAN} {base}"), 422, "This is a BASE plan"),
+            (format!("FR-1GB-7D-TOPUP {foreign}"), 422, "does not fit"),
+            ("NOPE 1".into(), 404, "not on sale"),
         ] {
             let refused = ask(gateway, &page, &path, &lie).await;
-            assert!(refused.status == 400 && refused.text.contains("at its price of now"), "{lie}: {} {}", refused.status, refused.text);
+            assert!(refused.status == status && refused.text.contains(said), "{lie}: {} {}", refused.status, refused.text);
         }
+        let nothing_was_opened = async || {
+            let mum = Email::parse(MUM).unwrap();
+            let opened = gateway.app.store.read(move |tx| checkouts::by_email(tx, &mum)).await.unwrap();
+            assert!(opened.is_empty(), "no lie opened a payment");
+        };
+        nothing_was_opened().await;
         // An eSIM that has ended takes nothing, also from a form that was opened before.
         set(gateway, &bought, "EXPIRED").await;
         gateway.pass_time(MINUTE_MS);
         let ended = look(gateway, &path).await;
         assert!(ended.status == 200 && ended.text.contains("Nothing to add") && !ended.text.contains("<form"), "{}", ended.text);
-        assert_eq!(ask(gateway, &page, &path, &choice(gateway)).await.status, 400);
-        assert!(!look(gateway, &esim).await.text.contains("/data\""));
-        let mum = Email::parse("mum@example.com").unwrap();
-        let opened = gateway.app.store.read(move |tx| checkouts::by_email(tx, &mum)).await.unwrap();
-        assert!(opened.is_empty(), "no lie opened a payment");
+        assert_eq!(ask(gateway, &page, &path, &choice(gateway)).await.status, 409);
+        nothing_was_opened().await;
+        // What its page sells now is another plan.
+        let shown = look(gateway, &esim).await;
+        assert!(!shown.text.contains("/data\"") && shown.text.contains("Buy another plan"), "{}", shown.text);
+    }
+
+    /// A form that is sent again leads to its payment, whatever has happened to the eSIM.
+    async fn the_same_form_leads_to_its_payment(gateway) with [OPEN[0], OPEN[1]] {
+        let (bought, esim) = used(gateway).await;
+        let path = format!("{esim}/data");
+        let page = look(gateway, &path).await;
+        let first = onward(&ask(gateway, &page, &path, &choice(gateway)).await);
+        set(gateway, &bought, "EXPIRED").await;
+        gateway.pass_time(MINUTE_MS);
+        assert_eq!(onward(&ask(gateway, &page, &path, &choice(gateway)).await), first);
     }
 
     /// A user's eSIM is filled in the account, a partner's by the partner.

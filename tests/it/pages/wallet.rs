@@ -3,7 +3,7 @@
 use serde_json::json;
 use simgate::domain::money::Usd;
 
-use crate::support::browser::{claim, claim_code, guest, open as look, submit, wallet_of};
+use crate::support::browser::{claim, claim_code, failed, open as look, submit, wallet_of};
 use crate::support::buying::*;
 use crate::support::harness::{Gateway, Reply, both_databases};
 use crate::support::logins::code;
@@ -14,10 +14,7 @@ const OPEN: [(&str, &str); 2] = [("trusted_proxies", "127.0.0.1"), ("ip_rate_lim
 
 /// A guest's money, claimed to a wallet: what it is worth, and the page that says what to do with it.
 async fn claimed(gateway: &Gateway) -> (Usd, Reply) {
-    let made = guest(gateway, "kid@example.com").await;
-    gateway.supplier("reject").await;
-    settle(gateway, &made, "FAILED").await;
-    gateway.supplier("ok").await;
+    let made = failed(gateway, "kid@example.com").await;
     let otp = claim_code(gateway, id(&made), MUM).await;
     (amount(&made), claim(gateway, id(&made), MUM, &otp).await)
 }

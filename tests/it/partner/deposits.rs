@@ -522,7 +522,7 @@ both_databases! {
             page.text.contains("of 250 confirmations").then_some(page)
         }).await;
         let shown = text_of(&confirming.text);
-        for part in [hash.as_str(), "24 USDC", "Still due: 1 USDC", "confirming"] {
+        for part in [hash.as_str(), "24.00 USDC", "Still due: 1 USDC", "confirming"] {
             assert!(shown.contains(part), "{part} is not in {shown}");
         }
         assert!(confirming.text.contains("http-equiv=\"refresh\""));
@@ -530,7 +530,7 @@ both_databases! {
         until_status(gateway, &invoice, "CONFIRMED").await;
         let under = page(gateway, &invoice).await;
         let shown = text_of(&under.text);
-        for part in ["Payment confirmed", "24.00 USD were credited", "Still due: 1 USDC", address] {
+        for part in ["Payment confirmed", "24.00 USD was credited", "Still due: 1 USDC", address] {
             assert!(shown.contains(part), "{part} is not in {shown}");
         }
         assert!(!under.text.contains("http-equiv=\"refresh\""));

@@ -229,6 +229,7 @@ impl Play<'_> {
             discount_code: coupon,
             reference: None,
             client: std::net::Ipv4Addr::from_bits(0x0a00_0000 + number).into(),
+            max_price: None,
             is_offer: false,
         };
         let app = self.world.app.clone();

@@ -283,10 +283,17 @@ impl Live<'_> {
         let payment = &asked["payment"];
         let real = payment["network"] == "POLYGON" && payment["sandbox"].is_null();
         assert!(real, "{payment}");
+        let invoice = asked["invoiceId"].as_str().unwrap();
+        let page = self.pay_page(invoice).await;
+        let uri = payment["paymentUri"].as_str().unwrap().replace('&', "&#38;");
+        let link = format!("<a class=\"button primary\" href=\"{uri}\">Open in wallet</a>");
+        assert!(uri.starts_with("ethereum:0x") && page.contains(&link), "{link}: {page}");
+        assert!(!page.contains("test money") && !page.contains("Sandbox"), "{page}");
         let units = payment["expectedAmountUnits"].as_str().unwrap().parse().unwrap();
-        let token_paid = if payment["currency"] == "USDC" { &node.usdc } else { &node.usdt };
-        node.pay(token_paid, payment["receivingAddress"].as_str().unwrap(), Usd::from_micros(units)).await;
-        let poll = format!("{}/api/agentic/order/{}", self.server.base, asked["invoiceId"].as_str().unwrap());
+        let receiver = payment["receivingAddress"].as_str().unwrap();
+        let contract = if payment["currency"] == "USDC" { &node.usdc } else { &node.usdt };
+        let tx_hash = node.pay(contract, receiver, Usd::from_micros(units)).await;
+        let poll = format!("{}/api/agentic/order/{invoice}", self.server.base);
         let order = until("the checkout is delivered", async || {
             node.mine(1).await;
             let order = reply(self.site.client.get(&poll)).await.expect(200);
@@ -295,6 +302,15 @@ impl Live<'_> {
         })
         .await;
         assert!(order["orderId"].is_string(), "{order}");
+        let page = self.pay_page(invoice).await;
+        let explorer = format!("<a href=\"https://polygonscan.com/tx/{tx_hash}\" rel=\"noreferrer\">");
+        assert!(page.contains(&explorer) && page.contains("Your eSIM is ready"), "{explorer}: {page}");
+    }
+
+    async fn pay_page(&self, invoice: &str) -> String {
+        let page = reply(self.site.client.get(format!("{}/pay/{invoice}", self.server.base))).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        page.text
     }
 
     /// Two instances buy at the same time. Each request takes the next turn, so many of them take their time.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use simgate::domain::money::Usd;
 
-use crate::support::buying::PLAN;
+use crate::support::buying::{PLAN, id, settle};
 use crate::support::harness::{Gateway, Reply, booked, reply};
 use crate::support::logins::{code, elsewhere};
 
@@ -62,6 +62,22 @@ pub async fn guest_record(gateway: &Gateway, invoice: &str) -> Value {
 /// A guest's checkout of the usual plan, with everything that its record tells.
 pub async fn guest(gateway: &Gateway, email: &str) -> Value {
     guest_record(gateway, &check_out(gateway, email).await).await
+}
+
+/// A guest's checkout that was paid for and could not be delivered.
+pub async fn failed(gateway: &Gateway, email: &str) -> Value {
+    let made = guest(gateway, email).await;
+    gateway.supplier("reject").await;
+    settle(gateway, &made, "FAILED").await;
+    gateway.supplier("ok").await;
+    made
+}
+
+/// Such a checkout whose money its buyer has taken to a wallet.
+pub async fn claimed(gateway: &Gateway, email: &str) {
+    let made = failed(gateway, email).await;
+    let otp = claim_code(gateway, id(&made), email).await;
+    assert_eq!(claim(gateway, id(&made), email, &otp).await.status, 200);
 }
 
 /// Asks for a code on the pay page, and reads it.

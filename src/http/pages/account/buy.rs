@@ -17,9 +17,10 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::catalog::products::{MOST_CHARS, reason};
 use crate::http::kit::fields::{CODE_CHARS, Query, Segment};
 use crate::http::kit::html::page;
+use crate::http::kit::problem::Refused;
 use crate::http::kit::session::see;
-use crate::http::kit::wire::gigabytes;
-use crate::http::pages::plan_details;
+use crate::http::pages::bundles;
+use crate::http::pages::plan_details::{self, PlanCard};
 use crate::http::pages::{in_words, is_once, new_once, reference, told};
 use crate::ops::buying::{self, Means, Wish};
 use crate::ops::coupons::{self, Quote};
@@ -30,38 +31,13 @@ const SHOWN: usize = 12;
 /// How many countries are named.
 const NAMED: usize = 6;
 
-/// A plan among others.
-struct Offer {
-    code: String,
-    name: String,
-    gb: f64,
-    days: i64,
-    price: String,
-    flag: Option<String>,
-    countries: String,
-}
-
-impl Offer {
-    fn of(plan: &Plan) -> Offer {
-        Offer {
-            code: plan.code.clone(),
-            name: plan.name.clone(),
-            gb: gigabytes(plan.data_mb),
-            days: plan.duration_days,
-            price: plan.retail.priced(),
-            flag: plan_details::flag(plan).map(str::to_string),
-            countries: plan_details::countries(plan, NAMED),
-        }
-    }
-}
-
 #[derive(Template)]
 #[template(path = "account/search.html")]
 struct SearchPage<'a> {
     frame: Frame<'a>,
     balance: Usd,
     typed: String,
-    offers: Vec<Offer>,
+    cards: Vec<PlanCard<'a>>,
     total: usize,
     /// Why nothing was found.
     nothing: Option<String>,
@@ -77,7 +53,7 @@ pub async fn search(visit: Visit, query: Query) -> Answer {
         frame: visit.frame(Section::Buy),
         balance: accounts::balance(app, visit.me.account).await?.available,
         typed,
-        offers: products.plans(&found).map(Offer::of).collect(),
+        cards: products.plans(&found).map(PlanCard::of).collect(),
         total: found.total,
         nothing: found.nothing.as_ref().map(reason),
     };
@@ -98,8 +74,8 @@ fn asked(typed: &str) -> String {
 #[template(path = "account/confirm.html")]
 struct ConfirmPage<'a> {
     frame: Frame<'a>,
-    offer: Offer,
-    list_price: Usd,
+    card: PlanCard<'a>,
+    countries: String,
     /// The price with a discount code.
     quote: Option<Quote>,
     price: Usd,
@@ -120,11 +96,26 @@ struct Typed {
 pub async fn confirm(visit: Visit, Segment(code): Segment) -> Answer {
     let plan = on_sale(&visit, &code)?;
     let typed = Typed { discount: String::new(), once: new_once() };
-    confirmed(&visit, StatusCode::OK, &plan, typed, None).await
+    confirmed(&visit, StatusCode::OK, &plan, typed, (None, None)).await
 }
 
 fn on_sale(visit: &Visit, code: &str) -> Result<Arc<Plan>, Refusal> {
     catalog::base_plan(&visit.state.app, &typed_code(code)).ok_or(Refusal::PlanNotFound)
+}
+
+/// The price with the discount code that was typed, or why the code does not count.
+async fn quoted(
+    visit: &Visit,
+    plan: &Arc<Plan>,
+    typed: &Typed,
+) -> Result<(Option<Quote>, Option<String>), Refused> {
+    if typed.discount.is_empty() {
+        return Ok((None, None));
+    }
+    match coupons::quote(&visit.state.app, visit.me.account, &typed.discount, plan).await {
+        Ok(quote) => Ok((Some(quote), None)),
+        Err(error) => Ok((None, Some(told(error)?.1))),
+    }
 }
 
 async fn confirmed(
@@ -132,28 +123,21 @@ async fn confirmed(
     status: StatusCode,
     plan: &Arc<Plan>,
     typed: Typed,
-    problem: Option<String>,
+    (quote, problem): (Option<Quote>, Option<String>),
 ) -> Answer {
     let (app, account) = (&visit.state.app, visit.me.account);
-    let (quote, worthless) = match typed.discount.as_str() {
-        "" => (None, None),
-        code => match coupons::quote(app, account, code, plan).await {
-            Ok(quote) => (Some(quote), None),
-            Err(error) => (None, Some(told(error)?.1)),
-        },
-    };
     let price = quote.as_ref().map_or(plan.retail, |quote| quote.price);
     let balance = accounts::balance(app, account).await?.available;
     let template = ConfirmPage {
         frame: visit.frame(Section::Buy),
-        offer: Offer::of(plan),
-        list_price: plan.retail,
+        card: PlanCard::of(plan),
+        countries: plan_details::countries(plan, NAMED),
         quote,
         price,
         balance,
         missing: Some(price.minus(balance)).filter(|missing| missing.is_positive()),
         typed,
-        problem: problem.or(worthless),
+        problem,
     };
     page(&visit.state, status, &template)
 }
@@ -168,12 +152,8 @@ pub struct Spend {
 }
 
 impl Spend {
-    /// A plan and its price are one field, so that a choice among several brings its own.
     pub fn read(mut fields: Query) -> Result<Spend, Refusal> {
-        let choice = fields.require("choice", "must be a plan with its price", |text| {
-            let (plan, price) = text.split_once(' ')?;
-            Some((typed_code(plan), Usd::parse(price).ok()?)).filter(|_| plan.len() <= CODE_CHARS)
-        });
+        let choice = bundles::chosen(&mut fields);
         let once = fields
             .require("once", "must be the one of the page", |text| is_once(text).then(|| text.to_string()));
         let discount_code = fields.text("discount", CODE_CHARS);
@@ -199,7 +179,9 @@ pub async fn buy(Segment(code): Segment, Sent(visit, fields): Sent) -> Answer {
     let plan = on_sale(&visit, &code);
     let typed = Typed { discount: fields.typed("discount"), once: fields.typed("once") };
     if !fields.typed("apply").is_empty() {
-        return confirmed(&visit, StatusCode::OK, &plan?, typed, None).await;
+        let plan = plan?;
+        let quoted = quoted(&visit, &plan, &typed).await?;
+        return confirmed(&visit, StatusCode::OK, &plan, typed, quoted).await;
     }
     let spend = Spend::read(fields)?;
     if plan.as_ref().is_ok_and(|plan| plan.code != spend.plan) {
@@ -211,9 +193,15 @@ pub async fn buy(Segment(code): Segment, Sent(visit, fields): Sent) -> Answer {
             let order = outcome.receipt()?.order;
             Ok(see(&after(Done::Bought, &format!("/account/orders/{}", order.id))))
         }
-        Err(Error::Refused(refusal @ (Refusal::PriceChanged { .. } | Refusal::CouponInvalid))) => {
-            let (plan, problem) = (plan?, Some(in_words(&refusal)));
-            confirmed(&visit, StatusCode::CONFLICT, &plan, typed, problem).await
+        Err(Error::Refused(refusal @ Refusal::PriceChanged { .. })) => {
+            let plan = plan?;
+            let (quote, _) = quoted(&visit, &plan, &typed).await?;
+            confirmed(&visit, StatusCode::CONFLICT, &plan, typed, (quote, Some(in_words(&refusal)))).await
+        }
+        // The code is not tried again for the page: that would count as another guess.
+        Err(Error::Refused(refusal @ Refusal::CouponInvalid)) => {
+            let told = (None, Some(in_words(&refusal)));
+            confirmed(&visit, StatusCode::UNPROCESSABLE_ENTITY, &plan?, typed, told).await
         }
         Err(error) => {
             let name = plan.map_or_else(|_| "This plan".to_string(), |plan| plan.name.clone());

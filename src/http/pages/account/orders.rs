@@ -175,18 +175,19 @@ struct RefillPage<'a> {
 /// The bundles that fit an eSIM.
 pub async fn refill_form(visit: Visit, Segment(id): Segment) -> Answer {
     let Listed { order, .. } = own(&visit, id).await?;
-    refills(&visit, StatusCode::OK, &order, new_once(), None).await
+    refills(&visit, StatusCode::OK, &order, "", new_once(), None).await
 }
 
 async fn refills(
     visit: &Visit,
     status: StatusCode,
     order: &Order,
+    chosen: &str,
     once: String,
     problem: Option<String>,
 ) -> Answer {
     let (app, me) = (&visit.state.app, &visit.me);
-    let (bundles, none_because) = bundles::fitting(app, order, &me.price_list, "").await?;
+    let (bundles, none_because) = bundles::fitting(app, order, &me.price_list, chosen).await?;
     let template = RefillPage {
         frame: visit.frame(Section::Orders),
         order: OrderShown::of(app, order),
@@ -203,11 +204,12 @@ pub async fn refill(Segment(id): Segment, Sent(visit, fields): Sent) -> Answer {
     let app = &visit.state.app;
     let Listed { order, .. } = own(&visit, id).await?;
     let back = format!("/account/orders/{}/data", order.id);
+    let chosen = fields.typed("choice");
     let spend = match Spend::read(fields) {
         Ok(spend) => spend,
         Err(refusal) => {
             let problem = Some(in_words(&refusal));
-            return refills(&visit, StatusCode::BAD_REQUEST, &order, new_once(), problem).await;
+            return refills(&visit, StatusCode::BAD_REQUEST, &order, &chosen, new_once(), problem).await;
         }
     };
     let wish = Wish { fills: Some(Fills::Order(order.id.clone())), ..spend.wish(order.id.as_str()) };
@@ -218,7 +220,7 @@ pub async fn refill(Segment(id): Segment, Sent(visit, fields): Sent) -> Answer {
         }
         Err(Error::Refused(refusal @ Refusal::PriceChanged { .. })) => {
             let problem = Some(in_words(&refusal));
-            refills(&visit, StatusCode::CONFLICT, &order, spend.once, problem).await
+            refills(&visit, StatusCode::CONFLICT, &order, &chosen, spend.once, problem).await
         }
         Err(error) => unbought(&visit, &back, "More data", error).await,
     }

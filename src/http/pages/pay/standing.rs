@@ -78,14 +78,13 @@ pub fn of_deposit(deposit: &Deposit) -> Standing {
     match invoice.status {
         InvoiceStatus::Pending if is_missing(&deposit.payments) => missing(),
         InvoiceStatus::Pending => {
-            let detail = "Send it as shown below. What arrives is credited to the wallet.";
-            standing("", "clock", "Waiting for your payment", detail)
+            standing("", "clock", "Waiting for your payment", "What arrives is credited to the wallet.")
                 .until("This invoice is open until", invoice.expires_at)
         }
         InvoiceStatus::Confirming => {
             let seen = deposit.confirmations().min(required);
             let detail = format!(
-                "{} USD are on the network. Large amounts also wait until the network calls their block final. Do not \
+                "{} USD is on the network. Large amounts also wait until the network calls their block final. Do not \
                  pay again.{still_due}",
                 paid.received.priced()
             );
@@ -93,7 +92,7 @@ pub fn of_deposit(deposit: &Deposit) -> Standing {
             standing("", "eye", headline, detail).at_work()
         }
         InvoiceStatus::Confirmed => {
-            let detail = format!("{} USD were credited.{still_due}", paid.credited.priced());
+            let detail = format!("{} USD was credited to the wallet.{still_due}", paid.credited.priced());
             standing("good", "check", "Payment confirmed", detail)
         }
         InvoiceStatus::Expired => {
@@ -119,11 +118,8 @@ pub fn of_checkout(progress: &Progress, reference: &str) -> Standing {
             standing("", "eye", "Your payment is on its way to the network", "Do not pay again.").at_work()
         }
         (Stage::PendingPayment, 0) if is_missing(&progress.payments) => missing(),
-        (Stage::PendingPayment, 0) => {
-            let detail = format!("Send it on the {} network, as shown below.", checkout.network.name());
-            standing("", "clock", "Waiting for your payment", detail)
-                .until("The price holds until", checkout.expires_at)
-        }
+        (Stage::PendingPayment, 0) => standing("", "clock", "Waiting for your payment", "")
+            .until("The price holds until", checkout.expires_at),
         (Stage::PendingPayment, seen) if is_late => {
             let detail = format!(
                 "It has {seen} of {required_confirmations} confirmations, and it still counts: you get what you paid for, \
@@ -147,15 +143,21 @@ pub fn of_checkout(progress: &Progress, reference: &str) -> Standing {
             } else {
                 "Payment received: your eSIM is being prepared"
             };
-            standing("", "gear", headline, "One moment: this usually takes a few seconds.").at_work()
+            let detail = "This usually takes a few seconds. You may close this page and come back. If it cannot be \
+                          delivered, you get your money back.";
+            standing("", "gear", headline, detail).at_work()
         }
         (Stage::Completed, _) if is_topup => {
-            let detail =
-                "The data was added; nothing has to be installed. What is left is on the eSIM's own page.";
+            let detail = "The data was added, and nothing has to be installed. The eSIM's own page shows what is left: its \
+                          address came with the eSIM.";
             standing("good", "check", "Your eSIM is topped up", detail)
         }
         (Stage::Completed, _) => {
-            let detail = "Install it once, with an internet connection, before you leave or when you arrive.";
+            let detail = if is_missing(&progress.payments) {
+                "The network has dropped what was paid for it, and may bring it back. Do not pay again: the eSIM is yours."
+            } else {
+                "Install it once, with an internet connection, before you leave or when you arrive."
+            };
             standing("good", "sim", "Your eSIM is ready", detail)
         }
         (Stage::Failed, _) if progress.owed.is_positive() && checkout.status == CheckoutStatus::Refunded => {
@@ -164,12 +166,12 @@ pub fn of_checkout(progress: &Progress, reference: &str) -> Standing {
             } else {
                 "When your payment came, this was no longer sold at that price."
             };
-            let detail = format!("{why} Your payment is safe: you can claim it below.");
+            let detail = format!("{why} Your payment is safe: you can claim it here.");
             standing("bad", "money", "Paid too late: the money is owed to you", detail)
         }
         (Stage::Failed, _) if progress.owed.is_positive() => {
             let what = if is_topup { "add the data to your eSIM" } else { "get this eSIM for you" };
-            let detail = format!("We could not {what}. Your payment is safe: you can claim it below.");
+            let detail = format!("We could not {what}. Your payment is safe: you can claim it here.");
             standing("bad", "money", "Not delivered: the money is owed to you", detail)
         }
         (Stage::Failed, _) if checkout.is_nobodys() => {
@@ -177,7 +179,8 @@ pub fn of_checkout(progress: &Progress, reference: &str) -> Standing {
             standing("bad", "stop", "Not delivered", detail)
         }
         (Stage::Failed, _) => {
-            let detail = "It can buy another plan from there.";
+            let detail =
+                "It pays for another plan: sign in with the email address of the wallet, and choose one.";
             standing("caution", "wallet", "Not delivered: the money is in the wallet", detail)
         }
         (Stage::Expired, _) => {
@@ -192,9 +195,9 @@ pub fn of_checkout(progress: &Progress, reference: &str) -> Standing {
 /// Something came that may have been meant for it.
 fn nearly_fits(checkout: &Checkout, reference: &str) -> Standing {
     let detail = format!(
-        "By its amount, network or token nobody can be sure whose it is. It is kept, and a person decides: if it is yours, \
-         tell support the reference {reference} and what proves that you sent it, such as a receipt of your exchange. If it \
-         is not yours, it changes nothing here."
+        "Its amount, network or token is not quite what was asked for. Did you send it? Then it is safe: tell support the \
+         reference {reference} and show what proves it, such as a receipt of your exchange, and it pays for this or comes \
+         back to you. If you did not, it changes nothing here."
     );
     let told = standing("caution", "warning", "A payment that nearly fits was seen", detail);
     match checkout.status {

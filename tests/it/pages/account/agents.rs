@@ -4,8 +4,8 @@ use serde_json::json;
 use simgate::domain::money::Usd;
 
 use super::{ANN, EVE, OPEN};
-use crate::support::browser::{claim, claim_code, guest};
-use crate::support::buying::{HOUR_MS, MINUTE_MS, PLAN, ask_with_key, fund, id, settle};
+use crate::support::browser::claimed;
+use crate::support::buying::{HOUR_MS, MINUTE_MS, PLAN, ask_with_key, fund};
 use crate::support::harness::{Gateway, both_databases};
 use crate::support::logins::{sign_in, with_token};
 use crate::support::tool_caller;
@@ -13,7 +13,7 @@ use crate::support::visitor::{Visitor, hidden};
 
 async fn signed_in(gateway: &Gateway, email: &str) -> Visitor {
     // A new mail is sent after a minute.
-    gateway.pass_time(2 * crate::support::buying::MINUTE_MS);
+    gateway.pass_time(2 * MINUTE_MS);
     let mut visitor = Visitor::new(gateway);
     visitor.sign_in(gateway, email).await;
     visitor
@@ -80,12 +80,7 @@ both_databases! {
     /// An assistant's token ends by itself, and until then its owner sees it, limits it and ends it. Those that nobody was
     /// given are not listed: the session's own, and the one that was made for a claim.
     async fn an_assistants_token_is_its_owners_too(gateway) with [OPEN[0], OPEN[1]] {
-        let made = guest(gateway, ANN).await;
-        gateway.supplier("reject").await;
-        settle(gateway, &made, "FAILED").await;
-        gateway.supplier("ok").await;
-        let otp = claim_code(gateway, id(&made), ANN).await;
-        assert_eq!(claim(gateway, id(&made), ANN, &otp).await.status, 200);
+        claimed(gateway, ANN).await;
         let mut ann = signed_in(gateway, ANN).await;
         assert!(ann.open("/account/agents").await.text.contains("No agent has a token"));
         gateway.pass_time(2 * MINUTE_MS);

@@ -4,8 +4,8 @@ use serde_json::json;
 use simgate::domain::money::Usd;
 
 use super::{ANN, EVE, OPEN};
-use crate::support::browser::{claim, claim_code, guest, wallet_of};
-use crate::support::buying::{PLAN, fund, id, settle};
+use crate::support::browser::{claimed, wallet_of};
+use crate::support::buying::{PLAN, fund};
 use crate::support::coupons::{limited, plan, tally};
 use crate::support::harness::{Gateway, Reply, booked, both_databases};
 use crate::support::visitor::{Visitor, hidden};
@@ -64,12 +64,7 @@ both_databases! {
 
     /// What a guest's checkout owed, claimed by its buyer, is spent here.
     async fn what_was_claimed_is_spent(gateway) with [OPEN[0], OPEN[1]] {
-        let made = guest(gateway, ANN).await;
-        gateway.supplier("reject").await;
-        settle(gateway, &made, "FAILED").await;
-        gateway.supplier("ok").await;
-        let otp = claim_code(gateway, id(&made), ANN).await;
-        assert_eq!(claim(gateway, id(&made), ANN, &otp).await.status, 200);
+        claimed(gateway, ANN).await;
         let worth = wallet_of(gateway, ANN).await;
         gateway.pass_time(2 * crate::support::buying::MINUTE_MS);
         let mut ann = signed_in(gateway, ANN, 0).await;
@@ -124,7 +119,7 @@ both_databases! {
         let wrong = ann.submit(&page, &path(PLAN), &[("discount", "NOPE"), ("apply", "1")]).await;
         assert!(wrong.text.contains("This discount code is unknown") && wrong.text.contains(&format!("<dt>You pay</dt><dd>{} USD</dd>", price.priced())), "{}", wrong.text);
         let refused = ann.submit(&page, &path(PLAN), &[("discount", "NOPE")]).await;
-        assert!(refused.status == 409 && refused.text.contains("This discount code is unknown"), "{}", refused.text);
+        assert!(refused.status == 422 && refused.text.contains("This discount code is unknown"), "{}", refused.text);
         assert_eq!(wallet_of(gateway, ANN).await, Usd::dollars(50));
         // Without the code the price is another one, and it is shown before it is taken.
         let dropped = ann.submit(&applied, &path(PLAN), &[("discount", "")]).await;
@@ -139,8 +134,21 @@ both_databases! {
         assert_eq!(Usd::dollars(50).minus(wallet_of(gateway, ANN).await), once.plus(once));
         let page = ann.open(&path(PLAN)).await;
         let used_up = ann.submit(&page, &path(PLAN), &[("discount", "trip10")]).await;
-        assert!(used_up.status == 409 && used_up.text.contains("This discount code is unknown"), "{}", used_up.text);
+        assert!(used_up.status == 422 && used_up.text.contains("This discount code is unknown"), "{}", used_up.text);
         assert_eq!((tally(gateway, "TRIP10").await, gateway.journalled("sold").len()), ((0, 2), 2));
+    }
+
+    /// A code that is sent with the purchase is one guess: of twenty in an hour, the twentieth still counts.
+    async fn a_wrong_coupon_is_one_guess(gateway) with [OPEN[0], OPEN[1]] {
+        limited(gateway, "TRIP10", 2).await;
+        let mut ann = signed_in(gateway, ANN, 50).await;
+        let page = ann.open(&path(PLAN)).await;
+        for n in 0..19 {
+            let refused = ann.submit(&page, &path(PLAN), &[("discount", &format!("NOPE{n}"))]).await;
+            assert_eq!(refused.status, 422, "{}", refused.text);
+        }
+        bought(&ann.submit(&page, &path(PLAN), &[("discount", "TRIP10")]).await);
+        assert_eq!(tally(gateway, "TRIP10").await, (0, 1));
     }
 
     /// A session may spend as much in a day as a session token may.

@@ -1,7 +1,7 @@
 //! Signing in and out: what a browser holds, how long it is good, and who ends it.
 
 use simgate::domain::login::Realm;
-use simgate::ops::sessions;
+use simgate::ops::{sessions, tokens};
 use simgate::start::{self, Role};
 
 use super::{ANN, EVE, OPEN};
@@ -39,6 +39,15 @@ both_databases! {
         let page = eve.open("/account").await;
         let again = eve.submit(&page, "/account/code", &[("email", EVE)]).await;
         assert_eq!(eve.submit(&again, "/account/sign-in", &[("email", ANN), ("code", &otp)]).await.status, 401);
+    }
+
+    /// A session ends with the token that its purchases count against.
+    async fn a_session_ends_with_its_token(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = Visitor::new(gateway);
+        ann.sign_in(gateway, ANN).await;
+        let session = sessions::find(&gateway.app, Realm::Buyers, &ann.cookies[COOKIE]).await.unwrap().unwrap();
+        tokens::revoke(&gateway.app, session.account, &session.token).await.unwrap();
+        assert!(!ann.is_signed_in().await);
     }
 
     /// The same answers for an address with an account and one without.
