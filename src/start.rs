@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::config::{Connections, Mode, Settings};
+use crate::domain::email::Email;
 use crate::domain::ids::secret_text;
 use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
@@ -20,13 +21,15 @@ use crate::error::{Error, Result};
 use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::{refresh, refresh_but_catalog};
-use crate::ops::{suppliers, sync};
+use crate::ops::{mail, suppliers, sync, team};
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
 use crate::store::{Capacity, Location, LogSize, Serving, Store, accounts, addresses, meta};
 use crate::vault::{self, Numbers, Vault};
 use crate::{http, jobs, telemetry};
 
+/// Who owns the demo partner's team. Nothing is mailed to it: a sandbox shows its mails itself.
+pub const DEMO_OWNER: &str = "owner@demo.example";
 const DEMO_CREDIT: Usd = Usd::dollars(1_000);
 /// How long running work may take after a signal; then the process ends anyway, and recovery finishes the work.
 const DRAIN: Duration = Duration::from_secs(8);
@@ -253,6 +256,13 @@ async fn seed(app: &App) -> Result<()> {
         write_demo_file(app, partner.key.id.as_str(), &partner.key.secret)?;
         app.store.write(0, move |tx| meta::set(tx, "demo_partner", partner.id.as_str())).await?;
     }
+    if app.store.read(|tx| meta::get(tx, "demo_owner")).await?.is_none()
+        && let Some(partner) = app.store.read(|tx| meta::get(tx, "demo_partner")).await?
+    {
+        let demo = operator::account(app, &partner).await?;
+        team::enlist(app, demo.no, Email::from_text(DEMO_OWNER)).await?;
+        app.store.write(0, move |tx| meta::set(tx, "demo_owner", DEMO_OWNER)).await?;
+    }
     Ok(())
 }
 
@@ -280,6 +290,9 @@ pub struct Greeting {
     pub database: String,
     pub plans: usize,
     pub demo_file: Option<PathBuf>,
+    /// Where partners sign in, and in a sandbox who may at once, and where their code is to be read.
+    pub portal: String,
+    pub demo_owner: Option<(&'static str, String)>,
 }
 
 /// Runs the gateway until SIGTERM or SIGINT; returns when everything has drained.
@@ -368,6 +381,12 @@ pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>,
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
 }
 
+/// The owner of the demo partner's team, where mails are read in the outbox.
+fn demo_owner(app: &App) -> Option<(&'static str, String)> {
+    let outbox = format!("{}/sandbox/outbox?email={DEMO_OWNER}", app.settings.base_url);
+    mail::is_shown(app).then_some((DEMO_OWNER, outbox))
+}
+
 fn greeting(app: &App) -> Greeting {
     let database = match app.store.location() {
         Location::Sqlite(path) => format!("SQLite at {}", path.display()),
@@ -380,6 +399,8 @@ fn greeting(app: &App) -> Greeting {
         database,
         plans: app.catalog.borrow().size(),
         demo_file: demo_file(app),
+        portal: format!("{}/portal", app.settings.checkout_url),
+        demo_owner: demo_owner(app),
     }
 }
 

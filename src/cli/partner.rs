@@ -5,11 +5,13 @@ use clap::{ArgGroup, Args, Subcommand};
 use super::output::{Form, Record, Table, table};
 use super::{Failure, Outcome, account, args, key};
 use crate::app::App;
+use crate::domain::email::Email;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
+use crate::domain::role::Role;
 use crate::error::Error;
 use crate::ops::operator::{self, Account, NewPartner, PartnerChange};
-use crate::ops::{accounts, catalog};
+use crate::ops::{accounts, catalog, team};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -27,6 +29,9 @@ pub enum Command {
     /// Change a partner's name, email, price list or low-balance threshold
     #[command(after_help = "Example: simgate partner set ptn_… --low-balance 200")]
     Set(Set),
+    /// Mail somebody an invitation to a partner's team in the portal, as its owner or in another role
+    #[command(after_help = "Example: simgate partner invite ptn_… --email ann@acme.example --role owner")]
+    Invite(Invite),
     /// Stop a partner from buying; reading and replays still work
     #[command(after_help = "Example: simgate partner suspend ops@acme.example")]
     Suspend(Named),
@@ -78,6 +83,23 @@ pub struct Set {
     allow_duplicate: bool,
 }
 
+#[derive(Args)]
+pub struct Invite {
+    #[command(flatten)]
+    named: Named,
+    /// Whom to invite; an invitation that is still open is mailed anew, and its earlier links end
+    #[arg(long, value_parser = args::email)]
+    email: String,
+    /// What they may do: owner, developer, finance or viewer
+    #[arg(long, default_value = "owner", value_parser = role)]
+    role: Role,
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    Role::parse(&text.to_ascii_uppercase())
+        .ok_or_else(|| "must be owner, developer, finance or viewer".into())
+}
+
 pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
     let record = match command {
         Command::Create(create) => make(app, actor, create).await?,
@@ -87,10 +109,19 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         }
         Command::Show(Named { partner }) => show(app, &account::partner(app, &partner).await?).await?,
         Command::Set(set) => change(app, actor, set).await?,
+        Command::Invite(invite) => self::invite(app, actor, invite).await?,
         Command::Suspend(Named { partner }) => suspend(app, actor, &partner, true).await?,
         Command::Resume(Named { partner }) => suspend(app, actor, &partner, false).await?,
     };
     Ok(record.into())
+}
+
+async fn invite(app: &App, actor: &str, invite: Invite) -> Result<Record, Failure> {
+    let account = account::partner(app, &invite.named.partner).await?;
+    let email = Email::from_text(invite.email);
+    team::invite_by_hand(app, actor, account.no, email.clone(), invite.role).await?;
+    let record = Record::new().with("partnerId", account.id.to_string());
+    Ok(record.with("email", email.to_string()).with("role", invite.role.as_str()))
 }
 
 async fn suspend(app: &App, actor: &str, partner: &str, suspended: bool) -> Result<Record, Failure> {

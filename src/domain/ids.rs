@@ -93,6 +93,8 @@ ids! {
     /// A request for a code, or a wrong try.
     AttemptId "att_";
     MailId "mai_";
+    /// A person in a partner's team; it stands on the orders that this person places by hand.
+    MemberId "mbr_";
     WebhookId "whk_";
     /// A test event, which is in no log. It is made when its id is.
     TestId "tst_";

@@ -83,9 +83,11 @@ pub fn share_of_budget(left: i64) -> i64 {
 
 words! {
     /// Who logs in. Each realm has its own logins, codes and counters: a code of one opens nothing in another.
-    pub enum Realm {
+    pub enum Realm: parse {
         /// Buyers: one account and one wallet, through any door.
         Buyers = "BUYERS",
+        /// Members of partners' teams. An address that no team knows is mailed nothing.
+        Partners = "PARTNERS",
     }
 }
 
@@ -98,6 +100,8 @@ words! {
         Pages = "PAGES",
         /// The entrance of the account, where a browser stays signed in.
         Account = "ACCOUNT",
+        /// The entrance of the partner portal.
+        Portal = "PORTAL",
     }
 }
 
@@ -105,6 +109,7 @@ impl Door {
     pub fn realm(self) -> Realm {
         match self {
             Door::Rest | Door::Tools | Door::Pages | Door::Account => Realm::Buyers,
+            Door::Portal => Realm::Partners,
         }
     }
 }

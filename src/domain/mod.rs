@@ -32,6 +32,7 @@ pub mod payback;
 pub mod plan;
 pub mod price;
 pub mod refusal;
+pub mod role;
 pub mod search;
 pub mod session;
 pub mod slot;

@@ -7,6 +7,7 @@ use super::ids::{InvoiceId, OrderId};
 use super::money::Usd;
 use super::network::{Currency, Network};
 use super::order::CancelReason;
+use super::role::Ability;
 use super::text::is_hidden;
 use super::time::Time;
 use super::words::words;
@@ -126,6 +127,9 @@ pub enum Refusal {
     HostNotAllowed,
     /// A form of a page that this browser was not given, or not any more.
     FormNotOurs,
+    /// A member's role does not cover it.
+    RoleNotAllowed(Ability),
+    MemberNotFound,
     /// The account has no order numbers left.
     NoNumbersLeft,
     NoMoreAccounts,

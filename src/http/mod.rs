@@ -33,7 +33,7 @@ use self::kit::site::Site;
 use self::kit::{State, Texts, Written};
 use self::mcp::discovery;
 use self::pages::{
-    account, assets, claim, devices, guest, help, install, landing, live, mailed, pay, refill, topup,
+    account, assets, claim, devices, guest, help, install, landing, live, mailed, pay, portal, refill, topup,
 };
 use self::partner::{deposits, events, orders, plans, topups, wallet, webhooks};
 use crate::app::App;
@@ -158,6 +158,22 @@ pub fn router(app: App) -> Router {
         .route("/account/settings/data", get(account::settings::data))
         .route("/account/settings/theme", post(account::settings::theme))
         .route("/account/sessions/{id}/end", post(account::settings::end))
+        .route("/portal", get(portal::overview::show))
+        .route("/portal/code", post(portal::sign_in::code))
+        .route("/portal/sign-in", post(portal::sign_in::sign_in))
+        .route("/portal/sign-out", post(portal::sign_in::sign_out))
+        .route("/portal/sign-out-everywhere", post(portal::sign_in::sign_out_everywhere))
+        .route("/portal/join/{link}", get(portal::join::show))
+        .route("/portal/team", get(portal::team::list).post(portal::team::invite))
+        .route("/portal/team/log", get(portal::team::deeds))
+        .route("/portal/team/{id}", get(portal::team::one).post(portal::team::change_role))
+        .route("/portal/team/{id}/remove", post(portal::team::remove))
+        .route("/portal/settings", get(portal::settings::show))
+        .route("/portal/settings/company", post(portal::settings::rename))
+        .route("/portal/settings/warning", post(portal::settings::warn))
+        .route("/portal/settings/theme", post(portal::settings::theme))
+        .route("/portal/sessions/{id}/end", post(portal::settings::end))
+        .route("/portal/switch", post(portal::settings::switch))
         .route("/help", get(help::index))
         .route("/help/devices", get(devices::show))
         .route("/help/{*id}", get(help::article))

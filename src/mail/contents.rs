@@ -7,8 +7,9 @@ use super::house::{Colours, House};
 use super::letter::{News, Refill};
 use super::plain::{one_line, wrapped};
 use super::receipt::Receipt;
-use crate::domain::login::Door;
+use crate::domain::login::{Door, Realm};
 use crate::domain::money::Usd;
+use crate::domain::role::Role;
 
 /// What is made only when a letter is written out.
 pub enum Contents<'a> {
@@ -44,6 +45,13 @@ pub enum Contents<'a> {
         refill: Option<&'a Refill>,
         /// No real money is meant.
         sandbox: bool,
+    },
+    Invitation {
+        company: &'a str,
+        role: Role,
+        /// Who invites; none for the operator.
+        by: Option<&'a str>,
+        join_url: String,
     },
     WebhookDisabled {
         company: &'a str,
@@ -102,7 +110,7 @@ macro_rules! forms {
 
 forms! {
     Code, "mail/code.txt", "mail/code.html"
-    { code: &'a str, asked_by: &'a str, host: &'a str, not_me_url: &'a str }
+    { code: &'a str, asked_by: &'a str, grants: &'a str, host: &'a str, not_me_url: &'a str }
 }
 
 forms! {
@@ -133,6 +141,11 @@ forms! {
 }
 
 forms! {
+    Invitation, "mail/invitation.txt", "mail/invitation.html"
+    { company: String, by: Option<String>, role: &'a str, about: &'a str, join_url: &'a str }
+}
+
+forms! {
     WebhookDisabled, "mail/webhook_disabled.txt", "mail/webhook_disabled.html"
     { company: String, webhook: &'a str, url: String }
 }
@@ -146,7 +159,22 @@ fn asked_by(door: Option<Door>) -> &'static str {
             "Somebody who claims money on a payment page, or pays from a wallet on a checkout page,"
         }
         Some(Door::Account) => "Somebody who signs in to your account with a browser,",
+        Some(Door::Portal) => "Somebody who signs in to the partner portal with a browser,",
         None => "Somebody",
+    }
+}
+
+/// What a code opens, and what anyone who has it can do there.
+fn grants(door: Option<Door>) -> &'static str {
+    match door.map(Door::realm) {
+        Some(Realm::Partners) => {
+            "It signs in to the partner portal as the member of a team with this address, and opens nothing else. Anyone who \
+             has it can do there what your role may do, unless you turned on a second factor."
+        }
+        Some(Realm::Buyers) | None => {
+            "It signs in as the customer with this address, at every door for customers: agents, tools and account pages. \
+             Anyone who has it can see your orders, spend what is in your wallet, and put money that is claimed into it."
+        }
     }
 }
 
@@ -159,7 +187,8 @@ impl Contents<'_> {
     pub fn write(&self, house: &House) -> Result<Written, askama::Error> {
         match self {
             Contents::Code { code, door, host, not_me_url } => {
-                let form = Code { code, asked_by: asked_by(*door), host, not_me_url };
+                let (asked_by, grants) = (asked_by(*door), grants(*door));
+                let form = Code { code, asked_by, grants, host, not_me_url };
                 form.written(&house.beside_a_code(), "Your sign-in code")
             }
             Contents::NewToken { prefix, agent_name, made, revoke_url } => {
@@ -201,6 +230,12 @@ impl Contents<'_> {
                     sandbox: *sandbox,
                 };
                 form.written(house, "Your balance is low")
+            }
+            Contents::Invitation { company, role, by, join_url } => {
+                let by = by.map(one_line);
+                let (role, about) = (role.name(), role.about());
+                let form = Invitation { company: one_line(company), by, role, about, join_url };
+                form.written(house, "You are invited to a team")
             }
             Contents::WebhookDisabled { company, webhook, url } => {
                 let form = WebhookDisabled { company: one_line(company), webhook, url: one_line(url) };
@@ -312,6 +347,12 @@ mod tests {
                 threshold: "50",
                 refill: Some(&refill),
                 sandbox: true,
+            },
+            Contents::Invitation {
+                company: "Acme",
+                role: Role::Viewer,
+                by: Some("ann@acme.example"),
+                join_url: revoke_url(),
             },
             Contents::WebhookDisabled { company: "Acme", webhook: "whk_1", url: "https://a" },
         ];

@@ -48,6 +48,14 @@ pub enum Letter {
         #[serde(default)]
         refill: Option<Refill>,
     },
+    /// Somebody is invited to a partner's team.
+    Invitation {
+        member: String,
+        company: String,
+        role: String,
+        by: String,
+        invited: i64,
+    },
     /// A webhook accepted nothing for a day, and gets no more events.
     WebhookDisabled {
         company: String,
@@ -135,6 +143,7 @@ impl Letter {
             Letter::Checkout { .. } => "checkout",
             Letter::Credited { .. } => "credited",
             Letter::LowBalance { .. } => "low_balance",
+            Letter::Invitation { .. } => "invitation",
             Letter::WebhookDisabled { .. } => "webhook_disabled",
         }
     }
@@ -171,6 +180,13 @@ mod tests {
                     network: "Base".into(),
                     address: "0x12".into(),
                 }),
+            },
+            Letter::Invitation {
+                member: "mbr_1".into(),
+                company: "Acme".into(),
+                role: "VIEWER".into(),
+                by: "ann@acme.example".into(),
+                invited: 5,
             },
             Letter::WebhookDisabled {
                 company: "Acme".into(),

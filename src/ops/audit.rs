@@ -3,6 +3,7 @@
 
 use super::LANE;
 use crate::app::App;
+use crate::domain::ids::AccountNo;
 use crate::domain::login::DAY_MS;
 use crate::domain::time::Time;
 use crate::error::Result;
@@ -12,7 +13,7 @@ pub use crate::store::audit::{Deed, Wanted};
 /// A line with its own id, made before the write that stores it.
 pub(super) fn audit_line(app: &App, actor: &str, command: &'static str, detail: String) -> Line {
     let id = app.new_entry_id().to_string();
-    Line { id, at: app.now(), actor: actor.into(), command, detail, before: None, after: None }
+    Line { id, at: app.now(), actor: actor.into(), command, detail, before: None, after: None, account: None }
 }
 
 /// Writes a line by itself, for a deed that is no write of ours.
@@ -23,6 +24,11 @@ pub(super) async fn record(app: &App, line: Line) -> Result<()> {
 /// The log, newest first.
 pub async fn list(app: &App, wanted: Wanted) -> Result<Vec<Deed>> {
     app.store.snapshot(move |tx| audit::list(tx, &wanted)).await
+}
+
+/// What members of a partner's team did before then, newest first.
+pub async fn of_team(app: &App, account: AccountNo, before: Time, limit: i64) -> Result<Vec<Deed>> {
+    app.store.read(move |tx| audit::of_account(tx, account, before, limit)).await
 }
 
 /// When a deed of the last day that looks the same was done: one by this command, whose line begins like this. It may

@@ -22,13 +22,14 @@ use crate::domain::client::{self, Origin, Rows};
 use crate::domain::email::Email;
 use crate::domain::ids::{AccountId, AccountNo, AttemptId, LoginId, TokenId};
 use crate::domain::login::{
-    DAY_MS, Door, HOUR_MS, Limit, SESSION_MS, SILENT_DAYS, WRONG_BEFORE_LONG, WRONG_OF_CLIENT, typed_code,
+    DAY_MS, Door, HOUR_MS, Limit, Realm, SESSION_MS, SILENT_DAYS, WRONG_BEFORE_LONG, WRONG_OF_CLIENT,
+    typed_code,
 };
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::token::{TokenKind, shown_prefix};
 use crate::error::Result;
-use crate::store::logins::{self, Attempt, By, Counted, Last, Login, Try};
+use crate::store::logins::{self, Attempt, By, Counted, Last, Login, Mailed, Try};
 use crate::store::tokens::{self, NewToken};
 use crate::store::tx::Tx;
 use crate::store::users;
@@ -161,6 +162,15 @@ impl Proof {
         &self.token.id
     }
 
+    fn whose(&self) -> Mailed<'_> {
+        Mailed { realm: self.door.realm(), email: &self.email }
+    }
+
+    /// Whether an earlier run of the same write found the code wrong.
+    pub(super) fn was_wrong(&self, tx: &mut Tx) -> Result<bool> {
+        Ok(tx.is_rerun() && logins::is_recorded(tx, &self.attempt)?)
+    }
+
     /// The result of an earlier run of the same write.
     pub(super) fn checked_before(&self, tx: &mut Tx) -> Result<CheckedBefore> {
         if !tx.is_rerun() {
@@ -176,33 +186,16 @@ impl Proof {
     /// The account that the code opens; `None` when it is wrong, which is recorded.
     pub(super) fn check(&self, tx: &mut Tx) -> Result<Option<AccountNo>> {
         let Proof { email, token, now, .. } = self;
-        let now = *now;
         logins::lock(tx)?;
         match self.checked_before(tx)? {
             CheckedBefore::Right(account) => return Ok(Some(account)),
             CheckedBefore::Wrong => return Ok(None),
             CheckedBefore::No => {}
         }
-        let limited = limited(tx, &self.origin, now)?;
-        let mut open = logins::open(tx, email, self.door.realm(), now)?;
-        if let Some(network) = limited {
-            let own = logins::asked_for(tx, email, network, now)?;
-            open = open.only(|login| own.contains(&login.id));
-        }
-        let (short, long) =
-            (self.is_code_of(open.short.as_ref(), false), self.is_code_of(open.long.as_ref(), true));
-        let Some(right) = open.short.as_ref().filter(|_| short).or(open.long.as_ref().filter(|_| long))
-        else {
-            self.count_wrong(tx, limited.is_some(), open.short.as_ref())?;
+        if !self.is_right(tx, |tx| users::require_room(tx, email))? {
             return Ok(None);
-        };
-        users::require_room(tx, email)?;
-        logins::end(tx, &right.id, now)?;
-        logins::forgive(tx, email)?;
-        if logins::mailbox(tx, email)?.long_codes {
-            logins::set_long_codes(tx, email, false)?;
         }
-        let account = users::find_or_create(tx, email, &self.user, now)?;
+        let account = users::find_or_create(tx, email, &self.user, *now)?;
         tokens::create(tx, account, token)?;
         if token.kind == TokenKind::Personal {
             let letter = Letter::NewToken {
@@ -214,6 +207,32 @@ impl Proof {
             mail::queue(tx, &self.slip, email, &letter, None)?;
         }
         Ok(Some(account))
+    }
+
+    /// Uses the code up if it is right; a wrong one is recorded. Before anything is written for a right one, `may` can
+    /// refuse. The caller holds the lock of logins.
+    pub(super) fn is_right(&self, tx: &mut Tx, may: impl FnOnce(&mut Tx) -> Result<()>) -> Result<bool> {
+        let (whose, now) = (self.whose(), self.now);
+        let limited = limited(tx, &self.origin, now)?;
+        let mut open = logins::open(tx, whose, now)?;
+        if let Some(network) = limited {
+            let own = logins::asked_for(tx, whose, network, now)?;
+            open = open.only(|login| own.contains(&login.id));
+        }
+        let (short, long) =
+            (self.is_code_of(open.short.as_ref(), false), self.is_code_of(open.long.as_ref(), true));
+        let Some(right) = open.short.as_ref().filter(|_| short).or(open.long.as_ref().filter(|_| long))
+        else {
+            self.count_wrong(tx, limited.is_some(), open.short.as_ref())?;
+            return Ok(false);
+        };
+        may(tx)?;
+        logins::end(tx, &right.id, now)?;
+        logins::forgive(tx, whose)?;
+        if logins::mailbox(tx, whose)?.long_codes {
+            logins::set_long_codes(tx, whose, false)?;
+        }
+        Ok(true)
     }
 
     /// Compares even without a login, so that the time does not reveal whether one waits.
@@ -230,8 +249,8 @@ impl Proof {
     /// recorded, they could fill the table. The time it takes tells them only whether a short code that they asked for
     /// themselves is still alive.
     fn count_wrong(&self, tx: &mut Tx, limited: bool, short: Option<&Login>) -> Result<()> {
-        let Proof { email, now, .. } = self;
-        let (now, nobody) = (*now, LoginId::from_text(self.attempt.as_str()));
+        let (whose, now) = (self.whose(), self.now);
+        let nobody = LoginId::from_text(self.attempt.as_str());
         if limited && short.is_none() {
             return Ok(());
         }
@@ -239,7 +258,7 @@ impl Proof {
         let wrong = Try {
             id: &self.attempt,
             kind: Attempt::Wrong,
-            email,
+            whose,
             origin: &self.origin,
             login: None,
             at: now,
@@ -247,8 +266,8 @@ impl Proof {
         };
         logins::note(tx, &wrong)?;
         let a_day = Limit { most: WRONG_BEFORE_LONG, within_ms: DAY_MS };
-        if logins::full_until(tx, Counted::Wrong, By::Email(email), a_day, now)?.is_some() {
-            logins::set_long_codes(tx, email, true)?;
+        if logins::full_until(tx, Counted::Wrong, By::Email(whose), a_day, now)?.is_some() {
+            logins::set_long_codes(tx, whose, true)?;
         }
         Ok(())
     }
@@ -268,7 +287,7 @@ fn limited<'a>(tx: &mut Tx, origin: &'a Origin, now: Time) -> Result<Option<Rows
     Ok(narrowest)
 }
 
-/// What a "not me" link is about.
+/// What a "not me" link is about: an address, in the realm that the mail came from.
 pub struct NotMe {
     pub email: Email,
     pub silent: bool,
@@ -276,35 +295,46 @@ pub struct NotMe {
 
 /// Looks without acting: mail programs open links by themselves.
 pub async fn not_me(app: &App, link: &str) -> Result<NotMe> {
-    let (email, now) = (opened(app, link)?, app.now());
+    let ((realm, email), now) = (opened(app, link)?, app.now());
     let asked = email.clone();
-    let mailbox = app.store.read(move |tx| logins::mailbox(tx, &asked)).await?;
+    let mailbox = app.store.read(move |tx| logins::mailbox(tx, Mailed { realm, email: &asked })).await?;
     Ok(NotMe { email, silent: mailbox.silent_until > now })
 }
 
 /// Stops codes for 30 days and ends those already mailed; or allows codes again.
 pub async fn silence(app: &App, link: &str, silent: bool) -> Result<()> {
-    let (email, now) = (opened(app, link)?, app.now());
+    let ((realm, email), now) = (opened(app, link)?, app.now());
     tracing::info!(email = email.masked(), silent, "the owner of a mailbox turned sign-in codes off or on");
     app.store
         .write(LANE, move |tx| {
+            let whose = Mailed { realm, email: &email };
             logins::lock(tx)?;
             if !silent {
-                return logins::set_silent_until(tx, &email, Time::from_micros(0));
+                return logins::set_silent_until(tx, whose, Time::from_micros(0));
             }
-            logins::end_all(tx, &email, now)?;
-            logins::set_silent_until(tx, &email, now.plus_days(SILENT_DAYS))
+            logins::end_all(tx, whose, now)?;
+            logins::set_silent_until(tx, whose, now.plus_days(SILENT_DAYS))
         })
         .await
 }
 
-/// Opens a link, which is valid as long as its effect lasts.
-fn opened(app: &App, link: &str) -> Result<Email> {
+/// What is sealed in a link.
+pub(super) fn not_me_matter(mailed: Time, email: &Email, realm: Realm) -> String {
+    match realm {
+        Realm::Buyers => format!("{}\n{email}", mailed.micros()),
+        Realm::Partners => format!("{}\n{email}\n{}", mailed.micros(), realm.as_str()),
+    }
+}
+
+/// Opens a link, which is valid as long as its effect lasts. One of buyers names no realm.
+fn opened(app: &App, link: &str) -> Result<(Realm, Email)> {
     let matter = app.vault.links.open(NOT_ME, link).ok_or(Refusal::NotFound)?;
-    let (mailed, email) = matter.split_once('\n').ok_or(Refusal::NotFound)?;
+    let mut parts = matter.split('\n');
+    let (mailed, email) = parts.next().zip(parts.next()).ok_or(Refusal::NotFound)?;
+    let realm = parts.next().map_or(Some(Realm::Buyers), Realm::parse).ok_or(Refusal::NotFound)?;
     let mailed = Time::from_micros(mailed.parse().map_err(|_| Refusal::NotFound)?);
     if mailed.plus_days(SILENT_DAYS) < app.now() {
         return Err(Refusal::NotFound.into());
     }
-    Ok(Email::from_text(email))
+    Ok((realm, Email::from_text(email)))
 }

@@ -10,16 +10,17 @@ use tokio::time::timeout;
 
 use super::LANE;
 use super::deposits::checkout_url;
-use super::receipts;
+use super::{login, receipts, team};
 use crate::app::App;
 use crate::config::{Mode, NetworkSettings};
 use crate::domain::checkout::Checkout;
 use crate::domain::contact::Contact;
 use crate::domain::email::Email;
-use crate::domain::ids::{InvoiceId, LoginId, MailId, OrderId};
-use crate::domain::login::{DAY_MS, Door};
+use crate::domain::ids::{InvoiceId, LoginId, MailId, MemberId, OrderId};
+use crate::domain::login::{DAY_MS, Door, Realm};
 use crate::domain::money::Usd;
 use crate::domain::palette::Tone;
+use crate::domain::role::Role;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::mail::{Contents, House, Trouble, Written};
@@ -47,7 +48,7 @@ pub const REVOKE: &str = "revoke-token";
 #[derive(Clone)]
 pub struct Slip {
     id: MailId,
-    at: Time,
+    pub at: Time,
     pub numbers: Numbers,
 }
 
@@ -104,6 +105,11 @@ pub fn wake(app: &App) {
     app.mail_now.notify_one();
 }
 
+/// Whether mails are shown by the sandbox instead of being sent.
+pub fn is_shown(app: &App) -> bool {
+    app.settings.mode == Mode::Sandbox && app.mailer.is_none()
+}
+
 /// The operator, as every mail shows them.
 fn house(app: &App) -> House {
     let (settings, brand) = (&app.settings, &app.settings.brand);
@@ -136,11 +142,12 @@ async fn write(app: &App, mail: &Mail) -> Result<Written> {
     let written = match &letter {
         Letter::Code { login, long, door } => {
             let code = app.vault.codes.code(&LoginId::from_text(login), *long);
-            let not_me_url = link(NOT_ME, &format!("{}\n{}", mail.created_at.micros(), mail.to));
             let door = Door::parse(door);
+            let realm = door.map_or(Realm::Buyers, Door::realm);
+            let not_me_url = link(NOT_ME, &login::not_me_matter(mail.created_at, &mail.to, realm));
             let site = match door {
                 Some(Door::Rest | Door::Tools) => &app.settings.agent_url,
-                Some(Door::Pages | Door::Account) | None => &app.settings.checkout_url,
+                Some(Door::Pages | Door::Account | Door::Portal) | None => &app.settings.checkout_url,
             };
             Contents::Code { code: &code, door, host: host(site), not_me_url }.write(&house)
         }
@@ -161,6 +168,12 @@ async fn write(app: &App, mail: &Mail) -> Result<Written> {
         Letter::LowBalance { company, balance, threshold, refill } => {
             let (refill, sandbox) = (refill.as_ref(), app.settings.mode == Mode::Sandbox);
             Contents::LowBalance { company, balance, threshold, refill, sandbox }.write(&house)
+        }
+        Letter::Invitation { member, company, role, by, invited } => {
+            let matter = team::matter(&MemberId::from_text(member), Time::from_micros(*invited));
+            let role = Role::parse(role).ok_or_else(|| Error::fault("a role that nobody knows"))?;
+            let by = Some(by.as_str()).filter(|by| !by.is_empty());
+            Contents::Invitation { company, role, by, join_url: link(team::JOIN, &matter) }.write(&house)
         }
         Letter::WebhookDisabled { company, webhook, url } => {
             Contents::WebhookDisabled { company, webhook, url }.write(&house)
@@ -246,6 +259,10 @@ async fn is_wanted(app: &App, mail: &Mail) -> Result<bool> {
         Letter::Code { login, .. } => {
             let (login, now) = (LoginId::from_text(login), app.now());
             app.store.read(move |tx| logins::is_open(tx, &login, now)).await
+        }
+        Letter::Invitation { member, invited, .. } => {
+            let (member, invited) = (MemberId::from_text(member), Time::from_micros(invited));
+            app.store.read(move |tx| team::is_open(tx, &member, invited)).await
         }
         Letter::NewToken { .. }
         | Letter::Receipt { .. }

@@ -12,8 +12,11 @@ use super::audit::{audit_line, record};
 use super::cancel;
 use super::deliver::{self, Standing, Turn};
 use super::find;
+use super::mail;
+use super::team::Invitation;
 use crate::app::App;
 use crate::domain::account::AccountKind;
+use crate::domain::email::Email;
 use crate::domain::ids::{AccountId, AccountNo, OrderId};
 use crate::domain::ledger::{CreditKind, Entry};
 use crate::domain::money::Usd;
@@ -21,6 +24,7 @@ use crate::domain::order::{Order, OrderStatus};
 use crate::domain::payback::Payee;
 use crate::domain::plan::DEFAULT_PRICE_LIST;
 use crate::domain::refusal::Refusal;
+use crate::domain::role::Role;
 use crate::domain::text;
 use crate::domain::time::Time;
 use crate::domain::words::words;
@@ -36,7 +40,10 @@ use crate::store::{debts, guests, low_balances, orders};
 use crate::vault;
 
 use self::keys::KeyDraft;
-pub use self::keys::{IssuedKey, Key, KeyTerms, Rotated, create_key, list_keys, revoke_key, rotate_key};
+pub use self::keys::{
+    IssuedKey, Key, KeyTerms, Rotated, create_key, create_key_as, key_of, list_keys, revoke_key,
+    revoke_key_as, rotate_key, rotate_key_as,
+};
 pub use self::reviews::{cancel_refused, order_cancelled};
 use self::wallets::Booking;
 pub use self::wallets::{Adjusted, Adjustment, Direction, adjust_wallet, gist, named_by, reference_of};
@@ -73,6 +80,12 @@ pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<C
     let line = audit_line(app, actor, "partner create", id.to_string());
     let credit = Booking::new(app, actor, Direction::Credit, &id, new.credit, CreditKind::Promo, OPENING);
     let credit = Some(credit).filter(|_| new.credit.is_positive());
+    // Whom the company is written to owns its team.
+    let owner = account.email.as_deref().and_then(Email::parse);
+    let invitation = owner.map(|email| {
+        let line = audit_line(app, actor, "partner invite", format!("{id}: {email}"));
+        Invitation::new(app, email, Role::Owner, String::new(), line)
+    });
     let (key, issued) = KeyDraft::new(app, KeyTerms::default());
     let key_line = audit_line(app, actor, "key create", issued.id.to_string());
     let write = move |tx: &mut Tx| {
@@ -88,9 +101,13 @@ pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<C
         if let Some(credit) = &credit {
             credit.book(tx, no)?;
         }
+        if let Some(invitation) = &invitation {
+            invitation.place(tx, no, &account.name)?;
+        }
         key.enter(tx, no, &key_line)
     };
     app.store.write(LANE, write).await?;
+    mail::wake(app);
     Ok(CreatedPartner { id, key: issued })
 }
 

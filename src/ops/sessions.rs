@@ -1,10 +1,12 @@
-//! Staying signed in on pages: by a mailed code, until somebody signs out, is away for long, or is signed out by
+//! Staying signed in on pages (members of partners' teams: `sessions/portal.rs`): by a mailed code, until somebody signs out, is away for long, or is signed out by
 //! themselves from elsewhere. A browser holds a random secret, we its hash. Each request reads the session's row, so
 //! that its end counts at once on every instance.
 //!
 //! What a session buys counts against a session token that is made with it, with the same daily limit as those that
 //! agents get for a code (`logins.token_daily_limit`): whoever gets hold of a browser can spend no more in a day than
 //! whoever gets hold of such a token. The token's text is thrown away, so that nothing but the session can use it.
+
+pub mod portal;
 
 use super::LANE;
 use super::login::{self, CodeAnswer, Proof};
@@ -60,7 +62,8 @@ pub async fn sign_in(app: &App, sign_in: SignIn) -> Result<String> {
         id: SessionId::new(now, vault::random()),
         secret_hash: vault::hash_secret(&secret),
         realm,
-        token: proof.token_id().clone(),
+        holder: proof.token_id().to_string(),
+        awaits: false,
         made_at: now,
         browser: session::browser(&agent),
         network: client::logged(answer.client),
@@ -69,9 +72,9 @@ pub async fn sign_in(app: &App, sign_in: SignIn) -> Result<String> {
     let write = move |tx: &mut Tx| {
         let Some(account) = proof.check(tx)? else { return Ok(None) };
         if let Some(former) = &former
-            && let Some(former) = sessions::by_hash(tx, former, realm)?
+            && let Some((id, account)) = sessions::former(tx, former, realm)?
         {
-            end_one(tx, former.account, &former.id, now)?;
+            end_one(tx, account, &id, now)?;
         }
         // A second run finds what the first one made.
         if !tx.is_rerun() || !sessions::is_made(tx, &new.id)? {
@@ -85,16 +88,16 @@ pub async fn sign_in(app: &App, sign_in: SignIn) -> Result<String> {
 }
 
 /// The session that a browser's secret stands for, if it has not ended. A text of another shape costs no look-up.
-pub async fn find(app: &App, realm: Realm, secret: &str) -> Result<Option<Session>> {
+pub async fn find(app: &App, secret: &str) -> Result<Option<Session>> {
     if !is_well_formed(secret) {
         return Ok(None);
     }
     let (hash, now) = (vault::hash_secret(secret), app.now());
-    let found = app.store.read(move |tx| sessions::by_hash(tx, &hash, realm)).await?;
+    let found = app.store.read(move |tx| sessions::by_hash(tx, &hash)).await?;
     let good = Limits::good(now);
     let found = found.filter(|session| good.admit(session.made_at, session.seen_at));
     if let Some(session) = &found {
-        note_visit(app, session);
+        note_visit(app, &session.id, session.account, session.seen_at);
     }
     Ok(found)
 }
@@ -104,13 +107,13 @@ fn is_well_formed(secret: &str) -> bool {
 }
 
 /// Records the visit in a task of its own; the request does not wait for it.
-fn note_visit(app: &App, session: &Session) {
+fn note_visit(app: &App, id: &SessionId, account: AccountNo, seen_at: Time) {
     let now = app.now();
     let since = now.plus_millis(-SEEN_EVERY_MS);
-    if session.seen_at > since {
+    if seen_at > since {
         return;
     }
-    let (app, id, lane) = (app.clone(), session.id.clone(), session.account.0);
+    let (app, id, lane) = (app.clone(), id.clone(), account.0);
     app.tasks.clone().spawn(async move {
         let noted = app.store.write(lane, move |tx| sessions::seen(tx, &id, now, since)).await;
         if let Err(error) = noted {

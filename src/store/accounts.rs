@@ -28,6 +28,8 @@ queries! {
     ALL_ACCOUNTS = select_account!("WHERE a.kind <> 'GUEST' ORDER BY a.no");
     USERS = select_account!("WHERE a.kind = 'USER' ORDER BY a.no DESC LIMIT ?1");
     PRICE_LISTS = "SELECT DISTINCT price_list FROM accounts WHERE kind = 'PARTNER'";
+    SET_NAME = "UPDATE accounts SET name = ?2 WHERE no = ?1";
+    SET_WARNING = "UPDATE accounts SET low_balance = ?2, warned = ?3 WHERE no = ?1";
     UPDATE = "UPDATE accounts SET name = ?2, email = ?3, price_list = ?4, low_balance = ?5 WHERE no = ?1";
 }
 
@@ -46,12 +48,15 @@ pub struct Account {
     pub suspended: bool,
     pub placed: i64,
     pub failed: i64,
+    /// Who is warned of a low balance, if it is not whom the company is written to.
+    pub warned: Option<String>,
 }
 
 columns! {
     Account in "a" {
         no, kind, id, name, email, price_list, low_balance, created_at,
         balance = "w.balance", suspended = "w.suspended", placed = "w.placed", failed = "w.failed",
+        warned,
     }
 }
 
@@ -136,6 +141,17 @@ pub fn users(tx: &mut Tx, limit: i64) -> Result<Vec<Account>> {
 /// Partners and users.
 pub fn list(tx: &mut Tx) -> Result<Vec<Account>> {
     tx.all(ALL_ACCOUNTS, &[])
+}
+
+pub fn set_name(tx: &mut Tx, no: AccountNo, name: &str) -> Result<()> {
+    tx.execute(SET_NAME, params![no, name])?;
+    meta::bump(tx, meta::Version::Accounts).map(drop)
+}
+
+/// From which balance on somebody is warned, and who.
+pub fn set_warning(tx: &mut Tx, no: AccountNo, threshold: Usd, whom: Option<&str>) -> Result<()> {
+    tx.execute(SET_WARNING, params![no, threshold, whom])?;
+    meta::bump(tx, meta::Version::Accounts).map(drop)
 }
 
 pub fn update(tx: &mut Tx, account: &Account) -> Result<()> {

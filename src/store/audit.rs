@@ -2,16 +2,19 @@
 //! to change or delete them.
 
 use super::engine::{Stored, Tx, columns, params, queries, text};
+use crate::domain::ids::AccountNo;
 use crate::domain::time::Time;
 use crate::error::Result;
 
 queries! {
     EXISTS = "SELECT 1 FROM audit WHERE id = ?1";
-    INSERT = "INSERT INTO audit (id, at, actor, command, detail, before, after) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    INSERT = "INSERT INTO audit (id, at, actor, command, detail, before, after, account) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     LIST = text!("SELECT ", Deed::COLUMNS, " FROM audit WHERE at >= ?1 AND at < ?2
              AND (CAST(?3 AS TEXT) IS NULL OR actor = ?3)
              AND (CAST(?4 AS TEXT) IS NULL OR substr(command, 1, length(?4)) = ?4)
              ORDER BY at DESC, id DESC LIMIT ?5");
+    OF_ACCOUNT = text!("SELECT ", Deed::COLUMNS, " FROM audit WHERE account = ?1 AND account IS NOT NULL AND at < ?2
+             ORDER BY at DESC, id DESC LIMIT ?3");
     LATEST = "SELECT at FROM audit WHERE at >= ?1 AND command = ?2 AND substr(detail, 1, length(CAST(?3 AS TEXT))) = ?3
              ORDER BY at DESC LIMIT 1";
 }
@@ -26,6 +29,8 @@ pub struct Line {
     pub detail: String,
     pub before: Option<String>,
     pub after: Option<String>,
+    /// The partner who may read it; none for what operators do.
+    pub account: Option<AccountNo>,
 }
 
 impl Line {
@@ -67,8 +72,8 @@ pub fn record(tx: &mut Tx, line: &Line) -> Result<()> {
     if tx.is_rerun() && exists(tx, &line.id)? {
         return Ok(());
     }
-    let Line { id, at, actor, command, detail, before, after } = line;
-    tx.execute(INSERT, params![id, *at, actor, *command, detail, before, after]).map(drop)
+    let Line { id, at, actor, command, detail, before, after, account } = line;
+    tx.execute(INSERT, params![id, *at, actor, *command, detail, before, after, *account]).map(drop)
 }
 
 /// Lines of the log, newest first.
@@ -76,6 +81,11 @@ pub fn list(tx: &mut Tx, wanted: &Wanted) -> Result<Vec<Deed>> {
     let from = wanted.from.map_or(i64::MIN, Time::micros);
     let to = wanted.to.map_or(i64::MAX, Time::micros);
     tx.all(LIST, params![from, to, &wanted.actor, &wanted.command, wanted.limit])
+}
+
+/// What members of a partner's team did before then, newest first.
+pub fn of_account(tx: &mut Tx, account: AccountNo, before: Time, limit: i64) -> Result<Vec<Deed>> {
+    tx.all(OF_ACCOUNT, params![account, before, limit])
 }
 
 /// When a command was last done since then, with a line that begins like this.

@@ -35,11 +35,13 @@ pub struct NewKey {
     pub name: String,
     pub expires_at: Option<Time>,
     pub created_at: Time,
+    /// The member of the team who made it; empty for an operator.
+    pub made_by: String,
 }
 
 values! {
     New(new: NewKey) {
-        id, account, secret_hash, daily_limit, spent_day = 0, spent = 0, ips, read_only, name, expires_at, created_at,
+        id, account, secret_hash, daily_limit, spent_day = 0, spent = 0, ips, read_only, name, expires_at, created_at, made_by,
     }
 }
 
@@ -55,10 +57,13 @@ pub struct Key {
     /// The key that took its place.
     pub replaced_by: Option<String>,
     pub revoked_at: Option<Time>,
+    pub last_used_at: Option<Time>,
+    /// The member of the team who made it; empty for an operator.
+    pub made_by: String,
 }
 
 columns! {
-    Key { id, account, daily_limit, ips, read_only, name, created_at, expires_at, replaced_by, revoked_at }
+    Key { id, account, daily_limit, ips, read_only, name, created_at, expires_at, replaced_by, revoked_at, last_used_at, made_by }
 }
 
 impl Key {

@@ -1,6 +1,9 @@
 //! Logins and their limits. Every limit is a sum over rows, so it holds over restarts and on all instances; callers who
 //! decide take `lock` first. Rows further in the future than a limit lasts came from a wrong clock, and do not count.
 //! Codes are not here: they follow from a login's id and the server secret.
+//!
+//! What counts against an address counts in one realm: whoever asks for codes at one door in somebody's name takes none from
+//! them at another. Attempts and mailboxes keep the address with its realm (`Mailed::text`).
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::client::{Origin, Rows, Width};
@@ -34,7 +37,7 @@ queries! {
     INSERT = "INSERT INTO logins (id, email, realm, long_code, created_at, expires_at, wrong) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)";
     IS_OPEN = "SELECT 1 FROM logins WHERE id = ?1 AND ended_at IS NULL AND expires_at > ?2 AND (long_code = 1 OR wrong < ?3)";
     END = "UPDATE logins SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL";
-    END_ALL = "UPDATE logins SET ended_at = ?2 WHERE email = ?1 AND ended_at IS NULL";
+    END_ALL = "UPDATE logins SET ended_at = ?2 WHERE email = ?1 AND realm = ?3 AND ended_at IS NULL";
     WRONG = "UPDATE logins SET wrong = wrong + 1 WHERE id = ?1";
     TRIED = "SELECT 1 FROM login_attempts WHERE id = ?1";
     NOTE = insert_into!("login_attempts", Noted);
@@ -58,6 +61,23 @@ queries! {
     OLD_ATTEMPTS = "DELETE FROM login_attempts WHERE id IN (SELECT id FROM login_attempts WHERE at < ?1 ORDER BY at LIMIT ?2)";
     OLD_MAILBOXES = "DELETE FROM mailboxes WHERE email IN (SELECT email FROM mailboxes WHERE long_codes = 0 AND silent_until < ?1 LIMIT ?2)";
     OLD_DAYS = "DELETE FROM login_days WHERE day < ?1";
+}
+
+/// An address in a realm.
+#[derive(Clone, Copy)]
+pub struct Mailed<'a> {
+    pub realm: Realm,
+    pub email: &'a Email,
+}
+
+impl Mailed<'_> {
+    /// Buyers, who were there first, have the bare address; no address has a colon.
+    fn text(&self) -> String {
+        match self.realm {
+            Realm::Buyers => self.email.to_string(),
+            Realm::Partners => format!("{}:{}", self.realm.as_str(), self.email),
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -91,8 +111,7 @@ impl Open {
 
 pub struct NewLogin<'a> {
     pub id: &'a LoginId,
-    pub email: &'a Email,
-    pub realm: Realm,
+    pub whose: Mailed<'a>,
     pub long: bool,
     pub created_at: Time,
     pub expires_at: Time,
@@ -111,7 +130,7 @@ words! {
 pub struct Try<'a> {
     pub id: &'a AttemptId,
     pub kind: Attempt,
-    pub email: &'a Email,
+    pub whose: Mailed<'a>,
     pub origin: &'a Origin,
     /// The login that was asked for.
     pub login: Option<&'a LoginId>,
@@ -120,10 +139,10 @@ pub struct Try<'a> {
 }
 
 values! {
-    Noted(new: Try<'a>, site: &'a str, area: &'a str) {
+    Noted(new: Try<'a>, whose: &'a str, site: &'a str, area: &'a str) {
         id = new.id,
         kind = new.kind.as_str(),
-        email = new.email,
+        email = whose,
         ip = new.origin,
         site = site,
         area = area,
@@ -174,7 +193,7 @@ impl Counted {
 /// Whose attempts are counted.
 #[derive(Clone, Copy)]
 pub enum By<'a> {
-    Email(&'a Email),
+    Email(Mailed<'a>),
     Network(Width, Rows<'a>),
 }
 
@@ -194,8 +213,8 @@ pub fn lock(tx: &mut Tx) -> Result<()> {
 }
 
 /// The logins that a code could be meant for. Of several of one length the newest counts.
-pub fn open(tx: &mut Tx, email: &Email, realm: Realm, now: Time) -> Result<Open> {
-    let logins: Vec<Login> = tx.all(OPEN, params![email, realm.as_str(), now, MOST_WRONG])?;
+pub fn open(tx: &mut Tx, whose: Mailed, now: Time) -> Result<Open> {
+    let logins: Vec<Login> = tx.all(OPEN, params![whose.email, whose.realm.as_str(), now, MOST_WRONG])?;
     let mut open = Open::default();
     for login in logins {
         let place = if login.long { &mut open.long } else { &mut open.short };
@@ -205,7 +224,8 @@ pub fn open(tx: &mut Tx, email: &Email, realm: Realm, now: Time) -> Result<Open>
 }
 
 pub fn create(tx: &mut Tx, new: &NewLogin) -> Result<()> {
-    let values = params![new.id, new.email, new.realm.as_str(), new.long, new.created_at, new.expires_at];
+    let Mailed { realm, email } = new.whose;
+    let values = params![new.id, email, realm.as_str(), new.long, new.created_at, new.expires_at];
     tx.execute(INSERT, values).map(drop)
 }
 
@@ -218,8 +238,8 @@ pub fn end(tx: &mut Tx, id: &LoginId, now: Time) -> Result<()> {
     tx.execute(END, params![id, now]).map(drop)
 }
 
-pub fn end_all(tx: &mut Tx, email: &Email, now: Time) -> Result<()> {
-    tx.execute(END_ALL, params![email, now]).map(drop)
+pub fn end_all(tx: &mut Tx, whose: Mailed, now: Time) -> Result<()> {
+    tx.execute(END_ALL, params![whose.email, now, whose.realm.as_str()]).map(drop)
 }
 
 pub fn count_wrong(tx: &mut Tx, id: &LoginId) -> Result<()> {
@@ -241,28 +261,29 @@ pub fn note(tx: &mut Tx, new: &Try) -> Result<()> {
             Width::Client => {}
         }
     }
-    tx.execute(NOTE, &Noted::params(new, &site, &area)).map(drop)
+    tx.execute(NOTE, &Noted::params(new, &new.whose.text(), &site, &area)).map(drop)
 }
 
 columns! { Taken { at, full_at } }
 
 /// The last mails to this address that were asked for.
-pub fn last(tx: &mut Tx, email: &Email, now: Time) -> Result<Last> {
-    let values = params![email, now.plus_millis(HOUR_MS)];
+pub fn last(tx: &mut Tx, whose: Mailed, now: Time) -> Result<Last> {
+    let whose = whose.text();
+    let values = params![&whose, now.plus_millis(HOUR_MS)];
     Ok(Last { in_budget: tx.opt(LAST_IN_BUDGET, values)?, of_all: tx.opt(LAST_OF_ALL, values)? })
 }
 
 /// The logins of an address that a network asked for and that may still be open.
-pub fn asked_for(tx: &mut Tx, email: &Email, by: Rows, now: Time) -> Result<Vec<LoginId>> {
-    let (from, before) = (by.from(), by.before());
-    let values = params![email, now.plus_millis(-CODE_MS), &from, &before];
+pub fn asked_for(tx: &mut Tx, whose: Mailed, by: Rows, now: Time) -> Result<Vec<LoginId>> {
+    let (whose, from, before) = (whose.text(), by.from(), by.before());
+    let values = params![&whose, now.plus_millis(-CODE_MS), &from, &before];
     tx.all(ASKED_FOR, values)
 }
 
 /// When one more is allowed; `None` when it is allowed now.
 pub fn full_until(tx: &mut Tx, counted: Counted, by: By, limit: Limit, now: Time) -> Result<Option<Time>> {
     let (sql, key) = match by {
-        By::Email(email) => (OF_EMAIL, email.to_string()),
+        By::Email(whose) => (OF_EMAIL, whose.text()),
         By::Network(Width::Client, rows) => (OF_CLIENT, rows.from()),
         By::Network(Width::Site, rows) => (OF_SITE, rows.from()),
         By::Network(Width::Area, rows) => (OF_AREA, rows.from()),
@@ -277,21 +298,21 @@ pub fn full_until(tx: &mut Tx, counted: Counted, by: By, limit: Limit, now: Time
 
 /// Forgives after a code was used: earlier wrong tries no longer count against its owner. They still count against the
 /// client that made them, or a guesser could wait for owners to clear them.
-pub fn forgive(tx: &mut Tx, email: &Email) -> Result<()> {
-    tx.execute(FORGIVE, params![email]).map(drop)
+pub fn forgive(tx: &mut Tx, whose: Mailed) -> Result<()> {
+    tx.execute(FORGIVE, params![&whose.text()]).map(drop)
 }
 
-pub fn mailbox(tx: &mut Tx, email: &Email) -> Result<Mailbox> {
-    let found = tx.opt(MAILBOX, params![email])?;
+pub fn mailbox(tx: &mut Tx, whose: Mailed) -> Result<Mailbox> {
+    let found = tx.opt(MAILBOX, params![&whose.text()])?;
     Ok(found.unwrap_or(Mailbox { long_codes: false, silent_until: Time::from_micros(0) }))
 }
 
-pub fn set_long_codes(tx: &mut Tx, email: &Email, long: bool) -> Result<()> {
-    tx.execute(SET_LONG, params![email, long]).map(drop)
+pub fn set_long_codes(tx: &mut Tx, whose: Mailed, long: bool) -> Result<()> {
+    tx.execute(SET_LONG, params![&whose.text(), long]).map(drop)
 }
 
-pub fn set_silent_until(tx: &mut Tx, email: &Email, until: Time) -> Result<()> {
-    tx.execute(SET_SILENT, params![email, until]).map(drop)
+pub fn set_silent_until(tx: &mut Tx, whose: Mailed, until: Time) -> Result<()> {
+    tx.execute(SET_SILENT, params![&whose.text(), until]).map(drop)
 }
 
 pub fn asked_on(tx: &mut Tx, day: i64) -> Result<i64> {

@@ -45,7 +45,7 @@ pub struct Standing {
 
 columns! {
     Standing in "a" {
-        name, email, threshold = "a.low_balance", balance = "w.balance", lines = "w.lines", was_low = "b.was_low",
+        name, email = "COALESCE(a.warned, a.email)", threshold = "a.low_balance", balance = "w.balance", lines = "w.lines", was_low = "b.was_low",
         looked_line = "b.looked_line",
     }
 }

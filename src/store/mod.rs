@@ -32,6 +32,7 @@ pub mod logins;
 pub mod low_balances;
 pub mod magic_links;
 pub mod mails;
+pub mod members;
 pub mod meta;
 pub mod native_moves;
 pub mod offers;

@@ -2,8 +2,10 @@
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::email::Email;
-use crate::domain::ids::{AccountNo, SessionId, TokenId};
+use crate::domain::ids::{AccountNo, MemberId, SessionId, TokenId};
 use crate::domain::login::Realm;
+use crate::domain::money::Usd;
+use crate::domain::role::Role;
 use crate::domain::session::Limits;
 use crate::domain::time::Time;
 use crate::error::Result;
@@ -11,15 +13,24 @@ use crate::error::Result;
 queries! {
     INSERT = insert_into!("page_sessions", New);
     BY_HASH = text!("SELECT ", Session::COLUMNS, " FROM page_sessions s JOIN accounts a ON a.no = s.account
-              JOIN api_keys k ON k.id = s.token WHERE s.secret_hash = ?1 AND s.realm || '' = ?2");
+              JOIN api_keys k ON k.id = s.holder WHERE s.secret_hash = ?1 AND s.realm || '' = 'BUYERS'");
+    MEMBER_BY_HASH = text!("SELECT ", MemberSession::COLUMNS, " FROM page_sessions s JOIN members m ON m.id = s.holder
+              JOIN accounts a ON a.no = m.account JOIN wallets w ON w.account = m.account
+              WHERE s.secret_hash = ?1 AND s.realm || '' = 'PARTNERS' AND m.removed_at IS NULL");
+    FORMER = "SELECT id, account FROM page_sessions WHERE secret_hash = ?1 AND realm || '' = ?2";
+    OF_HOLDER = text!("SELECT ", Listed::COLUMNS, " FROM page_sessions
+                WHERE holder = ?1 AND awaits = 0 AND made_at > ?2 AND seen_at > ?3 ORDER BY made_at DESC, id DESC LIMIT ?4");
+    WRONG = "UPDATE page_sessions SET wrong = wrong + 1 WHERE id = ?1";
+    END_OF_MEMBER = "DELETE FROM page_sessions WHERE holder = ?1";
+    END_ONE_OF_MEMBER = "DELETE FROM page_sessions WHERE id = ?1 AND holder = ?2";
     OF_ACCOUNT = text!("SELECT ", Listed::COLUMNS, " FROM page_sessions
                  WHERE account = ?1 AND realm || '' = ?2 AND made_at > ?3 AND seen_at > ?4 ORDER BY made_at DESC, id DESC LIMIT ?5");
     ALL_OF_ACCOUNT = "SELECT id FROM page_sessions WHERE account = ?1 AND realm || '' = ?2";
     MADE = "SELECT 1 FROM page_sessions WHERE id = ?1";
-    TOKEN_OF = "SELECT token FROM page_sessions WHERE id = ?1 AND account = ?2";
+    TOKEN_OF = "SELECT holder FROM page_sessions WHERE id = ?1 AND account = ?2 AND realm || '' = 'BUYERS'";
     SEEN = "UPDATE page_sessions SET seen_at = ?2 WHERE id = ?1 AND seen_at < ?3";
     END = "DELETE FROM page_sessions WHERE id = ?1";
-    END_OF_TOKEN = "DELETE FROM page_sessions WHERE account = ?1 AND token = ?2";
+    END_OF_TOKEN = "DELETE FROM page_sessions WHERE account = ?1 AND holder = ?2";
     OLD = "DELETE FROM page_sessions WHERE id IN (SELECT id FROM page_sessions WHERE made_at < ?1 ORDER BY made_at LIMIT ?2)";
     UNUSED = "DELETE FROM page_sessions WHERE id IN (SELECT id FROM page_sessions WHERE seen_at < ?1 ORDER BY seen_at LIMIT ?2)";
 }
@@ -28,8 +39,10 @@ pub struct NewSession {
     pub id: SessionId,
     pub secret_hash: [u8; 32],
     pub realm: Realm,
-    /// The token that its purchases count against.
-    pub token: TokenId,
+    /// Whose it is: the token that a buyer's purchases count against, or a member.
+    pub holder: String,
+    /// Whether it opens nothing before a second factor was shown.
+    pub awaits: bool,
     pub made_at: Time,
     pub browser: String,
     /// The network that it was made from.
@@ -38,7 +51,7 @@ pub struct NewSession {
 
 values! {
     New(new: NewSession, account: AccountNo) {
-        id, secret_hash = &new.secret_hash, realm = new.realm.as_str(), account = account, token, made_at,
+        id, secret_hash = &new.secret_hash, realm = new.realm.as_str(), account = account, holder, awaits, made_at,
         seen_at = new.made_at, browser, network,
     }
 }
@@ -58,8 +71,36 @@ pub struct Session {
 
 columns! {
     Session in "s" {
-        id, account, token, made_at, seen_at, email = "a.email", price_list = "a.price_list",
+        id, account, token = "s.holder", made_at, seen_at, email = "a.email", price_list = "a.price_list",
         limited = "CAST(CASE WHEN k.daily_limit IS NULL THEN 0 ELSE 1 END AS BIGINT)",
+    }
+}
+
+/// What a request needs to know about the session of a member of a partner's team.
+#[derive(Clone)]
+pub struct MemberSession {
+    pub id: SessionId,
+    pub account: AccountNo,
+    pub member: MemberId,
+    pub made_at: Time,
+    pub seen_at: Time,
+    pub awaits: bool,
+    /// How many wrong second factors it was shown.
+    pub wrong: i64,
+    pub email: Email,
+    pub role: Role,
+    pub company: String,
+    pub price_list: String,
+    pub low_balance: Usd,
+    pub balance: Usd,
+    pub suspended: bool,
+}
+
+columns! {
+    MemberSession in "s" {
+        id, account, member = "s.holder", made_at, seen_at, awaits, wrong, email = "m.email", role = "m.role",
+        company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance", balance = "w.balance",
+        suspended = "w.suspended",
     }
 }
 
@@ -83,8 +124,37 @@ pub fn is_made(tx: &mut Tx, id: &SessionId) -> Result<bool> {
 }
 
 /// By the hash, however old it is.
-pub fn by_hash(tx: &mut Tx, hash: &[u8; 32], realm: Realm) -> Result<Option<Session>> {
-    tx.opt(BY_HASH, params![hash, realm.as_str()])
+pub fn by_hash(tx: &mut Tx, hash: &[u8; 32]) -> Result<Option<Session>> {
+    tx.opt(BY_HASH, params![hash])
+}
+
+/// The same of a member who is still in the team.
+pub fn member_by_hash(tx: &mut Tx, hash: &[u8; 32]) -> Result<Option<MemberSession>> {
+    tx.opt(MEMBER_BY_HASH, params![hash])
+}
+
+/// The session that a browser held before, of any age.
+pub fn former(tx: &mut Tx, hash: &[u8; 32], realm: Realm) -> Result<Option<(SessionId, AccountNo)>> {
+    tx.opt(FORMER, params![hash, realm.as_str()])
+}
+
+/// Where a member is signed in, newest first.
+pub fn of_member(tx: &mut Tx, member: &MemberId, good: Limits, most: i64) -> Result<Vec<Listed>> {
+    tx.all(OF_HOLDER, params![member, good.made_after, good.seen_after, most])
+}
+
+/// Counts a wrong second factor.
+pub fn count_wrong(tx: &mut Tx, id: &SessionId) -> Result<()> {
+    tx.execute(WRONG, params![id]).map(drop)
+}
+
+pub fn end_of_member(tx: &mut Tx, member: &MemberId) -> Result<()> {
+    tx.execute(END_OF_MEMBER, params![member]).map(drop)
+}
+
+/// Ends one session of this member; false when there is none.
+pub fn end_one_of_member(tx: &mut Tx, member: &MemberId, id: &SessionId) -> Result<bool> {
+    Ok(tx.execute(END_ONE_OF_MEMBER, params![id, member])? == 1)
 }
 
 /// The sessions of an account that have not ended, newest first.

@@ -18,12 +18,12 @@ queries! {
                   WHERE account = ?1 AND kind = 'PERSONAL' AND revoked_at IS NULL ORDER BY created_at DESC, id DESC");
     HELD_BY_AGENTS = text!("SELECT ", Token::COLUMNS, " FROM api_keys
                   WHERE account = ?1 AND kind <> 'KEY' AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)
-                  AND id NOT IN (SELECT token FROM page_sessions WHERE account = ?1) ORDER BY created_at DESC, id DESC");
+                  AND id NOT IN (SELECT holder FROM page_sessions WHERE account = ?1) ORDER BY created_at DESC, id DESC");
     BY_ID = text!("SELECT ", Token::COLUMNS, " FROM api_keys
              WHERE id = ?1 AND kind <> 'KEY' AND revoked_at IS NULL");
     REVOKE = "UPDATE api_keys SET revoked_at = ?2 WHERE id = ?1 AND kind <> 'KEY' AND revoked_at IS NULL";
     SET_LIMIT = "UPDATE api_keys SET daily_limit = ?3 WHERE id = ?1 AND account = ?2 AND kind <> 'KEY' AND revoked_at IS NULL
-                 AND id NOT IN (SELECT token FROM page_sessions WHERE account = ?2)";
+                 AND id NOT IN (SELECT holder FROM page_sessions WHERE account = ?2)";
     OLD_SESSIONS = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE kind = 'SESSION' AND expires_at < ?1 ORDER BY expires_at LIMIT ?2)";
     USED = "UPDATE api_keys SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?3)";
 }

@@ -12,14 +12,15 @@ use crate::domain::email::Email;
 use crate::domain::esim::{EsimStatus, ProfileState, ServiceState};
 use crate::domain::event::EventKind;
 use crate::domain::ids::{
-    AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, OrderId, SessionId, TokenId,
-    WebhookId,
+    AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, MemberId, OrderId, SessionId,
+    TokenId, WebhookId,
 };
 use crate::domain::invoice::InvoiceStatus;
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::order::OrderStatus;
 use crate::domain::plan::PlanType;
+use crate::domain::role::Role;
 use crate::domain::time::Time;
 use crate::domain::token::TokenKind;
 use crate::domain::transfer::TransferState;
@@ -88,11 +89,11 @@ numbers! {
     Rate: |value| value.billionths(), Rate::from_billionths;
 }
 
-texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, OrderId, Origin, SessionId, TokenId, WebhookId }
+texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, MemberId, OrderId, Origin, SessionId, TokenId, WebhookId }
 
 words! {
     AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, EventKind, InvoiceStatus,
-    Network, OrderStatus, PlanType, ProfileState, Reason, ServiceState, TokenKind, TransferState, UseState,
+    Network, OrderStatus, PlanType, ProfileState, Reason, Role, ServiceState, TokenKind, TransferState, UseState,
     WebhookStatus,
 }
 

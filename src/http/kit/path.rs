@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 
 use crate::domain::esim;
-use crate::domain::ids::{InvoiceId, OrderId, SessionId, TokenId, WebhookId};
+use crate::domain::ids::{InvoiceId, KeyId, MemberId, OrderId, SessionId, TokenId, WebhookId};
 use crate::domain::refusal::Refusal;
 
 pub const ICCID_RULE: &str = "must have 19 or 20 digits";
@@ -81,4 +81,16 @@ pub fn session_id(text: &str) -> Result<SessionId, Refusal> {
 pub fn webhook_id(text: &str) -> Result<WebhookId, Refusal> {
     let is_ours = is_plain(text) && text.starts_with(WebhookId::PREFIX);
     if is_ours { Ok(WebhookId::from_text(text)) } else { Err(Refusal::WebhookNotFound) }
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn member_id(text: &str) -> Result<MemberId, Refusal> {
+    let is_ours = is_plain(text) && text.starts_with(MemberId::PREFIX);
+    if is_ours { Ok(MemberId::from_text(text)) } else { Err(Refusal::MemberNotFound) }
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn key_id(text: &str) -> Result<KeyId, Refusal> {
+    let is_ours = is_plain(text) && text.starts_with(KeyId::PREFIX);
+    if is_ours { Ok(KeyId::from_text(text)) } else { Err(Refusal::KeyNotFound) }
 }

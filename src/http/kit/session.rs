@@ -18,12 +18,14 @@ use super::auth::Anyone;
 use super::cookies::Cookie;
 use super::fields::{Form, Query};
 use super::problem::Refused;
+use crate::app::App;
 use crate::config::Settings;
 use crate::domain::ids::secret_text;
 use crate::domain::login::Realm;
 use crate::domain::refusal::Refusal;
 use crate::domain::session::LONGEST_MS;
 use crate::error::Result;
+use crate::ops::sessions::portal::{self, Stay};
 use crate::ops::sessions::{self, Session};
 use crate::vault;
 
@@ -40,6 +42,7 @@ const VISIT_CHARS: usize = 44;
 fn cookie(realm: Realm) -> Cookie {
     match realm {
         Realm::Buyers => Cookie::secret("simgate"),
+        Realm::Partners => Cookie::secret("simgate-portal"),
     }
 }
 
@@ -47,20 +50,55 @@ fn cookie(realm: Realm) -> Cookie {
 fn entrance(realm: Realm) -> &'static str {
     match realm {
         Realm::Buyers => "/account",
+        Realm::Partners => "/portal",
     }
 }
 
-/// A buyer who is signed in, within the limit of the address.
-pub struct SignedIn {
-    session: Session,
+/// Whose sessions a realm's cookie can stand for.
+pub trait Stays: Send + Sync + Sized + 'static {
+    const REALM: Realm;
+
+    fn find(app: &App, secret: &str) -> impl Future<Output = Result<Option<Self>>> + Send;
+}
+
+impl Stays for Session {
+    const REALM: Realm = Realm::Buyers;
+
+    fn find(app: &App, secret: &str) -> impl Future<Output = Result<Option<Session>>> + Send {
+        sessions::find(app, secret)
+    }
+}
+
+impl Stays for Stay {
+    const REALM: Realm = Realm::Partners;
+
+    fn find(app: &App, secret: &str) -> impl Future<Output = Result<Option<Stay>>> + Send {
+        portal::find(app, secret)
+    }
+}
+
+/// A member whose second factor is awaited.
+pub struct Awaited(pub Stay);
+
+impl Stays for Awaited {
+    const REALM: Realm = Realm::Partners;
+
+    async fn find(app: &App, secret: &str) -> Result<Option<Awaited>> {
+        Ok(portal::find_awaiting(app, secret).await?.map(Awaited))
+    }
+}
+
+/// Somebody who is signed in, within the limit of the address: a buyer, unless another is named.
+pub struct SignedIn<S = Session> {
+    session: S,
     /// The token of every form on this page.
     pub form: String,
 }
 
-impl Deref for SignedIn {
-    type Target = Session;
+impl<S> Deref for SignedIn<S> {
+    type Target = S;
 
-    fn deref(&self) -> &Session {
+    fn deref(&self) -> &S {
         &self.session
     }
 }
@@ -97,21 +135,20 @@ pub fn see(path: &str) -> Response {
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-impl FromRequestParts<State> for SignedIn {
+impl<S: Stays> FromRequestParts<State> for SignedIn<S> {
     type Rejection = Turned;
 
-    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<SignedIn, Turned> {
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<SignedIn<S>, Turned> {
         Anyone::from_request_parts(parts, state).await?;
         found(parts, state).await
     }
 }
 
 /// Whoever is signed in, or the way to the entrance.
-async fn found(parts: &Parts, state: &State) -> Result<SignedIn, Turned> {
-    let realm = Realm::Buyers;
-    match signed_in(&parts.headers, state, realm).await? {
+async fn found<S: Stays>(parts: &Parts, state: &State) -> Result<SignedIn<S>, Turned> {
+    match signed_in(&parts.headers, state).await? {
         Some(signed_in) => Ok(signed_in),
-        None => Err(Turned::ToEntrance { realm, wanted: wanted(&parts.uri, realm) }),
+        None => Err(Turned::ToEntrance { realm: S::REALM, wanted: wanted(&parts.uri, S::REALM) }),
     }
 }
 
@@ -123,11 +160,11 @@ fn wanted(uri: &Uri, realm: Realm) -> Option<String> {
     is_word.then(|| word.to_string())
 }
 
-async fn signed_in(headers: &HeaderMap, state: &State, realm: Realm) -> Result<Option<SignedIn>, Refused> {
+async fn signed_in<S: Stays>(headers: &HeaderMap, state: &State) -> Result<Option<SignedIn<S>>, Refused> {
     let app = &state.app;
-    let Some(secret) = cookie(realm).sent(&app.settings, headers) else { return Ok(None) };
-    let found = sessions::find(app, realm, &secret).await?;
-    let form = app.vault.form_token(realm.as_str(), &secret);
+    let Some(secret) = cookie(S::REALM).sent(&app.settings, headers) else { return Ok(None) };
+    let found = S::find(app, &secret).await?;
+    let form = app.vault.form_token(S::REALM.as_str(), &secret);
     Ok(found.map(|session| SignedIn { session, form }))
 }
 
@@ -151,18 +188,18 @@ pub fn is_looked_at(headers: &HeaderMap) -> bool {
 }
 
 /// A form that this session's browser was given, and what it says.
-pub struct SignedForm(pub SignedIn, pub Query);
+pub struct SignedForm<S = Session>(pub SignedIn<S>, pub Query);
 
-impl FromRequest<State> for SignedForm {
+impl<S: Stays> FromRequest<State> for SignedForm<S> {
     type Rejection = Turned;
 
-    async fn from_request(request: Request, state: &State) -> Result<SignedForm, Turned> {
+    async fn from_request(request: Request, state: &State) -> Result<SignedForm<S>, Turned> {
         let (mut parts, body) = request.into_parts();
         require_own(&parts.headers, &parts.uri, &state.app.settings)?;
         Anyone::from_request_parts(&mut parts, state).await?;
         let Form(fields) = Form::from_request(Request::from_parts(parts.clone(), body), state).await?;
         // The session is asked for last: a body that comes slowly must not outlast it.
-        let signed_in = found(&parts, state).await?;
+        let signed_in = found::<S>(&parts, state).await?;
         let fields = proven(fields, &signed_in.form)?;
         Ok(SignedForm(signed_in, fields))
     }
@@ -218,8 +255,14 @@ pub struct VisitorForm {
     pub fields: Query,
     /// The token of the next form.
     pub form: String,
-    /// What the browser holds of a session, good or not.
-    pub former: Option<String>,
+    headers: HeaderMap,
+}
+
+impl VisitorForm {
+    /// What the browser holds of a session in this realm, good or not.
+    pub fn former(&self, state: &State, realm: Realm) -> Option<String> {
+        cookie(realm).sent(&state.app.settings, &self.headers)
+    }
 }
 
 impl FromRequest<State> for VisitorForm {
@@ -232,9 +275,9 @@ impl FromRequest<State> for VisitorForm {
         require_own(&parts.headers, &parts.uri, settings)?;
         let held = visit(settings, &parts.headers).ok_or_else(|| Refused::from(Refusal::FormNotOurs))?;
         let form = visit_token(state, &held);
-        let former = cookie(Realm::Buyers).sent(settings, &parts.headers);
+        let headers = parts.headers.clone();
         let Form(fields) = Form::from_request(Request::from_parts(parts, body), state).await?;
-        Ok(VisitorForm { fields: proven(fields, &form)?, form, former })
+        Ok(VisitorForm { fields: proven(fields, &form)?, form, headers })
     }
 }
 

@@ -14,14 +14,17 @@ use crate::app::App;
 use crate::domain::client::{self, Origin};
 use crate::domain::email::Email;
 use crate::domain::ids::{AttemptId, LoginId};
-use crate::domain::login::{ASKS_OF_CLIENT, CODE_MS, Door, HOUR_MS, Limit, MAILS, Taken, share_of_budget};
+use crate::domain::login::{
+    ASKS_OF_CLIENT, CODE_MS, Door, HOUR_MS, Limit, MAILS, Realm, Taken, share_of_budget,
+};
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::mail::{self, Letter, Slip};
-use crate::store::logins::{self, Attempt, By, Counted, Last, Login, NewLogin, Try};
+use crate::ops::team;
+use crate::store::logins::{self, Attempt, By, Counted, Last, Login, Mailed, NewLogin, Try};
 use crate::store::tx::Tx;
-use crate::store::users;
+use crate::store::{members, users};
 use crate::vault;
 
 #[derive(Clone)]
@@ -130,16 +133,28 @@ struct LoginDraft {
 }
 
 impl LoginDraft {
+    fn whose(&self) -> Mailed<'_> {
+        Mailed { realm: self.door.realm(), email: &self.email }
+    }
+
+    /// Whether somebody is known by this address. The look-up costs the same either way.
+    fn is_known(&self, tx: &mut Tx) -> Result<bool> {
+        match self.door.realm() {
+            Realm::Buyers => users::exists(tx, &self.email),
+            Realm::Partners => members::is_expected(tx, &self.email, team::invited_after(self.now)),
+        }
+    }
+
     fn ask(&self, tx: &mut Tx) -> Result<Done> {
-        let (email, now) = (&self.email, self.now);
+        let (email, whose, now) = (&self.email, self.whose(), self.now);
         logins::lock(tx)?;
         if tx.is_rerun() && logins::is_recorded(tx, &self.attempt)? {
-            let until = logins::open(tx, email, self.door.realm(), now)?.until();
+            let until = logins::open(tx, whose, now)?.until();
             return Ok(Done::of(Asked::Sent { until: until.unwrap_or(now) }));
         }
         let left = self.budget - logins::asked_on(tx, now.day())?;
         let in_budget = left > 0 && !self.has_had_its_share(tx, left)?;
-        let last = logins::last(tx, email, now)?;
+        let last = logins::last(tx, whose, now)?;
         let full_until = self.full_until(tx)?;
         if let Some(last) = last.heard(in_budget).filter(|last| MAILS.next_at(*last) > now) {
             return Ok(Done::of(self.refuse(tx, last, full_until.is_none())?));
@@ -147,19 +162,24 @@ impl LoginDraft {
         if let Some(until) = full_until {
             return Err(Refusal::RateLimited { retry_after_secs: seconds(now, until) }.into());
         }
-        let mailbox = logins::mailbox(tx, email)?;
+        let mailbox = logins::mailbox(tx, whose)?;
         let is_room = last.of_all.is_none_or(|last| MAILS.next_at(last) <= now);
         // Beyond the budget only accounts are mailed; within it everybody, unless mails beyond it filled the mailbox.
         let (mailed, unmailed) = match (in_budget, is_room) {
             (true, true) => (true, false),
-            (true, false) => (!users::exists(tx, email)?, false),
+            (true, false) => (!self.is_known(tx)?, false),
             (false, _) => {
-                let known = users::exists(tx, email)?;
+                let known = self.is_known(tx)?;
                 (known, !known)
             }
         };
+        // Anybody may become a buyer; in a team is only who was invited.
+        let mailed = match whose.realm {
+            Realm::Buyers => mailed,
+            Realm::Partners => self.is_known(tx)? && (is_room || !in_budget),
+        };
         let long = mailbox.long_codes || limited(tx, &self.origin, now)?.is_some();
-        let open = logins::open(tx, email, self.door.realm(), now)?;
+        let open = logins::open(tx, whose, now)?;
         // A live short code stays valid for others, but it is not mailed to a client that may not try it, nor to an
         // address that gets long codes: then another login begins beside it.
         let alive = if long { open.long } else { open.short.or(open.long) };
@@ -212,13 +232,13 @@ impl LoginDraft {
     /// alive, the next mail carries one, whoever asks for it. Otherwise anybody who keeps a mailbox's bucket empty
     /// could lock out the people who share a limited address.
     fn refuse(&self, tx: &mut Tx, last: Taken, may_join: bool) -> Result<Asked> {
-        let (email, now) = (&self.email, self.now);
-        let mut open = logins::open(tx, email, self.door.realm(), now)?;
+        let (whose, now) = (self.whose(), self.now);
+        let mut open = logins::open(tx, whose, now)?;
         let limited = limited(tx, &self.origin, now)?;
         if may_join && limited.is_some() && open.long.is_none() {
-            logins::set_long_codes(tx, email, true)?;
+            logins::set_long_codes(tx, whose, true)?;
         }
-        let mut own = logins::asked_for(tx, email, limited.unwrap_or_else(|| self.origin.client()), now)?;
+        let mut own = logins::asked_for(tx, whose, limited.unwrap_or_else(|| self.origin.client()), now)?;
         let short = open.short.as_ref().filter(|_| limited.is_none());
         for (login, joining) in short.into_iter().chain(&open.long).zip(&self.joining) {
             if may_join && !own.contains(&login.id) {
@@ -253,13 +273,12 @@ impl LoginDraft {
     fn begin(&self, tx: &mut Tx, long: bool) -> Result<Login> {
         let (id, created_at) = (&self.login, self.now);
         let expires_at = created_at.plus_millis(CODE_MS);
-        let realm = self.door.realm();
-        logins::create(tx, &NewLogin { id, email: &self.email, realm, long, created_at, expires_at })?;
+        logins::create(tx, &NewLogin { id, whose: self.whose(), long, created_at, expires_at })?;
         Ok(Login { id: id.clone(), long, expires_at })
     }
 
     fn note(&self, tx: &mut Tx, id: &AttemptId, kind: Attempt, login: &LoginId, taken: Last) -> Result<()> {
-        let LoginDraft { email, origin, now, .. } = self;
-        logins::note(tx, &Try { id, kind, email, origin, login: Some(login), at: *now, taken })
+        let (whose, origin, at) = (self.whose(), &self.origin, self.now);
+        logins::note(tx, &Try { id, kind, whose, origin, login: Some(login), at, taken })
     }
 }

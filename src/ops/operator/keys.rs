@@ -5,9 +5,11 @@ use crate::app::App;
 use crate::domain::ids::{AccountNo, KeyId, secret_text};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
+use crate::domain::role::Ability;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
+use crate::ops::team::Member;
 use crate::store::audit::Line;
 pub use crate::store::keys::Key;
 use crate::store::keys::{self, NewKey};
@@ -51,6 +53,7 @@ pub(super) struct KeyDraft {
     secret_hash: [u8; 32],
     terms: KeyTerms,
     created_at: Time,
+    made_by: String,
 }
 
 impl KeyDraft {
@@ -58,13 +61,25 @@ impl KeyDraft {
         let secret = secret_text("sk_", [vault::random(), vault::random()]);
         let (id, secret_hash, created_at) = (app.new_key_id(), vault::hash_secret(&secret), app.now());
         let issued = IssuedKey { id: id.clone(), secret };
-        (KeyDraft { id, secret_hash, terms, created_at }, issued)
+        (KeyDraft { id, secret_hash, terms, created_at, made_by: String::new() }, issued)
     }
 
     fn of(&self, account: AccountNo) -> NewKey {
         let KeyTerms { daily_limit, ips, read_only, name, expires_at } = self.terms.clone();
         let (id, secret_hash, created_at) = (self.id.clone(), self.secret_hash, self.created_at);
-        NewKey { id, account, secret_hash, daily_limit, ips, read_only, name, expires_at, created_at }
+        let made_by = self.made_by.clone();
+        NewKey {
+            id,
+            account,
+            secret_hash,
+            daily_limit,
+            ips,
+            read_only,
+            name,
+            expires_at,
+            created_at,
+            made_by,
+        }
     }
 
     /// `line` is for the audit log.
@@ -85,6 +100,24 @@ pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTe
     let line = audit_line(app, actor, "key create", issued.id.to_string());
     app.store.write(account.0, move |tx| key.enter(tx, account, &line)).await?;
     Ok(issued)
+}
+
+/// The same by a member of the partner's team.
+pub async fn create_key_as(app: &App, member: &Member, terms: KeyTerms) -> Result<IssuedKey> {
+    member.require(Ability::Keys)?;
+    let account = member.account;
+    let (mut key, issued) = KeyDraft::new(app, terms);
+    key.made_by = member.id.to_string();
+    let line = member.line(app, "key create", issued.id.to_string());
+    app.store.write(account.0, move |tx| key.enter(tx, account, &line)).await?;
+    Ok(issued)
+}
+
+/// A key of this partner.
+pub async fn key_of(app: &App, account: AccountNo, id: &KeyId) -> Result<Key> {
+    let id = id.clone();
+    let found = app.store.read(move |tx| keys::find(tx, &id)).await?;
+    Ok(found.filter(|key| key.account == account).ok_or(Refusal::KeyNotFound)?)
 }
 
 /// Refuses the name of a key that is in use: the command was pasted twice, and the first secret is on the screen.
@@ -109,8 +142,18 @@ pub async fn list_keys(app: &App, account: Option<AccountNo>) -> Result<Vec<Key>
 }
 
 pub async fn revoke_key(app: &App, actor: &str, id: &str) -> Result<()> {
-    let (key, now) = (KeyId::from_text(id), app.now());
-    let line = audit_line(app, actor, "key revoke", id.into());
+    end_key(app, KeyId::from_text(id), audit_line(app, actor, "key revoke", id.into())).await
+}
+
+/// The same by a member of the partner's team.
+pub async fn revoke_key_as(app: &App, member: &Member, id: &KeyId) -> Result<()> {
+    member.require(Ability::Keys)?;
+    let key = key_of(app, member.account, id).await?;
+    end_key(app, key.id, member.line(app, "key revoke", id.to_string())).await
+}
+
+async fn end_key(app: &App, key: KeyId, line: Line) -> Result<()> {
+    let now = app.now();
     let found = app
         .store
         .write(LANE, move |tx| {
@@ -143,9 +186,29 @@ pub async fn rotate_key(
     overlap_ms: i64,
     expires_at: Option<Time>,
 ) -> Result<Rotated> {
-    let (old_id, now) = (KeyId::from_text(id), app.now());
-    let wanted = old_id.clone();
+    let wanted = KeyId::from_text(id);
     let old = app.store.read(move |tx| keys::find(tx, &wanted)).await?.ok_or(Refusal::KeyNotFound)?;
+    let line = audit_line(app, actor, "key rotate", String::new());
+    take_place(app, old, line, String::new(), overlap_ms, expires_at).await
+}
+
+/// The same by a member of the partner's team.
+pub async fn rotate_key_as(app: &App, member: &Member, id: &KeyId, overlap_ms: i64) -> Result<Rotated> {
+    member.require(Ability::Keys)?;
+    let old = key_of(app, member.account, id).await?;
+    let line = member.line(app, "key rotate", String::new());
+    take_place(app, old, line, member.id.to_string(), overlap_ms, None).await
+}
+
+async fn take_place(
+    app: &App,
+    old: Key,
+    line: Line,
+    made_by: String,
+    overlap_ms: i64,
+    expires_at: Option<Time>,
+) -> Result<Rotated> {
+    let (old_id, now) = (old.id.clone(), app.now());
     let life =
         old.expires_at.map(|end| Time::from_micros(now.micros() + end.micros() - old.created_at.micros()));
     let terms = KeyTerms {
@@ -155,9 +218,10 @@ pub async fn rotate_key(
         name: old.name,
         expires_at: expires_at.or(life),
     };
-    let (draft, key) = KeyDraft::new(app, terms.clone());
+    let (mut draft, key) = KeyDraft::new(app, terms.clone());
+    draft.made_by = made_by;
     let new = draft.of(old.account);
-    let line = audit_line(app, actor, "key rotate", format!("{old_id} by {}", new.id));
+    let line = Line { detail: format!("{old_id} by {}", new.id), ..line };
     let account = old.account;
     let write = move |tx: &mut Tx| {
         // What a key has spent is exact under this lock.

@@ -1,19 +1,14 @@
 //! What surrounds every page of an account: its sections, who is signed in, the theme, and what was just done.
 
-use std::convert::Infallible;
-
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
 use crate::config::Mode;
 use crate::domain::words::words;
 use crate::http::kit::State;
-use crate::http::kit::cookies::Cookie;
 use crate::http::kit::fields::Query;
 use crate::http::kit::session::{SignedForm, SignedIn, Turned};
-
-pub const THEME: Cookie = Cookie::plain("theme");
+use crate::http::pages::look::{Look, Theme};
 
 words! {
     /// The parts of an account, as their paths name them.
@@ -73,31 +68,6 @@ impl Done {
             Done::Revoked => "The token was revoked. It opens nothing any more.",
             Done::Ended => "That browser is signed out.",
         }
-    }
-}
-
-words! {
-    /// Light or dark, where the reader does not leave it to the system.
-    pub enum Theme: parse {
-        Light = "light",
-        Dark = "dark",
-    }
-}
-
-/// The theme that this browser chose.
-pub struct Look(pub Option<Theme>);
-
-impl Look {
-    fn of(state: &State, headers: &HeaderMap) -> Look {
-        Look(THEME.sent(&state.app.settings, headers).and_then(|word| Theme::parse(&word)))
-    }
-}
-
-impl FromRequestParts<State> for Look {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Look, Infallible> {
-        Ok(Look::of(state, &parts.headers))
     }
 }
 

@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::http::StatusCode;
 
-use super::frame::{Frame, Look, Section, Visit};
+use super::frame::{Frame, Section, Visit};
 use super::money::Movement;
 use super::orders::OrderShown;
 use super::sign_in;
@@ -15,6 +15,7 @@ use crate::http::kit::fields::Query;
 use crate::http::kit::html::page;
 use crate::http::kit::problem::Refused;
 use crate::http::kit::session::{Turned, Visitor};
+use crate::http::pages::look::Look;
 use crate::ops::{accounts, orders};
 
 const LATEST_ORDERS: i64 = 4;

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::frame::{Done, Frame, Section, Sent, THEME, Theme, Visit, after};
+use super::frame::{Done, Frame, Section, Sent, Visit, after};
 use crate::domain::ids::SessionId;
 use crate::domain::login::Realm;
 use crate::error::Error;
@@ -12,10 +12,9 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::{Segment, session_id};
 use crate::http::kit::html::{guard, page};
 use crate::http::kit::session::see;
+use crate::http::pages::look::{self, Theme};
 use crate::http::pages::moment::Moment;
 use crate::ops::{export, sessions};
-
-const THEME_SECS: i64 = 365 * 86_400;
 
 /// A browser that is signed in.
 struct Stay {
@@ -69,12 +68,5 @@ pub async fn data(visit: Visit) -> Answer {
 
 /// Light, dark, or as the system says.
 pub async fn theme(Sent(visit, fields): Sent) -> Answer {
-    let settings = &visit.state.app.settings;
-    let cookie = match Theme::parse(&fields.typed("theme")) {
-        Some(theme) => THEME.kept(settings, theme.as_str(), THEME_SECS),
-        None => THEME.forgotten(settings),
-    };
-    let mut response = see(&Section::Settings.path());
-    response.headers_mut().append(header::SET_COOKIE, cookie);
-    Ok(response)
+    Ok(look::keep(&visit.state, &fields, see(&Section::Settings.path())))
 }

@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::http::{HeaderMap, StatusCode, header};
 
-use super::frame::{Look, Section, Sent, Theme};
+use super::frame::{Section, Sent};
 use crate::domain::email::Email;
 use crate::domain::login::{Door, Realm};
 use crate::domain::refusal::Refusal;
@@ -16,6 +16,7 @@ use crate::http::kit::auth::Client;
 use crate::http::kit::fields::{CODE_CHARS, Query};
 use crate::http::kit::html::page;
 use crate::http::kit::session::{VisitorForm, enter, leave, see};
+use crate::http::pages::look::{Look, Theme};
 use crate::http::pages::{mail_code, told};
 use crate::ops::login::CodeAnswer;
 use crate::ops::sessions::{self, SignIn};
@@ -83,7 +84,8 @@ pub async fn sign_in(
     headers: HeaderMap,
     sent: VisitorForm,
 ) -> Answer {
-    let VisitorForm { mut fields, form, former } = sent;
+    let former = sent.former(&state, Realm::Buyers);
+    let VisitorForm { mut fields, form, .. } = sent;
     let next = known(&fields.typed("next"));
     let email = fields.required_email("email");
     let code = fields.text("code", CODE_CHARS).unwrap_or_default();

@@ -1,0 +1,170 @@
+//! Signing in to the portal by a mailed code, and signing out. The answers are the same for every address, whether it is in a
+//! team or not.
+
+use askama::Template;
+use axum::http::{HeaderMap, StatusCode, header};
+
+use super::frame::{Section, Sent};
+use crate::domain::email::Email;
+use crate::domain::login::{Door, Realm};
+use crate::domain::refusal::Refusal;
+use crate::domain::token::TokenKind;
+use crate::error::Error;
+use crate::http::kit::State;
+use crate::http::kit::answers::Answer;
+use crate::http::kit::auth::Client;
+use crate::http::kit::fields::{CODE_CHARS, Query};
+use crate::http::kit::html::page;
+use crate::http::kit::session::{VisitorForm, enter, leave, see};
+use crate::http::pages::look::{Look, Theme};
+use crate::http::pages::{mail_code, told};
+use crate::ops::login::CodeAnswer;
+use crate::ops::mail;
+use crate::ops::sessions::{SignIn, portal};
+use crate::start::DEMO_OWNER;
+
+const AGENT_NAME: &str = "partner portal";
+
+#[derive(Template)]
+#[template(path = "portal/sign_in.html")]
+struct SignInPage<'a> {
+    theme: Option<Theme>,
+    form: &'a str,
+    /// The page that was wanted.
+    next: &'a str,
+    email: String,
+    /// Who can sign in to a sandbox at once.
+    demo: Option<&'static str>,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "portal/code.html")]
+pub struct CodePage<'a> {
+    pub theme: Option<Theme>,
+    pub form: &'a str,
+    pub next: &'a str,
+    /// An invitation's link, where somebody joins a team.
+    pub invitation: &'a str,
+    pub email: &'a Email,
+    /// Where a sandbox shows the mail.
+    pub outbox: Option<String>,
+    pub problem: Option<String>,
+}
+
+/// Where a sandbox without a mail server shows what was mailed to an address.
+pub fn outbox(state: &State, email: &Email) -> Option<String> {
+    mail::is_shown(&state.app).then(|| format!("/sandbox/outbox?email={email}"))
+}
+
+/// The page for somebody who is not signed in.
+pub fn entrance(state: &State, theme: Option<Theme>, form: &str, next: &str) -> Answer {
+    entrance_with(state, StatusCode::OK, theme, form, known(next), String::new(), None)
+}
+
+fn entrance_with(
+    state: &State,
+    status: StatusCode,
+    theme: Option<Theme>,
+    form: &str,
+    next: &str,
+    email: String,
+    problem: Option<String>,
+) -> Answer {
+    let demo = mail::is_shown(&state.app).then_some(DEMO_OWNER);
+    page(state, status, &SignInPage { theme, form, next, email, demo, problem })
+}
+
+/// The page that a sign-in leads on to: one of ours by its name, and no address that somebody made up.
+fn known(next: &str) -> &'static str {
+    Section::parse(next).unwrap_or(Section::Overview).as_str()
+}
+
+/// Mails a code.
+pub async fn code(state: State, Look(theme): Look, Client(client): Client, sent: VisitorForm) -> Answer {
+    let VisitorForm { mut fields, form, .. } = sent;
+    let (next, typed) = (known(&fields.typed("next")), fields.typed("email"));
+    let invitation = fields.typed("invitation");
+    let email = fields.required_email("email");
+    let asked = match fields.finish_with(email) {
+        Ok(email) => mail_code(&state.app, Door::Portal, &email, client).await.map(|()| email),
+        Err(refusal) => Err(refusal.into()),
+    };
+    match asked {
+        Ok(email) => {
+            let outbox = outbox(&state, &email);
+            let (form, email) = (&*form, &email);
+            let template =
+                CodePage { theme, form, next, invitation: &invitation, email, outbox, problem: None };
+            page(&state, StatusCode::OK, &template)
+        }
+        Err(error) => {
+            let (status, problem) = told(error)?;
+            entrance_with(&state, status, theme, &form, next, typed, Some(problem))
+        }
+    }
+}
+
+/// Exchanges the code for a session; with an invitation its owner joins the team. Whatever session the browser held before
+/// ends.
+pub async fn sign_in(
+    state: State,
+    Look(theme): Look,
+    Client(client): Client,
+    headers: HeaderMap,
+    sent: VisitorForm,
+) -> Answer {
+    let former = sent.former(&state, Realm::Partners);
+    let VisitorForm { mut fields, form, .. } = sent;
+    let (next, invitation) = (known(&fields.typed("next")), fields.typed("invitation"));
+    let email = fields.required_email("email");
+    let code = fields.text("code", CODE_CHARS).unwrap_or_default();
+    let email = fields.finish_with(email)?;
+    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let answer = CodeAnswer {
+        door: Door::Portal,
+        email: email.clone(),
+        code,
+        client,
+        agent_name: AGENT_NAME.into(),
+        kind: TokenKind::Session,
+    };
+    let invited = Some(&*invitation).filter(|link| !link.is_empty());
+    match portal::sign_in(&state.app, SignIn { answer, agent: agent.into(), former }, invited).await {
+        Ok(secret) => {
+            let path = match invited {
+                Some(_) => "/portal?done=joined".into(),
+                None => Section::parse(next).unwrap_or(Section::Overview).path(),
+            };
+            Ok(enter(&state, Realm::Partners, &secret, see(&path)))
+        }
+        Err(error @ Error::Refused(Refusal::OtpInvalid)) => {
+            let (status, problem) = told(error)?;
+            let (outbox, problem) = (outbox(&state, &email), Some(problem));
+            let (form, invitation, email) = (&*form, &*invitation, &email);
+            page(&state, status, &CodePage { theme, form, next, invitation, email, outbox, problem })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub async fn sign_out(Sent(visit, _): Sent) -> Answer {
+    let (app, me) = (&visit.state.app, visit.me());
+    match portal::end(app, me.account, &me.id, &visit.stay().id).await {
+        // Somebody ended it at the same moment, which is what was wanted.
+        Ok(()) | Err(Error::Refused(Refusal::NotFound)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(leave(&visit.state, Realm::Partners, see("/portal")))
+}
+
+pub async fn sign_out_everywhere(Sent(visit, _): Sent) -> Answer {
+    let me = visit.me();
+    portal::end_all(&visit.state.app, me.account, &me.id).await?;
+    Ok(leave(&visit.state, Realm::Partners, see("/portal")))
+}
+
+/// The page that is in `?next=`.
+pub fn wanted(query: &Query) -> String {
+    query.typed("next")
+}
