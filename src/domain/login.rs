@@ -86,6 +86,8 @@ words! {
     pub enum Realm {
         /// Buyers: one account and one wallet, through any door.
         Buyers = "BUYERS",
+        /// People of partners, in the portal.
+        Partners = "PARTNERS",
     }
 }
 

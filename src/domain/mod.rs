@@ -33,6 +33,7 @@ pub mod plan;
 pub mod price;
 pub mod refusal;
 pub mod search;
+pub mod second_factor;
 pub mod session;
 pub mod slot;
 pub mod text;

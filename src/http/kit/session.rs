@@ -40,6 +40,7 @@ const VISIT_CHARS: usize = 44;
 fn cookie(realm: Realm) -> Cookie {
     match realm {
         Realm::Buyers => Cookie::secret("simgate"),
+        Realm::Partners => Cookie::secret("simgate-portal"),
     }
 }
 
@@ -47,6 +48,7 @@ fn cookie(realm: Realm) -> Cookie {
 fn entrance(realm: Realm) -> &'static str {
     match realm {
         Realm::Buyers => "/account",
+        Realm::Partners => "/portal",
     }
 }
 
