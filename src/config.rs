@@ -72,6 +72,7 @@ const GENERAL: &[Spec] = &[
     spec("supplier_rate_warn_days", "2", "how many days old the rate of a supplier's currency may be before the log and `doctor` warn"),
     spec("supplier_rate_stop_days", "7", "how many days old that rate may be before nothing is bought from the supplier"),
     spec("low_balance_usd", "50", "low-balance threshold of new partners"),
+    spec("owners_need_second_factor", "false", "true: owners of partners' teams set up a second factor before they can do anything else in the portal"),
     spec("sandbox_plans", "0", "the least number of plans in the sandbox catalog (0: the built-in set)"),
     spec("sandbox_journal", "", "file to which the simulated supplier appends what it sold"),
     spec("sandbox_reading_s", "0", "the least seconds between two readings of a simulated eSIM; 0: it is read at each call"),
@@ -136,6 +137,7 @@ pub struct Settings {
     pub supplier_rate_warn_days: i64,
     pub supplier_rate_stop_days: i64,
     pub low_balance: Usd,
+    pub owners_need_second_factor: bool,
     pub sandbox_plans: usize,
     pub sandbox_journal: Option<PathBuf>,
     pub sandbox_reading_s: u64,
@@ -261,6 +263,11 @@ impl Settings {
             supplier_rate_stop_days: raw.require("supplier_rate_stop_days", days, whole(0, 365))?,
             low_balance: raw
                 .require("low_balance_usd", "must be an amount of USD", |t| Usd::parse(t).ok())?,
+            owners_need_second_factor: raw.require(
+                "owners_need_second_factor",
+                "must be true or false",
+                flag,
+            )?,
             sandbox_plans: raw.require("sandbox_plans", "must be from 0 to 1000000", whole(0, 1_000_000))?
                 as usize,
             sandbox_journal: raw.parse("sandbox_journal", "must be a path", |t| Some(PathBuf::from(t)))?,

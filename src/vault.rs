@@ -1,8 +1,9 @@
 //! Secrets: randomness, hashing, encryption at rest and the unguessable tokens of install pages. Every key is derived
 //! from the one server secret, each for its own purpose, except that of order numbers (`numbers.rs`), which is sealed
-//! with it. `codes.rs` holds what is mailed.
+//! with it. `codes.rs` holds what is mailed, `factors.rs` what second factors are.
 
 mod codes;
+mod factors;
 mod numbers;
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
@@ -10,12 +11,15 @@ use ring::{digest, hmac};
 use subtle::ConstantTimeEq;
 
 pub use self::codes::{Codes, Links, SHORT_DIGITS};
+pub use self::factors::{FactorSecret, Factors, recovery_code};
 pub use self::numbers::Numbers;
 use crate::domain::esim::Activation;
 use crate::domain::ids::{OrderId, WebhookId};
 use crate::error::{Error, Result};
 
 const NONCE: usize = 12;
+/// Letters that are not mistaken for each other or for digits; 18 of them hold 80 bits, 20 of them 89.
+const LETTERS: &[u8; 22] = b"ABCDEFGHJKMNPQRSTVWXYZ";
 /// An order id without its prefix, then the proof.
 const ID_CHARS: usize = 30;
 const PROOF_CHARS: usize = 32;
@@ -58,7 +62,18 @@ fn derive(secret: &str, purpose: &str) -> [u8; 32] {
     keyed(&hashing_key(secret.as_bytes()), &[purpose.as_bytes()])
 }
 
+/// So many letters of a number.
+fn in_letters(mut number: u128, letters: usize) -> String {
+    let mut letter = || {
+        let index = (number % LETTERS.len() as u128) as usize;
+        number /= LETTERS.len() as u128;
+        char::from(LETTERS[index])
+    };
+    (0..letters).map(|_| letter()).collect()
+}
+
 /// Encrypts texts. A text opens only with the purpose that it was sealed for.
+#[derive(Clone)]
 struct Cipher(LessSafeKey);
 
 impl Cipher {
@@ -73,6 +88,13 @@ impl Cipher {
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(purpose), &mut secret)
             .expect("a text of less than 256 GB");
         [&nonce[..], &secret].concat()
+    }
+
+    /// The same with a nonce of its own.
+    fn seal_anew(&self, purpose: &[u8], text: &[u8]) -> Result<Vec<u8>> {
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce).map_err(Error::fault)?;
+        Ok(self.seal(nonce, purpose, text))
     }
 
     /// `None` when it was sealed for another purpose, or with another key.
@@ -97,6 +119,8 @@ pub struct Vault {
     pub codes: Codes,
     /// Links in mails that act.
     pub links: Links,
+    /// Second factors of people.
+    pub factors: Factors,
 }
 
 impl Vault {
@@ -113,6 +137,7 @@ impl Vault {
             ),
             codes: Codes::new(secret),
             links: Links::new(secret),
+            factors: Factors::new(secret),
         }
     }
 
@@ -134,9 +159,7 @@ impl Vault {
 
     /// Encrypts data for storage.
     fn encrypt(&self, purpose: &[u8], text: &[u8]) -> Result<Vec<u8>> {
-        let mut nonce = [0; NONCE];
-        getrandom::fill(&mut nonce).map_err(Error::fault)?;
-        Ok(self.cipher.seal(nonce, purpose, text))
+        self.cipher.seal_anew(purpose, text)
     }
 
     fn decrypt(&self, purpose: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {

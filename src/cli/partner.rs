@@ -3,15 +3,18 @@
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::output::{Form, Record, Table, table};
-use super::{Failure, Outcome, account, args, key};
+use super::{Failure, Outcome, account, args, key, twice};
 use crate::app::App;
 use crate::domain::email::Email;
+use crate::domain::login::Realm;
 use crate::domain::money::Usd;
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{Conflict, Refusal};
 use crate::domain::role::Role;
 use crate::error::Error;
 use crate::ops::operator::{self, Account, NewPartner, PartnerChange};
+use crate::ops::second_factor::{self, Standing};
 use crate::ops::{accounts, catalog, team};
+use crate::wire::dates::iso;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -38,6 +41,16 @@ pub enum Command {
     /// Let a suspended partner buy again
     #[command(after_help = "Example: simgate partner resume ops@acme.example")]
     Resume(Named),
+    /// Take away a person's second factor, for somebody who lost app and recovery codes
+    #[command(after_help = "Example: simgate partner reset-second-factor ann@acme.example")]
+    ResetSecondFactor {
+        /// Whom: the email that this person signs in with
+        #[arg(value_name = "EMAIL", value_parser = args::email)]
+        email: String,
+        /// Do it without a question
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 #[derive(Args)]
@@ -112,6 +125,7 @@ pub async fn run(app: &App, actor: &str, command: Command) -> Outcome {
         Command::Invite(invite) => self::invite(app, actor, invite).await?,
         Command::Suspend(Named { partner }) => suspend(app, actor, &partner, true).await?,
         Command::Resume(Named { partner }) => suspend(app, actor, &partner, false).await?,
+        Command::ResetSecondFactor { email, yes } => reset_second_factor(app, actor, &email, yes).await?,
     };
     Ok(record.into())
 }
@@ -170,6 +184,30 @@ async fn change(app: &App, actor: &str, set: Set) -> Result<Record, Failure> {
     };
     let changed = operator::change_partner(app, actor, account.id.as_str(), change).await.map_err(taken)?;
     Ok(details(&changed))
+}
+
+async fn reset_second_factor(app: &App, actor: &str, email: &str, yes: bool) -> Result<Record, Failure> {
+    let none = || {
+        let message = format!("{email} has no second factor in the partner portal");
+        Failure::refused(Refusal::NoSecondFactor, message)
+    };
+    let email = Email::parse(email).ok_or_else(none)?;
+    let Standing::On { since, .. } = second_factor::state(app, Realm::Partners, &email).await? else {
+        return Err(none());
+    };
+    let question = format!(
+        "{email} has a second factor since {}. Without it, a code mailed there is enough to sign in; be sure that this person asks for it.",
+        iso(since)
+    );
+    if !yes && !twice::agreed(&format!("{question} Take it away?")) {
+        let message = "nothing was changed; --yes takes it away without a question";
+        return Err(Failure::refused(Conflict::default().into(), message));
+    }
+    second_factor::reset(app, actor, Realm::Partners, &email).await?;
+    let record =
+        Record::new().with("email", email.to_string()).with("secondFactor", "OFF").with("since", since);
+    Ok(record
+        .remark("A mailed code is enough to sign in now. Ask this person to set up a new second factor."))
 }
 
 /// Says what to do about an email that another account has.

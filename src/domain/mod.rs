@@ -34,6 +34,7 @@ pub mod price;
 pub mod refusal;
 pub mod role;
 pub mod search;
+pub mod second_factor;
 pub mod session;
 pub mod slot;
 pub mod text;

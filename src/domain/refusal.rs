@@ -106,6 +106,17 @@ pub enum Refusal {
     /// Like `Unauthenticated`, at a door that takes bearer tokens.
     TokenRequired,
     OtpInvalid,
+    /// Neither what the authenticator app shows nor a recovery code that is left.
+    SecondFactorWrong,
+    /// The app's code is right, and was used before.
+    SecondFactorUsed,
+    /// Too many codes of the app were wrong: somebody may be guessing.
+    SecondFactorRests {
+        retry_after_secs: u64,
+    },
+    SecondFactorOn,
+    /// None is on, or none was begun lately.
+    NoSecondFactor,
     PersonalTokenOnly,
     InsufficientBalance {
         balance: Usd,
@@ -272,6 +283,7 @@ impl Refusal {
             | Refusal::TooManyWaiting { retry_after_secs }
             | Refusal::TooManyViewers { retry_after_secs }
             | Refusal::TryingAlready { retry_after_secs }
+            | Refusal::SecondFactorRests { retry_after_secs }
             | Refusal::TooManyCodes { retry_after_secs } => Some(*retry_after_secs),
             _ => None,
         }

@@ -36,7 +36,7 @@ use crate::store::users;
 use crate::vault::{self, Codes};
 
 /// Whole seconds until then, at least one.
-fn seconds(now: Time, until: Time) -> u64 {
+pub(super) fn seconds(now: Time, until: Time) -> u64 {
     ((until.micros() - now.micros() + 999_999) / 1_000_000).max(1).unsigned_abs()
 }
 

@@ -47,6 +47,7 @@ pub mod retention;
 pub mod sandbox;
 pub mod scan;
 pub mod search;
+pub mod second_factor;
 pub mod sessions;
 pub mod settler;
 pub mod suppliers;

@@ -41,6 +41,7 @@ pub mod price_rules;
 pub mod prices;
 pub mod reports;
 pub mod retention;
+pub mod second_factors;
 pub mod sessions;
 pub mod settlements;
 pub mod sim;
@@ -223,6 +224,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("prices", prices::ALL),
         ("reports", reports::ALL),
         ("retention", retention::ALL),
+        ("second_factors", second_factors::ALL),
         ("settlements", settlements::ALL),
         ("sim", sim::ALL),
         ("sim_chain", sim_chain::ALL),

@@ -20,7 +20,7 @@ queries! {
     FORMER = "SELECT id, account FROM page_sessions WHERE secret_hash = ?1 AND realm || '' = ?2";
     OF_HOLDER = text!("SELECT ", Listed::COLUMNS, " FROM page_sessions
                 WHERE holder = ?1 AND awaits = 0 AND made_at > ?2 AND seen_at > ?3 ORDER BY made_at DESC, id DESC LIMIT ?4");
-    WRONG = "UPDATE page_sessions SET wrong = wrong + 1 WHERE id = ?1";
+    WRONG = "UPDATE page_sessions SET wrong = wrong + 1 WHERE id = ?1 RETURNING wrong";
     END_OF_MEMBER = "DELETE FROM page_sessions WHERE holder = ?1";
     END_ONE_OF_MEMBER = "DELETE FROM page_sessions WHERE id = ?1 AND holder = ?2";
     OF_ACCOUNT = text!("SELECT ", Listed::COLUMNS, " FROM page_sessions
@@ -85,8 +85,6 @@ pub struct MemberSession {
     pub made_at: Time,
     pub seen_at: Time,
     pub awaits: bool,
-    /// How many wrong second factors it was shown.
-    pub wrong: i64,
     pub email: Email,
     pub role: Role,
     pub company: String,
@@ -98,7 +96,7 @@ pub struct MemberSession {
 
 columns! {
     MemberSession in "s" {
-        id, account, member = "s.holder", made_at, seen_at, awaits, wrong, email = "m.email", role = "m.role",
+        id, account, member = "s.holder", made_at, seen_at, awaits, email = "m.email", role = "m.role",
         company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance", balance = "w.balance",
         suspended = "w.suspended",
     }
@@ -143,9 +141,9 @@ pub fn of_member(tx: &mut Tx, member: &MemberId, good: Limits, most: i64) -> Res
     tx.all(OF_HOLDER, params![member, good.made_after, good.seen_after, most])
 }
 
-/// Counts a wrong second factor.
-pub fn count_wrong(tx: &mut Tx, id: &SessionId) -> Result<()> {
-    tx.execute(WRONG, params![id]).map(drop)
+/// Counts a wrong second factor, and answers how many there were.
+pub fn count_wrong(tx: &mut Tx, id: &SessionId) -> Result<i64> {
+    Ok(tx.write_opt(WRONG, params![id])?.unwrap_or(0))
 }
 
 pub fn end_of_member(tx: &mut Tx, member: &MemberId) -> Result<()> {

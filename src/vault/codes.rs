@@ -5,15 +5,13 @@ use std::net::IpAddr;
 
 use ring::hmac;
 
-use super::{Cipher, derive, hashing_key, keyed};
+use super::{Cipher, derive, hashing_key, in_letters, keyed};
 use crate::domain::client::{Origin, Width};
 use crate::domain::ids::LoginId;
 
 /// How many digits a code usually has.
 pub const SHORT_DIGITS: usize = 6;
-const LONG_CHARS: u32 = 20;
-/// Letters that are not mistaken for each other or for digits; 20 of them hold 89 bits.
-const LETTERS: &[u8; 22] = b"ABCDEFGHJKMNPQRSTVWXYZ";
+const LONG_CHARS: usize = 20;
 
 /// Makes the code of a login, and the name under which a client's address is counted.
 #[derive(Clone)]
@@ -29,16 +27,11 @@ impl Codes {
     pub fn code(&self, login: &LoginId, long: bool) -> String {
         let purpose: &[u8] = if long { b"long " } else { b"short " };
         let mac = keyed(&self.key, &[purpose, login.as_str().as_bytes()]);
-        let mut number = mac[..16].iter().fold(0u128, |number, byte| number << 8 | u128::from(*byte));
+        let number = mac[..16].iter().fold(0u128, |number, byte| number << 8 | u128::from(*byte));
         if !long {
             return format!("{:0SHORT_DIGITS$}", number % 10u128.pow(SHORT_DIGITS as u32));
         }
-        let mut letter = || {
-            let index = (number % LETTERS.len() as u128) as usize;
-            number /= LETTERS.len() as u128;
-            char::from(LETTERS[index])
-        };
-        (0..LONG_CHARS).map(|_| letter()).collect()
+        in_letters(number, LONG_CHARS)
     }
 
     /// Distinguishes clients and their networks without keeping an address.

@@ -106,7 +106,12 @@ impl<S> Deref for SignedIn<S> {
 /// Why a page is not shown: a refusal, or nobody is signed in.
 pub enum Turned {
     Refused(Refused),
-    ToEntrance { realm: Realm, wanted: Option<String> },
+    ToEntrance {
+        realm: Realm,
+        wanted: Option<String>,
+    },
+    /// Something else comes first.
+    To(&'static str),
 }
 
 impl From<Refused> for Turned {
@@ -119,6 +124,7 @@ impl IntoResponse for Turned {
     fn into_response(self) -> Response {
         match self {
             Turned::Refused(refused) => refused.into_response(),
+            Turned::To(path) => see(path),
             Turned::ToEntrance { realm, wanted } => {
                 let next = wanted.map(|wanted| format!("?next={wanted}")).unwrap_or_default();
                 see(&format!("{}{next}", entrance(realm)))

@@ -4,6 +4,7 @@
 pub mod frame;
 pub mod join;
 pub mod overview;
+pub mod second_factor;
 pub mod settings;
 pub mod sign_in;
 pub mod team;

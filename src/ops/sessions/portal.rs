@@ -6,13 +6,14 @@ use super::{LANE, MOST_LISTED, SignIn, is_well_formed, note_visit};
 use crate::app::App;
 use crate::domain::client;
 use crate::domain::ids::{AccountNo, MemberId, SessionId, secret_text};
-use crate::domain::login::Realm;
+use crate::domain::login::{MOST_WRONG, Realm};
 use crate::domain::refusal::Refusal;
 use crate::domain::session::{self, Limits};
 use crate::domain::time::Time;
 use crate::error::Result;
 use crate::ops::audit::audit_line;
 use crate::ops::login::{self, Proof};
+use crate::ops::second_factor::{self, Answer, Verdict};
 use crate::ops::team::{self, Member};
 use crate::store::audit::{self, Line};
 use crate::store::logins;
@@ -96,7 +97,8 @@ pub async fn sign_in(app: &App, sign_in: SignIn, invitation: Option<&str>) -> Re
         {
             sessions::end(tx, &id)?;
         }
-        new.begin(tx, person, false)?;
+        let awaits = second_factor::is_on(tx, Realm::Partners, &email)?;
+        new.begin(tx, person, awaits)?;
         Ok(Some(()))
     };
     let made = app.store.write(LANE, write).await;
@@ -128,6 +130,47 @@ impl NewStay {
         sessions::create(tx, person.account, &new)?;
         members::seen(tx, &person.id, self.made_at)
     }
+}
+
+/// Exchanges a session that awaits a second factor for one that awaits nothing, and answers its secret.
+pub async fn pass(app: &App, stay: &Stay, typed: &str, agent: &str, network: String) -> Result<String> {
+    let now = app.now();
+    let secret = secret_text("", [vault::random(), vault::random()]);
+    let new = NewStay {
+        id: SessionId::new(now, vault::random()),
+        secret_hash: vault::hash_secret(&secret),
+        made_at: now,
+        browser: session::browser(agent),
+        network,
+    };
+    let (old, member) = (stay.id.clone(), stay.member.id.clone());
+    let answer = Answer::new(app, Realm::Partners, &stay.member.email, typed);
+    let write = move |tx: &mut Tx| {
+        if tx.is_rerun() && sessions::is_made(tx, &new.id)? {
+            return Ok(Verdict::Right);
+        }
+        let verdict = second_factor::check(tx, &answer)?;
+        match verdict {
+            Verdict::Right => {
+                let person = members::by_id(tx, &member)?.ok_or(Refusal::NotFound)?;
+                // Somebody may have ended it meanwhile.
+                if !sessions::end_one_of_member(tx, &member, &old)? {
+                    return Err(Refusal::NotFound.into());
+                }
+                new.begin(tx, &person, false)?;
+            }
+            Verdict::Wrong | Verdict::Used => {
+                if sessions::count_wrong(tx, &old)? >= MOST_WRONG {
+                    sessions::end(tx, &old)?;
+                }
+            }
+            Verdict::Resting { .. } | Verdict::Off => {}
+        }
+        Ok(verdict)
+    };
+    let verdict = app.store.write(LANE, write).await?;
+    second_factor::concluded(app, &stay.member.email, verdict)?;
+    Ok(secret)
 }
 
 /// The session that a browser's secret stands for, if it has not ended and awaits nothing.

@@ -8,5 +8,6 @@ mod pg_guarded;
 mod pg_readonly;
 mod reads;
 mod retention;
+mod second_factors;
 mod sqlite_log;
 mod sqlite_serving;

@@ -1,5 +1,6 @@
 //! What tests use and that holds no tests but its own. Start with `harness.rs`, which gives each test a gateway.
 
+pub mod authenticator;
 pub mod browser;
 pub mod buying;
 pub mod command_line;

@@ -14,7 +14,7 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::Query;
 use crate::http::kit::html::page;
 use crate::http::kit::problem::Refused;
-use crate::http::kit::session::{Turned, Visitor};
+use crate::http::kit::session::{Turned, Visitor, see};
 use crate::http::pages::look::Look;
 use crate::ops::{accounts, orders};
 
@@ -42,6 +42,7 @@ pub async fn show(
     match visit {
         Ok(visit) => overview(&visit).await,
         Err(Turned::Refused(refused)) => Err(refused),
+        Err(Turned::To(path)) => Ok(see(path)),
         Err(Turned::ToEntrance { .. }) => {
             let page = sign_in::entrance(&state, theme, &visitor.form, &sign_in::wanted(&query))?;
             Ok(visitor.meet(page))

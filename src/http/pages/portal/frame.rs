@@ -3,12 +3,15 @@
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 
-use crate::domain::role::Ability;
+use crate::domain::login::Realm;
+use crate::domain::role::{Ability, Role};
 use crate::domain::words::words;
 use crate::http::kit::State;
 use crate::http::kit::fields::Query;
+use crate::http::kit::problem::Refused;
 use crate::http::kit::session::{SignedForm, SignedIn, Turned};
 use crate::http::pages::look::{Look, Theme};
+use crate::ops::second_factor::{self, Standing};
 use crate::ops::sessions::portal::Stay;
 use crate::ops::team::Member;
 
@@ -46,6 +49,7 @@ words! {
         Removed = "removed",
         Saved = "saved",
         Ended = "ended",
+        FactorOff = "factor-off",
         Joined = "joined",
     }
 }
@@ -58,6 +62,7 @@ impl Done {
             Done::Removed => "That person is not in the team any more, and is signed out everywhere.",
             Done::Saved => "Saved.",
             Done::Ended => "That browser is signed out.",
+            Done::FactorOff => "The second factor is off.",
             Done::Joined => "Welcome to the team.",
         }
     }
@@ -73,6 +78,8 @@ pub struct Frame<'a> {
     pub sections: Vec<(Section, bool)>,
     pub done: Option<&'static str>,
     pub is_low: bool,
+    /// Whether the operator wants a second factor of this member.
+    pub needs_factor: bool,
 }
 
 impl Frame<'_> {
@@ -108,6 +115,7 @@ impl Visit {
             sections: Section::ALL.into_iter().map(|one| (one, one == section)).collect(),
             done: self.done.map(Done::in_words),
             is_low: me.balance < me.low_balance,
+            needs_factor: needs_factor(&self.state, me),
         }
     }
 }
@@ -116,7 +124,8 @@ impl FromRequestParts<State> for Visit {
     type Rejection = Turned;
 
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Visit, Turned> {
-        let me = SignedIn::from_request_parts(parts, state).await?;
+        let me = SignedIn::<Stay>::from_request_parts(parts, state).await?;
+        require_factor(state, &me, parts.uri.path()).await?;
         let look = Look::of(state, &parts.headers);
         let done = Done::parse(&Query::parse(parts.uri.query()).typed("done"));
         Ok(Visit { me, state: state.clone(), look, done })
@@ -130,9 +139,28 @@ impl FromRequest<State> for Sent {
     type Rejection = Turned;
 
     async fn from_request(request: Request, state: &State) -> Result<Sent, Turned> {
-        let look = Look::of(state, request.headers());
+        let (look, path) = (Look::of(state, request.headers()), request.uri().path().to_string());
         let SignedForm(me, fields) = SignedForm::from_request(request, state).await?;
+        require_factor(state, &me, &path).await?;
         Ok(Sent(Visit { me, state: state.clone(), look, done: None }, fields))
+    }
+}
+
+/// Whether the operator wants a second factor of this member.
+fn needs_factor(state: &State, me: &Member) -> bool {
+    state.app.settings.owners_need_second_factor && me.role == Role::Owner
+}
+
+/// Leads owners who need a second factor and have none to where it is set up. Signing out stays open to them.
+async fn require_factor(state: &State, stay: &Stay, path: &str) -> Result<(), Turned> {
+    let is_open = path.starts_with("/portal/settings/second-factor") || path.starts_with("/portal/sign-out");
+    if is_open || !needs_factor(state, &stay.member) {
+        return Ok(());
+    }
+    let standing = second_factor::state(&state.app, Realm::Partners, &stay.member.email).await;
+    match standing.map_err(Refused::from)? {
+        Standing::On { .. } => Ok(()),
+        Standing::Off | Standing::Begun { .. } => Err(Turned::To("/portal/settings/second-factor")),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::Query;
 use crate::http::kit::html::page;
 use crate::http::kit::problem::Refused;
-use crate::http::kit::session::{Turned, Visitor};
+use crate::http::kit::session::{Awaited, SignedIn, Turned, Visitor, see};
 use crate::http::pages::look::Look;
 use crate::ops::accounts;
 
@@ -30,10 +30,13 @@ pub async fn show(
     state: State,
     query: Query,
     visit: Result<Visit, Turned>,
+    awaited: Result<SignedIn<Awaited>, Turned>,
 ) -> Answer {
     match visit {
         Ok(visit) => overview(&visit).await,
         Err(Turned::Refused(refused)) => Err(refused),
+        Err(Turned::To(path)) => Ok(see(path)),
+        Err(Turned::ToEntrance { .. }) if awaited.is_ok() => Ok(see("/portal/second-factor")),
         Err(Turned::ToEntrance { .. }) => {
             let page = sign_in::entrance(&state, theme, &visitor.form, &sign_in::wanted(&query))?;
             Ok(visitor.meet(page))
