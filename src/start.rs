@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::{refresh, refresh_but_catalog};
+use crate::ops::team::DEMO_OWNER;
 use crate::ops::{mail, suppliers, sync, team};
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
@@ -28,8 +29,6 @@ use crate::store::{Capacity, Location, LogSize, Serving, Store, accounts, addres
 use crate::vault::{self, Numbers, Vault};
 use crate::{http, jobs, telemetry};
 
-/// Who owns the demo partner's team. Nothing is mailed to it: a sandbox shows its mails itself.
-pub const DEMO_OWNER: &str = "owner@demo.example";
 const DEMO_CREDIT: Usd = Usd::dollars(1_000);
 /// How long running work may take after a signal; then the process ends anyway, and recovery finishes the work.
 const DRAIN: Duration = Duration::from_secs(8);

@@ -27,6 +27,8 @@ use crate::vault;
 
 /// The purpose of an invitation's link, which is its path too.
 pub const JOIN: &str = "portal/join";
+/// Who owns the team of a sandbox's demo partner. Nothing is mailed to it: the sandbox shows its mails itself.
+pub const DEMO_OWNER: &str = "owner@demo.example";
 pub const INVITED_HOURS: i64 = 72;
 const MOST: usize = 200;
 

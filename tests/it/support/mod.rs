@@ -10,6 +10,7 @@ pub mod crowd;
 pub mod customers;
 pub mod database;
 pub mod deposits;
+pub mod desk;
 pub mod dice;
 pub mod environment;
 pub mod events;

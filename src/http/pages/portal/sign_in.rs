@@ -21,7 +21,7 @@ use crate::http::pages::{mail_code, told};
 use crate::ops::login::CodeAnswer;
 use crate::ops::mail;
 use crate::ops::sessions::{SignIn, portal};
-use crate::start::DEMO_OWNER;
+use crate::ops::team::DEMO_OWNER;
 
 const AGENT_NAME: &str = "partner portal";
 

@@ -45,7 +45,7 @@ both_databases! {
     async fn a_session_ends_with_its_token(gateway) with [OPEN[0], OPEN[1]] {
         let mut ann = Visitor::new(gateway);
         ann.sign_in(gateway, ANN).await;
-        let session = sessions::find(&gateway.app, Realm::Buyers, &ann.cookies[COOKIE]).await.unwrap().unwrap();
+        let session = sessions::find(&gateway.app, &ann.cookies[COOKIE]).await.unwrap().unwrap();
         tokens::revoke(&gateway.app, session.account, &session.token).await.unwrap();
         assert!(!ann.is_signed_in().await);
     }
@@ -161,10 +161,10 @@ both_databases! {
         let mut ann = Visitor::new(gateway);
         ann.sign_in(gateway, ANN).await;
         let secret = ann.cookies[COOKIE].clone();
-        assert!(sessions::find(&other, Realm::Buyers, &secret).await.unwrap().is_some());
+        assert!(sessions::find(&other, &secret).await.unwrap().is_some());
         let page = ann.open("/account").await;
         ann.submit(&page, "/account/sign-out", &[]).await;
-        assert!(sessions::find(&other, Realm::Buyers, &secret).await.unwrap().is_none());
+        assert!(sessions::find(&other, &secret).await.unwrap().is_none());
     }
 
     async fn a_session_that_rests_ends(gateway) with [OPEN[0], OPEN[1]] {

@@ -1,0 +1,14 @@
+//! `/portal`: who gets in, what each role may do, and what the team of a partner does there.
+
+mod forms;
+mod roles;
+mod second_factor;
+mod sessions;
+mod sign_in;
+mod team;
+
+const OWNER: &str = "owner@acme.example";
+const DEV: &str = "dev@acme.example";
+const FIN: &str = "fin@acme.example";
+const EYE: &str = "eye@acme.example";
+const EVE: &str = "eve@other.example";

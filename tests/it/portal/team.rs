@@ -1,0 +1,124 @@
+//! The team: roles that change, people who go, and the log of what members did.
+
+use simgate::domain::money::Usd;
+use simgate::domain::role::Role;
+use simgate::ops::team;
+
+use super::{DEV, EVE, OWNER};
+use crate::support::desk::{OPEN, account, account_of, form, invitation, is_in, join, member, member_of};
+use crate::support::harness::both_databases;
+use crate::support::visitor::Visitor;
+
+both_databases! {
+    async fn an_owner_invites_changes_and_removes(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let page = ann.open("/portal/team").await;
+        let wrong = ann.submit(&page, "/portal/team", &[("email", "nobody"), ("role", "VIEWER")]).await;
+        assert!(wrong.status == 400 && wrong.text.contains("Please check") && wrong.text.contains("value=\"nobody\""), "{}", wrong.text);
+        let twice = ann.submit(&page, "/portal/team", &[("email", OWNER), ("role", "VIEWER")]).await;
+        assert!(twice.status == 400 && twice.text.contains("in the team already"), "{}", twice.text);
+        let sent = ann.submit(&page, "/portal/team", &[("email", DEV), ("role", "VIEWER")]).await;
+        assert_eq!(sent.header("location"), "/portal/team?done=invited");
+        let path = invitation(gateway, DEV).await;
+        let mut dev = Visitor::new(gateway);
+        let shown = dev.open(&path).await;
+        assert!(shown.text.contains("Invited by") && shown.text.contains(OWNER), "{}", shown.text);
+        assert_eq!(join(gateway, &mut dev, &path, DEV).await.status, 303);
+        let acme = account(gateway).await;
+        let id = team::list(&gateway.app, acme).await.unwrap().into_iter().find(|one| one.email.as_str() == DEV).unwrap().id;
+        // A role counts from the next request on.
+        let about = ann.open(&format!("/portal/team/{id}")).await;
+        assert_eq!(dev.post("/portal/team", &[("form", &form(&mut dev.again()).await), ("email", EVE), ("role", "VIEWER")]).await.status, 403);
+        let changed = ann.submit(&about, &format!("/portal/team/{id}"), &[("role", "OWNER")]).await;
+        assert_eq!(changed.header("location"), "/portal/team?done=role-changed");
+        let token = form(&mut dev).await;
+        assert_eq!(dev.post("/portal/team", &[("form", &token), ("email", EVE), ("role", "VIEWER")]).await.status, 303);
+        // Removed, they are out at once, and sign in no more.
+        let removed = ann.submit(&about, &format!("/portal/team/{id}/remove"), &[]).await;
+        assert_eq!(removed.header("location"), "/portal/team?done=removed");
+        assert!(!is_in(&mut dev).await);
+        assert_eq!(ann.open(&format!("/portal/team/{id}")).await.status, 404);
+        gateway.pass_time(10 * 60_000);
+        let before = crate::support::logins::mails(gateway, DEV).await.len();
+        let entrance = dev.open("/portal").await;
+        assert_eq!(dev.submit(&entrance, "/portal/code", &[("email", DEV)]).await.status, 200);
+        assert_eq!(crate::support::logins::mails(gateway, DEV).await.len(), before);
+        // All of it is in the log, by the members' names, newest first.
+        let log = ann.open("/portal/team/log").await;
+        let told = [
+            "team remove: dev@acme.example",
+            "team invite: eve@other.example",
+            "VIEWER → OWNER",
+            "team join: dev@acme.example",
+            "team invite: dev@acme.example",
+        ];
+        let places = told.map(|what| log.text.find(what).unwrap_or_else(|| panic!("{what} is not in {}", log.text)));
+        assert!(places.is_sorted(), "{}", log.text);
+    }
+
+    /// The last owner stays, also when two leave at once.
+    async fn a_team_keeps_an_owner(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let acme = account(gateway).await;
+        let id_of = async |email: &str| {
+            team::list(&gateway.app, acme).await.unwrap().into_iter().find(|one| one.email.as_str() == email).unwrap().id
+        };
+        let own = id_of(OWNER).await;
+        let page = ann.open(&format!("/portal/team/{own}")).await;
+        for (path, fields) in [(format!("/portal/team/{own}"), vec![("role", "VIEWER")]), (format!("/portal/team/{own}/remove"), vec![])] {
+            let refused = ann.submit(&page, &path, &fields).await;
+            assert!(refused.status == 400 && refused.text.contains("a team needs an owner"), "{}", refused.text);
+        }
+        let mut dev = member(gateway, DEV, Role::Owner).await;
+        let theirs = id_of(DEV).await;
+        let other = dev.open(&format!("/portal/team/{theirs}")).await;
+        let (mine, yours) = (format!("/portal/team/{own}/remove"), format!("/portal/team/{theirs}/remove"));
+        let (one, two) = tokio::join!(ann.submit(&page, &mine, &[]), dev.submit(&other, &yours, &[]));
+        let mut statuses = [one.status, two.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [303, 400], "{} {}", one.text, two.text);
+        let left = team::list(&gateway.app, acme).await.unwrap();
+        assert!(left.len() == 1 && left[0].role == Role::Owner);
+    }
+
+    /// Nobody sees or changes another team.
+    async fn other_teams_are_not_there(gateway) with [OPEN[0], OPEN[1]] {
+        let (other, _) = gateway.partner("Other Travel", Usd::dollars(1)).await;
+        let other = account_of(gateway, &other).await;
+        let mut eve = member_of(gateway, other, EVE, Role::Owner).await;
+        member(gateway, OWNER, Role::Owner).await;
+        let theirs = team::list(&gateway.app, account(gateway).await).await.unwrap()[0].id.to_string();
+        let token = form(&mut eve).await;
+        assert_eq!(eve.open(&format!("/portal/team/{theirs}")).await.status, 404);
+        for (path, fields) in [(format!("/portal/team/{theirs}"), vec![("role", "VIEWER")]), (format!("/portal/team/{theirs}/remove"), vec![])] {
+            let mut all = fields;
+            all.push(("form", &token));
+            assert_eq!(eve.post(&path, &all).await.status, 404, "{path}");
+        }
+        for path in ["/portal/team", "/portal/team/log", "/portal"] {
+            let page = eve.open(path).await;
+            assert!(page.status == 200 && !page.text.contains(OWNER), "{path}: {}", page.text);
+        }
+    }
+
+    async fn a_company_is_renamed_and_warned(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let page = ann.open("/portal/settings").await;
+        let wrong = ann.submit(&page, "/portal/settings/company", &[("name", "\u{202e} ")]).await;
+        assert!(wrong.status == 400 && wrong.text.contains("Please check"), "{}", wrong.text);
+        assert_eq!(ann.submit(&page, "/portal/settings/company", &[("name", "Acme <b>Travel</b>")]).await.status, 303);
+        let page = ann.open("/portal/settings").await;
+        assert!(page.text.contains("Acme &#60;b&#62;Travel") && !page.text.contains("<b>Travel"), "{}", page.text);
+        for threshold in ["-1", "x", "1000001", "1.0000001"] {
+            let wrong = ann.submit(&page, "/portal/settings/warning", &[("threshold", threshold), ("email", "")]).await;
+            assert_eq!(wrong.status, 400, "{threshold}: {}", wrong.text);
+        }
+        let saved = ann.submit(&page, "/portal/settings/warning", &[("threshold", "100000"), ("email", DEV)]).await;
+        assert_eq!(saved.status, 303, "{}", saved.text);
+        // The API says the same at once.
+        gateway.until("the threshold is known", async || {
+            (gateway.get("/api/b2b/v1/balance").await.json()["lowBalanceThreshold"] == 100000).then_some(())
+        }).await;
+        assert_eq!(gateway.get("/api/b2b/v1/balance").await.json()["companyName"], "Acme <b>Travel</b>");
+    }
+}
