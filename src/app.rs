@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::knowledge::Library;
 use crate::mail::Mailer;
 use crate::ops::breaker::Breakers;
+use crate::ops::calls::Calls;
 use crate::ops::catalog::Snapshot;
 use crate::ops::deposits::Looks;
 use crate::ops::events::tail::Tail;
@@ -90,6 +91,8 @@ pub struct Parts {
     pub tail: Tail,
     /// The pages that are open and told of news.
     pub live: Live,
+    /// The calls of the partner API that are not written down yet.
+    pub calls: Calls,
     /// Sends messages to partners' endpoints.
     pub sender: Sender,
     /// The webhooks that are tried by hand now.
@@ -182,6 +185,7 @@ impl App {
             expected: watch::Sender::new(0),
             tail: Tail::default(),
             live: Live::default(),
+            calls: Calls::default(),
             sender,
             tries: Tries::default(),
             catalog: watch::Sender::new(Arc::new(Snapshot::default())),

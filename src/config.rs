@@ -85,6 +85,7 @@ const GENERAL: &[Spec] = &[
     spec("sqlite_log_mb", "64", "size of SQLite's log in MB, which it gets at the start, so that it need not grow; 0: it grows to 64"),
     spec("job_patience_s", "300", "how long a job that money depends on may take for a round before /readyz is 503"),
     spec("keep_unpaid_days", "90", "how long checkouts and invoices that nobody paid are kept, and signatures that moved nothing"),
+    spec("log_api_calls", "true", "whether it is written down which calls a partner makes, for its own log; never what is in them"),
     spec("log", "info", "what to log: error, warn, info, debug, or a tracing filter"),
     spec("log_format", "text", "text or json"),
 ];
@@ -154,6 +155,7 @@ pub struct Settings {
     pub sqlite_log_mb: u64,
     pub job_patience_s: u64,
     pub keep_unpaid_days: i64,
+    pub log_api_calls: bool,
     pub log: String,
     pub log_json: bool,
     pub logins: Logins,
@@ -307,6 +309,7 @@ impl Settings {
                 "must be a whole number from 30 to 3650",
                 whole(30, 3_650),
             )?,
+            log_api_calls: raw.require("log_api_calls", "must be true or false", flag)?,
             log: raw.text("log").to_string(),
             log_json: raw.require("log_format", "must be text or json", |text| match text {
                 "text" => Some(false),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -18,11 +19,10 @@ use crate::domain::money::Usd;
 use crate::domain::network::AddressKind;
 use crate::domain::number;
 use crate::error::{Error, Result};
-use crate::ops::catalog;
 use crate::ops::operator::{self, NewPartner};
 use crate::ops::refresh::{refresh, refresh_but_catalog};
 use crate::ops::team::DEMO_OWNER;
-use crate::ops::{mail, suppliers, sync, team};
+use crate::ops::{calls, catalog, mail, suppliers, sync, team};
 use crate::store::migrate::{self, Lock};
 use crate::store::tx::Tx;
 use crate::store::{Capacity, Location, LogSize, Serving, Store, accounts, addresses, meta};
@@ -32,6 +32,8 @@ use crate::{http, jobs, telemetry};
 const DEMO_CREDIT: Usd = Usd::dollars(1_000);
 /// How long running work may take after a signal; then the process ends anyway, and recovery finishes the work.
 const DRAIN: Duration = Duration::from_secs(8);
+/// How long the last calls may take to be written down.
+const LAST_CALLS: Duration = Duration::from_secs(1);
 /// The most connections to the second address, which serves metrics.
 const SCRAPERS: usize = 64;
 
@@ -375,6 +377,10 @@ pub async fn run(app: &App, listener: TcpListener, metrics: Option<TcpListener>,
     tokio::select! {
         () = work => {}
         () = deadline => tracing::warn!("some work did not finish in time; recovery will pick it up"),
+    }
+    // Only now no call is answered any more.
+    if !matches!(timeout(LAST_CALLS, calls::write_out(app)).await, Ok(Ok(()))) {
+        tracing::warn!("the last calls could not be written down");
     }
     let store = app.store.clone();
     let _ = tokio::task::spawn_blocking(move || store.close()).await;

@@ -40,6 +40,11 @@ impl Time {
         Time(day.saturating_mul(DAY))
     }
 
+    /// The hour, counted from 1970.
+    pub fn hour(self) -> i64 {
+        self.0.div_euclid(3_600 * SECOND)
+    }
+
     /// The UTC day, counted from 1970: what a daily limit counts by.
     pub fn day(self) -> i64 {
         self.0.div_euclid(DAY)

@@ -1,4 +1,4 @@
-//! Forgets old rows: logins every minute, the rest once a day. By the gateway's clock, which a sandbox may move.
+//! Forgets old rows: logins every minute, calls every hour, the rest once a day. By the gateway's clock, which a sandbox may move.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use crate::telemetry::EveryMinute;
 
 const EVERY: Duration = Duration::from_secs(1);
 const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 3_600_000;
 
 pub async fn run(app: App, stop: CancellationToken) {
     let (mut last, lines) = (Last::default(), EveryMinute::default());
@@ -27,6 +28,7 @@ pub async fn run(app: App, stop: CancellationToken) {
 #[derive(Default)]
 struct Last {
     logins: Option<Time>,
+    calls: Option<Time>,
     rest: Option<Time>,
 }
 
@@ -36,6 +38,10 @@ impl Last {
         if !self.logins.is_some_and(|at| now.is_within(MINUTE_MS, at)) {
             retention::forget_logins(app).await?;
             self.logins = Some(now);
+        }
+        if !self.calls.is_some_and(|at| now.is_within(HOUR_MS, at)) {
+            retention::forget_calls(app).await?;
+            self.calls = Some(now);
         }
         if !self.rest.is_some_and(|at| now.is_within(DAY_MS, at)) {
             if !retention::forget_unpaid(app).await? {

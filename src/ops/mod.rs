@@ -9,6 +9,7 @@ pub mod balance_audit;
 pub mod booking;
 pub mod breaker;
 pub mod buying;
+pub mod calls;
 pub mod cancel;
 pub mod catalog;
 pub mod checkout;

@@ -1,11 +1,12 @@
 //! What is forgotten, and when. A day after they ended: logins and what belongs to them. After `keep_unpaid_days`:
 //! unpaid checkouts and invoices, signatures that moved nothing, transactions of gas keys. Thirty days after their last
-//! use: activation codes. After thirty days: tries to deliver to webhooks. After ninety: events. After thirteen months: what was used on each day. The books, and all
+//! use: activation codes. After a week: calls of the partner API. After thirty days: tries to deliver to webhooks. After ninety: events. After thirteen months: what was used on each day. The books, and all
 //! that proves them, stay for ever.
 
 use metrics::counter;
 
 use crate::app::App;
+use crate::domain::call;
 use crate::domain::esim::USAGE_DAYS;
 use crate::domain::event::KEPT_DAYS;
 use crate::domain::ids::OrderId;
@@ -17,7 +18,7 @@ use crate::error::Result;
 use crate::store::retention::{self, Aged};
 use crate::store::tx::Tx;
 use crate::store::{
-    cursors, deliveries, esims, events, guesses, logins, magic_links, mails, sessions, tokens,
+    calls, cursors, deliveries, esims, events, guesses, logins, magic_links, mails, sessions, tokens,
 };
 
 use super::LANE;
@@ -122,6 +123,14 @@ pub async fn forget_usage(app: &App) -> Result<()> {
 pub async fn forget_events(app: &App) -> Result<()> {
     let before = app.now().plus_days(-KEPT_DAYS);
     until_none(app, "events", move |tx| events::forget(tx, before, AT_ONCE)).await
+}
+
+/// Forgets which calls were made, and how many, a week ago.
+pub async fn forget_calls(app: &App) -> Result<()> {
+    let before = app.now().plus_days(-call::KEPT_DAYS);
+    until_none(app, "calls", move |tx| calls::forget(tx, before, AT_ONCE)).await?;
+    until_none(app, "call counts", move |tx| calls::forget_counts(tx, before.hour(), AT_ONCE)).await?;
+    app.store.write(LANE, move |tx| calls::forget_batches(tx, before)).await
 }
 
 /// Forgets tries to deliver to webhooks that are too long ago, and what waited for events that are forgotten.

@@ -9,6 +9,7 @@ pub mod attempts;
 pub mod audit;
 pub mod authorizations;
 pub mod bought;
+pub mod calls;
 pub mod cancel_requests;
 pub mod cash;
 pub mod catalog;
@@ -196,6 +197,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("attempts", attempts::ALL),
         ("audit", audit::ALL),
         ("authorizations", authorizations::ALL),
+        ("calls", calls::ALL),
         ("cash", cash::ALL),
         ("catalog", catalog::ALL),
         ("checkouts", checkouts::ALL),

@@ -4,6 +4,7 @@ use super::engine::{Column, Param, Row, Value, word};
 use crate::domain::account::AccountKind;
 use crate::domain::amount::Fiat;
 use crate::domain::authorization::{AuthorizationState, Reason};
+use crate::domain::call::Method;
 use crate::domain::checkout::CheckoutStatus;
 use crate::domain::client::Origin;
 use crate::domain::cost::Rate;
@@ -93,7 +94,7 @@ texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, MemberI
 
 words! {
     AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, EventKind, InvoiceStatus,
-    Network, OrderStatus, PlanType, ProfileState, Reason, Role, ServiceState, TokenKind, TransferState, UseState,
+    Method, Network, OrderStatus, PlanType, ProfileState, Reason, Role, ServiceState, TokenKind, TransferState, UseState,
     WebhookStatus,
 }
 

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -16,6 +16,7 @@ use super::accept::server::Peer;
 use super::limits::{Allowance, Checked};
 use super::problem::Refused;
 use super::{State, forwarded};
+use crate::app::App;
 use crate::config::Settings;
 use crate::domain::client::{self, Whereabouts};
 use crate::domain::refusal::Refusal;
@@ -37,9 +38,23 @@ impl Deref for Partner {
     }
 }
 
-/// Set where the limit is checked; the outermost layer puts it on the response.
+/// Set where callers are told apart, for the outermost layer.
 #[derive(Clone, Default)]
-pub struct Shown(pub Arc<std::sync::OnceLock<Allowance>>);
+pub struct Shown(pub Arc<Seen>);
+
+#[derive(Default)]
+pub struct Seen {
+    /// What is left of the limit, to be put on the response.
+    pub allowance: OnceLock<Allowance>,
+    /// The partner, where its calls are written down.
+    pub visit: OnceLock<Visit>,
+}
+
+/// A call of a partner that is not answered yet.
+pub struct Visit {
+    pub app: App,
+    pub caller: Arc<Caller>,
+}
 
 impl FromRequestParts<State> for Partner {
     type Rejection = Refused;
@@ -69,6 +84,9 @@ impl FromRequestParts<State> for Partner {
             }
             (Err(error), _) => return Err(turned_away(state, from, &shown, error)),
         };
+        if state.app.settings.log_api_calls {
+            let _ = shown.0.visit.set(Visit { app: state.app.clone(), caller: caller.clone() });
+        }
         allow(state.limits.by_key(&caller.key_id), &shown)?;
         if caller.read_only && parts.method != Method::GET && parts.method != Method::HEAD {
             return Err(Refusal::ReadOnlyKey.into());
@@ -227,7 +245,7 @@ fn noted(from: Whereabouts, error: Error) -> Refused {
 
 fn show(allowance: Option<Allowance>, shown: &Shown) {
     if let Some(allowance) = allowance {
-        let _ = shown.0.set(allowance);
+        let _ = shown.0.allowance.set(allowance);
     }
 }
 

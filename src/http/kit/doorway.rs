@@ -1,5 +1,5 @@
-//! What surrounds every request: its id, the security headers, the metrics, and the body of every error.
-//! Paths with tokens in them are never logged or labelled; routes are.
+//! What surrounds every request: its id, the security headers, the metrics, the line in its partner's log, and the body of
+//! every error. Paths with tokens in them are never logged or labelled; routes are.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,15 +16,17 @@ use axum::response::{IntoResponse, Response};
 use metrics::{Counter, Histogram, counter, histogram};
 
 use super::accept::server::Finish;
-use super::auth::Shown;
+use super::auth::{Shown, Visit};
 use super::hints::Api;
 use super::notice::Sandbox;
 use super::problem::{self, Pending, Refused, Told};
 use super::site::Site;
 use super::{cors, html};
 use crate::config::Settings;
+use crate::domain::call;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
+use crate::ops::calls::Answered;
 use crate::vault;
 
 /// Where the tools are: they have rules of their own for what a client accepts.
@@ -80,10 +82,12 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     } else {
         unharmed(next.run(request)).await
     };
+    let mut code = None;
     let mut response = match response.extensions().get::<Pending>().cloned() {
         Some(Pending(error)) => {
             let manner = Manner { request_id: request_id.clone(), docs, api, as_page };
-            let mut told = render(&error, response, &manner);
+            let (its_code, mut told) = render(&error, response, &manner);
+            code = Some(its_code);
             if told.status() == StatusCode::METHOD_NOT_ALLOWED {
                 // Which methods are taken is not known here: the router writes them on the finished response.
                 told.extensions_mut().insert(manner);
@@ -95,7 +99,7 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     };
     let status = response.status().as_u16();
     let headers = response.headers_mut();
-    if let Some(allowance) = shown.0.get() {
+    if let Some(allowance) = shown.0.allowance.get() {
         allowance.write(headers);
     }
     if is_open {
@@ -108,6 +112,14 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     let route = route.as_ref().map_or("(none)", |route| route.as_str());
     tracing::debug!(%method, route, status, request_id, ms = started.elapsed().as_millis() as u64, "request");
     measure(route, status, started);
+    if let Some(Visit { app, caller }) = shown.0.visit.get()
+        && let Some(method) = call::Method::parse(method.as_str())
+    {
+        let (account, key_id, request_id) = (caller.account, &caller.key_id, &request_id);
+        let ms = started.elapsed().as_millis() as i64;
+        let answered = Answered { account, key_id, method, route, status, code, ms, request_id };
+        app.calls.note(&answered, app.now());
+    }
     response
 }
 
@@ -120,11 +132,11 @@ fn name_methods(mut response: Response) -> Response {
     let allowed = allowed.map(|methods| methods.split(',').map(str::trim).collect::<Vec<_>>().join(", "));
     // It was measured before.
     response.headers_mut().remove(header::CONTENT_LENGTH);
-    render(&Refusal::MethodNotAllowed { allowed }.into(), response, &manner)
+    render(&Refusal::MethodNotAllowed { allowed }.into(), response, &manner).1
 }
 
-/// Writes the body of a pending error. A fault is logged here, once; the caller learns only the request id.
-fn render(error: &Error, response: Response, manner: &Manner) -> Response {
+/// Writes the body of a pending error, and answers its code. A fault is logged here, once; the caller learns only the request id.
+fn render(error: &Error, response: Response, manner: &Manner) -> (&'static str, Response) {
     let Manner { request_id, docs, api, as_page } = manner;
     let refusal = error.refusal();
     if let (None, Error::Fault(fault)) = (refusal, error) {
@@ -143,7 +155,7 @@ fn render(error: &Error, response: Response, manner: &Manner) -> Response {
     } else {
         serde_json::to_string(&body).unwrap_or_else(|_| String::from("{}"))
     };
-    Response::from_parts(parts, Body::from(text))
+    (body.code, Response::from_parts(parts, Body::from(text)))
 }
 
 /// A panic is our fault like any other: a 500 with a request id, and the connection lives on.

@@ -10,16 +10,16 @@ use crate::support::database;
 use crate::support::harness::{Db, each_database};
 use crate::support::place::Place;
 
-/// Tables that stay small: what is on sale, what an operator makes by hand, a row for each network or day, and the
+/// Tables that stay small: what is on sale, what an operator makes by hand, a row for each network, day or process, and the
 /// simulated worlds of a sandbox.
 const SMALL: &str =
-    "address_keys blocks coupons cursors login_days meta plans price_turn prices second_purchases settlers sim_chains
+    "address_keys api_call_batches blocks coupons cursors login_days meta plans price_turn prices second_purchases settlers sim_chains
     sim_forks sim_profiles sim_sales sim_supplier sim_topups sim_transfers sqlite_sequence suppliers turns
     versions waiting webhook_turn";
 
 /// Indexes that stay small, because rows leave them when their work is done. All of one may be read.
 const QUEUES: &str =
-    "addresses_serving api_keys_sessions attempts_watched authorizations_old authorizations_open checkouts_due checkouts_resting checkouts_wide coupon_guesses_by_age invoices_due invoices_open
+    "addresses_serving api_call_counts_by_age api_calls_by_age api_keys_sessions attempts_watched authorizations_old authorizations_open checkouts_due checkouts_resting checkouts_wide coupon_guesses_by_age invoices_due invoices_open
     login_attempts_by_age logins_by_age magic_links_by_age mails_by_age mails_due orders_open orders_orphaned page_sessions_by_age page_sessions_by_use
     settlements_by_age settlements_open spares_open transfers_doubted transfers_open usage_days_by_age";
 
