@@ -16,6 +16,7 @@ pub mod checkouts;
 pub mod claims;
 pub mod coupons;
 pub mod cursors;
+pub mod days;
 pub mod debts;
 pub mod deliveries;
 mod details;
@@ -35,6 +36,7 @@ pub mod mails;
 pub mod meta;
 pub mod native_moves;
 pub mod offers;
+pub mod order_lists;
 pub mod orders;
 pub mod price_rules;
 pub mod prices;
@@ -200,6 +202,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("claims", claims::ALL),
         ("coupons", coupons::ALL),
         ("cursors", cursors::ALL),
+        ("days", days::ALL),
         ("debts", debts::ALL),
         ("deliveries", deliveries::ALL),
         ("esims", esims::ALL),
@@ -217,6 +220,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("meta", meta::ALL),
         ("native_moves", native_moves::ALL),
         ("offers", offers::ALL),
+        ("order_lists", order_lists::ALL),
         ("orders", orders::ALL),
         ("price_rules", price_rules::ALL),
         ("prices", prices::ALL),
