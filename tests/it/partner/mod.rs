@@ -1,6 +1,7 @@
 //! The partner's door, `/api/b2b/v1`, one resource after the other.
 
 mod calls;
+mod days;
 mod deliveries;
 mod deposit_events;
 mod deposits;
@@ -18,6 +19,7 @@ mod orders;
 mod plan_details;
 mod plans;
 mod references;
+mod search;
 mod topups;
 mod usage;
 mod wallet;
