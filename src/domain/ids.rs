@@ -94,6 +94,8 @@ ids! {
     AttemptId "att_";
     MailId "mai_";
     WebhookId "whk_";
+    /// Orders that were placed at once by hand.
+    BatchId "bat_";
     /// A test event, which is in no log. It is made when its id is.
     TestId "tst_";
     /// An account: a partner (`ptn_`) or a user (`usr_`).

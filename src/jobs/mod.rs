@@ -2,6 +2,7 @@
 //! panics is started again. `ops/jobs.rs` knows how they are doing.
 
 mod balance_audit;
+mod batches;
 mod low_balance;
 mod mail;
 mod recover;
@@ -45,6 +46,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     supervise(app, stop, "low balances".into(), None, low_balance::run);
     supervise(app, stop, "usage".into(), None, usage::run);
     supervise(app, stop, "webhooks".into(), None, webhooks::run);
+    supervise(app, stop, "batches".into(), None, batches::run);
     if !app.settings.suppliers.is_empty() {
         supervise(app, stop, "suppliers".into(), None, suppliers::run);
     }
