@@ -2,6 +2,7 @@
 //! panics is started again. `ops/jobs.rs` knows how they are doing.
 
 mod balance_audit;
+mod batches;
 mod calls;
 mod days;
 mod low_balance;
@@ -51,6 +52,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     if app.settings.log_api_calls {
         supervise(app, stop, "calls".into(), None, calls::run);
     }
+    supervise(app, stop, "batches".into(), None, batches::run);
     if !app.settings.suppliers.is_empty() {
         supervise(app, stop, "suppliers".into(), None, suppliers::run);
     }

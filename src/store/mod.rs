@@ -8,6 +8,7 @@ pub mod amounts;
 pub mod attempts;
 pub mod audit;
 pub mod authorizations;
+pub mod batches;
 pub mod bought;
 pub mod calls;
 pub mod cancel_requests;
@@ -200,6 +201,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("audit", audit::ALL),
         ("authorizations", authorizations::ALL),
         ("calls", calls::ALL),
+        ("batches", batches::ALL),
         ("cash", cash::ALL),
         ("catalog", catalog::ALL),
         ("checkouts", checkouts::ALL),

@@ -1,5 +1,6 @@
 //! The partner's door, `/api/b2b/v1`, one resource after the other.
 
+mod batches;
 mod calls;
 mod days;
 mod deliveries;
