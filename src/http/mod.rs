@@ -164,6 +164,7 @@ pub fn router(app: App) -> Router {
         .route("/portal/sign-out", post(portal::sign_in::sign_out))
         .route("/portal/sign-out-everywhere", post(portal::sign_in::sign_out_everywhere))
         .route("/portal/join/{link}", get(portal::join::show))
+        .route("/portal/logs", get(portal::logs::show))
         .route("/portal/team", get(portal::team::list).post(portal::team::invite))
         .route("/portal/team/log", get(portal::team::deeds))
         .route("/portal/team/{id}", get(portal::team::one).post(portal::team::change_role))

@@ -3,6 +3,7 @@
 
 pub mod accounts;
 pub mod addresses;
+pub mod attention;
 pub mod audit;
 pub mod backup;
 pub mod balance_audit;

@@ -3,6 +3,7 @@
 
 pub mod frame;
 pub mod join;
+pub mod logs;
 pub mod overview;
 pub mod second_factor;
 pub mod settings;

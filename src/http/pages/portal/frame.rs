@@ -19,6 +19,7 @@ words! {
     /// The parts of the portal, as their paths name them.
     pub enum Section: ALL, parse {
         Overview = "overview",
+        Logs = "logs",
         Team = "team",
         Settings = "settings",
     }
@@ -28,6 +29,7 @@ impl Section {
     pub fn name(self) -> &'static str {
         match self {
             Section::Overview => "Overview",
+            Section::Logs => "Logs",
             Section::Team => "Team",
             Section::Settings => "Settings",
         }
