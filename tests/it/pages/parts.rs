@@ -33,8 +33,9 @@ fn every_part_is_shown() {
 /// What is written by hand in two places is a part.
 #[test]
 fn pages_are_composed_of_parts() {
-    let files =
-        ["templates", "templates/account"].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let files = ["templates", "templates/account", "templates/portal"]
+        .into_iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap());
     let files = files.map(|entry| entry.unwrap().path());
     let pages = files.filter(|path| path.extension().is_some_and(|kind| kind == "html"));
     for path in pages.filter(|path| !path.ends_with("parts.html")) {

@@ -1,6 +1,8 @@
 //! `/portal`: who gets in, what each role may do, and what the team of a partner does there.
 
 mod forms;
+mod logs;
+mod overview;
 mod roles;
 mod second_factor;
 mod sessions;
