@@ -405,7 +405,7 @@ mod tests {
             wrong(&format!("2 x JP-1, {}", "r".repeat(127))),
             ["line 1 has a reference of more than 126 characters"]
         );
-        for nothing in ["", " \n\t,;\n", "plan, reference"] {
+        for nothing in ["", " \n\t\t\n,,\n;\n", "plan, reference"] {
             assert!(wrong(nothing)[0].starts_with("the list is empty"), "{nothing}");
         }
     }
