@@ -16,6 +16,9 @@ words! {
     /// The parts of the portal, as their paths name them.
     pub enum Section: ALL, parse {
         Overview = "overview",
+        Plans = "plans",
+        Deposits = "deposits",
+        Statement = "statement",
         Team = "team",
         Settings = "settings",
     }
@@ -25,6 +28,9 @@ impl Section {
     pub fn name(self) -> &'static str {
         match self {
             Section::Overview => "Overview",
+            Section::Plans => "Plans",
+            Section::Deposits => "Deposits",
+            Section::Statement => "Statement",
             Section::Team => "Team",
             Section::Settings => "Settings",
         }
@@ -47,6 +53,7 @@ words! {
         Saved = "saved",
         Ended = "ended",
         Joined = "joined",
+        AddressMade = "address-made",
     }
 }
 
@@ -59,6 +66,7 @@ impl Done {
             Done::Saved => "Saved.",
             Done::Ended => "That browser is signed out.",
             Done::Joined => "Welcome to the team.",
+            Done::AddressMade => "The address is yours from now on. Nobody else gets it.",
         }
     }
 }
