@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 
 use super::output::{Cell, Record, Table};
+use crate::wire::csv;
 use crate::wire::dates::iso;
 
 /// On a terminal a long list of words is cut to this many, and the rest counted.
@@ -153,35 +154,24 @@ fn plain(value: &Cell) -> String {
     }
 }
 
-/// The record's table as CSV (RFC 4180, with plain line ends); fields outside the table are left out.
+/// The record's table as CSV; fields outside the table are left out.
 pub fn csv(record: &Record) -> String {
     let mut out = String::new();
     for (_, value) in &record.fields {
         if let Cell::Table(table) = value {
-            out.push_str(&format!("{}\n", table.columns.join(",")));
+            out.push_str(&csv::line(table.columns.iter().map(|name| csv::figure(name))));
             for row in &table.rows {
-                let line: Vec<String> = row.iter().map(|value| quoted(&unarmed(value))).collect();
-                out.push_str(&format!("{}\n", line.join(",")));
+                out.push_str(&csv::line(row.iter().map(csv_cell)));
             }
         }
     }
     out
 }
 
-/// A spreadsheet takes text that begins like a formula for one, and strangers choose some of our texts: an apostrophe
-/// keeps it text.
-fn unarmed(value: &Cell) -> String {
-    let text = plain(value);
-    let armed =
-        matches!(value, Cell::Text(_) | Cell::Words(_)) && text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    if armed { format!("'{text}") } else { text }
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into()
+fn csv_cell(value: &Cell) -> String {
+    match value {
+        Cell::Text(_) | Cell::Words(_) => csv::text(&plain(value)),
+        other => csv::figure(&plain(other)),
     }
 }
 

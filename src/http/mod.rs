@@ -51,6 +51,7 @@ pub fn router(app: App) -> Router {
             .routes(routes!(deposits::open))
             .routes(routes!(deposits::verify))
             .routes(routes!(deposits::get))
+            .routes(routes!(deposits::address))
             .routes(routes!(plans::plans))
             .routes(routes!(orders::place_order, orders::list_orders))
             .routes(routes!(orders::get_order))

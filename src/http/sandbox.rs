@@ -301,9 +301,17 @@ pub async fn outbox(_: Anyone, state: State, mut query: Query) -> Answer {
 #[schema(rename_all = "camelCase")]
 #[allow(dead_code, reason = "describes the body for OpenAPI; `Fields` reads it")]
 pub struct PayRequest {
-    /// Of a deposit or a checkout, open or expired.
+    /// Of a deposit or a checkout, open or expired. Either this or `address` is needed.
     #[schema(max_length = 128, pattern = "printable", example = "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")]
-    invoice_id: String,
+    invoice_id: Option<String>,
+    /// An address of this gateway's, for a payment without an invoice. It needs `amountUsd`; without a network it is paid by
+    /// BASE or TRON, and without a token in USDC.
+    #[schema(
+        max_length = 128,
+        pattern = "printable",
+        example = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
+    )]
+    address: Option<String>,
     /// How much to send; without it, what the invoice asks for.
     #[schema(exclusive_minimum = 0, exclusive_maximum = 1000000000, multiple_of = 0.000001, example = 250)]
     amount_usd: Option<f64>,
@@ -333,21 +341,30 @@ pub struct PaidView {
 ///
 /// Plays the payer: a transfer to the address of a deposit or a checkout, of what it asks for or of another amount. It is
 /// mined in the next block, 200 ms later, and final after as many blocks as its network asks for. An invoice can be paid
-/// again, and late. A deposit takes any amount, a checkout only the one that it asks for.
+/// again, and late. A deposit takes any amount, a checkout only the one that it asks for. A standing address is paid by
+/// `address` and `amountUsd`.
 #[utoipa::path(post, path = "/sandbox/pay", operation_id = "payInvoice", tag = "chains",
     request_body = PayRequest,
     responses((status = 200, description = "Sent; it waits for its block", body = PaidView)))]
 pub async fn pay(_: Anyone, state: State, body: JsonBody) -> Answer {
     let mut fields = Fields::parse(&body)?;
-    fields.allow(&["invoiceId", "amountUsd", "network", "currency"]);
-    let invoice = fields.required_text("invoiceId", 128);
+    fields.allow(&["invoiceId", "address", "amountUsd", "network", "currency"]);
+    let address = fields.text("address", 128);
+    let invoice = match address {
+        Some(_) => fields.text("invoiceId", 128),
+        None => Some(fields.required_text("invoiceId", 128)),
+    };
     let means = Means {
         amount: fields.positive_usd("amountUsd"),
         network: fields.word("network", &listed(Network::ALL.map(Network::as_str)), named_network),
         currency: fields.word("currency", &listed(Currency::ALL.map(Currency::as_str)), named_currency),
     };
     fields.finish()?;
-    let paid = sandbox::pay(&state.app, &invoice_id(invoice)?, means).await?;
+    let paid = match (address, invoice) {
+        (Some(_), Some(_)) => Err(Refusal::field("address", "cannot be sent with invoiceId").into()),
+        (Some(address), None) => sandbox::pay_to(&state.app, &address, means).await,
+        (None, invoice) => sandbox::pay(&state.app, &invoice_id(invoice.unwrap_or_default())?, means).await,
+    }?;
     let view = PaidView {
         success: true,
         tx_hash: paid.tx_hash,

@@ -1,13 +1,20 @@
-//! An owner's view of their own account: the balance and the statement.
+//! An owner's view of their own account: the balance and the statement. `accounts/portions.rs` reads all of a statement,
+//! `accounts/window.rs` a page of it, and `accounts/month.rs` sums up a month.
 
+pub mod month;
+pub mod portions;
+pub mod window;
+
+pub use self::month::{Month, month};
 use crate::app::App;
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::error::Result;
-use crate::store::users;
-pub use crate::store::wallet::StatementLine;
-use crate::store::wallet::{self, StatementQuery};
+pub use crate::store::statement::StatementLine;
+use crate::store::statement::{self, Wanted};
+use crate::store::tx::Tx;
+use crate::store::{users, wallet};
 
 pub struct Balance {
     pub available: Usd,
@@ -48,13 +55,12 @@ pub async fn statement(
     after: Option<i64>,
     limit: i64,
 ) -> Result<Statement> {
-    let query = StatementQuery {
-        before_line: after.unwrap_or(i64::MAX),
-        from: from.map_or(i64::MIN, Time::micros),
-        to: to.map_or(i64::MAX, Time::micros),
-        limit: limit + 1,
+    let read = move |tx: &mut Tx| {
+        let mut lines = statement::around(tx, account, from, to)?;
+        lines.end = lines.end.min(after.unwrap_or(i64::MAX));
+        statement::lines(tx, account, &Wanted { lines, from, to }, limit + 1)
     };
-    let mut lines = app.store.read(move |tx| wallet::statement(tx, account, &query)).await?;
+    let mut lines = app.store.read(read).await?;
     let more = lines.len() as i64 > limit;
     lines.truncate(limit as usize);
     let next = if more { lines.last().map(|line| line.line) } else { None };
@@ -73,8 +79,8 @@ pub async fn statement_page(
         .read(move |tx| {
             let total = wallet::lines(tx, account)?;
             let before_line = total.saturating_sub((page - 1).saturating_mul(limit)).saturating_add(1);
-            let query = StatementQuery { before_line, from: i64::MIN, to: i64::MAX, limit };
-            Ok((wallet::statement(tx, account, &query)?, total))
+            let wanted = Wanted { lines: 1..before_line, from: None, to: None };
+            Ok((statement::lines(tx, account, &wanted, limit)?, total))
         })
         .await
 }

@@ -41,6 +41,7 @@ pub fn derive(
         index,
         account,
         watch_until,
+        standing: false,
     };
     addresses::insert(tx, &address, now)?;
     Ok(address.address)

@@ -1,8 +1,11 @@
 //! Deposits: an invoice with an address of the account's own, the payments to it, and checking the chain on request.
-//! Only `booking.rs` credits money; nothing here moves any.
+//! Only `booking.rs` credits money; nothing here moves any. `deposits/standing.rs` has the address that needs no invoice,
+//! and `deposits/history.rs` the list of what was asked for and what came.
 
 pub mod by_team;
+pub mod history;
 pub mod record;
+pub mod standing;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,6 +14,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
+pub use self::history::history;
+pub use self::standing::{Standing, standing};
 use super::addresses::derive;
 use super::booking;
 use super::owned::Owned;

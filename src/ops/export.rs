@@ -18,7 +18,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store;
-use crate::store::wallet::StatementLine;
+use crate::store::statement::StatementLine;
 use crate::wire::Money;
 use crate::wire::dates::iso;
 use crate::wire::orders::OrderFacts;

@@ -1,7 +1,7 @@
 //! Tells partners that their balance fell below their threshold: one event for each crossing, and a mail to those who have
 //! an email. Both name an address to refill the wallet by.
 
-use super::deposits::own_address;
+use super::deposits::standing::refill_address;
 use super::events::written;
 use super::mail::{self, Letter, Refill, Slip};
 use crate::app::App;
@@ -61,7 +61,7 @@ impl Look {
         wallet::lock(tx, account)?;
         let Some((standing, sequence)) = low_balances::crossed(tx, account)? else { return Ok(false) };
         let refill = match &self.way_in {
-            Some(way_in) => Some(way_in.refill(own_address(tx, account, &way_in.xpub, now)?, &standing)),
+            Some(way_in) => Some(way_in.refill(refill_address(tx, account, &way_in.xpub, now)?, &standing)),
             None => None,
         };
         self.mail(tx, &standing, refill.as_ref())?;

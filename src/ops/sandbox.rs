@@ -12,13 +12,13 @@ use crate::domain::event::{Event, EventKind, News};
 use crate::domain::ids::InvoiceId;
 use crate::domain::invoice::Invoice;
 use crate::domain::money::Usd;
-use crate::domain::network::{Currency, Network};
+use crate::domain::network::{AddressKind, Currency, Network};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::ops::checkout::progress;
 use crate::ops::{deposits, operator};
 use crate::store::tx::Tx;
-use crate::store::{checkouts, esims, events, invoices, orders, wallet};
+use crate::store::{addresses, checkouts, esims, events, invoices, orders, wallet};
 use crate::supplier::sim::Mood;
 use crate::wire::events::example;
 
@@ -123,6 +123,24 @@ pub async fn supplier(app: &App) -> Result<Mood> {
 pub async fn pay(app: &App, invoice: &InvoiceId, means: Means) -> Result<Payment> {
     let id = invoice.clone();
     let asked = app.store.read(move |tx| asked_by(tx, &id)).await?.ok_or(Refusal::InvoiceNotFound)?;
+    send(app, asked, means).await
+}
+
+/// Pays to one of our addresses, whatever it serves.
+pub async fn pay_to(app: &App, address: &str, means: Means) -> Result<Payment> {
+    let amount = means.amount.ok_or_else(|| Refusal::field("amountUsd", "is required with address"))?;
+    let address = address.to_string();
+    let found = app.store.read(move |tx| addresses::find(tx, &address)).await?;
+    let found = found.ok_or_else(|| Refusal::field("address", "must be an address of this gateway's"))?;
+    let network = match found.kind {
+        AddressKind::Evm => Network::Base,
+        AddressKind::Tron => Network::Tron,
+    };
+    let asked = Asked { network, currency: Currency::Usdc, amount, address: found.address };
+    send(app, asked, means).await
+}
+
+async fn send(app: &App, asked: Asked, means: Means) -> Result<Payment> {
     let network = means.network.unwrap_or(asked.network);
     let currency = means.currency.unwrap_or(asked.currency);
     let amount = means.amount.unwrap_or(asked.amount);

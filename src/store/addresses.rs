@@ -17,11 +17,16 @@ macro_rules! select_address {
 queries! {
     ADD_KEY = "INSERT INTO address_keys (kind, fingerprint, next_idx) VALUES (?1, ?2, 0) ON CONFLICT (kind, fingerprint) DO NOTHING";
     TAKE = "UPDATE address_keys SET next_idx = next_idx + ?3 WHERE kind = ?1 AND fingerprint = ?2 RETURNING next_idx";
-    /// An account's own address that no open invoice uses. Worded so that the database reads neither the addresses nor
-    /// the open invoices of others.
+    /// An account's own address that no open invoice uses, and that may serve one. Worded so that the database reads neither
+    /// the addresses nor the open invoices of others.
     FREE = "SELECT a.address FROM addresses a WHERE a.account = ?1 AND a.kind = ?2 AND a.fingerprint || '' = ?3
-            AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.address = a.address AND i.status || '' IN ('PENDING', 'CONFIRMING'))
+            AND a.standing = 0 AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.address = a.address AND i.status || '' IN ('PENDING', 'CONFIRMING'))
             ORDER BY a.idx LIMIT 1";
+    /// One that no invoice ever used.
+    UNUSED = "SELECT a.address FROM addresses a WHERE a.account = ?1 AND a.kind = ?2 AND a.fingerprint || '' = ?3
+              AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.address = a.address) ORDER BY a.idx LIMIT 1";
+    STANDING = select_address!("WHERE account = ?1 AND kind = ?2 AND fingerprint = ?3 AND standing = 1");
+    STAND = "UPDATE addresses SET standing = 1 WHERE address = ?1";
     INSERT = insert_into!("addresses", New);
     WATCH = "UPDATE addresses SET watch_until = ?2, changed = ?3 WHERE address = ?1 AND watch_until < ?2";
     WATCHED = "SELECT address FROM addresses WHERE kind = ?1 AND watch_until > ?2";
@@ -41,13 +46,16 @@ pub struct Address {
     /// `None` for an address of the house.
     pub account: Option<AccountNo>,
     pub watch_until: Time,
+    /// It needs no invoice, and never serves one.
+    pub standing: bool,
 }
 
-columns! { Address { address, kind, fingerprint, index = "idx", account, watch_until } }
+columns! { Address { address, kind, fingerprint, index = "idx", account, watch_until, standing } }
 
 values! {
     New(new: Address, created_at: Time, changed: i64) {
-        address, kind, fingerprint, idx = new.index, account, watch_until, created_at = created_at, changed = changed,
+        address, kind, fingerprint, idx = new.index, account, watch_until, standing, created_at = created_at,
+        changed = changed,
     }
 }
 
@@ -69,9 +77,34 @@ pub fn take_indexes(tx: &mut Tx, kind: AddressKind, fingerprint: &str, count: i6
     Ok(next - count)
 }
 
-/// An address of this account that serves no open invoice.
+/// An address of this account that serves no open invoice, and may serve one.
 pub fn free(tx: &mut Tx, account: AccountNo, kind: AddressKind, fingerprint: &str) -> Result<Option<String>> {
     tx.opt(FREE, params![account, kind, fingerprint])
+}
+
+/// An address of this account that never served an invoice.
+pub fn unused(
+    tx: &mut Tx,
+    account: AccountNo,
+    kind: AddressKind,
+    fingerprint: &str,
+) -> Result<Option<String>> {
+    tx.opt(UNUSED, params![account, kind, fingerprint])
+}
+
+/// The address of this account that needs no invoice.
+pub fn standing(
+    tx: &mut Tx,
+    account: AccountNo,
+    kind: AddressKind,
+    fingerprint: &str,
+) -> Result<Option<Address>> {
+    tx.opt(STANDING, params![account, kind, fingerprint])
+}
+
+/// From now on it needs no invoice, and serves none.
+pub fn stand(tx: &mut Tx, address: &str) -> Result<()> {
+    tx.execute(STAND, params![address]).map(drop)
 }
 
 pub fn insert(tx: &mut Tx, address: &Address, now: Time) -> Result<()> {

@@ -42,6 +42,7 @@ queries! {
             UPDATE invoices SET status = ?4, expired_at = ?3, events = events + 1 FROM locked
             WHERE id = due_id AND status || '' = 'PENDING' RETURNING ", Invoice::COLUMNS, ", events");
     DUE = "SELECT 1 FROM invoices WHERE network = ?1 AND status = 'PENDING' AND expires_at < ?2 LIMIT 1";
+    OF_ACCOUNT = select_invoice!("WHERE account = ?1 AND created_at <= ?2 ORDER BY created_at DESC, id DESC LIMIT ?3");
     AT_ADDRESS = select_invoice!("WHERE address = ?1 ORDER BY created_at DESC LIMIT 50");
 }
 
@@ -161,6 +162,11 @@ pub fn any_due(tx: &mut Tx, network: Network, before: Time) -> Result<bool> {
 /// Closes unpaid invoices that were open until before this time, at most 500 at once. Answers them, to be told.
 pub fn expire(tx: &mut Tx, network: Network, before: Time, now: Time) -> Result<Vec<Moved>> {
     advance(tx, &Step::Lapsed { network, before }, now)
+}
+
+/// An account's invoices up to this time, newest first.
+pub fn of_account(tx: &mut Tx, account: AccountNo, up_to: Time, most: i64) -> Result<Vec<Invoice>> {
+    tx.all(OF_ACCOUNT, params![account, up_to, most])
 }
 
 /// For the operator's search.

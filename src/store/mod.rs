@@ -47,6 +47,7 @@ pub mod sim;
 pub mod sim_chain;
 pub mod slots;
 pub mod spares;
+pub mod statement;
 pub mod suppliers;
 pub mod tokens;
 pub mod transfers;
@@ -228,6 +229,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("sim_chain", sim_chain::ALL),
         ("slots", slots::ALL),
         ("spares", spares::ALL),
+        ("statement", statement::ALL),
         ("tokens", tokens::ALL),
         ("transfers", transfers::ALL),
         ("users", users::ALL),

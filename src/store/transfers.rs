@@ -3,7 +3,7 @@
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
 use crate::domain::checkout::{self, Checkout};
-use crate::domain::ids::InvoiceId;
+use crate::domain::ids::{AccountNo, InvoiceId};
 use crate::domain::invoice::{Invoice, Paid};
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
@@ -69,6 +69,10 @@ queries! {
                    CAST(COALESCE(SUM(CASE WHEN state = 'CREDITED' THEN amount ELSE 0 END), 0) AS BIGINT), MAX(block_time)
             FROM transfers WHERE invoice = ?1 AND block IS NOT NULL";
     OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at, tx_hash, position");
+    NEWEST_OF_INVOICE = select_transfer!("WHERE invoice = ?1 ORDER BY seen_at DESC, tx_hash DESC, position DESC LIMIT ?2");
+    WITHOUT_INVOICE = text!("SELECT ", Transfer::COLUMNS, ", seen_at FROM transfers
+                       WHERE account = ?1 AND invoice IS NULL AND seen_at <= ?2
+                       ORDER BY seen_at DESC, tx_hash DESC, position DESC LIMIT ?3");
     MOVED_BY = select_transfer!("WHERE payment_nonce IS NOT NULL AND payment_nonce = ?3 AND network || '' = ?1 AND sender = ?2");
     /// What counts for no invoice has an index of its own.
     NEARLY = "SELECT 1 FROM transfers WHERE address = ?1 AND amount >= ?2 AND amount <= ?3 AND invoice IS NULL AND account IS NULL
@@ -188,6 +192,23 @@ pub fn paid(tx: &mut Tx, invoice: &Invoice) -> Result<Paid> {
 /// In the order in which they were seen.
 pub fn of_invoice(tx: &mut Tx, invoice: &InvoiceId) -> Result<Vec<Transfer>> {
     tx.all(OF_INVOICE, params![invoice])
+}
+
+/// The newest `most` of them, in the order in which they were seen.
+pub fn newest_of_invoice(tx: &mut Tx, invoice: &InvoiceId, most: i64) -> Result<Vec<Transfer>> {
+    let mut newest = tx.all(NEWEST_OF_INVOICE, params![invoice, most])?;
+    newest.reverse();
+    Ok(newest)
+}
+
+/// What came to an account up to this time and counts for no invoice, newest first, each with the time when it was seen.
+pub fn without_invoice(
+    tx: &mut Tx,
+    account: AccountNo,
+    up_to: Time,
+    most: i64,
+) -> Result<Vec<(Transfer, Time)>> {
+    tx.all(WITHOUT_INVOICE, params![account, up_to, most])
 }
 
 /// What is on the chain that a payer's signature moved and that pays for an invoice.

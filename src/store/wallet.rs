@@ -1,12 +1,11 @@
 //! The wallet row: the only balance that is stored rather than summed. One conditional statement moves it, so nothing
-//! can happen between check and change, and each move takes the next line number of the wallet's statement.
+//! can happen between check and change, and each move takes the next line number of the wallet's statement, which
+//! `statement.rs` reads.
 
 use super::engine::{Param, Stored, Tx, columns, params, queries, text};
-use super::transfers;
-use crate::domain::ids::{AccountNo, InvoiceId};
+use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
-use crate::domain::transfer::TransferId;
 use crate::domain::words::words;
 use crate::error::{Error, Result};
 
@@ -30,10 +29,6 @@ queries! {
     SUSPEND = "UPDATE wallets SET suspended = ?2, suspended_for = ?3 WHERE account = ?1";
     HELD = "SELECT CAST(COALESCE(SUM(price), 0) AS BIGINT) FROM orders
             WHERE account = ?1 AND status IN ('PROVISIONING', 'CANCELLING') AND status = 'PROVISIONING'";
-    STATEMENT = text!("SELECT ", StatementLine::COLUMNS, ", p.transfer
-                 FROM postings p JOIN entries e ON e.id = p.entry
-                 WHERE p.wallet = ?1 AND p.line < ?2 AND e.at >= ?3 AND e.at < ?4
-                 ORDER BY p.line DESC LIMIT ?5");
 }
 
 pub struct Wallet {
@@ -62,25 +57,6 @@ pub struct Line {
 }
 
 columns! { Line { no = "lines", balance } }
-
-pub struct StatementLine {
-    pub line: i64,
-    pub kind: String,
-    pub change: Usd,
-    pub balance: Usd,
-    pub order: Option<String>,
-    /// The id of the entry, which carries an operator's own reference.
-    pub entry: String,
-    /// What the transfer of this line paid for.
-    pub invoice: Option<InvoiceId>,
-    pub at: crate::domain::time::Time,
-    pub note: Option<String>,
-}
-
-columns! {
-    StatementLine in "p" { line, kind = "e.kind", amount: Usd, balance, order = "p.order_id", entry = "p.entry", at = "e.at", note = "e.note" }
-        => StatementLine { change: amount.negated(), invoice: None, line, kind, balance, order, entry, at, note }
-}
 
 pub fn create(tx: &mut Tx, account: AccountNo) -> Result<()> {
     tx.execute(CREATE, params![account]).map(drop)
@@ -193,28 +169,4 @@ pub fn held(tx: &mut Tx, account: AccountNo) -> Result<Usd> {
 /// How many lines a wallet's statement has. They are numbered from 1 without a gap.
 pub fn lines(tx: &mut Tx, account: AccountNo) -> Result<i64> {
     tx.one(LINES, params![account])
-}
-
-pub struct StatementQuery {
-    pub before_line: i64,
-    pub from: i64,
-    pub to: i64,
-    pub limit: i64,
-}
-
-/// Lines of a wallet's statement, newest first.
-pub fn statement(tx: &mut Tx, account: AccountNo, query: &StatementQuery) -> Result<Vec<StatementLine>> {
-    let values = params![account, query.before_line, query.from, query.to, query.limit];
-    let found: Vec<(StatementLine, Option<String>)> = tx.all(STATEMENT, values)?;
-    // Few lines are deposits, so one look-up for each of them is cheaper than a join for every line.
-    let mut lines = Vec::with_capacity(found.len());
-    for (mut line, transfer) in found {
-        if let Some(id) = transfer {
-            let id =
-                TransferId::parse(&id).ok_or_else(|| Error::fault("a posting with a bad transfer id"))?;
-            line.invoice = transfers::by_id(tx, &id)?.and_then(|transfer| transfer.invoice);
-        }
-        lines.push(line);
-    }
-    Ok(lines)
 }

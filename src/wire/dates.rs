@@ -1,5 +1,7 @@
 //! A moment as programs and people write it, everywhere in UTC.
 
+use std::ops::Range;
+
 use jiff::Timestamp;
 
 use crate::domain::time::Time;
@@ -36,6 +38,13 @@ pub fn parse(text: &str) -> Option<Time> {
     moment.ok().map(|moment: Timestamp| Time::from_micros(moment.as_microsecond()))
 }
 
+/// A calendar month: from its first midnight up to the next one's.
+pub fn month(year: u16, month: u8) -> Option<Range<Time>> {
+    let first = |year: u16, month: u8| parse(&format!("{year:04}-{month:02}-01"));
+    let next = if month == 12 { first(year.checked_add(1)?, 1) } else { first(year, month.checked_add(1)?) };
+    Some(first(year, month)?..next?)
+}
+
 /// Whether a parsable text names a day, not a moment.
 pub fn is_date(text: &str) -> bool {
     text.len() == "2026-01-31".len()
@@ -44,6 +53,17 @@ pub fn is_date(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_month_ends_where_the_next_begins() {
+        let days = |year, number| month(year, number).map(|month| (date(month.start), date(month.end)));
+        let told = |from: &str, to: &str| Some((from.to_string(), to.to_string()));
+        assert_eq!(days(2026, 2), told("2026-02-01", "2026-03-01"));
+        assert_eq!(days(2026, 12), told("2026-12-01", "2027-01-01"));
+        for (year, number) in [(2026, 0), (2026, 13), (2026, 255), (9999, 12), (10_000, 1), (u16::MAX, 12)] {
+            assert_eq!(days(year, number), None, "{year} {number}");
+        }
+    }
 
     #[test]
     fn what_cannot_be_written_is_as_early_or_as_late_as_possible() {

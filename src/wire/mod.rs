@@ -2,6 +2,7 @@
 //! milliseconds, words of closed sets as text. Field names are the contract's; existing clients parse them. Here are the
 //! shapes that both answers and events have; what only one door says is described there.
 
+pub mod csv;
 pub mod dates;
 pub mod deposits;
 pub mod esims;
@@ -97,14 +98,24 @@ pub fn gigabytes(megabytes: i64) -> f64 {
     (megabytes as f64 / 1024.0 * 1000.0).round() / 1000.0
 }
 
-/// A link that asks a wallet to pay. EIP-681 on EVM networks: a call of `transfer` on the token's contract, which has an
-/// amount always. TRON's wallets have no common form; this is what most of them read.
-pub fn payment_uri(network: Network, contract: &str, address: &str, amount: Usd) -> String {
+/// A link that asks a wallet to pay. EIP-681 on EVM networks: a call of `transfer` on the token's contract; without an
+/// amount the wallet asks for one. TRON's wallets have no common form; this is what most of them read.
+pub fn payment_uri(
+    network: Network,
+    contract: &str,
+    address: &str,
+    amount: impl Into<Option<Usd>>,
+) -> String {
+    let amount = amount.into();
     match network.kind() {
         AddressKind::Evm => {
-            let (chain, units) = (network.chain_id(), amount.micros());
-            format!("ethereum:{contract}@{chain}/transfer?address={address}&uint256={units}")
+            let (chain, units) = (network.chain_id(), amount.map(Usd::micros));
+            let units = units.map(|units| format!("&uint256={units}")).unwrap_or_default();
+            format!("ethereum:{contract}@{chain}/transfer?address={address}{units}")
         }
-        AddressKind::Tron => format!("tron:{address}?token={contract}&amount={amount}"),
+        AddressKind::Tron => {
+            let amount = amount.map(|amount| format!("&amount={amount}")).unwrap_or_default();
+            format!("tron:{address}?token={contract}{amount}")
+        }
     }
 }

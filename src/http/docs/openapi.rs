@@ -141,6 +141,8 @@ const REFUSALS: &[(&str, u16, &str)] = &[
     ("verifyDeposit", 422, "TX_NOT_FOR_INVOICE: the transaction does not pay this invoice; TX_FAILED: it was reverted"),
     ("verifyDeposit", 503, "CHAIN_UNAVAILABLE or OVERLOADED: nothing is lost, try again"),
     ("getDeposit", 404, "INVOICE_NOT_FOUND"),
+    ("getDepositAddress", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
+    ("getDepositAddress", 422, "UNSUPPORTED_PAIR, with the pairs that work"),
     ("placeOrder", 402, "INSUFFICIENT_BALANCE"),
     ("placeOrder", 403, "ACCOUNT_SUSPENDED, or LIMIT_EXCEEDED by this key"),
     ("placeOrder", 404, "PLAN_NOT_FOUND"),

@@ -29,7 +29,7 @@ pub const PARTNER: Story = Story {
     description: "/api/b2b/v1/openapi.json",
     chapters: &[
         chapter("Look into the wallet", &["getBalance"]),
-        chapter("Fund it", &["openDeposit", "getDeposit", "verifyDeposit"]),
+        chapter("Fund it", &["openDeposit", "getDeposit", "verifyDeposit", "getDepositAddress"]),
         chapter("Choose a plan", &["listPlans"]),
         chapter("Buy it", &["placeOrder", "getOrder", "listOrders"]),
         chapter("See what is used", &["getUsage"]),

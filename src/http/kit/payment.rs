@@ -85,6 +85,12 @@ pub struct PaymentDueView {
     pub sandbox_notice: Option<&'static str>,
 }
 
+/// A text as a QR code, for clients that cannot load an image.
+pub fn qr_data_url(text: &str) -> Result<String> {
+    let code = qr::png(&qr::encode(text)?, QR_PIXELS)?;
+    Ok(format!("data:image/png;base64,{}", STANDARD.encode(code)))
+}
+
 /// A network as callers name it: in any case.
 pub fn named_network(text: &str) -> Option<Network> {
     Network::parse(&text.to_ascii_uppercase())
@@ -154,7 +160,6 @@ pub fn payment_due(app: &App, asked: Asked) -> Result<PaymentDueView> {
     let token = terms.and_then(|terms| terms.tokens.iter().find(|token| token.currency == checkout.currency));
     let contract_address = token.map(|token| token.contract.clone()).unwrap_or_default();
     let payment_uri = payment_uri(network, &contract_address, &checkout.address, checkout.amount);
-    let code = qr::png(&qr::encode(&payment_uri)?, QR_PIXELS)?;
     let sandbox = Sandbox::on(&app.settings, network);
     Ok(PaymentDueView {
         currency: CurrencyWord(checkout.currency),
@@ -171,8 +176,8 @@ pub fn payment_due(app: &App, asked: Asked) -> Result<PaymentDueView> {
         max_amount: Money(most),
         expected_amount_units: checkout.amount.micros().to_string(),
         spot_discount_offset: Money(checkout.uniqueness_discount()),
+        qr_data_url: qr_data_url(&payment_uri)?,
         payment_uri,
-        qr_data_url: format!("data:image/png;base64,{}", STANDARD.encode(code)),
         expires_at: checkout.expires_at.micros() / 1_000,
         expires_at_iso: iso(checkout.expires_at),
         polling_url: format!("{}/api/agentic/order/{}", app.settings.agent_url, checkout.id),

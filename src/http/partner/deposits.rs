@@ -4,9 +4,9 @@
 
 use axum::http::StatusCode;
 use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::app::App;
 use crate::domain::invoice::Deposit;
@@ -15,9 +15,9 @@ use crate::domain::network::{Currency, Network};
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::Partner;
-use crate::http::kit::fields::{Fields, JsonBody, NoQuery, Segment, invoice_id, listed};
+use crate::http::kit::fields::{Fields, JsonBody, NoQuery, Query, Segment, invoice_id, listed};
 use crate::http::kit::notice::Sandbox;
-use crate::http::kit::payment::{named_currency, named_network};
+use crate::http::kit::payment::{named_currency, named_network, qr_data_url};
 use crate::http::kit::wire::{CurrencyWord, InvoiceStatusWord, Money, NetworkWord};
 use crate::ops::deposits::{self, MAX_AMOUNT, NewDeposit, Verified, record};
 use crate::wire::deposits::DepositFacts;
@@ -166,6 +166,80 @@ pub async fn verify(partner: Partner, state: State, _: NoQuery, body: JsonBody) 
         currency: CurrencyWord(deposit.invoice.currency),
         network: NetworkWord(deposit.invoice.network),
         credited_to: credited_to.map(|id| id.to_string()),
+    };
+    uncached(json(StatusCode::OK, &view))
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
+pub struct AddressQuery {
+    /// The network that the payments will come by.
+    #[param(inline, value_type = Option<NetworkWord>, default = "BASE", example = "BASE")]
+    network: Option<String>,
+    /// The token that will be sent.
+    #[param(inline, value_type = Option<CurrencyWord>, default = "USDC", example = "USDC")]
+    currency: Option<String>,
+}
+
+/// Where to pay in without an invoice.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DepositAddress)]
+pub struct AddressView {
+    #[schema(example = true)]
+    pub success: bool,
+    pub network: NetworkWord,
+    pub currency: CurrencyWord,
+    /// The address is yours for ever, and the same for all networks of its kind. No invoice uses it.
+    #[schema(example = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94")]
+    pub deposit_address: String,
+    /// A link that wallets understand. It names no amount: the wallet asks for one.
+    pub payment_uri: String,
+    /// A QR code of `paymentUri`.
+    #[schema(pattern = "^data:image/png;base64,[0-9A-Za-z+/]+=*$")]
+    pub qr_data_url: String,
+    /// How many blocks a payment by this network waits for, its own included.
+    #[schema(example = 5, minimum = 1)]
+    pub required_confirmations: i64,
+    /// Only in a sandbox: true. No real money is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sandbox: Option<bool>,
+    /// Only in a sandbox: do not send real money, and what to do instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sandbox_notice: Option<&'static str>,
+}
+
+/// Your standing address
+///
+/// An address of your own that needs no invoice: save it, and send any amount at any time. What comes is credited by the
+/// same rules as the payment of an invoice, also by another network of the same kind and in the other token. It is made
+/// when you ask for the first time, and the same from then on. The words of `currency` and `network` are taken in any case.
+#[utoipa::path(get, path = "/api/b2b/v1/balance/address", operation_id = "getDepositAddress", tag = "deposits",
+    params(AddressQuery),
+    responses((status = 200, description = "Where to pay in", body = AddressView)))]
+pub async fn address(partner: Partner, state: State, query: Query) -> Answer {
+    let mut query = query.strictly();
+    let networks = listed(Network::ALL.map(Network::as_str));
+    let network = query.take("network", format_args!("must be one of {networks}"), named_network);
+    let currencies = listed(Currency::ALL.map(Currency::as_str));
+    let currency = query.take("currency", format_args!("must be one of {currencies}"), named_currency);
+    query.finish()?;
+    let (network, currency) = (network.unwrap_or(Network::Base), currency.unwrap_or(Currency::Usdc));
+    let standing = deposits::standing(&state.app, partner.account, currency, network).await?;
+    let sandbox = Sandbox::on(&state.app.settings, standing.network);
+    let view = AddressView {
+        success: true,
+        network: NetworkWord(standing.network),
+        currency: CurrencyWord(standing.currency),
+        deposit_address: standing.address,
+        qr_data_url: qr_data_url(&standing.payment_uri)?,
+        payment_uri: standing.payment_uri,
+        required_confirmations: standing.required_confirmations,
+        sandbox: sandbox.map(|_| true),
+        sandbox_notice: sandbox.map(Sandbox::notice),
     };
     uncached(json(StatusCode::OK, &view))
 }

@@ -10,6 +10,7 @@ use crate::domain::money::Usd;
 use crate::domain::time::Time;
 use crate::domain::transfer::{Sighting, Terms, Transfer, TransferEvent, TransferState};
 use crate::error::Result;
+use crate::ops::deposits::standing;
 use crate::store::transfers;
 use crate::store::tx::Tx;
 
@@ -85,6 +86,9 @@ fn note_one(
         Look::New(owner) => {
             let new = first(seen, owner);
             transfers::insert(tx, &new, now)?;
+            if new.account.is_some() && new.invoice.is_none() {
+                standing::watch_on(tx, &new.address, now)?;
+            }
             touched.extend(new.invoice);
             return Ok(Noted::New);
         }

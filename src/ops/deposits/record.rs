@@ -1,11 +1,11 @@
 //! The record of a deposit: the invoice with its payments, as answers show it, and as the events of its changes tell it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::checkout_url;
 use crate::app::App;
 use crate::domain::event::News;
-use crate::domain::invoice::{Deposit, Invoice, Paid};
+use crate::domain::invoice::{Deposit, Invoice, Paid, Payment};
 use crate::domain::network::Network;
 use crate::domain::time::Time;
 use crate::domain::transfer::Transfer;
@@ -16,25 +16,57 @@ use crate::store::tx::Tx;
 use crate::store::{cursors, events as log, transfers};
 use crate::wire::deposits::DepositFacts;
 
-/// How many transactions an event lists, the newest. Anybody can send an address thousands of tiny ones.
+/// How many transactions an event or a list shows of an invoice, the newest. Anybody can send an address thousands of tiny ones.
 const MOST_LISTED: usize = 100;
 
 /// What a transaction knows of an invoice.
 pub fn read(app: &App, tx: &mut Tx, invoice: Invoice) -> Result<Deposit> {
     let found = transfers::of_invoice(tx, &invoice.id)?;
-    let networks: BTreeSet<Network> = found.iter().map(|transfer| transfer.id.network).collect();
-    let mut heads = BTreeMap::new();
-    for network in networks {
-        heads.insert(network, cursors::get(tx, network)?.map_or(0, |cursor| cursor.head));
-    }
     let paid = Paid::sum(&invoice, &found);
-    let payment = |transfer: Transfer| {
-        let head = heads.get(&transfer.id.network).copied().unwrap_or_default();
-        depth::payment(app, transfer, head, false)
+    deposit(app, tx, invoice, found, paid, &mut Heads::default())
+}
+
+/// The same with its newest payments only, for a list.
+pub(super) fn in_brief(app: &App, tx: &mut Tx, invoice: Invoice, heads: &mut Heads) -> Result<Deposit> {
+    let found = transfers::newest_of_invoice(tx, &invoice.id, MOST_LISTED as i64)?;
+    let paid = match found.len() < MOST_LISTED {
+        true => Paid::sum(&invoice, &found),
+        false => transfers::paid(tx, &invoice)?,
     };
-    let payments = found.into_iter().map(payment).collect();
+    deposit(app, tx, invoice, found, paid, heads)
+}
+
+fn deposit(
+    app: &App,
+    tx: &mut Tx,
+    invoice: Invoice,
+    found: Vec<Transfer>,
+    paid: Paid,
+    heads: &mut Heads,
+) -> Result<Deposit> {
+    let payments = found.into_iter().map(|transfer| heads.payment(app, tx, transfer));
+    let payments = payments.collect::<Result<_>>()?;
     let usual_confirmations = usual_confirmations(app, invoice.network);
     Ok(Deposit { invoice, payments, paid, usual_confirmations })
+}
+
+/// The newest blocks that we know of, each looked up once.
+#[derive(Default)]
+pub(super) struct Heads(BTreeMap<Network, i64>);
+
+impl Heads {
+    /// A transfer with its depth.
+    pub(super) fn payment(&mut self, app: &App, tx: &mut Tx, transfer: Transfer) -> Result<Payment> {
+        let network = transfer.id.network;
+        let head = match self.0.get(&network) {
+            Some(head) => *head,
+            None => {
+                let head = cursors::get(tx, network)?.map_or(0, |cursor| cursor.head);
+                *self.0.entry(network).or_insert(head)
+            }
+        };
+        Ok(depth::payment(app, transfer, head, false))
+    }
 }
 
 /// An invoice that has no payment yet.

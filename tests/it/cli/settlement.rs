@@ -57,6 +57,7 @@ async fn house_address(gateway: &Gateway, kind: AddressKind) -> String {
             index,
             account: None,
             watch_until: now.plus_days(7),
+            standing: false,
         };
         addresses::insert(tx, &address, now)?;
         Ok(address.address)

@@ -88,6 +88,7 @@ async fn fund_a_wallet(story: &mut Story<'_>) {
     let confirmed = |answer: &Value| answer["status"] == "CONFIRMED";
     story.tell_until(post("verifyDeposit", &format!("{BALANCE}/verify-deposit"), &body), confirmed).await;
     story.tell(get("getDeposit", &format!("{BALANCE}/deposit/{id}"))).await;
+    story.tell(get("getDepositAddress", &format!("{BALANCE}/address?network=BASE&currency=USDC"))).await;
 }
 
 /// Reads the log, and has it sent to an endpoint.

@@ -369,6 +369,18 @@ fn broken_queries() -> Vec<Case> {
             .as_slice(),
         ),
         (
+            "/balance/address",
+            [
+                "network=",
+                "network=BASE+",
+                "currency=%FF",
+                "currency=EUR",
+                "network=BASE&network=TRON",
+                "amount=5",
+            ]
+            .as_slice(),
+        ),
+        (
             "/balance/transactions",
             ["limit=1001", "after=%FF", "after=c", "from=now", "to=%00", "limit=0x10"].as_slice(),
         ),

@@ -67,7 +67,7 @@ both_databases! {
         assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "one body for all");
         // Every door of the API is locked, and whether something is behind it is not told.
         for (method, path) in [
-            ("GET", "/balance/transactions"), ("GET", "/plans"), ("GET", "/orders"), ("POST", "/orders"), ("GET", "/orders/ord_1"),
+            ("GET", "/balance/transactions"), ("GET", "/balance/address"), ("GET", "/plans"), ("GET", "/orders"), ("POST", "/orders"), ("GET", "/orders/ord_1"),
             ("POST", "/orders/ord_1/cancel"), ("GET", "/orders/1/usage"), ("GET", "/orders/1/topup-plans"), ("POST", "/orders/1/topup"),
         ] {
             let request = gateway.client.request(method.parse().unwrap(), format!("{}{API}{path}", gateway.base));

@@ -2,6 +2,7 @@
 
 mod deliveries;
 mod deposit_events;
+mod deposit_history;
 mod deposits;
 mod errors;
 mod esim_events;
@@ -17,6 +18,8 @@ mod orders;
 mod plan_details;
 mod plans;
 mod references;
+mod standing;
+mod statement;
 mod topups;
 mod usage;
 mod wallet;

@@ -11,6 +11,7 @@ use crate::support::shapes::API;
 /// Every operation of the service specification 4.1 and of the contract 4 that this build has.
 const OPERATIONS: &[(&str, &str)] = &[
     ("get", "/balance"),
+    ("get", "/balance/address"),
     ("get", "/balance/deposit/{invoiceId}"),
     ("get", "/balance/transactions"),
     ("get", "/events"),
@@ -198,6 +199,7 @@ both_databases! {
         for (path, operation) in [
             (format!("/balance/deposit/{invoice}"), "/balance/deposit/{invoiceId}"),
             ("/balance".to_string(), "/balance"),
+            ("/balance/address".into(), "/balance/address"),
             ("/balance/transactions".into(), "/balance/transactions"),
             ("/plans?country=JP".into(), "/plans"),
             ("/orders".into(), "/orders"),

@@ -40,6 +40,10 @@ both_databases! {
     async fn a_helper_refuses_what_it_does_not_know(gateway) {
         for (helper, body, field, message) in [
             ("pay", json!({ "invoiceId": "inv_1", "amount": 5 }), "amount", "unknown; did you mean amountUsd?"),
+            ("pay", json!({ "address": "0x1" }), "amountUsd", "is required with address"),
+            ("pay", json!({ "address": "0x1", "amountUsd": 5 }), "address", "must be an address of this gateway's"),
+            ("pay", json!({ "address": "0x1", "invoiceId": "inv_1" }), "address", "cannot be sent with invoiceId"),
+            ("pay", json!({ "amountUsd": 5 }), "invoiceId", "is required"),
             ("supplier", json!({ "mode": "slow", "delay": 5 }), "delay", "unknown; did you mean delayMs?"),
             ("usage", json!({ "iccid": "8900000000000000000", "used": 1 }), "used", "unknown; did you mean usedGb?"),
             ("chain", json!({ "network": "BASE", "depth": 1 }), "depth", "unknown; known are network, mode, behind, reorg, keep"),
