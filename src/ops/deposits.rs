@@ -2,6 +2,7 @@
 //! Only `booking.rs` credits money; nothing here moves any. `deposits/standing.rs` has the address that needs no invoice,
 //! and `deposits/history.rs` the list of what was asked for and what came.
 
+pub mod by_team;
 pub mod history;
 pub mod record;
 pub mod standing;
@@ -94,16 +95,20 @@ pub async fn open(app: &App, new: NewDeposit) -> Result<Deposit> {
 /// The same for a page's form: pressed twice, it gets the same invoice while that one is unpaid.
 pub async fn open_once(app: &App, new: NewDeposit) -> Result<Deposit> {
     let draft = DepositDraft::new(app, new, None)?;
-    let write = move |tx: &mut Tx| {
-        wallet::lock(tx, new.account)?;
-        let open = invoices::open(tx, new.account, new.network)?;
-        match open.into_iter().find(|invoice| new.is_asked_by(invoice)) {
-            Some(same) => Ok(same),
-            None => draft.place(tx),
-        }
-    };
+    let write = move |tx: &mut Tx| same_or_new(tx, &draft).map(|(invoice, _)| invoice);
     let invoice = app.store.write(new.account.0, write).await?;
     Ok(opened(app, invoice))
+}
+
+/// The unpaid invoice that asks for the same, or a new one, and whether it is new.
+fn same_or_new(tx: &mut Tx, draft: &DepositDraft) -> Result<(Invoice, bool)> {
+    let new = &draft.new;
+    wallet::lock(tx, new.account)?;
+    let open = invoices::open(tx, new.account, new.network)?;
+    match open.into_iter().find(|invoice| new.is_asked_by(invoice)) {
+        Some(same) => Ok((same, false)),
+        None => draft.place(tx).map(|invoice| (invoice, true)),
+    }
 }
 
 /// An account's unpaid invoices on a network.

@@ -11,6 +11,7 @@ pub mod cookies;
 mod cors;
 pub mod details;
 pub mod doorway;
+pub mod download;
 pub mod events;
 pub mod fields;
 mod forwarded;

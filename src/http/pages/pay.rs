@@ -1,7 +1,7 @@
 //! The page where a person pays an invoice: what, where, by which network, and how it stands. The invoice's id opens it,
 //! so the page is guarded like the install page and loads nothing from elsewhere. `standing.rs` has its words.
 
-mod standing;
+pub mod standing;
 
 use askama::Template;
 use axum::http::{HeaderMap, StatusCode};
@@ -9,14 +9,14 @@ use axum::http::{HeaderMap, StatusCode};
 use self::standing::{Clock, Standing};
 use super::install::{Device, EsimShown};
 use super::onward;
+use super::payments::PaymentRow;
 use crate::app::App;
 use crate::config::NetworkSettings;
 use crate::domain::checkout::Stage;
-use crate::domain::invoice::{Deposit, InvoiceStatus, Payment};
+use crate::domain::invoice::{Deposit, InvoiceStatus};
 use crate::domain::money::Usd;
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::refusal::Refusal;
-use crate::domain::transfer::PaymentStatus;
 use crate::error::Error;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Anyone;
@@ -45,7 +45,7 @@ struct PayPage {
     confirmations: Option<(i64, i64)>,
     due: Option<Due>,
     network: &'static str,
-    payments: Vec<Row>,
+    payments: Vec<PaymentRow>,
     invoice: String,
     /// Tells this view from others, and whether news may come; see `ops::live`.
     live: Shown,
@@ -89,15 +89,6 @@ struct Due {
     uri_qr: String,
     /// Each network that the address exists on, with its tokens.
     accepted: Vec<String>,
-}
-
-struct Row {
-    hash: String,
-    amount: String,
-    network: &'static str,
-    status: String,
-    /// Where the network's own explorer shows it; simulated networks have none.
-    explorer: Option<String>,
 }
 
 /// What is paid for, line by line.
@@ -154,7 +145,7 @@ fn of_deposit(app: &App, deposit: &Deposit, is_users: bool) -> Result<PayPage, R
         confirmations: confirming.then(|| (deposit.confirmations().min(required), required)),
         due,
         network: invoice.network.name(),
-        payments: deposit.payments.iter().map(|payment| row(app, payment)).collect(),
+        payments: deposit.payments.iter().map(|payment| PaymentRow::of(app, payment)).collect(),
         invoice: invoice.id.to_string(),
         live: shown::of_deposit(deposit, app.now()),
         esim: None,
@@ -203,7 +194,7 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
         confirmations: confirming.then(|| (progress.confirmations().min(required), required)),
         due: if waiting { Some(due_of_checkout(app, Asked::from(progress))?) } else { None },
         network,
-        payments: progress.payments.iter().map(|payment| row(app, payment)).collect(),
+        payments: progress.payments.iter().map(|payment| PaymentRow::of(app, payment)).collect(),
         invoice: checkout.id.to_string(),
         live: shown::of_checkout(progress, app.now()),
         esim,
@@ -297,31 +288,11 @@ pub fn groups_of_four(address: &str) -> Vec<String> {
     groups
 }
 
-fn accepted(app: &App, kind: AddressKind) -> Vec<String> {
+/// What arrives at an address of this kind.
+pub fn accepted(app: &App, kind: AddressKind) -> Vec<String> {
     let of_kind = app.settings.settlement.networks.iter().filter(|(network, _)| network.kind() == kind);
     let tokens = |terms: &NetworkSettings| {
         terms.tokens.iter().map(|token| token.currency.as_str()).collect::<Vec<_>>().join(" or ")
     };
     of_kind.map(|(network, terms)| format!("{} on {}", tokens(terms), network.name())).collect()
-}
-
-fn row(app: &App, payment: &Payment) -> Row {
-    let Payment { transfer, confirmations, needed } = payment;
-    let (network, hash) = (transfer.id.network, &transfer.id.tx_hash);
-    Row {
-        hash: hash.clone(),
-        amount: format!("{} {}", transfer.amount.priced(), transfer.currency.as_str()),
-        network: network.name(),
-        status: match PaymentStatus::of(transfer) {
-            PaymentStatus::Confirming => format!("confirming, {} of {needed}", confirmations.min(needed)),
-            PaymentStatus::Confirmed => "confirmed".into(),
-            PaymentStatus::Orphaned => "dropped by the network; it may come back".into(),
-            PaymentStatus::Reversed => "taken back by the network; it may come back".into(),
-        },
-        explorer: is_real(app, network).then(|| network.explorer_url(hash)),
-    }
-}
-
-fn is_real(app: &App, network: Network) -> bool {
-    Sandbox::on(&app.settings, network).is_none()
 }

@@ -4,6 +4,7 @@
 use super::{own_address, pairs};
 use crate::app::App;
 use crate::chain::address::Xpub;
+use crate::config::NetworkSettings;
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
@@ -11,8 +12,9 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::Result;
 use crate::ops::addresses::derive;
+use crate::store::audit::Line;
 use crate::store::tx::Tx;
-use crate::store::{addresses, wallet};
+use crate::store::{addresses, audit, wallet};
 use crate::wire::payment_uri;
 
 /// How many days it is searched for in every block after it was asked for or paid to. Later it is looked at once a day, as
@@ -39,29 +41,73 @@ pub async fn standing(
     currency: Currency,
     network: Network,
 ) -> Result<Standing> {
-    let settlement = &app.settings.settlement;
-    let way = settlement.networks.get(&network).and_then(|terms| {
-        let token = terms.tokens.iter().find(|token| token.currency == currency)?;
-        Some((terms, token))
-    });
-    let (terms, token) = way.ok_or_else(|| Refusal::UnsupportedPair(pairs(app)))?;
-    let (xpub, now) = (settlement.xpub(network.kind()).clone(), app.now());
+    asked(app, account, currency, network, None).await
+}
+
+/// The same; the line is for the audit log, if it is made now.
+pub(super) async fn asked(
+    app: &App,
+    account: AccountNo,
+    currency: Currency,
+    network: Network,
+    line: Option<Line>,
+) -> Result<Standing> {
+    let way = Way::of(app, currency, network)?;
+    let (xpub, now) = (app.settings.settlement.xpub(network.kind()).clone(), app.now());
     let key = xpub.clone();
     let address = match app.store.read(move |tx| known(tx, account, &key, now)).await? {
         Some(address) => address,
         None => {
-            let made = app.store.write(account.0, move |tx| take(tx, account, &xpub, now)).await?;
+            let write = move |tx: &mut Tx| take(tx, account, &xpub, now, line.as_ref());
+            let made = app.store.write(account.0, write).await?;
             app.expected.send_modify(|count| *count += 1);
             made
         }
     };
-    Ok(Standing {
-        network,
-        currency,
-        payment_uri: payment_uri(network, &token.contract, &address, None::<Usd>),
-        address,
-        required_confirmations: terms.confirmations,
-    })
+    Ok(way.to(address))
+}
+
+/// The account's standing address, if it was asked for before. To look at it writes nothing.
+pub(super) async fn made(
+    app: &App,
+    account: AccountNo,
+    currency: Currency,
+    network: Network,
+) -> Result<Option<Standing>> {
+    let way = Way::of(app, currency, network)?;
+    let (kind, key) =
+        (network.kind(), app.settings.settlement.xpub(network.kind()).fingerprint().to_string());
+    let found = app.store.read(move |tx| addresses::standing(tx, account, kind, &key)).await?;
+    Ok(found.map(|known| way.to(known.address)))
+}
+
+/// A token by a network, as it is open for payments.
+struct Way<'a> {
+    network: Network,
+    currency: Currency,
+    terms: &'a NetworkSettings,
+    contract: &'a str,
+}
+
+impl Way<'_> {
+    fn of(app: &App, currency: Currency, network: Network) -> Result<Way<'_>> {
+        let terms = app.settings.settlement.networks.get(&network);
+        let way = terms.and_then(|terms| {
+            let token = terms.tokens.iter().find(|token| token.currency == currency)?;
+            Some(Way { network, currency, terms, contract: &token.contract })
+        });
+        way.ok_or_else(|| Refusal::UnsupportedPair(pairs(app)).into())
+    }
+
+    fn to(&self, address: String) -> Standing {
+        Standing {
+            network: self.network,
+            currency: self.currency,
+            payment_uri: payment_uri(self.network, self.contract, &address, None::<Usd>),
+            address,
+            required_confirmations: self.terms.confirmations,
+        }
+    }
 }
 
 /// The address, when it is there and nothing has to be written.
@@ -76,7 +122,7 @@ fn refuse_suspended(tx: &mut Tx, account: AccountNo) -> Result<()> {
     if wallet::read(tx, account)?.suspended { Err(Refusal::AccountSuspended.into()) } else { Ok(()) }
 }
 
-fn take(tx: &mut Tx, account: AccountNo, xpub: &Xpub, now: Time) -> Result<String> {
+fn take(tx: &mut Tx, account: AccountNo, xpub: &Xpub, now: Time, line: Option<&Line>) -> Result<String> {
     // Two at once must not both make one, and no invoice may take the same address.
     wallet::lock(tx, account)?;
     refuse_suspended(tx, account)?;
@@ -95,6 +141,9 @@ fn take(tx: &mut Tx, account: AccountNo, xpub: &Xpub, now: Time) -> Result<Strin
     };
     addresses::stand(tx, &address)?;
     addresses::watch(tx, &address, watch_until)?;
+    if let Some(line) = line {
+        audit::record(tx, &Line { detail: address.clone(), ..line.clone() })?;
+    }
     Ok(address)
 }
 

@@ -1,12 +1,16 @@
 //! `/portal`: who gets in, what each role may do, and what the team of a partner does there.
 
+mod deposits;
 mod forms;
 mod logs;
 mod overview;
+mod plans;
 mod roles;
 mod second_factor;
 mod sessions;
 mod sign_in;
+mod statement;
+mod support;
 mod team;
 
 const OWNER: &str = "owner@acme.example";

@@ -1,7 +1,7 @@
 //! The catalog as partners see it. Each plan is written to JSON once per snapshot; the answer for a country is
 //! put together and compressed when it is first asked for, and then served as it is. A search ANDs bit sets.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::packed::Packed;
@@ -22,9 +22,9 @@ impl Shelves {
     pub fn prepare(snapshot: &Snapshot) -> Result<Shelves> {
         let (mut shelves, mut details) = (HashMap::new(), Members::new(Length::Whole));
         for (list, plans) in snapshot.lists() {
-            let plans = || plans.iter().map(Arc::as_ref);
             let mut of = |plan_type| {
-                Shelf::prepare(plans().filter(move |plan: &&Plan| plan.plan_type == plan_type), &mut details)
+                let is_of_type = |plan: &&Arc<Plan>| plan.plan_type == plan_type;
+                Shelf::prepare(plans.iter().filter(is_of_type), &mut details)
             };
             shelves.insert(list.to_string(), [of(PlanType::Base)?, of(PlanType::Topup)?]);
         }
@@ -45,6 +45,11 @@ type Bits = Arc<[u64]>;
 /// The plans of one price list and type, cheapest size first within each coverage.
 #[derive(Default)]
 pub struct Shelf {
+    /// By their numbers, as `fragments` are.
+    plans: Vec<Arc<Plan>>,
+    /// Every amount of data in MB, and every number of days.
+    pub sizes: BTreeSet<i64>,
+    pub spans: BTreeSet<i64>,
     fragments: Vec<Fragment>,
     everything: OnceLock<Arc<Packed>>,
     countries: HashMap<String, CountryShelf>,
@@ -93,12 +98,15 @@ pub struct Wanted {
 }
 
 impl Shelf {
-    fn prepare<'a>(plans: impl Iterator<Item = &'a Plan>, details: &mut Members) -> Result<Shelf> {
-        let mut sorted: Vec<&Plan> = plans.collect();
+    fn prepare<'a>(plans: impl Iterator<Item = &'a Arc<Plan>>, details: &mut Members) -> Result<Shelf> {
+        let mut sorted: Vec<&Arc<Plan>> = plans.collect();
         sorted.sort_by_key(|plan| plan.list_order());
         let mut shelf = Shelf::default();
         let mut words: HashMap<String, Vec<u32>> = HashMap::new();
         for (number, plan) in (0u32..).zip(sorted) {
+            shelf.plans.push(plan.clone());
+            shelf.sizes.insert(plan.data_mb);
+            shelf.spans.insert(plan.duration_days);
             shelf.fragments.push(Fragment::write(plan, details)?);
             for code in &plan.countries {
                 shelf.countries.entry(code.clone()).or_default().plans.push(number);
@@ -113,6 +121,16 @@ impl Shelf {
         let packed = |(word, places): (String, Vec<u32>)| (word.into_boxed_str(), places.into_boxed_slice());
         shelf.words = words.into_iter().map(packed).collect();
         Ok(shelf)
+    }
+
+    /// Where something is sold, by the codes of countries.
+    pub fn countries(&self) -> impl Iterator<Item = &str> {
+        self.countries.keys().map(String::as_str)
+    }
+
+    /// All plans that fit, in the order in which plans are listed.
+    pub fn find(&self, wanted: &Wanted) -> Vec<&Arc<Plan>> {
+        self.search(wanted).into_iter().map(|number| &self.plans[number as usize]).collect()
     }
 
     pub fn answer(&self, wanted: &Wanted) -> Arc<Packed> {

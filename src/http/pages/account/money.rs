@@ -13,41 +13,14 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::Query;
 use crate::http::kit::html::page;
 use crate::http::kit::problem;
-use crate::http::kit::statement::describe;
-use crate::http::pages::moment::Moment;
+use crate::http::pages::movement::Movement;
 use crate::http::pages::ways::{self, Ways};
 use crate::http::pages::{onward, told};
-use crate::ops::accounts::{self, Balance, StatementLine};
+use crate::ops::accounts::{self, Balance};
 use crate::ops::deposits::{self, NewDeposit};
 
 /// What is proposed to pay in.
 const USUAL: Usd = Usd::dollars(20);
-
-/// A line of the statement.
-pub struct Movement {
-    pub what: String,
-    pub order: Option<String>,
-    pub at: Moment,
-    /// With its sign.
-    pub change: String,
-    pub is_gain: bool,
-    pub balance: String,
-}
-
-impl Movement {
-    pub fn of(line: StatementLine) -> Movement {
-        let is_gain = line.change.is_positive();
-        let (sign, size) = if is_gain { ("+", line.change) } else { ("−", line.change.negated()) };
-        Movement {
-            what: describe(&line.kind, line.note.as_deref()),
-            order: line.order.filter(|id| id.starts_with("ord_")),
-            at: Moment::of(line.at),
-            change: format!("{sign}{}", size.priced()),
-            is_gain,
-            balance: line.balance.priced(),
-        }
-    }
-}
 
 #[derive(Template)]
 #[template(path = "account/wallet.html")]

@@ -207,7 +207,7 @@ fn nearly_fits(checkout: &Checkout, reference: &str) -> Standing {
 }
 
 /// Something was paid, and none of it is on the chain now.
-fn is_missing(payments: &[Payment]) -> bool {
+pub fn is_missing(payments: &[Payment]) -> bool {
     !payments.is_empty() && payments.iter().all(|payment| payment.transfer.block.is_none())
 }
 

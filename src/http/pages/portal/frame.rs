@@ -19,6 +19,9 @@ words! {
     /// The parts of the portal, as their paths name them.
     pub enum Section: ALL, parse {
         Overview = "overview",
+        Plans = "plans",
+        Deposits = "deposits",
+        Statement = "statement",
         Logs = "logs",
         Team = "team",
         Settings = "settings",
@@ -29,6 +32,9 @@ impl Section {
     pub fn name(self) -> &'static str {
         match self {
             Section::Overview => "Overview",
+            Section::Plans => "Plans",
+            Section::Deposits => "Deposits",
+            Section::Statement => "Statement",
             Section::Logs => "Logs",
             Section::Team => "Team",
             Section::Settings => "Settings",
@@ -53,6 +59,7 @@ words! {
         Ended = "ended",
         FactorOff = "factor-off",
         Joined = "joined",
+        AddressMade = "address-made",
     }
 }
 
@@ -66,6 +73,7 @@ impl Done {
             Done::Ended => "That browser is signed out.",
             Done::FactorOff => "The second factor is off.",
             Done::Joined => "Welcome to the team.",
+            Done::AddressMade => "The address is yours from now on. Nobody else gets it.",
         }
     }
 }

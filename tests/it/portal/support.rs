@@ -1,0 +1,71 @@
+//! Members of partners' teams, each with a browser of their own.
+
+use simgate::domain::email::Email;
+use simgate::domain::ids::AccountNo;
+use simgate::domain::role::Role;
+use simgate::ops::{operator, team};
+
+use crate::support::harness::Gateway;
+use crate::support::logins::{code, link};
+use crate::support::visitor::Visitor;
+
+/// Clients that can be told apart, and may ask as often as a test waits for something.
+pub const OPEN: [(&str, &str); 2] = [("trusted_proxies", "127.0.0.1"), ("ip_rate_limit", "0")];
+
+pub async fn account_of(gateway: &Gateway, partner: &str) -> AccountNo {
+    operator::account(&gateway.app, partner).await.unwrap().no
+}
+
+/// Has somebody join the team of the gateway's own partner: a browser that is signed in.
+pub async fn member(gateway: &Gateway, role: Role) -> Visitor {
+    let name = role.as_str().to_lowercase();
+    member_of(gateway, &gateway.partner, &format!("{name}@travel.example"), role).await
+}
+
+/// The same in the team of any partner.
+pub async fn member_of(gateway: &Gateway, partner: &str, email: &str, role: Role) -> Visitor {
+    let account = account_of(gateway, partner).await;
+    let address = Email::parse(email).unwrap();
+    team::invite_by_hand(&gateway.app, "test", account, address, role).await.unwrap();
+    let url = link(gateway, email, "/portal/join/").await;
+    let mut visitor = Visitor::new(gateway);
+    let page = visitor.open(url.strip_prefix(&gateway.base).unwrap()).await;
+    let asked = visitor.submit(&page, "/portal/code", &[]).await;
+    assert_eq!(asked.status, 200, "{}", asked.text);
+    let otp = code(gateway, email).await;
+    let entered = visitor.submit(&asked, "/portal/sign-in", &[("code", &otp)]).await;
+    assert_eq!(entered.status, 303, "{}", entered.text);
+    visitor
+}
+
+/// The values of an attribute, wherever it stands on a page.
+pub fn attributes(page: &str, name: &str) -> Vec<String> {
+    let start = format!(" {name}=\"");
+    page.split(&start).skip(1).map(|rest| plain(rest.split('"').next().unwrap())).collect()
+}
+
+/// An escaped text as its reader sees it.
+pub fn plain(text: &str) -> String {
+    let pairs = [("&#38;", "&"), ("&#60;", "<"), ("&#62;", ">"), ("&#34;", "\""), ("&#39;", "'")];
+    pairs.iter().fold(text.to_string(), |text, (written, meant)| text.replace(written, meant))
+}
+
+/// The lines of a CSV file, cell by cell.
+pub fn cells(file: &str) -> Vec<Vec<String>> {
+    let (mut lines, mut line, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut letters = file.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => cell.extend(letters.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => line.push(std::mem::take(&mut cell)),
+            '\n' if !quoted => {
+                line.push(std::mem::take(&mut cell));
+                lines.push(std::mem::take(&mut line));
+            }
+            other => cell.push(other),
+        }
+    }
+    assert!(line.is_empty() && cell.is_empty() && !quoted, "the file breaks off");
+    lines
+}
