@@ -10,10 +10,15 @@ use crate::error::Result;
 /// Orders of an account in one state or any, between two places and two times.
 macro_rules! select_chosen {
     ($conditions:literal) => {
+        select_chosen!("", $conditions)
+    };
+    ($how:literal, $conditions:literal) => {
         text!(
             "SELECT ",
             Order::COLUMNS,
-            " FROM orders o LEFT JOIN esims s ON s.order_id = COALESCE(o.esim_order, o.id)
+            " FROM orders o ",
+            $how,
+            "LEFT JOIN esims s ON s.order_id = COALESCE(o.esim_order, o.id)
               WHERE o.account = ?1 AND o.created_at >= ?4 AND o.created_at < ?5 AND ",
             $conditions,
             " LIMIT ?7"
@@ -28,9 +33,14 @@ queries! {
     NEWER = select_chosen!("o.seq IS NOT NULL AND o.seq > ?2 AND o.seq < ?3
               AND (CAST(?6 AS TEXT) IS NULL OR o.status = ?6) ORDER BY o.seq");
     /// Failed and cancelled orders have an index of their own, in the order of the list.
-    OLDER_UNDONE = select_chosen!("o.seq > ?2 AND o.seq < ?3
+    OLDER_UNDONE (Postgres) = select_chosen!("o.seq > ?2 AND o.seq < ?3
               AND o.status IN ('FAILED', 'CANCELLED') AND o.status = ?6 ORDER BY o.seq DESC");
-    NEWER_UNDONE = select_chosen!("o.seq > ?2 AND o.seq < ?3
+    NEWER_UNDONE (Postgres) = select_chosen!("o.seq > ?2 AND o.seq < ?3
+              AND o.status IN ('FAILED', 'CANCELLED') AND o.status = ?6 ORDER BY o.seq");
+    /// SQLite would rather walk along all orders.
+    OLDER_UNDONE_LITE (Sqlite) = select_chosen!("INDEXED BY orders_undone ", "o.seq > ?2 AND o.seq < ?3
+              AND o.status IN ('FAILED', 'CANCELLED') AND o.status = ?6 ORDER BY o.seq DESC");
+    NEWER_UNDONE_LITE (Sqlite) = select_chosen!("INDEXED BY orders_undone ", "o.seq > ?2 AND o.seq < ?3
               AND o.status IN ('FAILED', 'CANCELLED') AND o.status = ?6 ORDER BY o.seq");
     /// Worded so that only the small index over open orders fits; what it finds is sorted.
     OLDER_OPEN = select_chosen!("o.esim_order IS NULL AND o.seq + 0 > ?2 AND o.seq + 0 < ?3
@@ -85,7 +95,8 @@ impl Chosen {
 pub fn newest(tx: &mut Tx, chosen: &Chosen, limit: i64) -> Result<Vec<Order>> {
     let sql = match chosen.status {
         None | Some(OrderStatus::Fulfilled) => OLDER,
-        Some(OrderStatus::Failed | OrderStatus::Cancelled) => OLDER_UNDONE,
+        Some(OrderStatus::Failed | OrderStatus::Cancelled) if tx.is_postgres() => OLDER_UNDONE,
+        Some(OrderStatus::Failed | OrderStatus::Cancelled) => OLDER_UNDONE_LITE,
         Some(OrderStatus::Provisioning | OrderStatus::Cancelling) => OLDER_OPEN,
     };
     tx.all(sql, &chosen.params(limit))
@@ -95,7 +106,8 @@ pub fn newest(tx: &mut Tx, chosen: &Chosen, limit: i64) -> Result<Vec<Order>> {
 pub fn oldest(tx: &mut Tx, chosen: &Chosen, limit: i64) -> Result<Vec<Order>> {
     let sql = match chosen.status {
         None | Some(OrderStatus::Fulfilled) => NEWER,
-        Some(OrderStatus::Failed | OrderStatus::Cancelled) => NEWER_UNDONE,
+        Some(OrderStatus::Failed | OrderStatus::Cancelled) if tx.is_postgres() => NEWER_UNDONE,
+        Some(OrderStatus::Failed | OrderStatus::Cancelled) => NEWER_UNDONE_LITE,
         Some(OrderStatus::Provisioning | OrderStatus::Cancelling) => NEWER_OPEN,
     };
     tx.all(sql, &chosen.params(limit))
