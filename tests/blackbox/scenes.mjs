@@ -1,5 +1,6 @@
-// All scenes (states.mjs, account.mjs), in an order in which none is in the way of another.
+// All scenes (states.mjs, account.mjs, portal.mjs), in an order in which none is in the way of another.
 import { accountScenes } from "./account.mjs";
+import { portalScenes } from "./portal.mjs";
 import {
   boughtScenes,
   checkoutScenes,
@@ -26,6 +27,7 @@ export async function* scenes(page) {
   yield* esimScenes();
   yield* refillScenes();
   yield* accountScenes(page);
+  yield* portalScenes(page);
   yield* depositScenes();
   yield* boughtScenes();
 }
