@@ -11,6 +11,7 @@ mod fire;
 mod mcp;
 mod pages;
 mod partner;
+mod portal;
 mod server;
 mod storage;
 mod stories;

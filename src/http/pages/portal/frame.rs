@@ -16,6 +16,8 @@ words! {
     /// The parts of the portal, as their paths name them.
     pub enum Section: ALL, parse {
         Overview = "overview",
+        Keys = "keys",
+        Webhooks = "webhooks",
         Team = "team",
         Settings = "settings",
     }
@@ -25,6 +27,8 @@ impl Section {
     pub fn name(self) -> &'static str {
         match self {
             Section::Overview => "Overview",
+            Section::Keys => "API keys",
+            Section::Webhooks => "Webhooks",
             Section::Team => "Team",
             Section::Settings => "Settings",
         }
@@ -47,6 +51,11 @@ words! {
         Saved = "saved",
         Ended = "ended",
         Joined = "joined",
+        KeyRevoked = "key-revoked",
+        WebhookEnabled = "webhook-enabled",
+        WebhookDisabled = "webhook-disabled",
+        WebhookDeleted = "webhook-deleted",
+        Replayed = "replayed",
     }
 }
 
@@ -59,6 +68,15 @@ impl Done {
             Done::Saved => "Saved.",
             Done::Ended => "That browser is signed out.",
             Done::Joined => "Welcome to the team.",
+            Done::KeyRevoked => "The key has ended. It is refused everywhere within a second.",
+            Done::WebhookEnabled => "It is sent what happens from now on. What it missed can be sent again.",
+            Done::WebhookDisabled => {
+                "Nothing is sent to it until you enable it. Events are kept for 90 days."
+            }
+            Done::WebhookDeleted => "The webhook is deleted. What is on its way may still come.",
+            Done::Replayed => {
+                "What happened since then is sent again. It stands among the deliveries when it was."
+            }
         }
     }
 }
