@@ -3,7 +3,6 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::config::parse_networks;
 use crate::domain::cost::Rate;
 use crate::domain::ledger::CreditKind;
 use crate::domain::money::Usd;
@@ -11,6 +10,7 @@ use crate::domain::network::{Currency, Network};
 use crate::domain::order::OrderStatus;
 use crate::domain::plan::PlanType;
 use crate::domain::time::Time;
+use crate::ops::operator;
 use crate::wire::dates;
 
 /// An amount of USD, zero or more.
@@ -133,12 +133,8 @@ pub fn email(text: &str) -> Result<String, String> {
 
 /// Networks or addresses, separated by commas, in one spelling.
 pub fn networks(text: &str) -> Result<String, String> {
-    match parse_networks(text) {
-        Some(networks) if !networks.is_empty() => {
-            Ok(networks.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
-        }
-        _ => Err("must be addresses or networks like 192.0.2.7,10.0.0.0/8".into()),
-    }
+    let wrong = || "must be addresses or networks like 192.0.2.7,10.0.0.0/8".to_string();
+    operator::networks(text).filter(|networks| !networks.is_empty()).ok_or_else(wrong)
 }
 
 pub fn status() -> impl TypedValueParser<Value = OrderStatus> {

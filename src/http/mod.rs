@@ -174,6 +174,28 @@ pub fn router(app: App) -> Router {
         .route("/portal/statement", get(portal::statement::list))
         .route("/portal/statement.csv", get(portal::statement::file))
         .route("/portal/statement/{month}", get(portal::month::show))
+        .route("/portal/keys", get(portal::keys::list))
+        .route("/portal/keys/new", get(portal::keys::form).post(portal::keys::create))
+        .route("/portal/keys/{id}/rotate", get(portal::keys::rotate_form).post(portal::keys::rotate))
+        .route("/portal/keys/{id}/revoke", get(portal::keys::revoke_form).post(portal::keys::revoke))
+        .route("/portal/webhooks", get(portal::webhooks::list))
+        .route("/portal/webhooks/new", get(portal::webhooks::form).post(portal::webhooks::create))
+        .route("/portal/webhooks/{id}", get(portal::webhook::show).post(portal::webhook::change))
+        .route("/portal/webhooks/{id}/test", post(portal::webhook::test))
+        .route("/portal/webhooks/{id}/enable", post(portal::webhook::enable))
+        .route("/portal/webhooks/{id}/disable", post(portal::webhook::disable))
+        .route("/portal/webhooks/{id}/replay", post(portal::webhook::replay))
+        .route(
+            "/portal/webhooks/{id}/rotate",
+            get(portal::webhooks::rotate_form).post(portal::webhooks::rotate),
+        )
+        .route(
+            "/portal/webhooks/{id}/delete",
+            get(portal::webhook::delete_form).post(portal::webhook::delete),
+        )
+        .route("/portal/webhooks/{id}/deliveries", get(portal::deliveries::list))
+        .route("/portal/webhooks/{id}/deliveries/{delivery}", get(portal::deliveries::one))
+        .route("/portal/webhooks/{id}/deliveries/{delivery}/redeliver", post(portal::deliveries::redeliver))
         .route("/portal/team", get(portal::team::list).post(portal::team::invite))
         .route("/portal/team/log", get(portal::team::deeds))
         .route("/portal/team/{id}", get(portal::team::one).post(portal::team::change_role))

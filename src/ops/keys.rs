@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -13,13 +14,16 @@ use super::orders::Buyer;
 use crate::app::App;
 use crate::config::parse_networks;
 use crate::domain::client::Whereabouts;
-use crate::domain::ids::AccountNo;
+use crate::domain::ids::{AccountNo, KeyId};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::keys;
 use crate::vault;
+
+/// How often the use of a key is noted.
+const NOTED_EVERY_MS: i64 = 60_000;
 
 /// A partner as requests need it.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub struct Caller {
     expires_at: Option<Time>,
     networks: Vec<IpNet>,
     secret_hash: Vec<u8>,
+    /// When its use was noted last.
+    noted: AtomicI64,
 }
 
 impl Caller {
@@ -56,10 +62,14 @@ pub struct KeyRing {
 
 pub async fn load(app: &App) -> Result<()> {
     let live = app.store.snapshot(keys::live).await?;
+    let before = app.keys.load();
     let mut ring = HashMap::with_capacity(live.len());
     for key in live {
         let networks = parse_networks(&key.ips)
             .ok_or_else(|| Error::fault(format!("key {} has an unreadable network list", key.id)))?;
+        // What is in memory may be on its way to the database.
+        let known = before.keys.get(key.id.as_str()).map(|caller| caller.noted.load(Ordering::Relaxed));
+        let noted = known.max(key.last_used_at.map(Time::micros)).unwrap_or_default();
         let caller = Caller {
             key_id: key.id.to_string(),
             counts_for: key.replaced_by.unwrap_or_else(|| key.id.to_string()),
@@ -72,6 +82,7 @@ pub async fn load(app: &App) -> Result<()> {
             expires_at: key.expires_at,
             networks,
             secret_hash: key.secret_hash,
+            noted: AtomicI64::new(noted),
         };
         ring.insert(caller.key_id.clone(), Arc::new(caller));
     }
@@ -86,16 +97,36 @@ pub fn authenticate(app: &App, key: &str, secret: &str, from: Whereabouts) -> Re
     let ring = app.keys.load();
     let found = ring.keys.get(key);
     let expected = found.map_or([0u8; 32].as_slice(), |caller| caller.secret_hash.as_slice());
-    let matches = vault::same(&presented, expected);
+    let (matches, now) = (vault::same(&presented, expected), app.now());
     match found {
-        Some(caller) if matches && caller.expires_at.is_none_or(|end| app.now() < end) => {
+        Some(caller) if matches && caller.expires_at.is_none_or(|end| now < end) => {
             let listed = |from| caller.networks.iter().any(|network| network.contains(&from));
             if caller.networks.is_empty() || from.known().is_some_and(listed) {
+                note_use(app, caller, now);
                 return Ok(caller.clone());
             }
             Err(Refusal::AddressNotAllowed.into())
         }
         _ => Err(Refusal::Unauthenticated.into()),
+    }
+}
+
+/// Notes the use in a task of its own, once a minute; the request does not wait for it.
+fn note_use(app: &App, caller: &Caller, now: Time) {
+    let noted = caller.noted.load(Ordering::Relaxed);
+    if now.is_within(NOTED_EVERY_MS, Time::from_micros(noted)) {
+        return;
+    }
+    let first = caller.noted.compare_exchange(noted, now.micros(), Ordering::Relaxed, Ordering::Relaxed);
+    if first.is_ok() {
+        let (app, lane, id) = (app.clone(), caller.account.0, KeyId::from_text(&*caller.key_id));
+        app.tasks.clone().spawn(async move {
+            let since = now.plus_millis(-NOTED_EVERY_MS);
+            let noted = app.store.write(lane, move |tx| keys::used(tx, &id, now, since)).await;
+            if let Err(error) = noted {
+                tracing::debug!(%error, "the use of a key could not be noted");
+            }
+        });
     }
 }
 

@@ -41,8 +41,8 @@ use crate::vault;
 
 use self::keys::KeyDraft;
 pub use self::keys::{
-    IssuedKey, Key, KeyTerms, Rotated, create_key, create_key_as, key_of, list_keys, revoke_key,
-    revoke_key_as, rotate_key, rotate_key_as,
+    IssuedKey, KEY_NAME_CHARS, Key, KeyTerms, MOST_KEYS, Rotated, create_key, create_key_as, ended_keys,
+    key_of, keys_in_use, list_keys, networks, revoke_key, revoke_key_as, rotate_key, rotate_key_as,
 };
 pub use self::reviews::{cancel_refused, order_cancelled};
 use self::wallets::Booking;

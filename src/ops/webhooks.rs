@@ -12,10 +12,12 @@ mod work;
 use super::LANE;
 use super::audit::audit_line;
 use super::events::tail;
+use super::team::Member;
 use crate::app::App;
 use crate::domain::event::EventKind;
 use crate::domain::ids::{AccountNo, TestId, WebhookId};
 use crate::domain::refusal::Refusal;
+use crate::domain::role::Ability;
 use crate::domain::time::Time;
 pub use crate::domain::webhook::{Delivery, Webhook};
 use crate::domain::webhook::{MOST, OVERLAP_MS, WebhookStatus};
@@ -26,16 +28,18 @@ use crate::store::{deliveries, events, wallet, webhooks};
 use crate::vault;
 use crate::webhook::Secret;
 pub use crate::webhook::Target;
+use crate::wire::dates::iso;
 
 /// Events are written a little after the time that they tell.
 const MARGIN_MS: i64 = 60_000;
 /// How many rows of a deleted webhook are deleted at once.
 const CLEARED: i64 = 500;
 
-/// Who asks: a partner about its own webhooks, or an operator about any.
+/// Who asks: a partner or somebody of its team about its own webhooks, or an operator about any.
 #[derive(Clone, Copy)]
 pub enum By<'a> {
     Partner(AccountNo),
+    Member(&'a Member),
     Operator(&'a str),
 }
 
@@ -43,6 +47,7 @@ impl By<'_> {
     fn account(self) -> Option<AccountNo> {
         match self {
             By::Partner(account) => Some(account),
+            By::Member(member) => Some(member.account),
             By::Operator(_) => None,
         }
     }
@@ -51,13 +56,32 @@ impl By<'_> {
         self.account().map_or(LANE, |account| account.0)
     }
 
-    /// What the audit log says of it; partners have none.
+    /// Refuses what a member's role does not cover; whoever has a key of the partner may do everything here.
+    fn require(self) -> Result<()> {
+        match self {
+            By::Member(member) => member.require(Ability::Webhooks),
+            By::Partner(_) | By::Operator(_) => Ok(()),
+        }
+    }
+
+    /// What the audit log says of it; calls with a partner's key have none.
     fn line(self, app: &App, command: &'static str, id: &WebhookId) -> Option<Line> {
         match self {
             By::Partner(_) => None,
+            By::Member(member) => Some(member.line(app, command, id.to_string())),
             By::Operator(actor) => Some(audit_line(app, actor, command, id.to_string())),
         }
     }
+}
+
+/// A webhook in the audit log. The path and query of its URL may hold a key of the partner's.
+fn in_words(webhook: &Webhook) -> String {
+    let url = &webhook.url;
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let end = url[host..].find(['/', '?']).map_or(url.len(), |at| host + at);
+    let kinds: Vec<&str> = webhook.kinds.iter().map(|kind| kind.as_str()).collect();
+    let kinds = if kinds.is_empty() { "all events".into() } else { kinds.join(" ") };
+    format!("{}, {}, {kinds}", webhook.status.as_str(), &url[..end])
 }
 
 /// Reads a URL as somebody wrote it, or says what is wrong with it.
@@ -102,7 +126,10 @@ fn new_key(app: &App, id: &WebhookId) -> Result<(String, Vec<u8>)> {
 }
 
 /// Makes a webhook. It gets what happens from now on, once it has accepted its test.
-pub async fn create(app: &App, account: AccountNo, new: NewWebhook) -> Result<Keyed> {
+pub async fn create(app: &App, by: By<'_>, new: NewWebhook) -> Result<Keyed> {
+    by.require()?;
+    // An operator makes none: whose it were would not be said.
+    let account = by.account().ok_or(Refusal::AccountNotFound)?;
     let now = app.now();
     let id = WebhookId::new(now, vault::random());
     let (secret, sealed) = new_key(app, &id)?;
@@ -126,17 +153,40 @@ pub async fn create(app: &App, account: AccountNo, new: NewWebhook) -> Result<Ke
         created_at: now,
         disabled_at: None,
     };
-    let made = webhook.clone();
+    let (made, line) = (webhook.clone(), by.line(app, "webhook create", &webhook.id));
+    let is_form = matches!(by, By::Member(_));
     let write = move |tx: &mut Tx| {
         // Two that are made at once are counted one after the other.
         wallet::lock(tx, account)?;
-        if webhooks::count(tx, account)? >= MOST && webhooks::by_id(tx, Some(account), &made.id)?.is_none() {
+        if tx.is_rerun() && webhooks::by_id(tx, Some(account), &made.id)?.is_some() {
+            return Ok(());
+        }
+        if is_form {
+            require_another(tx, &made)?;
+        }
+        if webhooks::count(tx, account)? >= MOST {
             return Err(Refusal::TooManyWebhooks { most: MOST }.into());
         }
-        webhooks::insert(tx, &made)
+        webhooks::insert(tx, &made)?;
+        match &line {
+            Some(line) => audit::record(tx, &line.changing("no webhook", in_words(&made))),
+            None => Ok(()),
+        }
     };
     app.store.write(account.0, write).await?;
     Ok(Keyed { webhook, secret })
+}
+
+/// Refuses a webhook of which there is the like: its form was sent twice, and the first secret is on the screen.
+fn require_another(tx: &mut Tx, new: &Webhook) -> Result<()> {
+    let is_same = |other: &Webhook| other.url == new.url && other.wanted() == new.wanted();
+    match webhooks::list(tx, Some(new.account))?.iter().find(|other| is_same(other)) {
+        Some(other) => {
+            let message = format!("gets these events already, by {}; change that one", other.id);
+            Err(Refusal::field("url", message).into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// The webhooks of an account, or of all, the oldest first.
@@ -169,6 +219,7 @@ pub struct Change {
 }
 
 pub async fn change(app: &App, by: By<'_>, id: &WebhookId, change: Change) -> Result<Webhook> {
+    by.require()?;
     let wants_others = match &change.kinds {
         Some(kinds) => get(app, by, id).await?.kinds != *kinds,
         None => false,
@@ -178,7 +229,11 @@ pub async fn change(app: &App, by: By<'_>, id: &WebhookId, change: Change) -> Re
         false => 0,
     };
     let (now, test) = (app.now(), new_test(app));
-    let command = if change.enabled == Some(false) { "webhook disable" } else { "webhook enable" };
+    let command = match change.enabled {
+        Some(true) => "webhook enable",
+        Some(false) => "webhook disable",
+        None => "webhook change",
+    };
     let (account, id, line) = (by.account(), id.clone(), by.line(app, command, id));
     let write = move |tx: &mut Tx| {
         let before = webhooks::lock(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
@@ -190,10 +245,17 @@ pub async fn change(app: &App, by: By<'_>, id: &WebhookId, change: Change) -> Re
             webhooks::change(tx, &after)?;
             webhooks::drop_unwanted(tx, &after)?;
             if let Some(line) = &line {
-                audit::record(tx, &line.changing(before.status.as_str(), after.status.as_str()))?;
+                let line = match change.enabled {
+                    Some(_) => line.changing(before.status.as_str(), after.status.as_str()),
+                    None => line.changing(in_words(&before), in_words(&after)),
+                };
+                audit::record(tx, &line)?;
             }
         } else if before.description != after.description {
             webhooks::describe(tx, &after.id, &after.description)?;
+            if let Some(line) = &line {
+                audit::record(tx, &line.changing(&*before.description, &*after.description))?;
+            }
         }
         Ok(after)
     };
@@ -227,24 +289,29 @@ fn is_another(before: &Webhook, after: &Webhook) -> bool {
 }
 
 /// Deletes a webhook at once, and what was kept about it soon after.
-pub async fn delete(app: &App, account: AccountNo, id: &WebhookId) -> Result<()> {
-    let gone = id.clone();
+pub async fn delete(app: &App, by: By<'_>, id: &WebhookId) -> Result<()> {
+    by.require()?;
+    let (account, gone, line) = (by.account(), id.clone(), by.line(app, "webhook delete", id));
     let write = move |tx: &mut Tx| {
-        if webhooks::lock(tx, Some(account), &gone)?.is_none() {
+        let Some(webhook) = webhooks::lock(tx, account, &gone)? else {
             // The first run of this write may have deleted it.
             return if tx.is_rerun() { Ok(()) } else { Err(Refusal::WebhookNotFound.into()) };
+        };
+        webhooks::delete(tx, &gone)?;
+        match &line {
+            Some(line) => audit::record(tx, &line.changing(in_words(&webhook), "no webhook")),
+            None => Ok(()),
         }
-        webhooks::delete(tx, &gone)
     };
-    app.store.write(account.0, write).await?;
-    app.tasks.spawn(clear(app.clone(), account, id.clone()));
+    app.store.write(by.lane(), write).await?;
+    app.tasks.spawn(clear(app.clone(), by.lane(), id.clone()));
     Ok(())
 }
 
-async fn clear(app: App, account: AccountNo, id: WebhookId) {
+async fn clear(app: App, lane: i64, id: WebhookId) {
     loop {
         let gone = id.clone();
-        match app.store.write(account.0, move |tx| webhooks::clear(tx, &gone, CLEARED)).await {
+        match app.store.write(lane, move |tx| webhooks::clear(tx, &gone, CLEARED)).await {
             Ok(0) => return,
             Ok(_) => {}
             Err(error) => {
@@ -255,19 +322,35 @@ async fn clear(app: App, account: AccountNo, id: WebhookId) {
     }
 }
 
-/// Gives a webhook a new key. The old one signs too for a day, so that its receiver can be changed in between.
-pub async fn rotate(app: &App, account: AccountNo, id: &WebhookId) -> Result<Keyed> {
+/// Which keys a webhook had when somebody was asked whether to replace its own: until when the one before signs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seen(pub Option<Time>);
+
+/// Gives a webhook a new key. The old one signs too for a day, so that its receiver can be changed in between. A form tells
+/// what it was `seen` with: sent twice, it must not end the key that receivers still have.
+pub async fn rotate(app: &App, by: By<'_>, id: &WebhookId, seen: Option<Seen>) -> Result<Keyed> {
+    by.require()?;
     let (secret, sealed) = new_key(app, id)?;
+    let (account, line) = (by.account(), by.line(app, "webhook rotate", id));
     let (id, until) = (id.clone(), app.now().plus_millis(OVERLAP_MS));
     let write = move |tx: &mut Tx| {
-        let mut webhook = webhooks::lock(tx, Some(account), &id)?.ok_or(Refusal::WebhookNotFound)?;
-        if webhook.secret != sealed {
-            webhooks::rotate(tx, &webhook, &sealed, until)?;
-            webhook.old_until = Some(until);
+        let mut webhook = webhooks::lock(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
+        if webhook.secret == sealed {
+            return Ok(webhook);
+        }
+        if seen.is_some_and(|seen| seen != Seen(webhook.old_until)) {
+            let message = "has been replaced since this page was opened; do so again if you have not kept it";
+            return Err(Refusal::field("secret", message).into());
+        }
+        webhooks::rotate(tx, &webhook, &sealed, until)?;
+        webhook.old_until = Some(until);
+        if let Some(line) = &line {
+            let both = format!("a new secret, beside the old one until {}", iso(until));
+            audit::record(tx, &line.changing("one secret", both))?;
         }
         Ok(webhook)
     };
-    let webhook = app.store.write(account.0, write).await?;
+    let webhook = app.store.write(by.lane(), write).await?;
     Ok(Keyed { webhook, secret })
 }
 
@@ -283,6 +366,7 @@ pub enum Start {
 /// Sends a webhook again what it was sent before. Answers the place after which it goes on. What it has not been sent yet
 /// comes anyway, so a place that is still ahead of it changes nothing.
 pub async fn replay(app: &App, by: By<'_>, id: &WebhookId, start: Start) -> Result<(Webhook, i64)> {
+    by.require()?;
     let (account, id, line) = (by.account(), id.clone(), by.line(app, "webhook replay", id));
     let numbers = app.numbers.clone();
     let write = move |tx: &mut Tx| {

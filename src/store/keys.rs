@@ -16,8 +16,15 @@ queries! {
     PASS_ON = "UPDATE api_keys SET replaced_by = ?2 WHERE account = ?3 AND replaced_by = ?1";
     CARRY = "UPDATE api_keys SET spent_day = (SELECT o.spent_day FROM api_keys o WHERE o.id = ?1),
              spent = (SELECT o.spent FROM api_keys o WHERE o.id = ?1) WHERE id = ?2";
-    LIST = text!("SELECT ", Key::COLUMNS, " FROM api_keys
-            WHERE kind = 'KEY' AND (CAST(?1 AS BIGINT) IS NULL OR account = ?1) ORDER BY created_at, id");
+    LIST = text!("SELECT ", Key::COLUMNS, " FROM api_keys WHERE kind = 'KEY' ORDER BY created_at, id");
+    OF_ACCOUNT = text!("SELECT ", Key::COLUMNS, " FROM api_keys WHERE account = ?1 AND kind = 'KEY' ORDER BY created_at, id");
+    IN_USE = text!("SELECT ", Key::COLUMNS, " FROM api_keys WHERE account = ?1 AND kind = 'KEY' AND revoked_at IS NULL
+              AND (expires_at IS NULL OR expires_at > ?2) ORDER BY created_at, id");
+    ENDED = text!("SELECT ", Key::COLUMNS, " FROM api_keys WHERE account = ?1 AND kind = 'KEY'
+             AND (revoked_at IS NOT NULL OR expires_at <= ?2) AND (created_at < ?3 OR (created_at = ?3 AND id < ?4))
+             ORDER BY created_at DESC, id DESC LIMIT ?5");
+    /// At most once in a while, whichever instance was called.
+    USED = "UPDATE api_keys SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?3)";
     REVOKE = "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?2) WHERE id = ?1";
     LIVE = text!("SELECT ", LiveKey::COLUMNS, "
             FROM api_keys k JOIN accounts a ON a.no = k.account WHERE k.revoked_at IS NULL AND k.kind = 'KEY'");
@@ -60,15 +67,27 @@ pub struct Key {
     pub last_used_at: Option<Time>,
     /// The member of the team who made it; empty for an operator.
     pub made_by: String,
+    /// That member's address, also when they have left.
+    pub maker: Option<String>,
+    pub spent_day: i64,
+    pub spent: Usd,
 }
 
 columns! {
-    Key { id, account, daily_limit, ips, read_only, name, created_at, expires_at, replaced_by, revoked_at, last_used_at, made_by }
+    Key {
+        id, account, daily_limit, ips, read_only, name, created_at, expires_at, replaced_by, revoked_at, last_used_at, made_by,
+        maker = "(SELECT m.email FROM members m WHERE m.id = api_keys.made_by)", spent_day, spent,
+    }
 }
 
 impl Key {
     pub fn has_ended(&self, now: Time) -> bool {
         self.revoked_at.is_some() || self.expires_at.is_some_and(|end| end <= now)
+    }
+
+    /// What was spent today; it is counted for keys with a daily limit only.
+    pub fn spent_today(&self, now: Time) -> Usd {
+        if self.spent_day == now.day() { self.spent } else { Usd::ZERO }
     }
 }
 
@@ -83,6 +102,7 @@ pub struct LiveKey {
     pub expires_at: Option<Time>,
     /// The key that took its place.
     pub replaced_by: Option<String>,
+    pub last_used_at: Option<Time>,
     pub company: String,
     pub price_list: String,
     pub low_balance: Usd,
@@ -92,7 +112,7 @@ columns! {
     LiveKey in "k" {
         id, account, secret_hash, ips, read_only,
         has_daily_limit = "CAST(CASE WHEN k.daily_limit IS NULL THEN 0 ELSE 1 END AS BIGINT)",
-        expires_at, replaced_by, company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance",
+        expires_at, replaced_by, last_used_at, company = "a.name", price_list = "a.price_list", low_balance = "a.low_balance",
     }
 }
 
@@ -104,8 +124,34 @@ pub fn create(tx: &mut Tx, new: &NewKey) -> Result<()> {
     meta::bump(tx, meta::Version::Accounts).map(drop)
 }
 
+/// The keys of a partner, or of all, the oldest first.
 pub fn list(tx: &mut Tx, account: Option<AccountNo>) -> Result<Vec<Key>> {
-    tx.all(LIST, params![account])
+    match account {
+        Some(account) => tx.all(OF_ACCOUNT, params![account]),
+        None => tx.all(LIST, &[]),
+    }
+}
+
+/// The keys of a partner that have not ended, the oldest first.
+pub fn in_use(tx: &mut Tx, account: AccountNo, now: Time) -> Result<Vec<Key>> {
+    tx.all(IN_USE, params![account, now])
+}
+
+/// The keys of a partner that have ended, the newest first. They go on before a key that was made then.
+pub fn ended(
+    tx: &mut Tx,
+    account: AccountNo,
+    now: Time,
+    before: (Time, &str),
+    most: i64,
+) -> Result<Vec<Key>> {
+    let (made_at, id) = before;
+    tx.all(ENDED, params![account, now, made_at, id, most])
+}
+
+/// Notes a use, unless one was noted after `since`.
+pub fn used(tx: &mut Tx, id: &KeyId, now: Time, since: Time) -> Result<()> {
+    tx.execute(USED, params![id, now, since]).map(drop)
 }
 
 pub fn find(tx: &mut Tx, id: &KeyId) -> Result<Option<Key>> {

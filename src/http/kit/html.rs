@@ -64,8 +64,12 @@ fn label(field: &str) -> String {
     match field {
         "amountUsd" => "The amount".into(),
         "email" => "The email address".into(),
+        "expires" => "The last day".into(),
+        "ips" => "The addresses".into(),
         "limitUsd" => "The limit".into(),
         "means" => "Currency and network".into(),
+        "since" => "The time".into(),
+        "url" => "The URL".into(),
         other => format!("The {other}"),
     }
 }

@@ -18,6 +18,7 @@ mod forwarded;
 mod hints;
 pub mod hosts;
 pub mod html;
+pub mod indent;
 mod limits;
 pub mod members;
 pub mod notice;

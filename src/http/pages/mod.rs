@@ -105,6 +105,10 @@ pub fn told(error: Error) -> Result<(StatusCode, String), Refused> {
         | Refusal::TooManyInvoices { .. }
         | Refusal::OtpInvalid
         | Refusal::TooManyCodes { .. }
+        | Refusal::TooManyWebhooks { .. }
+        | Refusal::TryingAlready { .. }
+        | Refusal::WebhookDisabled
+        | Refusal::EventForgotten
         | Refusal::UnsupportedPair(_) => {}
         _ => return Err(error.into()),
     }

@@ -15,7 +15,7 @@ use crate::config::NetworkSettings;
 use crate::domain::checkout::Stage;
 use crate::domain::invoice::{Deposit, InvoiceStatus};
 use crate::domain::money::Usd;
-use crate::domain::network::{AddressKind, Network};
+use crate::domain::network::AddressKind;
 use crate::domain::refusal::Refusal;
 use crate::error::Error;
 use crate::http::kit::answers::Answer;

@@ -168,7 +168,7 @@ pub async fn create(partner: Partner, state: State, _: NoQuery, body: JsonBody) 
     let description = fields.text_or_empty("description", DESCRIPTION_CHARS).unwrap_or_default();
     let target = fields.finish_with(target)?;
     let new = NewWebhook { target, kinds, description };
-    with_secret(app, webhooks::create(app, partner.account, new).await?).await
+    with_secret(app, webhooks::create(app, By::Partner(partner.account), new).await?).await
 }
 
 #[derive(ToSchema)]
@@ -251,7 +251,7 @@ pub struct DeletedView {
     responses((status = 200, description = "It is deleted", body = DeletedView)))]
 pub async fn delete(partner: Partner, state: State, _: NoQuery, Segment(id): Segment) -> Answer {
     let id = webhook_id(&id)?;
-    webhooks::delete(&state.app, partner.account, &id).await?;
+    webhooks::delete(&state.app, By::Partner(partner.account), &id).await?;
     json(StatusCode::OK, &DeletedView { success: true, id: id.to_string() })
 }
 
@@ -350,7 +350,7 @@ pub async fn rotate(
     body: OptionalBody,
 ) -> Answer {
     body.require_only(&[])?;
-    let keyed = webhooks::rotate(&state.app, partner.account, &webhook_id(&id)?).await?;
+    let keyed = webhooks::rotate(&state.app, By::Partner(partner.account), &webhook_id(&id)?, None).await?;
     with_secret(&state.app, keyed).await
 }
 

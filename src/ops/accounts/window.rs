@@ -62,7 +62,9 @@ fn read(
     if matches!(place, Place::NewerThan(_)) && (is_newest || lines.is_empty()) {
         lines = statement::lines(tx, account, &Wanted { lines: all.clone(), from, to }, limit)?;
     }
-    let mut is_any = |lines| Ok(!statement::lines(tx, account, &Wanted { lines, from, to }, 1)?.is_empty());
+    let mut is_any = |lines| -> Result<bool> {
+        Ok(!statement::lines(tx, account, &Wanted { lines, from, to }, 1)?.is_empty())
+    };
     let (newer, older) = match (lines.first(), lines.last()) {
         (Some(first), Some(last)) => (
             is_any(first.line + 1..all.end)?.then_some(first.line),

@@ -1,11 +1,13 @@
-//! API keys of partners: made, listed, replaced and ended by operators.
+//! API keys of partners: made, listed, replaced and ended, by operators and by members of a partner's team.
 
 use super::super::LANE;
 use crate::app::App;
+use crate::config::parse_networks;
 use crate::domain::ids::{AccountNo, KeyId, secret_text};
 use crate::domain::money::Usd;
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{FieldError, Refusal};
 use crate::domain::role::Ability;
+use crate::domain::text;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
@@ -17,6 +19,15 @@ use crate::store::tx::Tx;
 use crate::store::{audit, wallet};
 use crate::vault;
 use crate::wire::dates::iso;
+
+/// How many keys in use a partner may have when a member makes one. An operator may make more.
+pub const MOST_KEYS: usize = 100;
+/// The longest name of a key that a member makes.
+pub const KEY_NAME_CHARS: usize = 100;
+/// From how many networks such a key may be used.
+pub const MOST_NETWORKS: usize = 50;
+/// How long an old key may work beside the new one when a member replaces it.
+const LONGEST_OVERLAP_MS: i64 = 7 * 86_400_000;
 
 /// A key with its secret, which is shown this once and stored only as a hash.
 pub struct IssuedKey {
@@ -35,6 +46,27 @@ pub struct KeyTerms {
 }
 
 impl KeyTerms {
+    /// What a member may ask for. A key of a member has a name: sent twice, its form makes one key.
+    fn of_member(mut self, now: Time) -> Result<KeyTerms> {
+        let mut wrong = Vec::new();
+        let mut refuse =
+            |field: &str, message: String| wrong.push(FieldError { field: field.into(), message });
+        self.name = text::visible(&self.name, KEY_NAME_CHARS);
+        if self.name.is_empty() {
+            refuse("name", "is required".into());
+        }
+        if self.daily_limit.is_some_and(|limit| !limit.is_positive()) {
+            refuse("limitUsd", "must be more than 0".into());
+        }
+        if self.ips.split(',').count() > MOST_NETWORKS {
+            refuse("ips", format!("must be at most {MOST_NETWORKS}"));
+        }
+        if self.expires_at.is_some_and(|end| end <= now) {
+            refuse("expires", "must not be over".into());
+        }
+        if wrong.is_empty() { Ok(self) } else { Err(Refusal::Invalid(wrong).into()) }
+    }
+
     /// For the audit log.
     fn in_words(&self) -> String {
         let mut words = Vec::new();
@@ -89,7 +121,9 @@ impl KeyDraft {
         }
         let key = self.of(account);
         wallet::lock(tx, account)?;
-        require_new_name(tx, account, &key)?;
+        let in_use = keys::in_use(tx, account, key.created_at)?;
+        require_room(&key, in_use.len())?;
+        require_new_name(&in_use, &key)?;
         keys::create(tx, &key)?;
         audit::record(tx, &line.changing("no key", self.terms.in_words()))
     }
@@ -106,7 +140,7 @@ pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTe
 pub async fn create_key_as(app: &App, member: &Member, terms: KeyTerms) -> Result<IssuedKey> {
     member.require(Ability::Keys)?;
     let account = member.account;
-    let (mut key, issued) = KeyDraft::new(app, terms);
+    let (mut key, issued) = KeyDraft::new(app, terms.of_member(app.now())?);
     key.made_by = member.id.to_string();
     let line = member.line(app, "key create", issued.id.to_string());
     app.store.write(account.0, move |tx| key.enter(tx, account, &line)).await?;
@@ -120,14 +154,28 @@ pub async fn key_of(app: &App, account: AccountNo, id: &KeyId) -> Result<Key> {
     Ok(found.filter(|key| key.account == account).ok_or(Refusal::KeyNotFound)?)
 }
 
+/// The networks in a text, in one spelling, which is empty for none.
+pub fn networks(text: &str) -> Option<String> {
+    let networks = parse_networks(text)?;
+    Some(networks.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+}
+
+/// Refuses one more key of a member's where there are enough.
+fn require_room(new: &NewKey, in_use: usize) -> Result<()> {
+    if new.made_by.is_empty() || in_use < MOST_KEYS {
+        return Ok(());
+    }
+    let message = format!("is one too many: {MOST_KEYS} may be in use at a time, so revoke one first");
+    Err(Refusal::field("key", message).into())
+}
+
 /// Refuses the name of a key that is in use: the command was pasted twice, and the first secret is on the screen.
-fn require_new_name(tx: &mut Tx, account: AccountNo, new: &NewKey) -> Result<()> {
-    let same =
-        |key: &Key| key.name == new.name && !key.has_ended(new.created_at) && key.replaced_by.is_none();
+fn require_new_name(in_use: &[Key], new: &NewKey) -> Result<()> {
+    let same = |key: &&Key| key.name == new.name && key.replaced_by.is_none();
     if new.name.is_empty() {
         return Ok(());
     }
-    match keys::list(tx, Some(account))?.iter().find(|key| same(key)) {
+    match in_use.iter().find(same) {
         Some(key) => Err(Refusal::field(
             "name",
             format!("is taken by {}; choose another, or revoke that key first", key.id),
@@ -139,6 +187,31 @@ fn require_new_name(tx: &mut Tx, account: AccountNo, new: &NewKey) -> Result<()>
 
 pub async fn list_keys(app: &App, account: Option<AccountNo>) -> Result<Vec<Key>> {
     app.store.read(move |tx| keys::list(tx, account)).await
+}
+
+/// The keys of a partner that have not ended, the oldest first.
+pub async fn keys_in_use(app: &App, account: AccountNo) -> Result<Vec<Key>> {
+    let now = app.now();
+    app.store.read(move |tx| keys::in_use(tx, account, now)).await
+}
+
+/// Those that have ended, the newest first; on from before a key, if one is given.
+pub async fn ended_keys(
+    app: &App,
+    account: AccountNo,
+    before: Option<&KeyId>,
+    most: i64,
+) -> Result<Vec<Key>> {
+    let before = match before {
+        Some(id) => Some(key_of(app, account, id).await?),
+        None => None,
+    };
+    let now = app.now();
+    let look = move |tx: &mut Tx| {
+        let before = before.as_ref().map(|key| (key.created_at, key.id.as_str()));
+        keys::ended(tx, account, now, before.unwrap_or((Time::from_micros(i64::MAX), "")), most)
+    };
+    app.store.read(look).await
 }
 
 pub async fn revoke_key(app: &App, actor: &str, id: &str) -> Result<()> {
@@ -195,6 +268,9 @@ pub async fn rotate_key(
 /// The same by a member of the partner's team.
 pub async fn rotate_key_as(app: &App, member: &Member, id: &KeyId, overlap_ms: i64) -> Result<Rotated> {
     member.require(Ability::Keys)?;
+    if !(0..=LONGEST_OVERLAP_MS).contains(&overlap_ms) {
+        return Err(Refusal::field("overlap", "must be at most 7 days").into());
+    }
     let old = key_of(app, member.account, id).await?;
     let line = member.line(app, "key rotate", String::new());
     take_place(app, old, line, member.id.to_string(), overlap_ms, None).await
@@ -233,6 +309,9 @@ async fn take_place(
             return Ok(ends);
         }
         require_in_use(&old, now)?;
+        let in_use = keys::in_use(tx, account, now)?;
+        let beside = in_use.iter().filter(|key| key.id != old.id || now < ends);
+        require_room(&new, beside.count())?;
         keys::create(tx, &new)?;
         keys::replace(tx, &old, &new.id, ends)?;
         let before = old.expires_at.map_or("without an end".into(), |end| format!("until {}", iso(end)));
@@ -249,7 +328,7 @@ fn require_in_use(key: &Key, now: Time) -> Result<()> {
         return refuse(format!("was replaced by {next} already"));
     }
     if key.has_ended(now) {
-        return refuse("has ended; `simgate key create` makes a new one".into());
+        return refuse("has ended; make a new one".into());
     }
     Ok(())
 }

@@ -67,6 +67,7 @@ impl Drop for Turn {
 
 /// Sends a test. A webhook that waits for one to be accepted is active then.
 pub async fn test(app: &App, by: By<'_>, id: &WebhookId) -> Result<(Webhook, Delivery)> {
+    by.require()?;
     let webhook = get(app, by, id).await?;
     let message = Message::of_test(id, &TestId::new(app.now(), vault::random()))?;
     let delivery = send(app, by, "webhook test", &webhook, message).await?;
@@ -83,15 +84,35 @@ pub async fn test(app: &App, by: By<'_>, id: &WebhookId) -> Result<(Webhook, Del
 
 /// Sends what a delivery sent once more: the same bytes and id, under a new signature.
 pub async fn redeliver(app: &App, by: By<'_>, id: &WebhookId, no: i64) -> Result<Delivery> {
+    by.require()?;
     let webhook = get(app, by, id).await?;
-    let wanted = id.clone();
-    let found = app.store.read(move |tx| deliveries::by_no(tx, &wanted, no)).await?;
-    let delivery = found.ok_or(Refusal::DeliveryNotFound)?;
-    let message = match delivery.event {
-        Some(place) => of_event(app, webhook.account, place).await?,
-        None => Message::of_test(id, &TestId::from_text(delivery.message))?,
-    };
+    let delivery = tried(app, id, no).await?;
+    let message = sent(app, &webhook, &delivery).await?;
     send(app, by, "webhook redeliver", &webhook, message).await
+}
+
+/// A delivery, and the message that was sent unless its event is forgotten.
+pub async fn look_at(app: &App, by: By<'_>, id: &WebhookId, no: i64) -> Result<(Delivery, Option<Message>)> {
+    let webhook = get(app, by, id).await?;
+    let delivery = tried(app, id, no).await?;
+    match sent(app, &webhook, &delivery).await {
+        Ok(message) => Ok((delivery, Some(message))),
+        Err(Error::Refused(Refusal::EventForgotten)) => Ok((delivery, None)),
+        Err(error) => Err(error),
+    }
+}
+
+async fn tried(app: &App, id: &WebhookId, no: i64) -> Result<Delivery> {
+    let id = id.clone();
+    let found = app.store.read(move |tx| deliveries::by_no(tx, &id, no)).await?;
+    Ok(found.ok_or(Refusal::DeliveryNotFound)?)
+}
+
+async fn sent(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Message> {
+    match delivery.event {
+        Some(place) => of_event(app, webhook.account, place).await,
+        None => Message::of_test(&webhook.id, &TestId::from_text(&*delivery.message)),
+    }
 }
 
 async fn of_event(app: &App, account: AccountNo, place: i64) -> Result<Message> {

@@ -91,8 +91,8 @@ both_databases! {
         let statement = ok(gateway, "wallet statement ops@acme.example");
         assert_eq!((&statement["partnerId"], &statement["balanceUsd"]), (&made["partnerId"], &json!(50)));
         assert_eq!(column(&statement["transactions"], "note"), ["opening credit"]);
-        let deeds = ok(gateway, "audit list --limit 3")["deeds"].clone();
-        assert_eq!(column(&deeds, "command"), ["key create", "wallet credit", "partner create"]);
+        let deeds = ok(gateway, "audit list --limit 4")["deeds"].clone();
+        assert_eq!(column(&deeds, "command"), ["key create", "partner invite", "wallet credit", "partner create"]);
     }
 
     async fn a_key_of_the_same_name_is_told_by_its_id(gateway) {

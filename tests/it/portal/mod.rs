@@ -1,7 +1,10 @@
 //! `/portal`: who gets in, what each role may do, and what the team of a partner does there.
 
 mod deposits;
+mod developers;
 mod forms;
+mod key_roles;
+mod keys;
 mod logs;
 mod overview;
 mod plans;
@@ -12,6 +15,7 @@ mod sign_in;
 mod statement;
 mod support;
 mod team;
+mod webhooks;
 
 const OWNER: &str = "owner@acme.example";
 const DEV: &str = "dev@acme.example";

@@ -1,20 +1,11 @@
 //! Members of partners' teams, each with a browser of their own.
 
-use simgate::domain::email::Email;
-use simgate::domain::ids::AccountNo;
 use simgate::domain::role::Role;
-use simgate::ops::{operator, team};
 
+use crate::support::desk;
+pub use crate::support::desk::{OPEN, account_of};
 use crate::support::harness::Gateway;
-use crate::support::logins::{code, link};
 use crate::support::visitor::Visitor;
-
-/// Clients that can be told apart, and may ask as often as a test waits for something.
-pub const OPEN: [(&str, &str); 2] = [("trusted_proxies", "127.0.0.1"), ("ip_rate_limit", "0")];
-
-pub async fn account_of(gateway: &Gateway, partner: &str) -> AccountNo {
-    operator::account(&gateway.app, partner).await.unwrap().no
-}
 
 /// Has somebody join the team of the gateway's own partner: a browser that is signed in.
 pub async fn member(gateway: &Gateway, role: Role) -> Visitor {
@@ -24,18 +15,7 @@ pub async fn member(gateway: &Gateway, role: Role) -> Visitor {
 
 /// The same in the team of any partner.
 pub async fn member_of(gateway: &Gateway, partner: &str, email: &str, role: Role) -> Visitor {
-    let account = account_of(gateway, partner).await;
-    let address = Email::parse(email).unwrap();
-    team::invite_by_hand(&gateway.app, "test", account, address, role).await.unwrap();
-    let url = link(gateway, email, "/portal/join/").await;
-    let mut visitor = Visitor::new(gateway);
-    let page = visitor.open(url.strip_prefix(&gateway.base).unwrap()).await;
-    let asked = visitor.submit(&page, "/portal/code", &[]).await;
-    assert_eq!(asked.status, 200, "{}", asked.text);
-    let otp = code(gateway, email).await;
-    let entered = visitor.submit(&asked, "/portal/sign-in", &[("code", &otp)]).await;
-    assert_eq!(entered.status, 303, "{}", entered.text);
-    visitor
+    desk::member_of(gateway, account_of(gateway, partner).await, email, role).await
 }
 
 /// The values of an attribute, wherever it stands on a page.

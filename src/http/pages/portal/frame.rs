@@ -22,6 +22,8 @@ words! {
         Plans = "plans",
         Deposits = "deposits",
         Statement = "statement",
+        Keys = "keys",
+        Webhooks = "webhooks",
         Logs = "logs",
         Team = "team",
         Settings = "settings",
@@ -35,6 +37,8 @@ impl Section {
             Section::Plans => "Plans",
             Section::Deposits => "Deposits",
             Section::Statement => "Statement",
+            Section::Keys => "API keys",
+            Section::Webhooks => "Webhooks",
             Section::Logs => "Logs",
             Section::Team => "Team",
             Section::Settings => "Settings",
@@ -60,6 +64,11 @@ words! {
         FactorOff = "factor-off",
         Joined = "joined",
         AddressMade = "address-made",
+        KeyRevoked = "key-revoked",
+        WebhookEnabled = "webhook-enabled",
+        WebhookDisabled = "webhook-disabled",
+        WebhookDeleted = "webhook-deleted",
+        Replayed = "replayed",
     }
 }
 
@@ -74,6 +83,15 @@ impl Done {
             Done::FactorOff => "The second factor is off.",
             Done::Joined => "Welcome to the team.",
             Done::AddressMade => "The address is yours from now on. Nobody else gets it.",
+            Done::KeyRevoked => "The key has ended. It is refused everywhere within a second.",
+            Done::WebhookEnabled => "It is sent what happens from now on. What it missed can be sent again.",
+            Done::WebhookDisabled => {
+                "Nothing is sent to it until you enable it. Events are kept for 90 days."
+            }
+            Done::WebhookDeleted => "The webhook is deleted. What is on its way may still come.",
+            Done::Replayed => {
+                "What happened since then is sent again. It stands among the deliveries when it was."
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 
 use super::frame::{Frame, Section, Visit};
 use super::month::Calendar;
-use crate::domain::refusal::Refusal;
+use crate::domain::role::Ability;
 use crate::domain::time::Time;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::download;
