@@ -146,6 +146,7 @@ pub async fn file(visit: Visit, query: Query) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::refusal::Refusal;
     use crate::wire::dates::parse;
 
     fn span(query: &str) -> (Span, Result<(), Refusal>) {
