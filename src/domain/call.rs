@@ -103,7 +103,8 @@ impl Pace {
     fn take(&self, whole_at: &mut Time, now: Time) -> bool {
         let most = now.plus_millis(self.at_once * self.pause_ms);
         // A clock that was set back must not stop the log.
-        let taken = (*whole_at).clamp(now, most).plus_millis(self.pause_ms);
+        *whole_at = (*whole_at).clamp(now, most);
+        let taken = whole_at.plus_millis(self.pause_ms);
         let is_left = taken <= most;
         if is_left {
             *whole_at = taken;

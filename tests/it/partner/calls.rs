@@ -176,7 +176,7 @@ both_databases! {
             join_all((0..13).map(|_| gateway.get(&path))).await;
         }
         gateway.get(&format!("{ORDERS}/ord_x/usage")).await.problem(404);
-        gateway.get(&format!("{ORDERS}/ord_x/topup-plans")).await;
+        gateway.get(&format!("{ORDERS}/ord_x/topup-plans")).await.problem(404);
         for _ in 0..3 {
             gateway.post(ORDERS, json!({ "packageCode": 7 })).await.problem(400);
         }
@@ -185,9 +185,10 @@ both_databases! {
         let since = gateway.app.now().plus_millis(-60_000);
         let errors = calls::errors(&gateway.app, account(gateway).await, since).await.unwrap();
         let groups: Vec<_> = errors.iter().map(|group| (group.code.as_str(), group.status, group.calls)).collect();
-        assert_eq!(groups[..2], [("ORDER_NOT_FOUND", 404, MISSED as i64), ("INVALID_REQUEST", 400, 3)]);
+        assert_eq!(groups[..2], [("ORDER_NOT_FOUND", 404, MISSED as i64 + 2), ("INVALID_REQUEST", 400, 3)]);
         let most = &errors[0].routes[0];
         assert_eq!((most.method, most.route.as_str(), most.calls), (Method::Get, &*format!("{ORDERS}/{{id}}"), MISSED as i64));
+        assert_eq!(errors[0].routes.iter().map(|at| at.calls).collect::<Vec<_>>(), [MISSED as i64, 1, 1]);
         assert!(errors.iter().all(|group| group.last_at > since && group.routes.iter().map(|at| at.calls).sum::<i64>() == group.calls));
         let kept = all(gateway, Wanted { code: Some("ORDER_NOT_FOUND".into()), ..Wanted::default() }).await;
         assert!(kept.len() >= 90 && kept.len() < MISSED, "{} are kept", kept.len());
