@@ -31,6 +31,9 @@ pub const JOIN: &str = "portal/join";
 pub const DEMO_OWNER: &str = "owner@demo.example";
 pub const INVITED_HOURS: i64 = 72;
 const MOST: usize = 200;
+/// How many invitations the members of a team may send in a day: nobody may use us to flood others with mail.
+const INVITATIONS_A_DAY: i64 = 50;
+const INVITE: &str = "team invite";
 
 /// A member of a team who asks for something.
 #[derive(Clone, Debug)]
@@ -153,6 +156,11 @@ impl Invitation {
             return Ok(());
         }
         let now = self.slip.at;
+        let sent = audit::done_since(tx, account, now.plus_days(-1), INVITE, INVITATIONS_A_DAY)?;
+        if self.line.command == INVITE && sent >= INVITATIONS_A_DAY {
+            let why = format!("must wait: a team sends at most {INVITATIONS_A_DAY} invitations in a day");
+            return Err(Refusal::field("email", why).into());
+        }
         let id = match members::by_email(tx, account, &self.email)? {
             Some(person) if person.joined_at.is_some() => {
                 return Err(Refusal::field("email", "is in the team already").into());
@@ -199,7 +207,7 @@ impl Invitation {
 /// Invites somebody, or invites them again, perhaps with another role: earlier links end.
 pub async fn invite(app: &App, by: &Member, email: Email, role: Role) -> Result<()> {
     by.require(Ability::Team)?;
-    let line = by.line(app, "team invite", email.to_string());
+    let line = by.line(app, INVITE, email.to_string());
     let invitation = Invitation::new(app, email, role, by.email.to_string(), line);
     invite_to(app, by.account, by.company.clone(), invitation).await
 }

@@ -15,6 +15,8 @@ queries! {
              ORDER BY at DESC, id DESC LIMIT ?5");
     OF_ACCOUNT = text!("SELECT ", Deed::COLUMNS, " FROM audit WHERE account = ?1 AND account IS NOT NULL AND at < ?2
              ORDER BY at DESC, id DESC LIMIT ?3");
+    DONE_SINCE = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT 1 FROM audit
+             WHERE account = ?1 AND account IS NOT NULL AND at > ?2 AND command = ?3 LIMIT ?4) AS done";
     LATEST = "SELECT at FROM audit WHERE at >= ?1 AND command = ?2 AND substr(detail, 1, length(CAST(?3 AS TEXT))) = ?3
              ORDER BY at DESC LIMIT 1";
 }
@@ -86,6 +88,11 @@ pub fn list(tx: &mut Tx, wanted: &Wanted) -> Result<Vec<Deed>> {
 /// What members of a partner's team did before then, newest first.
 pub fn of_account(tx: &mut Tx, account: AccountNo, before: Time, limit: i64) -> Result<Vec<Deed>> {
     tx.all(OF_ACCOUNT, params![account, before, limit])
+}
+
+/// How often members of a team did this since then; no more than `most` are counted.
+pub fn done_since(tx: &mut Tx, account: AccountNo, since: Time, command: &str, most: i64) -> Result<i64> {
+    tx.one(DONE_SINCE, params![account, since, command, most])
 }
 
 /// When a command was last done since then, with a line that begins like this.

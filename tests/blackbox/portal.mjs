@@ -2,7 +2,7 @@
 // turns on a second factor and signs in anew. They come in this order, in one browser that keeps its cookies.
 import { createHmac } from "node:crypto";
 
-import { forgetMails, mailed, mailedSince } from "./states.mjs";
+import { forgetMails, mailed, mailedSince, pay, until } from "./states.mjs";
 
 const OWNER = "owner@demo.example";
 const NEW = "maximiliane.von.der.schulenburg-wolfsburg@reisebuero-am-marktplatz.example.com";
@@ -31,6 +31,50 @@ export async function* portalScenes(page) {
   yield { name: "portal-code-wrong", fields: { code: "000000" }, text: "This code is wrong" };
   const code = await mailed(OWNER, CODE);
   yield { name: "portal-overview", fields: { code }, text: "Orders per day" };
+  yield { name: "portal-plans", path: "/portal/plans", text: "at what it costs you" };
+  yield { name: "portal-plans-found", path: "/portal/plans?q=japan", text: "Plans for japan" };
+  yield { name: "portal-plans-nothing", path: "/portal/plans?q=atlantis", text: "No plan fits" };
+  yield { name: "portal-plans-more-data", path: "/portal/plans?type=TOPUP", text: "More data is added" };
+  const deposits = once("/portal/deposits") + "[method=post]";
+  yield { name: "portal-deposits", path: "/portal/deposits", text: "Your own address" };
+  yield { name: "portal-deposits-wrong", form: deposits, fields: { amountUsd: "5" }, text: "must be at least", unchecked: true };
+  yield { name: "portal-deposit-open", form: deposits, fields: { amountUsd: "60" }, text: "Waiting for your payment" };
+  const invoice = page.url().split("/pay/")[1];
+  yield { name: "portal-deposit", path: `/portal/deposits/${invoice}`, text: "Go to the payment page" };
+  await pay(invoice);
+  await until("the money", async () => {
+    await page.reload();
+    return (await page.content()).includes("Transactions");
+  });
+  yield { name: "portal-deposit-paid", path: `/portal/deposits/${invoice}`, text: "Transactions" };
+  yield { name: "portal-statement", path: "/portal/statement", text: "Every line" };
+  yield { name: "portal-statement-nothing", path: "/portal/statement?from=2020-01-01&to=2020-01-02", text: "Nothing moved in this time" };
+  const month = new Date().toISOString().slice(0, 7);
+  yield { name: "portal-month", path: `/portal/statement/${month}`, text: "Opening balance" };
+  yield { name: "portal-keys", path: "/portal/keys", text: "Last used" };
+  yield { name: "portal-key-new", path: "/portal/keys/new", text: "Make an API key" };
+  const making = once("/portal/keys/new");
+  yield { name: "portal-key-wrong", form: making, fields: { name: "Shop", ips: "here" }, text: "Please check" };
+  yield { name: "portal-key-issued", form: making, fields: { name: "Shop of the long company name at the market square", ips: "" }, text: "Keep the secret now" };
+  yield { name: "portal-keys-two", path: "/portal/keys", text: "Shop of the long" };
+  const key = await page.locator('a[href$="/rotate"]').last().getAttribute("href");
+  yield { name: "portal-key-rotate", path: key, text: "How long both keys work" };
+  yield { name: "portal-key-rotated", form: once(key), fields: {}, text: "Both share one daily limit" };
+  yield { name: "portal-key-revoke", path: key.replace("rotate", "revoke"), text: "Revoke this key?" };
+  yield { name: "portal-key-revoked", form: once(key.replace("rotate", "revoke")), fields: {}, text: "Keys that have ended" };
+  yield { name: "portal-webhooks", path: "/portal/webhooks", text: "Where we tell your programs" };
+  yield { name: "portal-webhook-new", path: "/portal/webhooks/new", text: "Add a webhook" };
+  const adding = once("/portal/webhooks/new");
+  yield { name: "portal-webhook-wrong", form: adding, fields: { url: "ftp://nowhere" }, text: "Please check", unchecked: true };
+  yield { name: "portal-webhook-secret", form: adding, fields: { url: "https://hooks.invalid/simgate", description: "Back office" }, text: "this once" };
+  yield { name: "portal-webhooks-one", path: "/portal/webhooks", text: "hooks.invalid" };
+  const webhook = await page.locator('a[href^="/portal/webhooks/whk_"]').first().getAttribute("href");
+  yield { name: "portal-webhook", path: webhook, text: "Send a test now" };
+  yield { name: "portal-webhook-tested", form: once(`${webhook}/test`), fields: {}, text: "Deliveries" };
+  const delivery = await page.locator('a[href*="/deliveries/dlv_"]').first().getAttribute("href");
+  yield { name: "portal-delivery", path: delivery, text: "Send it once more" };
+  yield { name: "portal-webhook-rotate", path: `${webhook}/rotate`, text: "secret" };
+  yield { name: "portal-webhook-delete", path: `${webhook}/delete`, text: "Delete" };
   yield { name: "portal-logs", path: "/portal/logs", text: "Errors" };
   yield { name: "portal-logs-nothing", path: "/portal/logs?code=NOTHING", text: "Nothing fits" };
   yield { name: "portal-team", path: "/portal/team", text: "Invite somebody" };
@@ -52,9 +96,9 @@ export async function* portalScenes(page) {
   yield { name: "portal-factor-off", path: "/portal/settings/second-factor", text: "Set it up" };
   yield { name: "portal-factor-setup", form: once("/portal/settings/second-factor/begin"), fields: {}, text: "Scan this" };
   const confirm = once("/portal/settings/second-factor/confirm");
-  const key = await page.locator(`${confirm} [name=secret]`).inputValue();
+  const secret = await page.locator(`${confirm} [name=secret]`).inputValue();
   yield { name: "portal-factor-wrong", form: confirm, fields: { code: "abcdef" }, text: "This code is wrong" };
-  yield { name: "portal-factor-codes", form: confirm, fields: { code: shown(key) }, text: "shown this once" };
+  yield { name: "portal-factor-codes", form: confirm, fields: { code: shown(secret) }, text: "shown this once" };
   const recovery = (await page.locator("pre").textContent()).trim().split("\n");
   yield { name: "portal-factor-on", path: "/portal/settings/second-factor", text: "It is on" };
   yield { name: "portal-factor-renewed", form: once("/portal/settings/second-factor/codes"), fields: { code: recovery[0] }, text: "New recovery codes" };
@@ -66,7 +110,7 @@ export async function* portalScenes(page) {
   const again = await mailedSince(code, OWNER, CODE);
   yield { name: "portal-factor-asked", fields: { code: again }, text: "open your authenticator app" };
   yield { name: "portal-factor-asked-wrong", fields: { code: "abcdef" }, text: "This code is wrong" };
-  yield { name: "portal-back", fields: { code: next(key) }, text: "Needs attention" };
+  yield { name: "portal-back", fields: { code: next(secret) }, text: "Needs attention" };
   yield { name: "portal-factor-gone", path: "/portal/settings/second-factor", text: "It is on" };
   yield { name: "portal-factor-turned-off", form: once("/portal/settings/second-factor/off"), fields: { code: spare }, text: "The second factor is off" };
   yield { name: "portal-settings-high", path: "/portal/settings", text: "Low-balance warning" };

@@ -56,6 +56,22 @@ both_databases! {
         assert!(places.is_sorted(), "{}", log.text);
     }
 
+    /// Nobody floods others with mails of ours.
+    async fn a_team_sends_so_many_invitations_in_a_day(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let page = ann.open("/portal/team").await;
+        for _ in 0..50 {
+            let sent = ann.submit(&page, "/portal/team", &[("email", EVE), ("role", "VIEWER")]).await;
+            assert_eq!(sent.status, 303, "{}", sent.text);
+        }
+        let refused = ann.submit(&page, "/portal/team", &[("email", DEV), ("role", "VIEWER")]).await;
+        assert!(refused.status == 400 && refused.text.contains("at most 50 invitations"), "{}", refused.text);
+        gateway.pass_time(24 * 3_600_000 + 1);
+        crate::support::desk::sign_in(gateway, &mut ann, OWNER).await;
+        let page = ann.open("/portal/team").await;
+        assert_eq!(ann.submit(&page, "/portal/team", &[("email", DEV), ("role", "VIEWER")]).await.status, 303);
+    }
+
     /// The last owner stays, also when two leave at once.
     async fn a_team_keeps_an_owner(gateway) with [OPEN[0], OPEN[1]] {
         let mut ann = member(gateway, OWNER, Role::Owner).await;
