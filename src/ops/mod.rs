@@ -17,6 +17,7 @@ pub mod coupons;
 pub mod deliver;
 pub mod deposits;
 mod depth;
+pub mod desk;
 pub mod doctor;
 pub mod events;
 pub mod export;

@@ -2,6 +2,7 @@
 //! The first beat is here, the other two in `deliver.rs`; a top-up takes the same path (`topups.rs`).
 
 mod list;
+mod story;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -9,6 +10,7 @@ use std::sync::atomic::Ordering;
 use metrics::counter;
 
 pub use self::list::{List, ListQuery, Listed, history, list, of_receipt, with_topups};
+pub use self::story::{Happening, PlacedBy, Story, What, story};
 use super::breaker::{self, Names};
 use super::coupons::{guesses::Guess, redeem};
 use super::deliver;

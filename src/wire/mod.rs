@@ -2,6 +2,7 @@
 //! milliseconds, words of closed sets as text. Field names are the contract's; existing clients parse them. Here are the
 //! shapes that both answers and events have; what only one door says is described there.
 
+pub mod csv;
 pub mod dates;
 pub mod deposits;
 pub mod esims;

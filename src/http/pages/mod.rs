@@ -15,6 +15,7 @@ pub mod live;
 mod look;
 pub mod mailed;
 mod moment;
+mod order_shown;
 pub mod parts;
 pub mod pay;
 mod plan_details;

@@ -3,7 +3,9 @@
 
 pub mod frame;
 pub mod join;
+pub mod orders;
 pub mod overview;
+pub mod search;
 pub mod settings;
 pub mod sign_in;
 pub mod team;

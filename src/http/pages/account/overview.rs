@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 
 use super::frame::{Frame, Section, Visit};
 use super::money::Movement;
-use super::orders::OrderShown;
 use super::sign_in;
 use crate::domain::money::Usd;
 use crate::http::kit::State;
@@ -16,6 +15,7 @@ use crate::http::kit::html::page;
 use crate::http::kit::problem::Refused;
 use crate::http::kit::session::{Turned, Visitor};
 use crate::http::pages::look::Look;
+use crate::http::pages::order_shown::OrderShown;
 use crate::ops::{accounts, orders};
 
 const LATEST_ORDERS: i64 = 4;

@@ -16,6 +16,7 @@ words! {
     /// The parts of the portal, as their paths name them.
     pub enum Section: ALL, parse {
         Overview = "overview",
+        Orders = "orders",
         Team = "team",
         Settings = "settings",
     }
@@ -25,6 +26,7 @@ impl Section {
     pub fn name(self) -> &'static str {
         match self {
             Section::Overview => "Overview",
+            Section::Orders => "Orders",
             Section::Team => "Team",
             Section::Settings => "Settings",
         }
@@ -47,6 +49,14 @@ words! {
         Saved = "saved",
         Ended = "ended",
         Joined = "joined",
+        Placed = "placed",
+        Known = "known",
+        ToppedUp = "topped-up",
+        GivenBack = "given-back",
+        Asked = "asked",
+        Kept = "kept",
+        Mailed = "mailed",
+        Begun = "begun",
     }
 }
 
@@ -59,6 +69,14 @@ impl Done {
             Done::Saved => "Saved.",
             Done::Ended => "That browser is signed out.",
             Done::Joined => "Welcome to the team.",
+            Done::Placed => "The order was placed, and paid from the balance.",
+            Done::Known => "This reference had bought this order before. Nothing was bought or charged again.",
+            Done::ToppedUp => "The data was bought, and paid from the balance.",
+            Done::GivenBack => "The eSIM was given back, and the money is in the balance.",
+            Done::Asked => "The supplier was asked to take the eSIM back. When it agrees, the money is in the balance.",
+            Done::Kept => "The eSIM is kept after all. No money moved.",
+            Done::Mailed => "The mail is on its way to your customer.",
+            Done::Begun => "The orders are being placed. You can leave this page: they go on.",
         }
     }
 }
