@@ -2,6 +2,7 @@
 //! panics is started again. `ops/jobs.rs` knows how they are doing.
 
 mod balance_audit;
+mod days;
 mod low_balance;
 mod mail;
 mod recover;
@@ -43,6 +44,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     supervise(app, stop, "mail".into(), None, mail::run);
     supervise(app, stop, "retention".into(), None, retention::run);
     supervise(app, stop, "low balances".into(), None, low_balance::run);
+    supervise(app, stop, "days".into(), None, days::run);
     supervise(app, stop, "usage".into(), None, usage::run);
     supervise(app, stop, "webhooks".into(), None, webhooks::run);
     if !app.settings.suppliers.is_empty() {

@@ -58,7 +58,7 @@ pub async fn order_named(app: &App, id_or_number: &str) -> Result<Option<Order>>
 }
 
 /// An order that was a checkout is found by the checkout; a top-up has no number.
-fn numbered(tx: &mut Tx, number: Number) -> Result<Option<Order>> {
+pub(super) fn numbered(tx: &mut Tx, number: Number) -> Result<Option<Order>> {
     if let Some(order) = orders::by_number(tx, number)? {
         return Ok(Some(order));
     }
@@ -133,6 +133,20 @@ fn find_buying(tx: &mut Tx, text: &str, number: Option<Number>, found: &mut Foun
     Ok(())
 }
 
+/// The transfer with this id, or all of a transaction, of any owner.
+pub(super) fn transfers_named(tx: &mut Tx, text: &str) -> Result<Vec<Transfer>> {
+    let mut found = Vec::new();
+    if let Some(id) = TransferId::parse(text) {
+        found.extend(transfers::by_id(tx, &id)?);
+    }
+    for network in Network::ALL {
+        if let Some(hash) = parse_tx_hash(network.kind(), text) {
+            found.extend(transfers::of_transaction(tx, network, &hash)?);
+        }
+    }
+    Ok(found)
+}
+
 /// Finds payments by any of their names, with what belongs to them.
 fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
     if let Some(invoice) = invoices::by_id(tx, &InvoiceId::from_text(text))? {
@@ -143,14 +157,11 @@ fn find_paying(tx: &mut Tx, text: &str, found: &mut Found) -> Result<()> {
         found.transfers.extend(transfers::of_invoice(tx, &checkout.id)?);
         found.checkouts.push(checkout);
     }
-    if let Some(id) = TransferId::parse(text) {
-        found.transfers.extend(transfers::by_id(tx, &id)?);
-    }
+    found.transfers.extend(transfers_named(tx, text)?);
     let booked = operator::named_by(text);
     found.entries.extend(ledger::named(tx, &booked)?.into_iter().filter(|entry| entry.id == booked));
     for network in Network::ALL {
         if let Some(hash) = parse_tx_hash(network.kind(), text) {
-            found.transfers.extend(transfers::of_transaction(tx, network, &hash)?);
             for deed in ["sweep", "payout"] {
                 found.entries.extend(ledger::named(tx, &format!("{deed}.{}.{hash}", network.as_str()))?);
             }

@@ -409,7 +409,7 @@ fn require_refundable(tx: &mut Tx, id: &OrderId, amount: Usd) -> Result<()> {
 }
 
 /// How long an order may wait for its supplier before an operator should look.
-const STUCK_AFTER_MS: i64 = 30 * 60_000;
+pub(super) const STUCK_AFTER_MS: i64 = 30 * 60_000;
 
 /// How many orders are stuck, by status.
 pub async fn stuck_orders(app: &App) -> Result<Vec<(String, i64)>> {

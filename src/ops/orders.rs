@@ -3,6 +3,8 @@
 
 mod list;
 mod story;
+mod search;
+mod waiting;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -11,6 +13,8 @@ use metrics::counter;
 
 pub use self::list::{List, ListQuery, Listed, history, list, of_receipt, with_topups};
 pub use self::story::{Happening, PlacedBy, Story, What, story};
+pub use self::search::{Found, Search, Stream, search, stream, total};
+pub use self::waiting::{MOST_COUNTED, Waiting, waiting_long};
 use super::breaker::{self, Names};
 use super::coupons::{guesses::Guess, redeem};
 use super::deliver;

@@ -1,7 +1,7 @@
 //! Accounts: who owns a wallet. The hot half is in `wallet.rs`.
 
 use super::engine::{Stored, Tx, columns, insert_into, params, queries, text, values};
-use super::{low_balances, meta, wallet};
+use super::{days, low_balances, meta, wallet};
 use crate::domain::account::AccountKind;
 use crate::domain::ids::{AccountId, AccountNo};
 use crate::domain::money::Usd;
@@ -110,6 +110,7 @@ pub fn create(tx: &mut Tx, new: &NewAccount) -> Result<AccountNo> {
     // Instances keep partners in memory; users are looked up on each request.
     if new.kind == AccountKind::Partner {
         low_balances::enlist(tx, no)?;
+        days::enlist(tx, no)?;
         meta::bump(tx, meta::Version::Accounts)?;
     }
     Ok(no)

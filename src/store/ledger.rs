@@ -214,6 +214,10 @@ queries! {
     RATES_OFF = "SELECT b.id, b.cost - b.dollars FROM (SELECT id, cost, native_cost / 1000000 * rate / 1000
             + (native_cost / 1000000 * rate % 1000 * 1000000 + native_cost % 1000000 * rate + 999999999) / 1000000000 AS dollars
             FROM orders WHERE rate IS NOT NULL AND native_cost IS NOT NULL) b WHERE b.cost <> b.dollars LIMIT 10";
+    DAYS_OFF = "SELECT a.id, CAST(COALESCE(s.total, 0) - COALESCE(p.balance, 0) AS BIGINT) FROM summed_lines d JOIN accounts a ON a.no = d.account
+        LEFT JOIN (SELECT account, SUM(other - spent + given_back) AS total FROM partner_days GROUP BY account) s ON s.account = d.account
+        LEFT JOIN postings p ON p.wallet IS NOT NULL AND p.wallet = d.account AND p.line = d.line
+        WHERE COALESCE(s.total, 0) <> COALESCE(p.balance, 0) LIMIT 10";
     SUM_OF = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
 }
 
@@ -448,6 +452,7 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("what we owe is owed to guests' invoices, and not more than once", Unit::Usd, OWED_OFF),
     ("every claim of a guest's invoice went to who claimed it", Unit::Usd, CLAIMS_OFF),
     ("guests have no wallet", Unit::Usd, GUESTS_OFF),
+    ("a partner's days add up to its balance after the last line in them", Unit::Usd, DAYS_OFF),
 ];
 
 pub fn check(tx: &mut Tx) -> Result<(Counts, Vec<Breach>)> {

@@ -16,6 +16,7 @@ pub mod checkouts;
 pub mod claims;
 pub mod coupons;
 pub mod cursors;
+pub mod days;
 pub mod debts;
 pub mod deliveries;
 mod details;
@@ -36,6 +37,7 @@ pub mod members;
 pub mod meta;
 pub mod native_moves;
 pub mod offers;
+pub mod order_lists;
 pub mod orders;
 pub mod price_rules;
 pub mod prices;
@@ -201,6 +203,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("claims", claims::ALL),
         ("coupons", coupons::ALL),
         ("cursors", cursors::ALL),
+        ("days", days::ALL),
         ("debts", debts::ALL),
         ("deliveries", deliveries::ALL),
         ("esims", esims::ALL),
@@ -218,6 +221,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("meta", meta::ALL),
         ("native_moves", native_moves::ALL),
         ("offers", offers::ALL),
+        ("order_lists", order_lists::ALL),
         ("orders", orders::ALL),
         ("price_rules", price_rules::ALL),
         ("prices", prices::ALL),

@@ -141,7 +141,7 @@ fn list_few(tx: &mut Tx, account: AccountNo, query: &ListQuery) -> Result<List> 
     Ok(List { orders: attach_topups(tx, page)?, total, next })
 }
 
-fn attach_topups(tx: &mut Tx, found: Vec<Order>) -> Result<Vec<Listed>> {
+pub(super) fn attach_topups(tx: &mut Tx, found: Vec<Order>) -> Result<Vec<Listed>> {
     if found.is_empty() {
         return Ok(Vec::new());
     }

@@ -1,5 +1,6 @@
 //! The partner's door, `/api/b2b/v1`, one resource after the other.
 
+mod days;
 mod deliveries;
 mod deposit_events;
 mod deposits;
@@ -17,6 +18,7 @@ mod orders;
 mod plan_details;
 mod plans;
 mod references;
+mod search;
 mod topups;
 mod usage;
 mod wallet;

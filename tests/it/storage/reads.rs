@@ -35,7 +35,7 @@ const ON_PURPOSE: &[(&str, &str)] = &[
     ),
     ("an operator moves cash or asks what a supplier holds, which are sums over postings", "ledger::SUM_OF"),
     ("it is kept in memory, and loaded anew when it has changed", "addresses::WATCHED keys::LIVE webhooks::OPEN"),
-    ("every two seconds, of all partners", "low_balances::MOVED"),
+    ("every two seconds, of all partners", "days::BEHIND low_balances::MOVED"),
     ("once for each sync and each change of prices", "accounts::PRICE_LISTS"),
     ("the greatest number is at the end of the index", "accounts::LAST_NO events::LAST_PG events::LAST_UNTIL events::SKIP_PG"),
     ("the oldest are at the beginning of the index, and only some of them are looked at", "deliveries::FORGET events::FORGET"),
@@ -112,6 +112,34 @@ mod no_statement_reads_all_of_a_table_that_grows {
         let (whole, on_purpose) = (whole_reads(db), on_purpose());
         let unexplained: Vec<&String> = whole.difference(&on_purpose).collect();
         assert!(unexplained.is_empty(), "all of a table is read by {unexplained:?}");
+    }
+    each_database!(check);
+}
+
+/// Some of a million orders are found without a walk along the others: those that came to nothing, and those still open.
+mod rare_orders_have_indexes_of_their_own {
+    use super::*;
+
+    fn check(db: Db) {
+        let place = Place::new(db);
+        let location = place.settings(&[]).database;
+        let plans = database::on_plain_thread(|| {
+            migrate::run(&location).map(drop)?;
+            explain::plans(&location, &all_sql())
+        });
+        let plans: BTreeMap<String, String> = plans.unwrap().into_iter().collect();
+        place.remove();
+        for (name, index) in [
+            ("OLDER_UNDONE", "orders_undone"),
+            ("NEWER_UNDONE", "orders_undone"),
+            ("OLDER_OPEN", "orders_open"),
+            ("NEWER_OPEN", "orders_open"),
+            ("WAITING", "orders_open"),
+            ("LONGEST_WAITING", "orders_open"),
+        ] {
+            let plan = &plans[&format!("order_lists::{name}")];
+            assert!(plan.contains(index), "{name} does not use {index}: {plan}");
+        }
     }
     each_database!(check);
 }
