@@ -16,7 +16,7 @@ use crate::chain::sim::SimChain;
 use crate::chain::{Chain, address};
 use crate::clock::Clock;
 use crate::config::{Mode, Settings, SettlerSetting};
-use crate::domain::ids::{EntryId, InvoiceId, KeyId, OrderId};
+use crate::domain::ids::{BatchId, EntryId, InvoiceId, KeyId, OrderId};
 use crate::domain::network::{AddressKind, Network};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
@@ -220,6 +220,10 @@ impl App {
 
     pub fn new_topup_id(&self) -> OrderId {
         OrderId::topup(self.now(), vault::random())
+    }
+
+    pub fn new_batch_id(&self) -> BatchId {
+        BatchId::new(self.now(), vault::random())
     }
 
     pub fn new_entry_id(&self) -> EntryId {

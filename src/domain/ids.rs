@@ -96,6 +96,8 @@ ids! {
     /// A person in a partner's team; it stands on the orders that this person places by hand.
     MemberId "mbr_";
     WebhookId "whk_";
+    /// Orders that were placed at once by hand.
+    BatchId "bat_";
     /// A test event, which is in no log. It is made when its id is.
     TestId "tst_";
     /// An account: a partner (`ptn_`) or a user (`usr_`).

@@ -4,6 +4,7 @@
 pub mod account;
 pub mod amount;
 pub mod authorization;
+pub mod batch;
 pub mod checkout;
 pub mod client;
 pub mod colour;

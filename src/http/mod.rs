@@ -169,7 +169,7 @@ pub fn router(app: App) -> Router {
         .route("/portal/orders.csv", get(portal::orders::csv::file))
         .route("/portal/orders/new", get(portal::orders::place::form).post(portal::orders::place::buy))
         .route("/portal/orders/batch", get(portal::orders::batch::form).post(portal::orders::batch::place))
-        .route("/portal/orders/batches/{id}", get(portal::orders::batch::progress))
+        .route("/portal/orders/batches/{id}", get(portal::orders::progress::show))
         .route("/portal/orders/{id}", get(portal::orders::one::show))
         .route(
             "/portal/orders/{id}/data",

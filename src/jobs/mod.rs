@@ -2,6 +2,7 @@
 //! panics is started again. `ops/jobs.rs` knows how they are doing.
 
 mod balance_audit;
+mod batches;
 mod days;
 mod low_balance;
 mod mail;
@@ -47,6 +48,7 @@ pub fn start(app: &App, stop: &CancellationToken) {
     supervise(app, stop, "days".into(), None, days::run);
     supervise(app, stop, "usage".into(), None, usage::run);
     supervise(app, stop, "webhooks".into(), None, webhooks::run);
+    supervise(app, stop, "batches".into(), None, batches::run);
     if !app.settings.suppliers.is_empty() {
         supervise(app, stop, "suppliers".into(), None, suppliers::run);
     }

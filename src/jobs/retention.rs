@@ -44,6 +44,7 @@ impl Last {
             retention::forget_codes(app).await?;
             retention::forget_events(app).await?;
             retention::forget_deliveries(app).await?;
+            retention::forget_batches(app).await?;
             retention::forget_usage(app).await?;
             self.rest = Some(now);
         }

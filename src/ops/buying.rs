@@ -144,7 +144,7 @@ impl Outcome {
 
 impl Wish {
     /// The purchase of this wish, with its eSIM named by the order that brought it.
-    fn purchase(&self, esim_order: Option<OrderId>) -> Purchase {
+    pub(super) fn purchase(&self, esim_order: Option<OrderId>) -> Purchase {
         Purchase {
             package_code: self.package_code.clone(),
             reference: self.reference.clone(),

@@ -6,6 +6,7 @@ pub mod addresses;
 pub mod audit;
 pub mod backup;
 pub mod balance_audit;
+pub mod batches;
 pub mod booking;
 pub mod breaker;
 pub mod buying;

@@ -1,11 +1,12 @@
 //! What is forgotten, and when. A day after they ended: logins and what belongs to them. After `keep_unpaid_days`:
 //! unpaid checkouts and invoices, signatures that moved nothing, transactions of gas keys. Thirty days after their last
-//! use: activation codes. After thirty days: tries to deliver to webhooks. After ninety: events. After thirteen months: what was used on each day. The books, and all
+//! use: activation codes. After thirty days: tries to deliver to webhooks. After ninety: events, and lists of orders that were placed at once. After thirteen months: what was used on each day. The books, and all
 //! that proves them, stay for ever.
 
 use metrics::counter;
 
 use crate::app::App;
+use crate::domain::batch;
 use crate::domain::esim::USAGE_DAYS;
 use crate::domain::event::KEPT_DAYS;
 use crate::domain::ids::OrderId;
@@ -17,7 +18,7 @@ use crate::error::Result;
 use crate::store::retention::{self, Aged};
 use crate::store::tx::Tx;
 use crate::store::{
-    cursors, deliveries, esims, events, guesses, logins, magic_links, mails, sessions, tokens,
+    batches, cursors, deliveries, esims, events, guesses, logins, magic_links, mails, sessions, tokens,
 };
 
 use super::LANE;
@@ -25,6 +26,8 @@ use super::jobs;
 
 /// How many rows of each kind are deleted in one write.
 const AT_ONCE: i64 = 100;
+/// The same of batches, each of which has up to a hundred lines.
+const BATCHES_AT_ONCE: i64 = 5;
 /// How many days tries to deliver to webhooks are kept.
 const DELIVERY_DAYS: i64 = 30;
 
@@ -129,6 +132,12 @@ pub async fn forget_deliveries(app: &App) -> Result<()> {
     let before = app.now().plus_days(-DELIVERY_DAYS);
     until_none(app, "deliveries", move |tx| deliveries::forget(tx, before, AT_ONCE)).await?;
     until_none(app, "waiting deliveries", move |tx| deliveries::forget_waiting(tx, AT_ONCE)).await
+}
+
+/// Forgets orders that were placed at once too long ago: who asked for what. The orders themselves stay.
+pub async fn forget_batches(app: &App) -> Result<()> {
+    let before = app.now().plus_days(-batch::KEPT_DAYS);
+    until_none(app, "batches", move |tx| batches::forget(tx, before, BATCHES_AT_ONCE)).await
 }
 
 /// Forgets activation codes that were used, given back or not used in time. They open a profile that somebody owns.

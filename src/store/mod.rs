@@ -8,6 +8,7 @@ pub mod amounts;
 pub mod attempts;
 pub mod audit;
 pub mod authorizations;
+pub mod batches;
 pub mod bought;
 pub mod cancel_requests;
 pub mod cash;
@@ -197,6 +198,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("attempts", attempts::ALL),
         ("audit", audit::ALL),
         ("authorizations", authorizations::ALL),
+        ("batches", batches::ALL),
         ("cash", cash::ALL),
         ("catalog", catalog::ALL),
         ("checkouts", checkouts::ALL),

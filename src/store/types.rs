@@ -4,6 +4,7 @@ use super::engine::{Column, Param, Row, Value, word};
 use crate::domain::account::AccountKind;
 use crate::domain::amount::Fiat;
 use crate::domain::authorization::{AuthorizationState, Reason};
+use crate::domain::batch::LineState;
 use crate::domain::checkout::CheckoutStatus;
 use crate::domain::client::Origin;
 use crate::domain::cost::Rate;
@@ -12,7 +13,7 @@ use crate::domain::email::Email;
 use crate::domain::esim::{EsimStatus, ProfileState, ServiceState};
 use crate::domain::event::EventKind;
 use crate::domain::ids::{
-    AccountId, AccountNo, AttemptId, InvoiceId, KeyId, LoginId, MailId, MemberId, OrderId, SessionId,
+    AccountId, AccountNo, AttemptId, BatchId, InvoiceId, KeyId, LoginId, MailId, MemberId, OrderId, SessionId,
     TokenId, WebhookId,
 };
 use crate::domain::invoice::InvoiceStatus;
@@ -89,11 +90,11 @@ numbers! {
     Rate: |value| value.billionths(), Rate::from_billionths;
 }
 
-texts! { AccountId, AttemptId, Email, InvoiceId, KeyId, LoginId, MailId, MemberId, OrderId, Origin, SessionId, TokenId, WebhookId }
+texts! { AccountId, AttemptId, BatchId, Email, InvoiceId, KeyId, LoginId, MailId, MemberId, OrderId, Origin, SessionId, TokenId, WebhookId }
 
 words! {
     AccountKind, AddressKind, Applicability, AuthorizationState, CheckoutStatus, Currency, EsimStatus, EventKind, InvoiceStatus,
-    Network, OrderStatus, PlanType, ProfileState, Reason, Role, ServiceState, TokenKind, TransferState, UseState,
+    LineState, Network, OrderStatus, PlanType, ProfileState, Reason, Role, ServiceState, TokenKind, TransferState, UseState,
     WebhookStatus,
 }
 

@@ -1,5 +1,6 @@
 //! The partner's door, `/api/b2b/v1`, one resource after the other.
 
+mod batches;
 mod days;
 mod deliveries;
 mod deposit_events;

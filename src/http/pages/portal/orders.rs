@@ -8,5 +8,6 @@ pub mod data;
 pub mod list;
 pub mod one;
 pub mod place;
+pub mod progress;
 pub mod row;
 pub mod send;
