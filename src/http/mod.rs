@@ -171,10 +171,7 @@ pub fn router(app: App) -> Router {
         .route("/portal/orders/batch", get(portal::orders::batch::form).post(portal::orders::batch::place))
         .route("/portal/orders/batches/{id}", get(portal::orders::progress::show))
         .route("/portal/orders/{id}", get(portal::orders::one::show))
-        .route(
-            "/portal/orders/{id}/data",
-            get(portal::orders::data::form).post(portal::orders::data::top_up),
-        )
+        .route("/portal/orders/{id}/data", get(portal::orders::data::form).post(portal::orders::data::top_up))
         .route(
             "/portal/orders/{id}/cancel",
             get(portal::orders::cancel::form).post(portal::orders::cancel::give_back),

@@ -463,7 +463,9 @@ mod tests {
         assert_eq!(written.subject, "Your eSIM is ready");
         for part in [&written.text, &written.html] {
             let said = said(part);
-            for told in ["Acme Travel", "1.5 GB · 1 day · Japan", "https://shop.example/esim/token", "SG-AB12"] {
+            for told in
+                ["Acme Travel", "1.5 GB · 1 day · Japan", "https://shop.example/esim/token", "SG-AB12"]
+            {
                 assert!(said.contains(told), "{told} is not in {part}");
             }
             for secret in ["1.266184", "1.27", "1.49", "SUMMER", "Receipt", "RECEIPT", "wallet"] {

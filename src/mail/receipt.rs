@@ -35,9 +35,7 @@ pub enum PaidBy {
         own: bool,
     },
     /// A partner of ours, who gives it to the reader.
-    Partner {
-        company: String,
-    },
+    Partner { company: String },
     Payment {
         network: Network,
         currency: Currency,

@@ -2,8 +2,8 @@
 //! The first beat is here, the other two in `deliver.rs`; a top-up takes the same path (`topups.rs`).
 
 mod list;
-mod story;
 mod search;
+mod story;
 mod waiting;
 
 use std::collections::{HashMap, HashSet};
@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 use metrics::counter;
 
 pub use self::list::{List, ListQuery, Listed, history, list, of_receipt, with_topups};
-pub use self::story::{Happening, PlacedBy, Story, What, story};
 pub use self::search::{Found, Search, Stream, search, stream, total};
+pub use self::story::{Happening, PlacedBy, Story, What, story};
 pub use self::waiting::{MOST_COUNTED, Waiting, waiting_long};
 use super::breaker::{self, Names};
 use super::coupons::{guesses::Guess, redeem};

@@ -13,8 +13,8 @@ use crate::domain::email::Email;
 use crate::domain::esim::{EsimStatus, ProfileState, ServiceState};
 use crate::domain::event::EventKind;
 use crate::domain::ids::{
-    AccountId, AccountNo, AttemptId, BatchId, InvoiceId, KeyId, LoginId, MailId, MemberId, OrderId, SessionId,
-    TokenId, WebhookId,
+    AccountId, AccountNo, AttemptId, BatchId, InvoiceId, KeyId, LoginId, MailId, MemberId, OrderId,
+    SessionId, TokenId, WebhookId,
 };
 use crate::domain::invoice::InvoiceStatus;
 use crate::domain::money::Usd;

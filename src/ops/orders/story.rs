@@ -27,7 +27,10 @@ pub struct Story {
 
 pub enum PlacedBy {
     /// An API key, and what it is called.
-    Key { id: String, name: String },
+    Key {
+        id: String,
+        name: String,
+    },
     /// Somebody of the team.
     Member(String),
     /// Somebody who has left the team.
@@ -48,15 +51,22 @@ pub enum What {
     /// It could not be delivered.
     Failed,
     /// More data was bought: the plan, and how that stands.
-    ToppedUp { plan: String, status: OrderStatus },
+    ToppedUp {
+        plan: String,
+        status: OrderStatus,
+    },
     /// With whom it was sent to, as far as that is shown.
-    Sent { to: String },
+    Sent {
+        to: String,
+    },
     CancelAsked,
     Kept,
     /// The supplier took it back.
     Cancelled,
     /// The operator gave money back, and what it noted.
-    Refunded { note: String },
+    Refunded {
+        note: String,
+    },
 }
 
 /// What happened to an order that is no top-up.

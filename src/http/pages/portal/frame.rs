@@ -70,10 +70,14 @@ impl Done {
             Done::Ended => "That browser is signed out.",
             Done::Joined => "Welcome to the team.",
             Done::Placed => "The order was placed, and paid from the balance.",
-            Done::Known => "This reference had bought this order before. Nothing was bought or charged again.",
+            Done::Known => {
+                "This reference had bought this order before. Nothing was bought or charged again."
+            }
             Done::ToppedUp => "The data was bought, and paid from the balance.",
             Done::GivenBack => "The eSIM was given back, and the money is in the balance.",
-            Done::Asked => "The supplier was asked to take the eSIM back. When it agrees, the money is in the balance.",
+            Done::Asked => {
+                "The supplier was asked to take the eSIM back. When it agrees, the money is in the balance."
+            }
             Done::Kept => "The eSIM is kept after all. No money moved.",
             Done::Mailed => "The mail is on its way to your customer.",
             Done::Begun => "The orders are being placed. You can leave this page: they go on.",

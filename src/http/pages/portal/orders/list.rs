@@ -6,6 +6,7 @@ use form_urlencoded::Serializer;
 
 use super::row::OrderRow;
 use crate::domain::order::OrderStatus;
+use crate::domain::role::Ability;
 use crate::domain::time::Time;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::Query;
@@ -130,8 +131,9 @@ pub async fn show(visit: Visit, query: Query) -> Answer {
     if !filter.name.is_empty() {
         let hits = look_up::look_up(app, account, &filter.name).await?;
         let has_others = !hits.deposits.is_empty() || !hits.transfers.is_empty();
-        template.elsewhere =
-            has_others.then(|| Filter { name: filter.name.clone(), ..Filter::default() }.address("/portal/search", None));
+        template.elsewhere = has_others.then(|| {
+            Filter { name: filter.name.clone(), ..Filter::default() }.address("/portal/search", None)
+        });
         template.orders = hits.orders.iter().map(|order| OrderRow::of(app, order)).collect();
         return page(&visit.state, StatusCode::OK, &template);
     }

@@ -46,9 +46,12 @@ impl Headline {
             }
             (OrderStatus::Fulfilled, Some(usage)) => (usage.kind, usage.icon, usage.word, String::new()),
             (OrderStatus::Fulfilled, None) => ("good", "sim", "Delivered", String::new()),
-            (OrderStatus::Failed, _) => {
-                ("bad", "stop", "Not delivered: the money is back", format!("{back} USD are back in the balance."))
-            }
+            (OrderStatus::Failed, _) => (
+                "bad",
+                "stop",
+                "Not delivered: the money is back",
+                format!("{back} USD are back in the balance."),
+            ),
             (OrderStatus::Cancelling, _) if is_reviewed(order) => (
                 "caution",
                 "clock",
@@ -177,12 +180,17 @@ pub async fn show(visit: Visit, Segment(id): Segment) -> Answer {
 }
 
 impl OrderPage<'_> {
-    fn of(visit: &Visit, order: Order, shown: OrderShown, story: Story, codes: Option<Codes>) -> Result<OrderPage<'_>> {
+    fn of(
+        visit: &Visit,
+        order: Order,
+        shown: OrderShown,
+        story: Story,
+        codes: Option<Codes>,
+    ) -> Result<OrderPage<'_>> {
         let app: &App = &visit.state.app;
         let is_reviewed = is_reviewed(&order);
-        let is_moving = |order: &Order| {
-            matches!(order.status, OrderStatus::Provisioning | OrderStatus::Cancelling)
-        };
+        let is_moving =
+            |order: &Order| matches!(order.status, OrderStatus::Provisioning | OrderStatus::Cancelling);
         let is_open = is_moving(&order) && !is_reviewed || story.topups.iter().any(is_moving);
         let version = version(&order, &story);
         Ok(OrderPage {
@@ -193,7 +201,11 @@ impl OrderPage<'_> {
             iccid: order.esim.as_ref().map(|esim| esim.iccid.clone()),
             coupon: order.coupon.as_ref().map(|coupon| (coupon.code.clone(), coupon.discount.priced())),
             placed_by: placed_by(story.placed_by),
-            failure: order.failure.as_ref().map(|failure| failure.detail.clone()).filter(|why| !why.is_empty()),
+            failure: order
+                .failure
+                .as_ref()
+                .map(|failure| failure.detail.clone())
+                .filter(|why| !why.is_empty()),
             given_back: Some(story.given_back).filter(|back| back.is_positive()).map(|back| back.priced()),
             kept_because: givable(app, &order, &story.topups).err(),
             refills: story.topups.iter().map(Refill::of).collect(),

@@ -165,7 +165,12 @@ pub async fn buy(Sent(visit, fields): Sent) -> Answer {
         Err(Error::Refused(Refusal::IdempotencyConflict(conflict))) => {
             let problem = Some("This reference belongs to something else that was bought before.".into());
             let holder = conflict.holder.clone().filter(|holder| !holder.starts_with("inv_"));
-            shown(&visit, typed, plan.ok().as_ref(), Trouble { status: StatusCode::CONFLICT, problem, holder })
+            shown(
+                &visit,
+                typed,
+                plan.ok().as_ref(),
+                Trouble { status: StatusCode::CONFLICT, problem, holder },
+            )
         }
         Err(Error::Refused(refusal @ (Refusal::PlanNotFound | Refusal::WrongPlanType(_)))) => {
             let trouble = not_sold(&refusal, &typed.plan);
