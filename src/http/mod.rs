@@ -196,6 +196,20 @@ pub fn router(app: App) -> Router {
         .route("/portal/webhooks/{id}/deliveries", get(portal::deliveries::list))
         .route("/portal/webhooks/{id}/deliveries/{delivery}", get(portal::deliveries::one))
         .route("/portal/webhooks/{id}/deliveries/{delivery}/redeliver", post(portal::deliveries::redeliver))
+        .route("/portal/search", get(portal::search::find))
+        .route("/portal/orders", get(portal::orders::list::show))
+        .route("/portal/orders.csv", get(portal::orders::csv::file))
+        .route("/portal/orders/new", get(portal::orders::place::form).post(portal::orders::place::buy))
+        .route("/portal/orders/batch", get(portal::orders::batch::form).post(portal::orders::batch::place))
+        .route("/portal/orders/batches/{id}", get(portal::orders::progress::show))
+        .route("/portal/orders/{id}", get(portal::orders::one::show))
+        .route("/portal/orders/{id}/data", get(portal::orders::data::form).post(portal::orders::data::top_up))
+        .route(
+            "/portal/orders/{id}/cancel",
+            get(portal::orders::cancel::form).post(portal::orders::cancel::give_back),
+        )
+        .route("/portal/orders/{id}/keep", post(portal::orders::cancel::keep))
+        .route("/portal/orders/{id}/send", get(portal::orders::send::form).post(portal::orders::send::mail))
         .route("/portal/team", get(portal::team::list).post(portal::team::invite))
         .route("/portal/team/log", get(portal::team::deeds))
         .route("/portal/team/{id}", get(portal::team::one).post(portal::team::change_role))

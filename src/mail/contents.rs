@@ -120,6 +120,8 @@ forms! {
 
 forms! { Bought, "mail/receipt.txt", "mail/receipt.html" { receipt: &'a Receipt, seller: Vec<String> } }
 
+forms! { Given, "mail/given.txt", "mail/given.html" { receipt: &'a Receipt, company: String } }
+
 forms! {
     Checkout, "mail/checkout.txt", "mail/checkout.html"
     {
@@ -196,12 +198,15 @@ impl Contents<'_> {
                 form.written(house, "A new access token for your account")
             }
             Contents::Receipt(receipt) => {
+                let subject =
+                    if receipt.is_topup() { "Your eSIM is topped up" } else { "Your eSIM is ready" };
+                if let Some(company) = receipt.given_by() {
+                    return Given { receipt, company }.written(house, subject);
+                }
                 // It names the seller itself, so its foot need not.
                 let bare = House { details: Vec::new(), ..house.clone() };
                 let own_name = || vec![house.name.clone()];
                 let seller = if house.details.is_empty() { own_name() } else { house.details.clone() };
-                let subject =
-                    if receipt.is_topup() { "Your eSIM is topped up" } else { "Your eSIM is ready" };
                 Bought { receipt, seller }.written(&bare, subject)
             }
             Contents::Checkout { news, order_ref, plan_name, amount, claim_url } => {
@@ -328,11 +333,13 @@ mod tests {
     fn every_mail_is_of_the_house() {
         let refill = Refill { currency: "USDC".into(), network: "Base".into(), address: "0x12".into() };
         let bought = receipt(paid_on_base(), None);
+        let given = receipt(PaidBy::Partner { company: "Acme <b>".into() }, None);
         let revoke_url = || "https://x.example/a".to_string();
         let all = [
             Contents::Code { code: "123456", door: None, host: "x.example", not_me_url: revoke_url() },
             Contents::NewToken { prefix: "sgp_1", agent_name: "a", made: "now", revoke_url: revoke_url() },
             Contents::Receipt(&bought),
+            Contents::Receipt(&given),
             Contents::Checkout {
                 news: News::TooLate,
                 order_ref: "SG1",
@@ -446,6 +453,25 @@ mod tests {
         assert!(others.text.contains("Korea") && !others.text.contains("\n\n\n"), "{}", others.text);
         let gift = Contents::Receipt(&receipt(PaidBy::Wallet { own: false }, None)).write(&house()).unwrap();
         assert!(gift.text.contains("from the buyer's wallet"), "{}", gift.text);
+    }
+
+    /// A partner sells at its own price: its customer sees the plan and the way to install it, and no amount.
+    #[test]
+    fn what_a_partner_gives_has_no_price() {
+        let given = receipt(PaidBy::Partner { company: "Acme\r\nTravel".into() }, None);
+        let written = Contents::Receipt(&given).write(&house()).unwrap();
+        assert_eq!(written.subject, "Your eSIM is ready");
+        for part in [&written.text, &written.html] {
+            let said = said(part);
+            for told in
+                ["Acme Travel", "1.5 GB · 1 day · Japan", "https://shop.example/esim/token", "SG-AB12"]
+            {
+                assert!(said.contains(told), "{told} is not in {part}");
+            }
+            for secret in ["1.266184", "1.27", "1.49", "SUMMER", "Receipt", "RECEIPT", "wallet"] {
+                assert!(!said.contains(secret), "{secret} is in {part}");
+            }
+        }
     }
 
     #[test]

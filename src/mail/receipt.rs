@@ -34,6 +34,8 @@ pub enum PaidBy {
         /// The reader's own.
         own: bool,
     },
+    /// A partner of ours, who gives it to the reader.
+    Partner { company: String },
     Payment {
         network: Network,
         currency: Currency,
@@ -52,6 +54,14 @@ pub struct Filled {
 impl Receipt {
     pub fn is_topup(&self) -> bool {
         self.order.esim_order.is_some()
+    }
+
+    /// The company that gives it to the reader, if it is a gift of one: then no price is told.
+    pub fn given_by(&self) -> Option<String> {
+        match &self.paid_by {
+            PaidBy::Partner { company } => Some(one_line(company)),
+            PaidBy::Wallet { .. } | PaidBy::Payment { .. } => None,
+        }
     }
 
     pub fn plan_name(&self) -> String {
@@ -107,7 +117,7 @@ impl Receipt {
     /// What was paid, in what it was paid with.
     pub fn total(&self) -> String {
         let unit = match &self.paid_by {
-            PaidBy::Wallet { .. } => "USD",
+            PaidBy::Wallet { .. } | PaidBy::Partner { .. } => "USD",
             PaidBy::Payment { currency, .. } => currency.as_str(),
         };
         format!("{} {unit}", self.order.price.priced())
@@ -116,7 +126,7 @@ impl Receipt {
     pub fn way(&self) -> String {
         match &self.paid_by {
             PaidBy::Wallet { own: true } => "from your wallet".into(),
-            PaidBy::Wallet { own: false } => "from the buyer's wallet".into(),
+            PaidBy::Wallet { own: false } | PaidBy::Partner { .. } => "from the buyer's wallet".into(),
             PaidBy::Payment { network, .. } => format!("on the {} network", network.name()),
         }
     }

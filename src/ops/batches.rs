@@ -12,6 +12,7 @@ use self::work::lease_end;
 use super::breaker::{self, Names};
 use super::jobs;
 use super::orders::Buyer;
+use super::team::Member;
 use crate::app::App;
 use crate::domain::batch::{self, Batch, LIST, Line, LineState, Listed, MOST, Prices, Wanted};
 use crate::domain::ids::{AccountNo, BatchId};
@@ -19,6 +20,7 @@ use crate::domain::money::Usd;
 use crate::domain::plan::{Plan, PlanType};
 use crate::domain::refusal::Refusal;
 use crate::error::Result;
+use crate::store::audit::{self, Line as Log};
 use crate::store::batches::{self, Turn};
 use crate::store::offers::{self, Asked};
 use crate::store::tx::Tx;
@@ -83,6 +85,31 @@ pub async fn begin(
     wanted: Vec<Wanted>,
     shown: Prices,
 ) -> Result<BatchId> {
+    begin_with(app, buyer, by, once, wanted, shown, None).await
+}
+
+/// The same for a member of the team.
+pub async fn begin_as(
+    app: &App,
+    member: &Member,
+    once: &str,
+    wanted: Vec<Wanted>,
+    shown: Prices,
+) -> Result<BatchId> {
+    let (buyer, by) = (member.buyer()?, member.email.as_str());
+    let line = member.line(app, "order batch", String::new());
+    begin_with(app, buyer, by, once, wanted, shown, Some(line)).await
+}
+
+async fn begin_with(
+    app: &App,
+    buyer: Buyer,
+    by: &str,
+    once: &str,
+    wanted: Vec<Wanted>,
+    shown: Prices,
+    line: Option<Log>,
+) -> Result<BatchId> {
     if once.is_empty() {
         return Err(Refusal::FormNotOurs.into());
     }
@@ -111,6 +138,7 @@ pub async fn begin(
         selling: app.breakers.selling(),
         on_hold: app.buying_on_hold.load(Ordering::Relaxed),
         batch,
+        line,
     };
     let (id, holder) = (draft.batch.id.clone(), draft.turn.holder.clone());
     let made = app.store.write(account.0, move |tx| draft.take_down(tx)).await?;
@@ -147,6 +175,8 @@ struct Draft {
     /// The suppliers that sell now.
     selling: Names,
     on_hold: bool,
+    /// For the log that the team can read.
+    line: Option<Log>,
 }
 
 impl Draft {
@@ -177,6 +207,10 @@ impl Draft {
         }
         let lines: Vec<Line> = (1..).zip(&self.wanted).map(|(n, wanted)| self.line(n, wanted)).collect();
         batches::create(tx, &Batch { total, ..self.batch.clone() }, &self.once, &self.turn, &lines)?;
+        if let Some(line) = &self.line {
+            let detail = format!("{}: {} eSIMs for {total} USD", self.batch.id, lines.len());
+            audit::record(tx, &Log { detail, ..line.clone() })?;
+        }
         Ok(self.batch.id.clone())
     }
 

@@ -105,6 +105,18 @@ pub fn require_base(app: &App, code: &str) -> Result<Arc<Plan>, Refusal> {
     }
 }
 
+/// A plan for a new eSIM, by a partner's price list: `wholesale` is its price, for display.
+pub fn base_plan_for(app: &App, price_list: &str, code: &str) -> Result<Arc<Plan>, Refusal> {
+    let snapshot = app.catalog.borrow().clone();
+    let plans = snapshot.list(price_list);
+    let found = plans.binary_search_by(|plan| plan.code.as_str().cmp(code));
+    let plan = found.map(|place| plans[place].clone()).map_err(|_| Refusal::PlanNotFound)?;
+    match plan.plan_type {
+        PlanType::Base => Ok(plan),
+        PlanType::Topup => Err(Refusal::WrongPlanType(PlanMistake::TopupAlone)),
+    }
+}
+
 /// A plan on sale to users, by its code. Its price is for display, like everything in the snapshot.
 pub fn find(app: &App, code: &str) -> Option<Arc<Plan>> {
     app.catalog.borrow().find(code).cloned()

@@ -21,6 +21,7 @@ pub mod days;
 pub mod deliver;
 pub mod deposits;
 mod depth;
+pub mod desk;
 pub mod doctor;
 pub mod events;
 pub mod export;

@@ -3,6 +3,7 @@
 
 mod list;
 mod search;
+mod story;
 mod waiting;
 
 use std::collections::{HashMap, HashSet};
@@ -12,6 +13,7 @@ use metrics::counter;
 
 pub use self::list::{List, ListQuery, Listed, history, list, of_receipt, with_topups};
 pub use self::search::{Found, Search, Stream, search, stream, total};
+pub use self::story::{Happening, PlacedBy, Story, What, story};
 pub use self::waiting::{MOST_COUNTED, Waiting, waiting_long};
 use super::breaker::{self, Names};
 use super::coupons::{guesses::Guess, redeem};

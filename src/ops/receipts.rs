@@ -5,7 +5,7 @@ use super::checkout::progress::{self, Progress};
 use super::mail::{self, Letter, Slip};
 use super::{LANE, catalog, find, install};
 use crate::app::App;
-use crate::domain::account::GUESTS;
+use crate::domain::account::{AccountKind, GUESTS};
 use crate::domain::country;
 use crate::domain::email::Email;
 use crate::domain::ids::OrderId;
@@ -14,7 +14,7 @@ use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::mail::{Coverage, Filled, PaidBy, Receipt};
 use crate::store::tx::Tx;
-use crate::store::{audit, checkouts, orders, users};
+use crate::store::{accounts, audit, checkouts, orders, users};
 use crate::wire::dates::readable;
 
 /// Of the orders of one address the newest are mailed again, at most this many.
@@ -34,7 +34,7 @@ pub(super) async fn of(app: &App, id: &OrderId, reader: &Email) -> Result<Receip
             Some(esim) => orders::by_id(tx, esim)?,
             None => None,
         };
-        let buyer = users::email(tx, order.account)?;
+        let buyer = accounts::by_no(tx, order.account)?;
         Ok((order, checkout, filled, buyer))
     };
     let (order, checkout, filled, buyer) = app.store.read_consistent(read).await?;
@@ -52,7 +52,16 @@ pub(super) async fn of(app: &App, id: &OrderId, reader: &Email) -> Result<Receip
         placed: readable(order.created_at),
         paid_by: match &checkout {
             Some(progress) => paid_by(progress),
-            None => PaidBy::Wallet { own: buyer.as_ref() == Some(reader) },
+            // A partner sells at a price of its own, and what it paid is not its customer's to know.
+            None => match buyer {
+                Some(partner) if partner.kind == AccountKind::Partner => {
+                    PaidBy::Partner { company: partner.name }
+                }
+                buyer => {
+                    let email = buyer.and_then(|user| user.email);
+                    PaidBy::Wallet { own: email.as_deref() == Some(reader.as_str()) }
+                }
+            },
         },
         coverage: Coverage { countries: named.collect(), volume: plan.and_then(|plan| plan.details.kind) },
         filled: filled.map(|filled| Filled {

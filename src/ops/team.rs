@@ -156,8 +156,8 @@ impl Invitation {
             return Ok(());
         }
         let now = self.slip.at;
-        let sent = audit::done_since(tx, account, now.plus_days(-1), INVITE, INVITATIONS_A_DAY)?;
-        if self.line.command == INVITE && sent >= INVITATIONS_A_DAY {
+        let sent = audit::lately(tx, account, now.plus_days(-1), INVITE, "", INVITATIONS_A_DAY)?;
+        if self.line.command == INVITE && sent.len() as i64 >= INVITATIONS_A_DAY {
             let why = format!("must wait: a team sends at most {INVITATIONS_A_DAY} invitations in a day");
             return Err(Refusal::field("email", why).into());
         }

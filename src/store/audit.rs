@@ -15,8 +15,11 @@ queries! {
              ORDER BY at DESC, id DESC LIMIT ?5");
     OF_ACCOUNT = text!("SELECT ", Deed::COLUMNS, " FROM audit WHERE account = ?1 AND account IS NOT NULL AND at < ?2
              ORDER BY at DESC, id DESC LIMIT ?3");
-    DONE_SINCE = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT 1 FROM audit
-             WHERE account = ?1 AND account IS NOT NULL AND at > ?2 AND command = ?3 LIMIT ?4) AS done";
+    ABOUT = text!("SELECT ", Deed::COLUMNS, " FROM (SELECT * FROM audit WHERE account = ?1 AND account IS NOT NULL AND at >= ?2
+             ORDER BY at DESC, id DESC LIMIT ?4) lately
+             WHERE substr(detail, 1, length(CAST(?3 AS TEXT))) = ?3 ORDER BY at, id");
+    LATELY = "SELECT at FROM audit WHERE account = ?1 AND account IS NOT NULL AND at > ?2 AND command = ?3
+              AND substr(detail, 1, length(CAST(?4 AS TEXT))) = ?4 ORDER BY at DESC LIMIT ?5";
     LATEST = "SELECT at FROM audit WHERE at >= ?1 AND command = ?2 AND substr(detail, 1, length(CAST(?3 AS TEXT))) = ?3
              ORDER BY at DESC LIMIT 1";
 }
@@ -90,9 +93,28 @@ pub fn of_account(tx: &mut Tx, account: AccountNo, before: Time, limit: i64) -> 
     tx.all(OF_ACCOUNT, params![account, before, limit])
 }
 
-/// How often members of a team did this since then; no more than `most` are counted.
-pub fn done_since(tx: &mut Tx, account: AccountNo, since: Time, command: &str, most: i64) -> Result<i64> {
-    tx.one(DONE_SINCE, params![account, since, command, most])
+/// What members of a partner's team did since then, of what begins like this, the first first. Only the latest deeds are
+/// looked through.
+pub fn about(
+    tx: &mut Tx,
+    account: AccountNo,
+    since: Time,
+    begins: &str,
+    looked_at: i64,
+) -> Result<Vec<Deed>> {
+    tx.all(ABOUT, params![account, since, begins, looked_at])
+}
+
+/// When members of a partner's team did a thing after that time, with a line that begins like this; the latest first.
+pub fn lately(
+    tx: &mut Tx,
+    account: AccountNo,
+    after: Time,
+    command: &str,
+    begins: &str,
+    most: i64,
+) -> Result<Vec<Time>> {
+    tx.all(LATELY, params![account, after, command, begins, most])
 }
 
 /// When a command was last done since then, with a line that begins like this.

@@ -9,8 +9,8 @@ pub use self::query::{Form, NoQuery, Query};
 pub use super::body::{JsonBody, OptionalBody, OptionalUntyped, UntypedJson, is_json, read};
 use super::members::Members;
 pub use super::path::{
-    ICCID_RULE, ID_CHARS, Segment, Segments, iccid, invoice_id, key_id, member_id, named_iccid, order_id,
-    session_id, token_id, webhook_id,
+    ICCID_RULE, ID_CHARS, Segment, Segments, batch_id, iccid, invoice_id, key_id, member_id, named_iccid,
+    order_id, session_id, token_id, webhook_id,
 };
 use crate::domain::email::Email;
 use crate::domain::money::Usd;

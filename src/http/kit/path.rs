@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 
 use crate::domain::esim;
-use crate::domain::ids::{InvoiceId, KeyId, MemberId, OrderId, SessionId, TokenId, WebhookId};
+use crate::domain::ids::{BatchId, InvoiceId, KeyId, MemberId, OrderId, SessionId, TokenId, WebhookId};
 use crate::domain::refusal::Refusal;
 
 pub const ICCID_RULE: &str = "must have 19 or 20 digits";
@@ -93,4 +93,10 @@ pub fn member_id(text: &str) -> Result<MemberId, Refusal> {
 pub fn key_id(text: &str) -> Result<KeyId, Refusal> {
     let is_ours = is_plain(text) && text.starts_with(KeyId::PREFIX);
     if is_ours { Ok(KeyId::from_text(text)) } else { Err(Refusal::KeyNotFound) }
+}
+
+/// Ids of a wrong shape are simply not found.
+pub fn batch_id(text: &str) -> Result<BatchId, Refusal> {
+    let is_ours = is_plain(text) && text.starts_with(BatchId::PREFIX);
+    if is_ours { Ok(BatchId::from_text(text)) } else { Err(Refusal::NotFound) }
 }

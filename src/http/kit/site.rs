@@ -24,6 +24,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("filter.js", include_str!("../../../assets/js/filter.js")),
     ("live.js", include_str!("../../../assets/js/live.js")),
     ("parts.js", include_str!("../../../assets/js/parts.js")),
+    ("poll.js", include_str!("../../../assets/js/poll.js")),
     ("times.js", include_str!("../../../assets/js/times.js")),
 ];
 

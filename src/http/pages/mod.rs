@@ -16,6 +16,7 @@ mod look;
 pub mod mailed;
 mod moment;
 mod movement;
+mod order_shown;
 pub mod parts;
 pub mod pay;
 mod payments;

@@ -24,6 +24,20 @@ use crate::store::{cancel_requests, native_moves, wallet};
 
 /// Takes a cancel back. Once more is the same.
 pub async fn withdraw(app: &App, account: AccountNo, id: &OrderId) -> Result<Outcome> {
+    withdraw_with(app, account, id, None).await
+}
+
+/// The same by somebody whose line goes into the audit log with it.
+pub(in crate::ops) async fn withdraw_by_hand(
+    app: &App,
+    account: AccountNo,
+    id: &OrderId,
+    line: Line,
+) -> Result<Outcome> {
+    withdraw_with(app, account, id, Some(line)).await
+}
+
+async fn withdraw_with(app: &App, account: AccountNo, id: &OrderId, line: Option<Line>) -> Result<Outcome> {
     let order = owned::order(app, account, id).await?;
     if order.id.is_topup() {
         return Err(Refusal::OrderNotFound.into());
@@ -31,6 +45,9 @@ pub async fn withdraw(app: &App, account: AccountNo, id: &OrderId) -> Result<Out
     let (now, id) = (app.now(), order.id);
     let write = move |tx: &mut Tx| {
         let replayed = !keep(tx, account, &id, now)?;
+        if let Some(line) = line.as_ref().filter(|_| !replayed) {
+            audit::record(tx, line)?;
+        }
         let order = rows::by_id(tx, &id)?.ok_or(Refusal::OrderNotFound)?;
         let balance = wallet::read(tx, account)?.balance;
         Ok(Outcome { order, refunded: Usd::ZERO, balance, replayed })

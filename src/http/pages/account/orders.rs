@@ -5,9 +5,8 @@ use axum::http::StatusCode;
 
 use super::buy::{Spend, unbought};
 use super::frame::{Done, Frame, Pager, ROWS, Section, Sent, Visit, after};
-use crate::app::App;
 use crate::domain::money::Usd;
-use crate::domain::order::{self, Order, OrderStatus};
+use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::http::kit::answers::Answer;
@@ -15,50 +14,11 @@ use crate::http::kit::fields::{Query, Segment, order_id};
 use crate::http::kit::html::page;
 use crate::http::kit::session::see;
 use crate::http::pages::bundles::{self, Bundle};
-use crate::http::pages::install::UsageShown;
-use crate::http::pages::moment::Moment;
+use crate::http::pages::order_shown::{OrderShown, Refill, givable};
 use crate::http::pages::{in_words, new_once};
 use crate::ops::buying::{self, Fills, Means, Wish};
 use crate::ops::orders::Listed;
-use crate::ops::{accounts, cancel, install, orders, owned, usage};
-
-/// An order in a list. Carriers are not asked for lists: the bar shows what was last read.
-pub struct OrderShown {
-    pub id: String,
-    pub number: String,
-    pub name: String,
-    pub price: String,
-    pub at: Moment,
-    pub kind: &'static str,
-    pub word: &'static str,
-    pub usage: Option<UsageShown>,
-}
-
-impl OrderShown {
-    pub fn of(app: &App, order: &Order) -> OrderShown {
-        let is_delivered = order.status == OrderStatus::Fulfilled;
-        let last = usage::last_known(order).filter(|_| is_delivered);
-        let usage = last.map(|report| UsageShown::new(order, &report, app.now()));
-        let (kind, word) = match (order.status, &usage) {
-            (OrderStatus::Fulfilled, Some(usage)) => (usage.kind, usage.word),
-            (OrderStatus::Fulfilled, None) => ("good", "Ready"),
-            (OrderStatus::Provisioning, _) => ("", "Being prepared"),
-            (OrderStatus::Failed, _) => ("bad", "Not delivered"),
-            (OrderStatus::Cancelling, _) => ("caution", "Being given back"),
-            (OrderStatus::Cancelled, _) => ("", "Given back"),
-        };
-        OrderShown {
-            id: order.id.to_string(),
-            number: app.numbers.of_order(order).unwrap_or_default(),
-            name: order.plan_name.clone(),
-            price: order.price.priced(),
-            at: Moment::of(order.created_at),
-            kind,
-            word,
-            usage,
-        }
-    }
-}
+use crate::ops::{accounts, cancel, install, orders, owned};
 
 #[derive(Template)]
 #[template(path = "account/orders.html")]
@@ -83,14 +43,6 @@ pub async fn list(visit: Visit, query: Query) -> Answer {
     page(&visit.state, StatusCode::OK, &template)
 }
 
-/// More data that was bought for an eSIM.
-struct Refill {
-    name: String,
-    price: String,
-    at: Moment,
-    word: &'static str,
-}
-
 #[derive(Template)]
 #[template(path = "account/order.html")]
 struct OrderPage<'a> {
@@ -113,28 +65,14 @@ pub async fn one(visit: Visit, Segment(id): Segment) -> Answer {
     let Listed { order, topups } = own(&visit, id).await?;
     let mut shown = OrderShown::of(app, &order);
     let is_delivered = order.status == OrderStatus::Fulfilled;
-    if is_delivered && let Some(report) = install::usage(app, &order).await {
-        let usage = UsageShown::new(&order, &report, app.now());
-        (shown.kind, shown.word) = (usage.kind, usage.word);
-        shown.usage = Some(usage);
-    }
-    let refills = topups.iter().map(|topup| Refill {
-        name: topup.plan_name.clone(),
-        price: topup.price.priced(),
-        at: Moment::of(topup.created_at),
-        word: match topup.status {
-            OrderStatus::Fulfilled => "added",
-            OrderStatus::Failed => "not added; the money is back",
-            _ => "being added",
-        },
-    });
+    shown.read(app, &order).await;
     let is_back = matches!(order.status, OrderStatus::Failed | OrderStatus::Cancelled);
     let template = OrderPage {
         frame: visit.frame(Section::Orders),
         iccid: order.esim.as_ref().map(|esim| esim.iccid.clone()),
         install_url: matches!(order.status, OrderStatus::Provisioning | OrderStatus::Fulfilled)
             .then(|| install::page_url(app, &order.id)),
-        refills: refills.collect(),
+        refills: topups.iter().map(Refill::of).collect(),
         refilled: !topups.is_empty(),
         can_refill: is_delivered,
         kept_because: givable(app, &order, &topups).err(),
@@ -152,13 +90,6 @@ async fn own(visit: &Visit, id: String) -> Result<Listed> {
     }
     let order = owned::order(app, visit.me.account, &id).await?;
     orders::with_topups(app, order).await
-}
-
-/// Whether a cancel has a chance, or why it has none.
-fn givable(app: &App, order: &Order, topups: &[Order]) -> Result<(), &'static str> {
-    let is_live = |topup: &Order| matches!(topup.status, OrderStatus::Provisioning | OrderStatus::Fulfilled);
-    let usage = usage::last_known(order).map(|report| report.usage.status());
-    order::refundable(order, topups.iter().any(is_live), usage, app.now()).map_err(|reason| reason.in_words())
 }
 
 #[derive(Template)]

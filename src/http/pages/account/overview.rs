@@ -5,7 +5,6 @@ use askama::Template;
 use axum::http::StatusCode;
 
 use super::frame::{Frame, Section, Visit};
-use super::orders::OrderShown;
 use super::sign_in;
 use crate::domain::money::Usd;
 use crate::http::kit::State;
@@ -16,6 +15,7 @@ use crate::http::kit::problem::Refused;
 use crate::http::kit::session::{Turned, Visitor, see};
 use crate::http::pages::look::Look;
 use crate::http::pages::movement::Movement;
+use crate::http::pages::order_shown::OrderShown;
 use crate::ops::{accounts, orders};
 
 const LATEST_ORDERS: i64 = 4;

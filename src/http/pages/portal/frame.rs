@@ -19,6 +19,7 @@ words! {
     /// The parts of the portal, as their paths name them.
     pub enum Section: ALL, parse {
         Overview = "overview",
+        Orders = "orders",
         Plans = "plans",
         Deposits = "deposits",
         Statement = "statement",
@@ -34,6 +35,7 @@ impl Section {
     pub fn name(self) -> &'static str {
         match self {
             Section::Overview => "Overview",
+            Section::Orders => "Orders",
             Section::Plans => "Plans",
             Section::Deposits => "Deposits",
             Section::Statement => "Statement",
@@ -69,6 +71,14 @@ words! {
         WebhookDisabled = "webhook-disabled",
         WebhookDeleted = "webhook-deleted",
         Replayed = "replayed",
+        Placed = "placed",
+        Known = "known",
+        ToppedUp = "topped-up",
+        GivenBack = "given-back",
+        Asked = "asked",
+        Kept = "kept",
+        Mailed = "mailed",
+        Begun = "begun",
     }
 }
 
@@ -92,6 +102,18 @@ impl Done {
             Done::Replayed => {
                 "What happened since then is sent again. It stands among the deliveries when it was."
             }
+            Done::Placed => "The order was placed, and paid from the balance.",
+            Done::Known => {
+                "This reference had bought this order before. Nothing was bought or charged again."
+            }
+            Done::ToppedUp => "The data was bought, and paid from the balance.",
+            Done::GivenBack => "The eSIM was given back, and the money is in the balance.",
+            Done::Asked => {
+                "The supplier was asked to take the eSIM back. When it agrees, the money is in the balance."
+            }
+            Done::Kept => "The eSIM is kept after all. No money moved.",
+            Done::Mailed => "The mail is on its way to your customer.",
+            Done::Begun => "The orders are being placed. You can leave this page: they go on.",
         }
     }
 }

@@ -1,0 +1,111 @@
+//! What becomes of orders that were placed at once, line by line. A page that is open looks again by itself while some have
+//! no answer.
+
+use askama::Template;
+use axum::http::StatusCode;
+
+use crate::domain::batch::{LineState, Listed, Standing};
+use crate::domain::order::OrderStatus;
+use crate::http::kit::answers::Answer;
+use crate::http::kit::fields::{Segment, batch_id};
+use crate::http::kit::html::page;
+use crate::http::pages::moment::Moment;
+use crate::http::pages::portal::frame::{Frame, Section, Visit};
+use crate::ops::batches;
+
+/// A line, and how its order stands.
+struct Row {
+    n: i64,
+    code: String,
+    reference: Option<String>,
+    email: Option<String>,
+    order: Option<String>,
+    kind: &'static str,
+    icon: &'static str,
+    word: &'static str,
+    note: Option<String>,
+    price: String,
+}
+
+impl Row {
+    fn of(listed: Listed) -> Row {
+        let price = listed.spent().priced();
+        let Listed { line, order } = listed;
+        let (kind, icon, word) = match (line.state, order.map(|Standing { status, .. }| status)) {
+            (LineState::Waiting, _) => ("", "clock", "Waiting"),
+            (LineState::Refused, _) => ("bad", "stop", "Not bought"),
+            (LineState::Done, Some(OrderStatus::Provisioning)) => ("", "gear", "Being prepared"),
+            (LineState::Done, Some(OrderStatus::Failed)) => ("bad", "stop", "Not delivered"),
+            (LineState::Done, Some(OrderStatus::Cancelling)) => ("caution", "clock", "Being given back"),
+            (LineState::Done, Some(OrderStatus::Cancelled)) => ("", "money", "Given back"),
+            (LineState::Done, Some(OrderStatus::Fulfilled) | None) => ("good", "check", "Delivered"),
+        };
+        let before = "Its reference had bought it before: nothing was charged again.".to_string();
+        Row {
+            n: line.n,
+            kind,
+            icon,
+            word,
+            note: if line.was_bought_before() { Some(before) } else { line.why.clone() },
+            order: line.order.map(|id| id.to_string()),
+            code: line.package_code,
+            reference: line.reference,
+            email: line.customer_email.map(|email| email.to_string()),
+            price,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.word, "Waiting" | "Being prepared")
+    }
+}
+
+#[derive(Template)]
+#[template(path = "portal/order_progress.html")]
+struct ProgressPage<'a> {
+    frame: Frame<'a>,
+    path: String,
+    count: i64,
+    /// How many have their answer.
+    settled: i64,
+    bought: i64,
+    refused: i64,
+    total: String,
+    spent: String,
+    by: String,
+    at: Moment,
+    rows: Vec<Row>,
+    is_open: bool,
+    /// Tells this view from a later one.
+    version: String,
+}
+
+impl ProgressPage<'_> {
+    fn said(&self) -> String {
+        format!("{} of {} have their answer", self.settled, self.count)
+    }
+}
+
+pub async fn show(visit: Visit, Segment(id): Segment) -> Answer {
+    let id = batch_id(&id)?;
+    let found = batches::show(&visit.state.app, visit.me().account, &id).await?;
+    let batch = found.batch;
+    let rows: Vec<Row> = found.lines.into_iter().map(Row::of).collect();
+    let words: Vec<&str> = rows.iter().map(|row| row.word).collect();
+    let template = ProgressPage {
+        frame: visit.frame(Section::Orders),
+        path: format!("/portal/orders/batches/{id}"),
+        count: batch.lines,
+        settled: batch.lines - batch.waiting(),
+        bought: batch.done,
+        refused: batch.refused,
+        total: batch.total.priced(),
+        spent: found.spent.priced(),
+        at: Moment::of(batch.made_at),
+        by: batch.made_by,
+        is_open: rows.iter().any(Row::is_open),
+        version: words.join(", "),
+        rows,
+    };
+    page(&visit.state, StatusCode::OK, &template)
+}
