@@ -2,7 +2,7 @@
 // turns on a second factor and signs in anew. They come in this order, in one browser that keeps its cookies.
 import { createHmac } from "node:crypto";
 
-import { forgetMails, mailed, mailedSince, pay, until } from "./states.mjs";
+import { PLAN, forgetMails, mailed, mailedSince, pay, until } from "./states.mjs";
 
 const OWNER = "owner@demo.example";
 const NEW = "maximiliane.von.der.schulenburg-wolfsburg@reisebuero-am-marktplatz.example.com";
@@ -31,6 +31,34 @@ export async function* portalScenes(page) {
   yield { name: "portal-code-wrong", fields: { code: "000000" }, text: "This code is wrong" };
   const code = await mailed(OWNER, CODE);
   yield { name: "portal-overview", fields: { code }, text: "Orders per day" };
+  yield { name: "portal-orders", path: "/portal/orders", text: "The newest first" };
+  yield { name: "portal-orders-nothing", path: "/portal/orders?q=nothing", text: "Nothing has this name" };
+  yield { name: "portal-orders-wrong", path: "/portal/orders?from=yesterday", text: "Please check" };
+  yield { name: "portal-search-nothing", path: "/portal/search?q=nothing", text: "Nothing has this name" };
+  yield { name: "portal-order-new", path: "/portal/orders/new", text: "Code of the plan" };
+  yield { name: "portal-order-unknown", path: "/portal/orders/new?plan=NOPE", text: "No plan on sale" };
+  const buy = once("/portal/orders/new") + "[method=post]";
+  yield { name: "portal-order-check", path: `/portal/orders/new?plan=${PLAN}`, text: "Left afterwards" };
+  yield { name: "portal-order-placed", form: buy, fields: { reference: "booking of the whole family at the market square" }, text: "The order was placed" };
+  const placed = new URL(page.url()).pathname;
+  yield { name: "portal-order-send", path: `${placed}/send`, text: "Send to a customer" };
+  const send = once(`${placed}/send`);
+  yield { name: "portal-order-send-wrong", form: send, fields: { email: "kid@nowhere" }, text: "Please check", unchecked: true };
+  yield { name: "portal-order-sent", form: send, fields: { email: "kid@example.com" }, text: "on its way to your customer" };
+  yield { name: "portal-order-data", path: `${placed}/data`, text: "More data for the eSIM" };
+  yield { name: "portal-order-filled", form: once(`${placed}/data`), fields: {}, text: "The data was bought" };
+  yield { name: "portal-order-kept", path: `${placed}/cancel`, text: "Nothing was changed" };
+  yield { name: "portal-order-another", path: `/portal/orders/new?plan=${PLAN}`, text: "Left afterwards" };
+  yield { name: "portal-order-fresh", form: buy, fields: {}, text: "The order was placed" };
+  const fresh = new URL(page.url()).pathname;
+  yield { name: "portal-order-cancel", path: `${fresh}/cancel`, text: "The supplier decides" };
+  yield { name: "portal-order-cancelled", form: once(`${fresh}/cancel`), fields: {}, text: "The eSIM was given back" };
+  const batch = once("/portal/orders/batch");
+  yield { name: "portal-batch", path: "/portal/orders/batch", text: "at once" };
+  yield { name: "portal-batch-wrong", form: batch, button: "[value=look]", fields: { orders: "NOPE" }, text: "Nothing was bought" };
+  yield { name: "portal-batch-check", form: batch, button: "[value=look]", fields: { orders: `3 x ${PLAN}, trip` }, text: "Nothing is bought yet" };
+  yield { name: "portal-batch-done", form: batch, button: "[value=place]", fields: {}, text: "All 3 orders are placed" };
+  yield { name: "portal-batch-again", path: "/portal/orders/batch", text: "Placed before" };
   yield { name: "portal-plans", path: "/portal/plans", text: "at what it costs you" };
   yield { name: "portal-plans-found", path: "/portal/plans?q=japan", text: "Plans for japan" };
   yield { name: "portal-plans-nothing", path: "/portal/plans?q=atlantis", text: "No plan fits" };

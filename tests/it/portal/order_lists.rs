@@ -124,7 +124,7 @@ both_databases! {
             assert_eq!(listed(&found.text), [path.clone()], "{name}");
         }
         // A deposit is found by its transaction, beside orders or alone.
-        let opened = gateway.post(DEPOSIT, json!({ "amountUsd": 10, "network": "POLYGON" })).await.expect(201);
+        let opened = gateway.post(DEPOSIT, json!({ "amountUsd": 10, "currency": "USDC", "network": "POLYGON" })).await.expect(200);
         let invoice = id(&opened).to_string();
         let hash = pay(gateway, &opened, "10").await;
         gateway.pass_time(UNTIL_FINAL_MS);

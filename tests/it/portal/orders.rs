@@ -228,7 +228,7 @@ both_databases! {
         assert_eq!(owner.submit(&page, &path, &[("email", CUSTOMER)]).await.status, 303, "an hour later");
     }
 
-    async fn the_page_tells_what_happens(gateway) with [OPEN[0], OPEN[1], ("answer_within_ms", "200")] {
+    async fn the_page_tells_what_happens(gateway) with [OPEN[0], OPEN[1], ("supplier_timeout_ms", "300"), ("answer_within_ms", "200")] {
         let mut viewer = member(gateway, Role::Viewer).await;
         gateway.supplier("silent").await;
         let placed = gateway.post("/api/b2b/v1/orders", json!({ "packageCode": PLAN, "partnerRefId": "<b>&" })).await.expect(202);
