@@ -125,7 +125,7 @@ both_databases! {
                 let done = send(&mut visitor, &path, &fields).await;
                 assert!(done.status == 200 || done.status == 303, "{role:?} {path}: {} {}", done.status, done.text);
                 if path == "/portal/webhooks/new" {
-                    let id = super::developers::word(&done, "whk_");
+                    let id = crate::portal::developers::word(&done, "whk_");
                     let gone = gateway.send_as(&gateway.key, "DELETE", &format!("{WEBHOOKS}/{id}"), None).await;
                     gone.expect(200);
                 }
@@ -159,7 +159,7 @@ both_databases! {
         assert_eq!(receiver.all().len(), messages);
         // Nor is a delivery found by way of a webhook of one's own.
         let made = send(&mut eve, "/portal/webhooks/new", &[("url", &receiver.url), ("events", "all")]).await;
-        let own = super::developers::word(&made, "whk_");
+        let own = crate::portal::developers::word(&made, "whk_");
         let path = format!("/portal/webhooks/{own}/deliveries/{}", things.delivery);
         assert_eq!(eve.open(&path).await.status, 404);
         assert_eq!(send(&mut eve, &format!("{path}/redeliver"), &[]).await.status, 404);

@@ -6,6 +6,7 @@ use simgate::domain::role::Role;
 use simgate::ops::operator::{self, Adjustment, Direction};
 
 use super::support::{OPEN, member};
+use crate::support::desk;
 use crate::support::harness::{Gateway, Reply, both_databases};
 use crate::support::logins::mails;
 use crate::support::visitor::Visitor;
@@ -94,7 +95,7 @@ both_databases! {
         }
         assert!(gateway.journalled("sold").is_empty());
         // The wallet is short: none of them is placed.
-        let take = Adjustment { account: gateway.partner.clone(), amount: Usd::parse("999.5").unwrap(), kind: CreditKind::Promo, reason: "test".into() };
+        let take = Adjustment { account: desk::account(gateway).await, amount: Usd::parse("999.5").unwrap(), kind: CreditKind::Promo, reason: "test".into() };
         operator::adjust_wallet(&gateway.app, "test", Direction::Debit, take, None).await.unwrap();
         let short = owner.submit(&check, PATH, &[("step", "place")]).await;
         assert!(short.status == 402 && short.text.contains("more is needed"), "{}", short.text);

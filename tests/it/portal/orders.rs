@@ -8,6 +8,7 @@ use simgate::ops::operator::{self, Adjustment, Direction};
 
 use super::support::{OPEN, member};
 use crate::support::buying::{HOUR_MS, MINUTE_MS, PLAN};
+use crate::support::desk;
 use crate::support::harness::{Gateway, Reply, both_databases};
 use crate::support::logins::mails;
 use crate::support::visitor::Visitor;
@@ -94,7 +95,7 @@ both_databases! {
         assert!(list.text.contains("Not delivered"), "{}", list.text);
         // The wallet is short: the page has no button that cannot work, and says what is missing.
         let take = Adjustment {
-            account: gateway.partner.clone(),
+            account: desk::account(gateway).await,
             amount: Usd::parse("999.5").unwrap(),
             kind: CreditKind::Promo,
             reason: "test".into(),
