@@ -60,7 +60,7 @@ export async function* portalScenes(page) {
   yield { name: "portal-batch-done", form: batch, button: "[value=place]", fields: {}, text: "All 3 orders are placed" };
   yield { name: "portal-batch-again", path: "/portal/orders/batch", text: "Placed before" };
   yield { name: "portal-plans", path: "/portal/plans", text: "at what it costs you" };
-  yield { name: "portal-plans-found", path: "/portal/plans?q=japan", text: "Plans for japan" };
+  yield { name: "portal-plans-found", path: "/portal/plans?q=japan", text: "Show all" };
   yield { name: "portal-plans-nothing", path: "/portal/plans?q=atlantis", text: "No plan fits" };
   yield { name: "portal-plans-more-data", path: "/portal/plans?type=TOPUP", text: "More data is added" };
   const deposits = once("/portal/deposits") + "[method=post]";

@@ -174,11 +174,11 @@ pub async fn verify(partner: Partner, state: State, _: NoQuery, body: JsonBody) 
 #[into_params(parameter_in = Query)]
 #[allow(dead_code, reason = "describes the query for OpenAPI; `Query` reads it")]
 pub struct AddressQuery {
-    /// The network that the payments will come by.
-    #[param(inline, value_type = Option<NetworkWord>, default = "BASE", example = "BASE")]
+    /// The network that the payments will come by. Absent: BASE.
+    #[param(inline, value_type = Option<NetworkWord>, example = "BASE")]
     network: Option<String>,
-    /// The token that will be sent.
-    #[param(inline, value_type = Option<CurrencyWord>, default = "USDC", example = "USDC")]
+    /// The token that will be sent. Absent: USDC.
+    #[param(inline, value_type = Option<CurrencyWord>, example = "USDC")]
     currency: Option<String>,
 }
 
