@@ -102,9 +102,9 @@ impl Visitor {
     }
 }
 
-/// The hidden fields of the form with this action.
+/// The hidden fields of the form that is sent to this action.
 pub fn hidden(page: &Reply, action: &str) -> Vec<(String, String)> {
-    let start = format!("action=\"{action}\"");
+    let start = format!("method=\"post\" action=\"{action}\"");
     let (_, form) =
         page.text.split_once(&start).unwrap_or_else(|| panic!("no form {action} in {}", page.text));
     let form = form.split("</form>").next().unwrap();
