@@ -59,14 +59,7 @@ pub async fn sign_in(app: &App, sign_in: SignIn, invitation: Option<&str>) -> Re
     let now = app.now();
     let invitation = invitation.map(|link| team::named(app, link)).transpose()?;
     let (proof, _) = Proof::new(app, &answer);
-    let secret = secret_text("", [vault::random(), vault::random()]);
-    let new = NewStay {
-        id: SessionId::new(now, vault::random()),
-        secret_hash: vault::hash_secret(&secret),
-        made_at: now,
-        browser: session::browser(&agent),
-        network: client::logged(answer.client),
-    };
+    let (new, secret) = NewStay::new(app, &agent, client::logged(answer.client));
     let former = former.filter(|text| is_well_formed(text)).map(|text| vault::hash_secret(&text));
     let (email, actor) = (answer.email.clone(), format!("member:{}", answer.email));
     let line = audit_line(app, &actor, "team join", email.to_string());
@@ -116,6 +109,14 @@ struct NewStay {
 }
 
 impl NewStay {
+    /// One of a browser that says this of itself, and the secret that the browser will hold.
+    fn new(app: &App, agent: &str, network: String) -> (NewStay, String) {
+        let secret = secret_text("", [vault::random(), vault::random()]);
+        let (now, secret_hash) = (app.now(), vault::hash_secret(&secret));
+        let id = SessionId::new(now, vault::random());
+        (NewStay { id, secret_hash, made_at: now, browser: session::browser(agent), network }, secret)
+    }
+
     fn begin(&self, tx: &mut Tx, person: &Person, awaits: bool) -> Result<()> {
         let new = NewSession {
             id: self.id.clone(),
@@ -134,15 +135,7 @@ impl NewStay {
 
 /// Exchanges a session that awaits a second factor for one that awaits nothing, and answers its secret.
 pub async fn pass(app: &App, stay: &Stay, typed: &str, agent: &str, network: String) -> Result<String> {
-    let now = app.now();
-    let secret = secret_text("", [vault::random(), vault::random()]);
-    let new = NewStay {
-        id: SessionId::new(now, vault::random()),
-        secret_hash: vault::hash_secret(&secret),
-        made_at: now,
-        browser: session::browser(agent),
-        network,
-    };
+    let (new, secret) = NewStay::new(app, agent, network);
     let (old, member) = (stay.id.clone(), stay.member.id.clone());
     let answer = Answer::new(app, Realm::Partners, &stay.member.email, typed);
     let write = move |tx: &mut Tx| {
@@ -200,15 +193,7 @@ async fn look(app: &App, secret: &str) -> Result<Option<MemberSession>> {
 
 /// Enters another team of the same person, and answers the secret of a session there; this one ends.
 pub async fn switch(app: &App, stay: &Stay, to: &MemberId, agent: &str, network: String) -> Result<String> {
-    let now = app.now();
-    let secret = secret_text("", [vault::random(), vault::random()]);
-    let new = NewStay {
-        id: SessionId::new(now, vault::random()),
-        secret_hash: vault::hash_secret(&secret),
-        made_at: now,
-        browser: session::browser(agent),
-        network,
-    };
+    let (new, secret) = NewStay::new(app, agent, network);
     let (email, to, old) = (stay.member.email.clone(), to.clone(), stay.id.clone());
     let write = move |tx: &mut Tx| {
         if tx.is_rerun() && sessions::is_made(tx, &new.id)? {
