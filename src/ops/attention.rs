@@ -20,7 +20,7 @@ pub enum Attention {
         threshold: Usd,
     },
     /// Orders that have waited for their supplier for too long.
-    Waiting(Waiting),
+    Waiting(Box<Waiting>),
     /// It gets no events, since it accepted nothing for a day.
     WebhookDisabled {
         id: WebhookId,
@@ -53,7 +53,7 @@ pub async fn of(app: &App, member: &Member) -> Result<Vec<Attention>> {
     }
     let waiting = orders::waiting_long(app, account).await?;
     if waiting.count > 0 {
-        found.push(Attention::Waiting(waiting));
+        found.push(Attention::Waiting(Box::new(waiting)));
     }
     for standing in webhooks::list(app, Some(account)).await? {
         let (webhook, count) = (standing.webhook, standing.set_aside);

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::json;
 use simgate::domain::email::Email;
-use simgate::domain::login::Door;
+use simgate::domain::login::{Door, Realm};
 use simgate::domain::refusal::Refusal;
 use simgate::domain::token::TokenKind;
 use simgate::error::Error;
@@ -249,7 +249,7 @@ both_databases! {
     /// Wherever it was asked for, and once. The mail says where that was, and what the code grants.
     async fn a_live_code_opens_every_door(gateway) {
         for (asked_at, words) in [(Door::Rest, "through its API"), (Door::Tools, "through its tools"), (Door::Pages, "on a payment page"), (Door::Account, "with a browser")] {
-            for door in Door::ALL {
+            for door in Door::ALL.into_iter().filter(|door| door.realm() == Realm::Buyers) {
                 let address = format!("{}-{}@example.com", asked_at.as_str(), door.as_str()).to_lowercase();
                 let asked = Ask { door: asked_at, email: email(&address), client: HOME };
                 assert!(matches!(login::ask(&gateway.app, asked).await, Ok(Asked::Sent { .. })));

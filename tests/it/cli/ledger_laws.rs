@@ -2,7 +2,7 @@
 //! done past the program, with the triggers out of the way, and undone again.
 
 use serde_json::{Value, json};
-use simgate::ops::ledger;
+use simgate::ops::{days, ledger};
 use simgate::store::Location;
 
 use crate::support::browser::{claim, claim_code, guest};
@@ -12,7 +12,17 @@ use crate::support::database;
 use crate::support::harness::{Gateway, both_databases, check_books};
 use crate::support::shapes::ORDERS;
 
-const TABLES: [&str; 7] = ["entries", "postings", "wallets", "orders", "esims", "suppliers", "native_moves"];
+const TABLES: [&str; 9] = [
+    "entries",
+    "postings",
+    "wallets",
+    "orders",
+    "esims",
+    "suppliers",
+    "native_moves",
+    "partner_days",
+    "summed_lines",
+];
 
 /// The rows that the damage names.
 struct Books {
@@ -81,6 +91,7 @@ const SUPPLIER: &str = "what a supplier holds was paid in, and goes by what it s
 const NATIVE: &str = "whatever moves at a supplier of another currency has its bill";
 const MOVES: &str = "every move in another currency has its entry, and is no sale";
 const RATES: &str = "every order's cost is its bill at its own rate";
+const DAYS: &str = "a partner's days add up to its balance after the last line in them";
 const COUNTERS: &str = "every wallet's order counters equal its orders";
 
 const OWED: &str = "what we owe is owed to guests' invoices, and not more than once";
@@ -209,6 +220,7 @@ const DAMAGE: &[(&str, &str, &str)] = &[
         "{order}",
     ),
     ("UPDATE orders SET rate = 1100000000, native_cost = cost * 10 / 11 - 1 WHERE id = '{order}'", RATES, "{order}"),
+    ("UPDATE partner_days SET spent = spent + 1 WHERE account = {wallet}", DAYS, "{partner}"),
 ];
 
 fn disarm(location: &Location) {
@@ -235,6 +247,8 @@ both_databases! {
             assert!(sound[count].as_i64().unwrap() > 0, "{count}");
         }
         disarm(location);
+        // A job adds the last lines to the days; then nothing moves any more.
+        days::of(&gateway.app, crate::support::desk::account(gateway).await, 1).await.unwrap();
         for table in TABLES {
             database::execute(location, &format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}")).unwrap();
         }

@@ -54,7 +54,7 @@ struct Made {
 /// All orders of an account, newest first.
 fn all_of(gateway: &Gateway, account: AccountNo) -> Vec<Made> {
     let sql = format!(
-        "SELECT id, CAST(seq AS TEXT), status, CAST(created_at AS TEXT) FROM orders WHERE account = {} ORDER BY seq DESC",
+        "SELECT id, CAST(seq AS TEXT), status, CAST(created_at AS TEXT) FROM orders WHERE account = {} AND seq IS NOT NULL ORDER BY seq DESC",
         account.0
     );
     let made = |row: Vec<String>| Made {
