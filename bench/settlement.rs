@@ -200,6 +200,7 @@ async fn polling(dir: &Path, count: usize, time: Duration) -> Outcome {
                     index: number as i64,
                     account: None,
                     watch_until: until,
+                    standing: false,
                 };
                 addresses::insert(tx, &new, now)
             })

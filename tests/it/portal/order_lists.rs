@@ -122,7 +122,7 @@ both_databases! {
             let led = viewer.open(&format!("/portal/search?q={name}")).await;
             assert_eq!((led.status, led.header("location")), (303, &*path), "{name}");
             let found = viewer.open(&format!("/portal/orders?q={name}")).await;
-            assert_eq!(listed(&found.text), [path.clone()], "{name}");
+            assert_eq!(listed(&found.text), std::slice::from_ref(&path), "{name}");
         }
         // A deposit is found by its transaction, beside orders or alone.
         let opened = gateway.post(DEPOSIT, json!({ "amountUsd": 10, "currency": "USDC", "network": "POLYGON" })).await.expect(200);
