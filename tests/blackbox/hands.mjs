@@ -82,7 +82,7 @@ export const pointer = hand(
   (page, wanted) => wanted.click(),
   async (page, wanted, value) => {
     const { name, type } = await wanted.evaluate(({ name, type }) => ({ name, type }));
-    if (type === "radio") await page.locator(`[name=${name}][value="${value}"]`).check();
+    if (type === "radio") await page.locator(`[type=radio][name=${name}][value="${value}"]`).check();
     else await wanted.fill(value);
   },
 );

@@ -1,22 +1,14 @@
-// What buyers go through, from the plan to the eSIM, in a browser: on a phone and at a desk by pointer, by keyboard alone, and
-// without scripts. pages.sh asks for more confirmations than usual, so that the pay page is open before its
-// payment counts, and has the gateway believe who a buyer is.
+// What buyers go through, from the plan to the eSIM, in a browser. pages.sh asks for more confirmations than usual, so that the
+// pay page is open before its payment counts, and has the gateway believe who a buyer is.
 import assert from "node:assert/strict";
-import { finish, goTo, open, shows, wrong } from "./browser.mjs";
-import { keyboard, pointer } from "./hands.mjs";
+import { finish, goTo, shows, wrong } from "./browser.mjs";
 import { PLAN, expire, forgetMails, json, mailed, mailedSince, pay, supplier, until } from "./states.mjs";
+import { everyWay } from "./ways.mjs";
 
 const { API_URL } = process.env;
 const SLOWEST_MS = 3_000;
 const CODE = /code is: (\w+)/;
 const AGENT = "Trip planner";
-const ways = [
-  ["on a phone", pointer, { width: 390 }],
-  ["at a desk", pointer, { width: 1280 }],
-  ["at a desk, by keyboard", keyboard, { width: 1280 }],
-  ["on a phone, without scripts", pointer, { width: 390, scripts: false }],
-];
-
 const dollars = (text) => Number(text.match(/[\d.]+/)[0]);
 const PAID = ["CONFIRMED_AWAITING_FULFILLMENT", "PROCESSING", "COMPLETED", "FAILED"];
 const invoiceOf = (page) => new URL(page.url()).pathname.split("/")[2];
@@ -172,27 +164,6 @@ async function claimed(page, hand, scripts, email) {
   await headline(page, "USD is in your wallet");
   await goTo(page, `/pay/${invoice}`);
   await headline(page, "the money is in the wallet");
-}
-
-let buyers = 0;
-const mailbox = (journey, name) => `${journey.name}-${name.replace(/\W+/g, "-")}@example.com`;
-
-// All at once: each buyer has a window, an address and a mailbox of their own.
-async function everyWay(journey) {
-  const since = Date.now();
-  const went = ways.map(async ([name, hand, { width, scripts = true }]) => {
-    buyers += 1;
-    const extraHTTPHeaders = { "x-forwarded-for": `10.0.${buyers}.1` };
-    const page = await open({ scripts, viewport: { width, height: 800 }, extraHTTPHeaders });
-    try {
-      await journey(page, hand, scripts, mailbox(journey, name));
-    } catch (error) {
-      wrong.push(`${journey.name} ${name}, at ${page.url()}: ${error.stack}\n${await page.locator("h1").innerText()}`);
-    }
-    await page.context().close();
-  });
-  await Promise.all(went);
-  console.log(`${journey.name}: ${((Date.now() - since) / 1000).toFixed(1)} s`);
 }
 
 // Signs in for the owner of an account.

@@ -2,8 +2,8 @@
 
 # in_a_browser PROGRAM: one of the programs beside us, with what it needs to know about the gateway.
 in_a_browser() {
-  API_URL=$api_url API_KEY=$api_key API_SECRET=$api_secret GATEWAY_DIR=$gw_dir CHROMIUM=$(command -v chromium) \
-    timeout --foreground 1200 node "$bb/$1.mjs"
+  env "${gw_env[@]}" API_URL="$api_url" API_KEY="$api_key" API_SECRET="$api_secret" GATEWAY_DIR="$gw_dir" SIMGATE="$bin" \
+    CHROMIUM="$(command -v chromium)" timeout --foreground 1200 node "$bb/$1.mjs"
 }
 
 # A coupon, and a browser.
@@ -23,9 +23,10 @@ pages_for_people() {
   check "every page, axe, keyboard" with_coupon pages
   check "gateway for pages stops" gateway_stop
   check "gateway starts for journeys" gateway_start journeys SIMGATE_IP_RATE_LIMIT=0 SIMGATE_BASE_CONFIRMATIONS=25 \
-    SIMGATE_TRUSTED_PROXIES=127.0.0.1/32 || return
+    SIMGATE_TRUSTED_PROXIES=127.0.0.1/32 SIMGATE_WEBHOOK_ALLOW_PRIVATE=true || return
   check "Lighthouse" in_lighthouse && sed 's/^/    | /' "$tmp/logs/Lighthouse.log"
   check "journeys of buyers" with_coupon journeys
+  check "journeys of partners" in_a_browser partners
   check "gateway for journeys stops" gateway_stop
   check "gateway starts for hostile texts" gateway_start hostile SIMGATE_IP_RATE_LIMIT=0 "SIMGATE_BRAND_NAME=$hostile" \
     "SIMGATE_SUPPORT_CONTACT=$hostile" || return

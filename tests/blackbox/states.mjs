@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 
-const { API_URL, API_KEY, API_SECRET, GATEWAY_DIR } = process.env;
+const { API_URL, API_KEY, API_SECRET, GATEWAY_DIR, SIMGATE } = process.env;
 assert(API_URL && API_KEY && API_SECRET && GATEWAY_DIR);
 const partner = { "X-B2B-Key": API_KEY, "X-B2B-Secret": API_SECRET };
 export const PLAN = "JP-1GB-7D";
@@ -78,6 +78,9 @@ async function delivered(packageCode = PLAN) {
   });
   return { ...made, iccid: whole.iccid };
 }
+
+// An operator's command beside the gateway.
+export const command = (...args) => execFileSync(SIMGATE, args, { cwd: GATEWAY_DIR });
 
 // Nobody has the time to wait until something is over.
 export function change(statement, ...values) {
