@@ -10,6 +10,7 @@ mod order_batches;
 mod order_lists;
 mod order_roles;
 mod orders;
+mod others;
 mod overview;
 mod plans;
 mod roles;
