@@ -26,9 +26,15 @@ pub async fn list(app: &App, wanted: Wanted) -> Result<Vec<Deed>> {
     app.store.snapshot(move |tx| audit::list(tx, &wanted)).await
 }
 
-/// What members of a partner's team did before then, newest first.
-pub async fn of_team(app: &App, account: AccountNo, before: Time, limit: i64) -> Result<Vec<Deed>> {
-    app.store.read(move |tx| audit::of_account(tx, account, before, limit)).await
+/// What members of a partner's team did, newest first: what comes before the deed of this time and id, or all of it.
+pub async fn of_team(
+    app: &App,
+    account: AccountNo,
+    before: Option<(Time, String)>,
+    limit: i64,
+) -> Result<Vec<Deed>> {
+    let before = before.unwrap_or_else(|| (Time::from_micros(i64::MAX), String::new()));
+    app.store.read(move |tx| audit::of_account(tx, account, &before, limit)).await
 }
 
 /// When a deed of the last day that looks the same was done: one by this command, whose line begins like this. It may

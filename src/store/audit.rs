@@ -13,8 +13,8 @@ queries! {
              AND (CAST(?3 AS TEXT) IS NULL OR actor = ?3)
              AND (CAST(?4 AS TEXT) IS NULL OR substr(command, 1, length(?4)) = ?4)
              ORDER BY at DESC, id DESC LIMIT ?5");
-    OF_ACCOUNT = text!("SELECT ", Deed::COLUMNS, " FROM audit WHERE account = ?1 AND account IS NOT NULL AND at < ?2
-             ORDER BY at DESC, id DESC LIMIT ?3");
+    OF_ACCOUNT = text!("SELECT ", Deed::COLUMNS, " FROM audit WHERE account = ?1 AND account IS NOT NULL AND (at, id) < (?2, ?3)
+             ORDER BY at DESC, id DESC LIMIT ?4");
     ABOUT = text!("SELECT ", Deed::COLUMNS, " FROM (SELECT * FROM audit WHERE account = ?1 AND account IS NOT NULL AND at >= ?2
              ORDER BY at DESC, id DESC LIMIT ?4) lately
              WHERE substr(detail, 1, length(CAST(?3 AS TEXT))) = ?3 ORDER BY at, id");
@@ -47,6 +47,7 @@ impl Line {
 
 /// A line as it is read.
 pub struct Deed {
+    pub id: String,
     pub at: Time,
     pub actor: String,
     pub command: String,
@@ -55,7 +56,7 @@ pub struct Deed {
     pub after: Option<String>,
 }
 
-columns! { Deed { at, actor, command, detail, before, after } }
+columns! { Deed { id, at, actor, command, detail, before, after } }
 
 /// Which lines are wanted; what is left out is not asked for.
 #[derive(Clone, Default)]
@@ -88,9 +89,14 @@ pub fn list(tx: &mut Tx, wanted: &Wanted) -> Result<Vec<Deed>> {
     tx.all(LIST, params![from, to, &wanted.actor, &wanted.command, wanted.limit])
 }
 
-/// What members of a partner's team did before then, newest first.
-pub fn of_account(tx: &mut Tx, account: AccountNo, before: Time, limit: i64) -> Result<Vec<Deed>> {
-    tx.all(OF_ACCOUNT, params![account, before, limit])
+/// What members of a partner's team did, newest first: what comes before the deed of this time and id.
+pub fn of_account(
+    tx: &mut Tx,
+    account: AccountNo,
+    (at, id): &(Time, String),
+    limit: i64,
+) -> Result<Vec<Deed>> {
+    tx.all(OF_ACCOUNT, params![account, *at, id, limit])
 }
 
 /// What members of a partner's team did since then, of what begins like this, the first first. Only the latest deeds are

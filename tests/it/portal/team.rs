@@ -5,6 +5,7 @@ use simgate::domain::role::Role;
 use simgate::ops::team;
 
 use super::{DEV, EVE, OWNER};
+use crate::support::database;
 use crate::support::desk::{OPEN, account, account_of, form, invitation, is_in, join, member, member_of};
 use crate::support::harness::both_databases;
 use crate::support::visitor::Visitor;
@@ -54,6 +55,25 @@ both_databases! {
         ];
         let places = told.map(|what| log.text.find(what).unwrap_or_else(|| panic!("{what} is not in {}", log.text)));
         assert!(places.is_sorted(), "{}", log.text);
+    }
+
+    /// Also where one moment holds more deeds than a page.
+    async fn the_log_is_leafed_through_without_a_gap(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let (account, at) = (account(gateway).await, gateway.app.now().micros());
+        let row = |n| format!("('adt_{n:03}', {at}, 'member:{OWNER}', 'test', 'deed {n:03}', {})", account.0);
+        let rows = (0..120).map(row).collect::<Vec<_>>().join(", ");
+        let deeds = format!("INSERT INTO audit (id, at, actor, command, detail, account) VALUES {rows}");
+        database::execute(&gateway.app.settings.database, &deeds).unwrap();
+        let mut path = "/portal/team/log".to_string();
+        let mut seen = Vec::new();
+        loop {
+            let page = ann.open(&path).await.text;
+            seen.extend((0..120).rev().filter(|n| page.contains(&format!("deed {n:03}"))));
+            let Some((_, rest)) = page.split_once("href=\"/portal/team/log?before=") else { break };
+            path = format!("/portal/team/log?before={}", rest.split_once('"').unwrap().0);
+        }
+        assert_eq!(seen, (0..120).rev().collect::<Vec<_>>());
     }
 
     /// Nobody floods others with mails of ours.

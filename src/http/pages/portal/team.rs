@@ -187,16 +187,19 @@ struct DeedsPage<'a> {
     frame: Frame<'a>,
     deeds: Vec<DeedRow>,
     /// Where older ones begin.
-    older: Option<i64>,
+    older: Option<String>,
 }
 
 /// What members did, newest first.
 pub async fn deeds(visit: Visit, query: Query) -> Answer {
-    let before = query.typed("before").parse().map_or(Time::from_micros(i64::MAX), Time::from_micros);
+    let before = query.typed("before").split_once('-').and_then(|(at, id)| {
+        let at = Time::from_micros(at.parse().ok()?);
+        Some((at, id.to_string()))
+    });
     let mut found = audit::of_team(&visit.state.app, visit.me().account, before, DEEDS + 1).await?;
     let more = found.len() as i64 > DEEDS;
     found.truncate(DEEDS as usize);
-    let older = found.last().filter(|_| more).map(|deed| deed.at.micros());
+    let older = found.last().filter(|_| more).map(|deed| format!("{}-{}", deed.at.micros(), deed.id));
     let deeds = found.into_iter().map(DeedRow::of).collect();
     page(&visit.state, StatusCode::OK, &DeedsPage { frame: visit.frame(Section::Team), deeds, older })
 }
