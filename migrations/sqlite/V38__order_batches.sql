@@ -6,10 +6,9 @@ CREATE TABLE order_batches (
     made_by    TEXT NOT NULL,
     once       TEXT NOT NULL,
     made_at    INTEGER NOT NULL,
-    -- What its orders carry: their prices' list, their key, and whether that has a daily limit.
+    -- What its orders carry: their prices' list, and who placed them.
     price_list TEXT NOT NULL,
     key_id     TEXT NOT NULL,
-    limited    INTEGER NOT NULL,
     -- What all of its lines cost when it was made, how many there are, and how many were bought or refused.
     total      INTEGER NOT NULL,
     lines      INTEGER NOT NULL,

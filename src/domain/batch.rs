@@ -219,7 +219,6 @@ pub struct Batch {
     /// What its orders carry.
     pub price_list: String,
     pub key_id: String,
-    pub limited: bool,
     /// What all of its lines cost when it was made.
     pub total: Usd,
     pub lines: i64,

@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 use self::work::lease_end;
 use super::breaker::{self, Names};
 use super::jobs;
-use super::orders::Buyer;
 use super::team::Member;
 use crate::app::App;
 use crate::domain::batch::{self, Batch, LIST, Line, LineState, Listed, MOST, Prices, Wanted};
@@ -75,41 +74,15 @@ pub fn price(app: &App, price_list: &str, wanted: Vec<Wanted>) -> Result<Quote> 
 }
 
 /// Takes orders down, if all of them can be bought and paid for now, at the prices that were shown or less; then buys
-/// them. `by` says in words who wants them. `once` names the form that was sent: it makes one batch, however often it is
-/// sent.
+/// them. `once` names the form that was sent: it makes one batch, however often it is sent.
 pub async fn begin(
-    app: &App,
-    buyer: Buyer,
-    by: &str,
-    once: &str,
-    wanted: Vec<Wanted>,
-    shown: Prices,
-) -> Result<BatchId> {
-    begin_with(app, buyer, by, once, wanted, shown, None).await
-}
-
-/// The same for a member of the team.
-pub async fn begin_as(
     app: &App,
     member: &Member,
     once: &str,
     wanted: Vec<Wanted>,
     shown: Prices,
 ) -> Result<BatchId> {
-    let (buyer, by) = (member.buyer()?, member.email.as_str());
-    let line = member.line(app, "order batch", String::new());
-    begin_with(app, buyer, by, once, wanted, shown, Some(line)).await
-}
-
-async fn begin_with(
-    app: &App,
-    buyer: Buyer,
-    by: &str,
-    once: &str,
-    wanted: Vec<Wanted>,
-    shown: Prices,
-    line: Option<Log>,
-) -> Result<BatchId> {
+    let buyer = member.buyer()?;
     if once.is_empty() {
         return Err(Refusal::FormNotOurs.into());
     }
@@ -120,11 +93,10 @@ async fn begin_with(
     let batch = Batch {
         id: app.new_batch_id(),
         account,
-        made_by: by.into(),
+        made_by: member.email.to_string(),
         made_at: now,
         price_list: buyer.price_list,
         key_id: buyer.key_id,
-        limited: buyer.limited,
         total: Usd::ZERO,
         lines: wanted.len() as i64,
         done: 0,
@@ -138,7 +110,7 @@ async fn begin_with(
         selling: app.breakers.selling(),
         on_hold: app.buying_on_hold.load(Ordering::Relaxed),
         batch,
-        line,
+        line: member.line(app, "order batch", String::new()),
     };
     let (id, holder) = (draft.batch.id.clone(), draft.turn.holder.clone());
     let made = app.store.write(account.0, move |tx| draft.take_down(tx)).await?;
@@ -176,7 +148,7 @@ struct Draft {
     selling: Names,
     on_hold: bool,
     /// For the log that the team can read.
-    line: Option<Log>,
+    line: Log,
 }
 
 impl Draft {
@@ -207,10 +179,8 @@ impl Draft {
         }
         let lines: Vec<Line> = (1..).zip(&self.wanted).map(|(n, wanted)| self.line(n, wanted)).collect();
         batches::create(tx, &Batch { total, ..self.batch.clone() }, &self.once, &self.turn, &lines)?;
-        if let Some(line) = &self.line {
-            let detail = format!("{}: {} eSIMs for {total} USD", self.batch.id, lines.len());
-            audit::record(tx, &Log { detail, ..line.clone() })?;
-        }
+        let detail = format!("{}: {} eSIMs for {total} USD", self.batch.id, lines.len());
+        audit::record(tx, &Log { detail, ..self.line.clone() })?;
         Ok(self.batch.id.clone())
     }
 

@@ -35,7 +35,7 @@ queries! {
 }
 
 columns! {
-    Batch in "b" { id, account, made_by, made_at, price_list, key_id, limited, total, lines, done, refused }
+    Batch in "b" { id, account, made_by, made_at, price_list, key_id, total, lines, done, refused }
 }
 
 columns! {
@@ -52,7 +52,7 @@ columns! {
 
 values! {
     New(batch: Batch, once: &'a str, turn: &'a Turn) {
-        id, account, made_by, once = once, made_at, price_list, key_id, limited, total, lines,
+        id, account, made_by, once = once, made_at, price_list, key_id, total, lines,
         holder = &turn.holder, held_until = turn.until,
     }
 }

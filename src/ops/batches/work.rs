@@ -146,8 +146,8 @@ impl Work {
     }
 
     fn buyer(&self) -> Buyer {
-        let Batch { account, key_id, price_list, limited, .. } = &self.batch;
-        Buyer { account: *account, key_id: key_id.clone(), price_list: price_list.clone(), limited: *limited }
+        let Batch { account, key_id, price_list, .. } = &self.batch;
+        Buyer { account: *account, key_id: key_id.clone(), price_list: price_list.clone(), limited: false }
     }
 
     fn wish(&self, line: &Line) -> Wish {

@@ -9,13 +9,15 @@ use serde_json::json;
 use simgate::app::App;
 use simgate::domain::batch::{self, LineState, Listed, Prices};
 use simgate::domain::client::Whereabouts;
-use simgate::domain::ids::{AccountNo, BatchId};
+use simgate::domain::email::Email;
+use simgate::domain::ids::{AccountNo, BatchId, MemberId};
 use simgate::domain::money::Usd;
 use simgate::domain::order::OrderStatus;
 use simgate::domain::refusal::Refusal;
+use simgate::domain::role::Role as TeamRole;
 use simgate::error::{Error, Result};
 use simgate::ops::batches::{self, Progress, work};
-use simgate::ops::orders::Buyer;
+use simgate::ops::team::Member;
 use simgate::ops::{keys, operator};
 use simgate::start::{self, Role};
 
@@ -28,13 +30,25 @@ const OTHER: &str = "JP-3GB-30D";
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 1_440 * MINUTE_MS;
 
-fn buyer(gateway: &Gateway, key: &Key) -> Buyer {
+/// Somebody who may order for the company of this key.
+fn member(gateway: &Gateway, key: &Key) -> Member {
     let home = Whereabouts::At(IpAddr::from([127, 0, 0, 1]));
-    keys::authenticate(&gateway.app, &key.id, &key.secret, home).unwrap().buyer()
+    let buyer = keys::authenticate(&gateway.app, &key.id, &key.secret, home).unwrap().buyer();
+    Member {
+        id: MemberId::from_text("mbr_ann"),
+        account: buyer.account,
+        email: Email::from_text("ann@example.com"),
+        role: TeamRole::Developer,
+        company: "Groups".into(),
+        price_list: buyer.price_list,
+        low_balance: Usd::ZERO,
+        balance: Usd::ZERO,
+        suspended: false,
+    }
 }
 
-fn own(gateway: &Gateway) -> Buyer {
-    buyer(gateway, &gateway.key)
+fn own(gateway: &Gateway) -> Member {
+    member(gateway, &gateway.key)
 }
 
 /// What the page would have shown.
@@ -42,22 +56,22 @@ fn shown(gateway: &Gateway, text: &str) -> Prices {
     batches::price(&gateway.app, "default", batch::read(text).unwrap()).unwrap().prices
 }
 
-async fn begin(app: &App, buyer: Buyer, once: &str, text: &str, shown: Prices) -> Result<BatchId> {
-    batches::begin(app, buyer, "Ann", once, batch::read(text).unwrap(), shown).await
+async fn begin(app: &App, member: &Member, once: &str, text: &str, shown: Prices) -> Result<BatchId> {
+    batches::begin(app, member, once, batch::read(text).unwrap(), shown).await
 }
 
-async fn place(gateway: &Gateway, buyer: Buyer, once: &str, text: &str) -> Result<BatchId> {
-    begin(&gateway.app, buyer, once, text, shown(gateway, text)).await
+async fn place(gateway: &Gateway, member: &Member, once: &str, text: &str) -> Result<BatchId> {
+    begin(&gateway.app, member, once, text, shown(gateway, text)).await
 }
 
 /// Takes a batch down on an instance that dies before it buys anything.
-async fn leave(gateway: &Gateway, buyer: Buyer, text: &str) -> BatchId {
+async fn leave(gateway: &Gateway, member: Member, text: &str) -> BatchId {
     let (settings, shown) = (gateway.app.settings.clone(), shown(gateway, text));
     database::on_plain_thread(move || {
         // Its tasks run only while something is waited for.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let app = runtime.block_on(start::open(settings, Role::Command)).unwrap();
-        let id = runtime.block_on(begin(&app, buyer, "left", text, shown)).unwrap();
+        let id = runtime.block_on(begin(&app, &member, "left", text, shown)).unwrap();
         runtime.shutdown_background();
         app.store.close();
         id
@@ -123,14 +137,14 @@ fn mistakes<T>(outcome: Result<T>) -> Vec<String> {
 both_databases! {
     async fn a_hundred_lines_are_bought_once_each(gateway) {
         let (_, key) = gateway.partner("Groups", Usd::dollars(10_000)).await;
-        let (buyer, price) = (buyer(gateway, &key), gateway.price(PLAN).await);
-        let account = buyer.account;
+        let (member, price) = (member(gateway, &key), gateway.price(PLAN).await);
+        let account = member.account;
         let text = format!("Plan\tReference\tEmail\n60 x {PLAN}\tgroup\n39 x {PLAN}\n\n{PLAN}\tbooking-1\tann@example.com\n");
-        let id = place(gateway, buyer, "form-1", &text).await.unwrap();
+        let id = place(gateway, &member, "form-1", &text).await.unwrap();
         let progress = ended(gateway, account, &id).await;
         assert_eq!(tally(&progress), (100, 0));
         assert_eq!((progress.spent, progress.batch.total), (times(price, 100), times(price, 100)));
-        assert_eq!((progress.batch.made_by.as_str(), &progress.batch.id), ("Ann", &id));
+        assert_eq!((progress.batch.made_by.as_str(), &progress.batch.id), ("ann@example.com", &id));
         assert_eq!(orders(&progress).len(), 100);
         assert_eq!(sold(gateway), orders(&progress));
         assert_eq!(balance(gateway, &key).await, Usd::dollars(10_000).minus(times(price, 100)).to_string());
@@ -153,18 +167,19 @@ both_databases! {
 
     async fn a_form_makes_one_batch(gateway) {
         let (account, text) = (own(gateway).account, format!("3 x {PLAN}\n{OTHER}, booking-1"));
-        let send = || place(gateway, own(gateway), "form-1", &text);
+        let ann = own(gateway);
+        let send = || place(gateway, &ann, "form-1", &text);
         let made: Vec<BatchId> = join_all((0..16).map(|_| send())).await.into_iter().map(Result::unwrap).collect();
         assert!(made.iter().all(|id| *id == made[0]), "{made:?}");
         let progress = ended(gateway, account, &made[0]).await;
         assert_eq!(send().await.unwrap(), made[0]);
         assert_eq!((tally(&progress), sold(gateway).len()), ((4, 0), 4));
         // It is no other list's form, and another account's is another form.
-        let other = place(gateway, own(gateway), "form-1", &format!("4 x {PLAN}")).await;
+        let other = place(gateway, &own(gateway), "form-1", &format!("4 x {PLAN}")).await;
         assert!(mistakes(other)[0].starts_with("the list was sent before with other orders"));
         let (_, key) = gateway.partner("Another", Usd::dollars(100)).await;
-        let another = buyer(gateway, &key);
-        let theirs = place(gateway, another.clone(), "form-1", PLAN).await.unwrap();
+        let another = member(gateway, &key);
+        let theirs = place(gateway, &another, "form-1", PLAN).await.unwrap();
         assert_eq!(tally(&ended(gateway, another.account, &theirs).await), (1, 0));
         assert_eq!(batches::latest(&gateway.app, account).await.unwrap().len(), 1);
     }
@@ -176,10 +191,10 @@ both_databases! {
         // Those that it asks for are sold, and it never hears of that.
         gateway.supplier("timeout").await;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let (settings, buyer) = (gateway.app.settings.clone(), own(gateway));
+        let (settings, member) = (gateway.app.settings.clone(), own(gateway));
         let dying = async move {
             let app = start::open(settings, Role::Command).await.unwrap();
-            let id = begin(&app, buyer, "form-1", &text, prices).await.unwrap();
+            let id = begin(&app, &member, "form-1", &text, prices).await.unwrap();
             (app, id)
         };
         let (app, id) = runtime.spawn(dying).await.unwrap();
@@ -203,7 +218,7 @@ both_databases! {
         let other = start::open(gateway.app.settings.clone(), Role::Command).await.unwrap();
         // To the other, every turn has long ended.
         other.clock.advance(10 * MINUTE_MS);
-        let id = place(gateway, own(gateway), "form-1", &text).await.unwrap();
+        let id = place(gateway, &own(gateway), "form-1", &text).await.unwrap();
         let progress = gateway
             .until("every line has its answer", async || {
                 work::round(&other).await.unwrap();
@@ -226,9 +241,9 @@ both_databases! {
     async fn lines_are_refused_when_the_money_has_run_out(gateway) {
         let price = gateway.price(PLAN).await;
         let (_, key) = gateway.partner("Poor", times(price, 5)).await;
-        let buyer = buyer(gateway, &key);
-        let account = buyer.account;
-        let id = leave(gateway, buyer, &format!("5 x {PLAN}")).await;
+        let member = member(gateway, &key);
+        let account = member.account;
+        let id = leave(gateway, member, &format!("5 x {PLAN}")).await;
         for _ in 0..3 {
             gateway.send_as(&key, "POST", ORDERS, Some(json!({ "packageCode": PLAN }))).await.expect(200);
         }
@@ -253,11 +268,11 @@ both_databases! {
         assert_eq!(why(&progress.lines[0]), "It costs 97.654321 USD now, more than was shown.");
         assert_eq!(progress.spent, before.of(OTHER).unwrap());
         // Nor is a list taken down whose prices have risen since, or were never shown.
-        let again = begin(&gateway.app, own(gateway), "form-2", &text, before.clone()).await;
+        let again = begin(&gateway.app, &own(gateway), "form-2", &text, before.clone()).await;
         let told = mistakes(again);
         let was = before.of(PLAN).unwrap().priced();
         assert_eq!(told, [format!("line 1 costs 97.654321 USD now, not the {was} USD that were shown; look at the prices again")]);
-        let unseen = begin(&gateway.app, own(gateway), "form-2", OTHER, Prices::default()).await;
+        let unseen = begin(&gateway.app, &own(gateway), "form-2", OTHER, Prices::default()).await;
         assert!(mistakes(unseen)[0].contains("whose price was not shown"));
         assert_eq!(batches::latest(&gateway.app, account).await.unwrap().len(), 1);
     }
@@ -267,7 +282,7 @@ both_databases! {
         let taken = gateway.delivered(json!({ "packageCode": OTHER, "partnerRefId": "taken" })).await;
         let same = gateway.delivered(json!({ "packageCode": PLAN, "partnerRefId": "same" })).await;
         let text = format!("{PLAN}, taken\n{PLAN}, same\n{PLAN}, new");
-        let id = place(gateway, own(gateway), "form-1", &text).await.unwrap();
+        let id = place(gateway, &own(gateway), "form-1", &text).await.unwrap();
         let progress = ended(gateway, account, &id).await;
         assert_eq!((tally(&progress), progress.spent), ((2, 1), gateway.price(PLAN).await));
         let [other, before, new] = &progress.lines[..] else { panic!() };
@@ -284,7 +299,7 @@ both_databases! {
         let progress = ended(gateway, account, &id).await;
         assert_eq!(tally(&progress), (0, 3));
         assert!(why(&progress.lines[2]).contains("suspended"), "{}", why(&progress.lines[2]));
-        let refused = place(gateway, own(gateway), "form-2", PLAN).await;
+        let refused = place(gateway, &own(gateway), "form-2", PLAN).await;
         assert!(matches!(refused, Err(Error::Refused(Refusal::AccountSuspended))));
         assert!(sold(gateway).is_empty());
     }
@@ -303,7 +318,7 @@ both_databases! {
         // The write finds the same, whatever was shown.
         let all: Prices = ["XX-1".to_string(), format!("{PLAN}-TOPUP"), PLAN.into()].into_iter().map(|code| (code, Usd::dollars(90))).collect();
         let text = format!("{PLAN}\n2 x XX-1\n{PLAN}-TOPUP");
-        assert_eq!(mistakes(begin(&gateway.app, own(gateway), "form-1", &text, all).await), wrong);
+        assert_eq!(mistakes(begin(&gateway.app, &own(gateway), "form-1", &text, all).await), wrong);
 
         let quote = priced(&format!("2 x {PLAN}, b\n{OTHER}")).unwrap();
         let names: BTreeMap<&str, usize> = quote.lines.iter().map(|line| (line.plan_name.as_str(), line.wanted.row)).collect();
@@ -311,14 +326,14 @@ both_databases! {
         assert_eq!(quote.total, times(gateway.price(PLAN).await, 2).plus(gateway.price(OTHER).await));
 
         let (_, key) = gateway.partner("Poor", quote.total.minus(Usd::from_micros(1))).await;
-        let poor = place(gateway, buyer(gateway, &key), "form-1", &format!("2 x {PLAN}\n{OTHER}")).await;
+        let poor = place(gateway, &member(gateway, &key), "form-1", &format!("2 x {PLAN}\n{OTHER}")).await;
         match poor {
             Err(Error::Refused(Refusal::InsufficientBalance { balance, required })) => {
                 assert_eq!((balance.plus(Usd::from_micros(1)), required), (quote.total, quote.total));
             }
             other => panic!("{:?}", other.map_err(|error| error.to_string())),
         }
-        for account in [account, buyer(gateway, &key).account] {
+        for account in [account, member(gateway, &key).account] {
             assert!(batches::latest(&gateway.app, account).await.unwrap().is_empty());
         }
         assert!(sold(gateway).is_empty());
@@ -327,7 +342,7 @@ both_databases! {
     async fn a_line_is_done_when_its_order_exists(gateway) with [("answer_within_ms", "100")] {
         let account = own(gateway).account;
         gateway.supplier("timeout").await;
-        let id = place(gateway, own(gateway), "form-1", &format!("2 x {PLAN}")).await.unwrap();
+        let id = place(gateway, &own(gateway), "form-1", &format!("2 x {PLAN}")).await.unwrap();
         let open = gateway
             .until("both orders exist", async || {
                 let progress = show(gateway, account, &id).await;
@@ -342,7 +357,7 @@ both_databases! {
 
         // What the supplier refuses costs nothing.
         gateway.supplier("reject").await;
-        let id = place(gateway, own(gateway), "form-2", PLAN).await.unwrap();
+        let id = place(gateway, &own(gateway), "form-2", PLAN).await.unwrap();
         let refused = ended(gateway, account, &id).await;
         let line = &refused.lines[0];
         assert_eq!(refused.spent, Usd::ZERO);
@@ -371,7 +386,7 @@ both_databases! {
 
     async fn lists_are_forgotten_and_orders_stay(gateway) {
         let account = own(gateway).account;
-        let id = place(gateway, own(gateway), "form-1", &format!("2 x {PLAN}, b, ann@example.com")).await.unwrap();
+        let id = place(gateway, &own(gateway), "form-1", &format!("2 x {PLAN}, b, ann@example.com")).await.unwrap();
         let order = orders(&ended(gateway, account, &id).await).pop_first().unwrap();
         gateway.pass_time(89 * DAY_MS);
         show(gateway, account, &id).await;

@@ -154,7 +154,7 @@ pub async fn place(Sent(visit, fields): Sent) -> Answer {
         return checked(&visit, typed, once, quote);
     }
     let shown = Prices::parse(&fields.typed("prices"));
-    match batches::begin_as(&visit.state.app, visit.me(), &once, wanted, shown).await {
+    match batches::begin(&visit.state.app, visit.me(), &once, wanted, shown).await {
         Ok(id) => Ok(see(&after(Done::Begun, &format!("/portal/orders/batches/{id}")))),
         // Prices that have changed, too: the next page shows those of now.
         Err(Error::Refused(Refusal::Invalid(wrong))) => {
