@@ -71,8 +71,8 @@ pub async fn of(app: &App, member: &Member) -> Result<Vec<Attention>> {
         }
     }
     let soon = now.plus_days(KEY_ENDS_DAYS);
-    for key in operator::list_keys(app, Some(account)).await? {
-        if let Some(at) = key.expires_at.filter(|at| *at < soon && !key.has_ended(now))
+    for key in operator::keys_in_use(app, account).await? {
+        if let Some(at) = key.expires_at.filter(|at| *at < soon)
             && key.replaced_by.is_none()
         {
             found.push(Attention::KeyEnds { id: key.id, name: key.name, at });

@@ -29,12 +29,6 @@ pub struct Hits {
     pub transfers: Vec<Transfer>,
 }
 
-impl Hits {
-    pub fn is_nothing(&self) -> bool {
-        self.orders.is_empty() && self.deposits.is_empty() && self.transfers.is_empty()
-    }
-}
-
 /// By order or top-up id, order number, ICCID, the caller's reference, invoice id, transfer id or transaction hash.
 pub async fn look_up(app: &App, account: AccountNo, text: &str) -> Result<Hits> {
     let text = text.trim();

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use metrics::counter;
 
 pub use self::list::{List, ListQuery, Listed, history, list, of_receipt, with_topups};
-pub use self::search::{Found, Search, Stream, search, stream, total};
+pub use self::search::{Found, Search, Stream, search, stream};
 pub use self::story::{Happening, PlacedBy, Story, What, story};
 pub use self::waiting::{MOST_COUNTED, Waiting, waiting_long};
 use super::breaker::{self, Names};

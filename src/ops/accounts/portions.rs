@@ -35,8 +35,6 @@ pub struct Portions {
     account: AccountNo,
     order: Order,
     rest: Wanted,
-    /// How many lines there are, where that is known without reading them.
-    pub total: Option<i64>,
 }
 
 impl Portions {
@@ -53,14 +51,12 @@ impl Portions {
             Ok(lines.start..lines.end.min(wallet::lines(tx, account)? + 1))
         };
         let lines = app.store.read(read).await?;
-        let total = (from.is_none() && to.is_none()).then(|| count(&lines));
-        Ok(Portions { app: app.clone(), account, order, rest: Wanted { lines, from, to }, total })
+        Ok(Portions { app: app.clone(), account, order, rest: Wanted { lines, from, to } })
     }
 
     pub fn of_month(app: &App, account: AccountNo, month: &Month, order: Order) -> Portions {
-        let lines = month.lines.clone();
-        let total = Some(count(&lines));
-        Portions { app: app.clone(), account, order, rest: Wanted { lines, from: None, to: None }, total }
+        let rest = Wanted { lines: month.lines.clone(), from: None, to: None };
+        Portions { app: app.clone(), account, order, rest }
     }
 
     /// The next lines, at most 500; `None` after the last.
@@ -110,10 +106,6 @@ impl Portions {
             Ok(Some((text, (None, portions))))
         })
     }
-}
-
-fn count(lines: &Range<i64>) -> i64 {
-    (lines.end - lines.start).max(0)
 }
 
 fn csv_line(line: &StatementLine) -> String {

@@ -127,11 +127,6 @@ fn any_newer(tx: &mut Tx, chosen: &Chosen, place: i64) -> Result<bool> {
     Ok(!order_lists::oldest(tx, &newer, 1)?.is_empty())
 }
 
-/// How many orders the account has placed, in every state.
-pub async fn total(app: &App, account: AccountNo) -> Result<i64> {
-    Ok(app.store.read(move |tx| wallet::read(tx, account)).await?.placed)
-}
-
 /// All orders that a search finds, whatever its page, newest first. What is placed after it began is not among them.
 pub fn stream(account: AccountNo, search: Search) -> Stream {
     Stream { account, search, chosen: None, is_over: false }

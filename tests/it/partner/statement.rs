@@ -96,7 +96,6 @@ async fn all_of(mut portions: Portions) -> Vec<i64> {
         assert!((1..=500).contains(&part.len()));
         all.extend(numbers(&part));
     }
-    assert!(portions.total.is_none_or(|total| total == all.len() as i64));
     all
 }
 
@@ -168,7 +167,6 @@ both_databases! {
         let oldest: Vec<i64> = (1..=1_204).collect();
         let newest: Vec<i64> = oldest.iter().rev().copied().collect();
         let all = portions(gateway, None, None, Order::Oldest).await;
-        assert_eq!(all.total, Some(1_204));
         // What is written meanwhile does not come.
         write(gateway, 1_203..1_204).await;
         assert_eq!(all_of(all).await, oldest);
@@ -176,7 +174,7 @@ both_databases! {
         let wanted = numbers(&walk(gateway, Some(from), Some(to), 1_000).await);
         assert!(wanted.len() > 600);
         let part = portions(gateway, Some(from), Some(to), Order::Newest).await;
-        assert_eq!((part.total, all_of(part).await), (None, wanted.clone()));
+        assert_eq!(all_of(part).await, wanted);
         let mut part = all_of(portions(gateway, Some(from), Some(to), Order::Oldest).await).await;
         part.reverse();
         assert_eq!(part, wanted);

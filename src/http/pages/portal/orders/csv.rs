@@ -1,22 +1,17 @@
 //! The orders of a list as a file: every order that it finds, with its top-ups behind it, written out as it is read. There
 //! is no activation code in it, and no link to one.
 
-use std::collections::VecDeque;
-
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::IntoResponse;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 
 use super::list::Filter;
 use crate::app::App;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::http::kit::answers::Answer;
+use crate::http::kit::download;
 use crate::http::kit::fields::Query;
-use crate::http::kit::html::guard;
 use crate::http::pages::portal::frame::Visit;
 use crate::ops::look_up;
 use crate::ops::orders::{self, Listed, Stream};
@@ -39,61 +34,30 @@ const COLUMNS: [&str; 12] = [
 ];
 
 pub async fn file(visit: Visit, query: Query) -> Answer {
-    let (app, account) = (&visit.state.app, visit.me().account);
+    let (app, account) = (visit.state.app.clone(), visit.me().account);
     let filter = Filter::read(&query);
     if let Some(problem) = filter.problem {
         return Err(Refusal::Malformed(problem).into());
     }
-    let mut told = VecDeque::from([heads()]);
-    let body = if filter.name.is_empty() {
-        let telling = Telling { app: app.clone(), told, orders: orders::stream(account, filter.search()) };
-        Body::from_stream(stream::try_unfold(telling, Telling::next))
-    } else {
-        let hits = look_up::look_up(app, account, &filter.name).await?;
-        told.extend(hits.orders.iter().map(|order| row(app, order)));
-        Body::from(told.into_iter().collect::<String>())
-    };
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8")),
-        (header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"orders.csv\"")),
-    ];
-    let mut response = (StatusCode::OK, headers, body).into_response();
-    guard(response.headers_mut());
-    Ok(response)
-}
-
-/// A file that is being written: the next portion is read when the one before was taken.
-struct Telling {
-    app: App,
-    told: VecDeque<String>,
-    orders: Stream,
-}
-
-impl Telling {
-    async fn next(mut self) -> Result<Option<(Bytes, Telling)>, Fault> {
-        if let Some(text) = self.told.pop_front() {
-            return Ok(Some((Bytes::from(text), self)));
-        }
-        let portion = self.orders.next(&self.app).await.map_err(Fault)?;
-        if portion.is_empty() {
-            return Ok(None);
-        }
-        let text: String = portion.iter().flat_map(|listed| rows(&self.app, listed)).collect();
-        Ok(Some((Bytes::from(text), self)))
+    let heads = stream::once(async { Ok(heads()) });
+    if filter.name.is_empty() {
+        let orders = orders::stream(account, filter.search());
+        return download::csv("orders.csv", heads.chain(stream::try_unfold((app, orders), portion)));
     }
+    let hits = look_up::look_up(&app, account, &filter.name).await?;
+    let found = hits.orders.iter().map(|order| row(&app, order)).collect();
+    download::csv("orders.csv", heads.chain(stream::once(async { Ok(found) })))
 }
 
-/// Cuts the file off, so that nobody takes a part of it for the whole.
-#[derive(Debug)]
-struct Fault(Error);
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+/// What was read is written before more of it is read.
+async fn portion((app, mut orders): (App, Stream)) -> Result<Option<(String, (App, Stream))>> {
+    let found = orders.next(&app).await?;
+    if found.is_empty() {
+        return Ok(None);
     }
+    let text = found.iter().flat_map(|listed| rows(&app, listed)).collect();
+    Ok(Some((text, (app, orders))))
 }
-
-impl std::error::Error for Fault {}
 
 fn heads() -> String {
     line(COLUMNS.map(figure))
