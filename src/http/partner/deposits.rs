@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::domain::invoice::Deposit;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
+use crate::domain::role::Ability;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::Partner;
@@ -113,6 +114,7 @@ pub struct DepositRequest {
     request_body = DepositRequest,
     responses((status = 200, description = "The invoice, waiting for its payment", body = DepositView)))]
 pub async fn open(partner: Partner, state: State, _: NoQuery, body: JsonBody) -> Answer {
+    partner.require(Ability::PayIn)?;
     let mut fields = Fields::parse(&body)?;
     fields.allow(&["amountUsd", "currency", "network"]);
     let amount = fields.required_usd("amountUsd", MIN_AMOUNT, MAX_AMOUNT);
@@ -149,6 +151,7 @@ pub struct VerifyRequest {
     request_body = VerifyRequest,
     responses((status = 200, description = "Credited, or what is awaited", body = VerifiedView)))]
 pub async fn verify(partner: Partner, state: State, _: NoQuery, body: JsonBody) -> Answer {
+    partner.require(Ability::PayIn)?;
     let mut fields = Fields::parse(&body)?;
     fields.allow(&["invoiceId", "txHash"]);
     let id = fields.required_text("invoiceId", TEXT_CHARS);

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::domain::ids::OrderId;
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
+use crate::domain::role::Ability;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::Partner;
@@ -83,8 +84,9 @@ pub async fn place_order(
     headers: HeaderMap,
     body: JsonBody,
 ) -> Answer {
+    let buyer = partner.buyer()?;
     let wish = wish(&headers, &body, None)?;
-    let receipt = buying::buy(&state.app, partner.buyer(), wish, Means::Wallet).await?.receipt()?;
+    let receipt = buying::buy(&state.app, buyer, wish, Means::Wallet).await?.receipt()?;
     let listed = orders::of_receipt(&state.app, &receipt).await?;
     let view = PlacedView {
         success: true,
@@ -138,6 +140,7 @@ pub async fn cancel_order(
     Segment(id): Segment,
     body: OptionalBody,
 ) -> Answer {
+    partner.require(Ability::Order)?;
     body.require_only(&[])?;
     let outcome = cancel::cancel(&state.app, partner.account, &order_id(id)?).await?;
     let open = outcome.order.status == OrderStatus::Cancelling;
@@ -160,6 +163,7 @@ pub async fn cancel_order(
     params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses((status = 200, description = "The order, as it is again", body = FoundView)))]
 pub async fn withdraw_cancel(partner: Partner, state: State, _: NoQuery, Segment(id): Segment) -> Answer {
+    partner.require(Ability::Order)?;
     let kept = withdraw::withdraw(&state.app, partner.account, &order_id(id)?).await?;
     let listed = orders::with_topups(&state.app, kept.order).await?;
     let order = Some(order_view(&state.app, &listed)?);

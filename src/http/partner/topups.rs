@@ -63,8 +63,9 @@ pub async fn top_up(
     headers: HeaderMap,
     body: JsonBody,
 ) -> Answer {
+    let buyer = partner.buyer()?;
     let wish = orders::wish(&headers, &body, Some(esim_named(number)?))?;
-    let receipt = buying::buy(&state.app, partner.buyer(), wish, Means::Wallet).await?.receipt()?;
+    let receipt = buying::buy(&state.app, buyer, wish, Means::Wallet).await?.receipt()?;
     let name = &receipt.order.plan_name;
     let message = match receipt.order.status {
         OrderStatus::Provisioning => format!("{name} is being added; the supplier has not confirmed it yet."),

@@ -168,7 +168,7 @@ pub async fn create(partner: Partner, state: State, _: NoQuery, body: JsonBody) 
     let description = fields.text_or_empty("description", DESCRIPTION_CHARS).unwrap_or_default();
     let target = fields.finish_with(target)?;
     let new = NewWebhook { target, kinds, description };
-    with_secret(app, webhooks::create(app, By::Partner(partner.account), new).await?).await
+    with_secret(app, webhooks::create(app, By::Key(&partner), new).await?).await
 }
 
 #[derive(ToSchema)]
@@ -230,7 +230,7 @@ pub async fn change(
         enabled: fields.word("status", &listed(["ACTIVE", "DISABLED"]), switched),
     };
     fields.finish()?;
-    let webhook = webhooks::change(app, By::Partner(partner.account), &webhook_id(&id)?, change).await?;
+    let webhook = webhooks::change(app, By::Key(&partner), &webhook_id(&id)?, change).await?;
     uncached(json(StatusCode::OK, &WebhookAnswer { success: true, webhook: shown(app, webhook).await? }))
 }
 
@@ -251,7 +251,7 @@ pub struct DeletedView {
     responses((status = 200, description = "It is deleted", body = DeletedView)))]
 pub async fn delete(partner: Partner, state: State, _: NoQuery, Segment(id): Segment) -> Answer {
     let id = webhook_id(&id)?;
-    webhooks::delete(&state.app, By::Partner(partner.account), &id).await?;
+    webhooks::delete(&state.app, By::Key(&partner), &id).await?;
     json(StatusCode::OK, &DeletedView { success: true, id: id.to_string() })
 }
 
@@ -330,7 +330,7 @@ pub async fn test(
 ) -> Answer {
     body.require_only(&[])?;
     let app = &state.app;
-    let (webhook, delivery) = by_hand::test(app, By::Partner(partner.account), &webhook_id(&id)?).await?;
+    let (webhook, delivery) = by_hand::test(app, By::Key(&partner), &webhook_id(&id)?).await?;
     let (webhook, delivery) = (shown(app, webhook).await?, DeliveryView::of(app, delivery));
     uncached(json(StatusCode::OK, &TestAnswer { success: true, webhook, delivery }))
 }
@@ -350,7 +350,7 @@ pub async fn rotate(
     body: OptionalBody,
 ) -> Answer {
     body.require_only(&[])?;
-    let keyed = webhooks::rotate(&state.app, By::Partner(partner.account), &webhook_id(&id)?, None).await?;
+    let keyed = webhooks::rotate(&state.app, By::Key(&partner), &webhook_id(&id)?, None).await?;
     with_secret(&state.app, keyed).await
 }
 
@@ -404,8 +404,7 @@ pub async fn replay(
         parse_time(text).ok_or_else(|| "must be a time like 2026-01-31T12:00:00Z or a date".into())
     });
     let start = fields.finish_with(after.map(Start::After).or(since.map(Start::Since)))?;
-    let (webhook, after) =
-        webhooks::replay(app, By::Partner(partner.account), &webhook_id(&id)?, start).await?;
+    let (webhook, after) = webhooks::replay(app, By::Key(&partner), &webhook_id(&id)?, start).await?;
     let webhook = shown(app, webhook).await?;
     let after = app.numbers.event_id(after);
     uncached(json(StatusCode::OK, &ReplayAnswer { success: true, webhook, after }))
@@ -450,7 +449,7 @@ pub async fn deliveries(partner: Partner, state: State, query: Query, Segment(id
     });
     let limit = query.whole("limit", 1, 100).unwrap_or(20);
     query.finish()?;
-    let by = By::Partner(partner.account);
+    let by = By::Key(&partner);
     let page = webhooks::deliveries(app, by, &webhook_id(&id)?, after, limit).await?;
     let view = DeliveriesView {
         success: true,
@@ -487,7 +486,7 @@ pub async fn redeliver(
 ) -> Answer {
     body.require_only(&[])?;
     let (app, id) = (&state.app, webhook_id(&id)?);
-    let by = By::Partner(partner.account);
+    let by = By::Key(&partner);
     // Whose webhook it is comes first: of others nothing is told.
     webhooks::get(app, by, &id).await?;
     let no = app.numbers.delivery_no(&delivery).ok_or(Refusal::DeliveryNotFound)?;

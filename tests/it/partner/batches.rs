@@ -33,14 +33,14 @@ const DAY_MS: i64 = 1_440 * MINUTE_MS;
 /// Somebody who may order for the company of this key.
 fn member(gateway: &Gateway, key: &Key) -> Member {
     let home = Whereabouts::At(IpAddr::from([127, 0, 0, 1]));
-    let buyer = keys::authenticate(&gateway.app, &key.id, &key.secret, home).unwrap().buyer();
+    let caller = keys::authenticate(&gateway.app, &key.id, &key.secret, home).unwrap();
     Member {
         id: MemberId::from_text("mbr_ann"),
-        account: buyer.account,
+        account: caller.account,
         email: Email::from_text("ann@example.com"),
         role: TeamRole::Developer,
         company: "Groups".into(),
-        price_list: buyer.price_list,
+        price_list: caller.price_list.clone(),
         low_balance: Usd::ZERO,
         balance: Usd::ZERO,
         suspended: false,

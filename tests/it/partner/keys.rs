@@ -9,6 +9,7 @@ use simgate::domain::money::Usd;
 use simgate::ops::operator::{self, KeyTerms};
 
 use crate::support::harness::{Gateway, Key, Reply, both_databases, reply};
+use crate::support::openapi::operations;
 use crate::support::shapes::{API, ORDERS};
 
 async fn new_key(gateway: &Gateway, terms: KeyTerms) -> Key {
@@ -81,14 +82,31 @@ both_databases! {
         for path in ["/balance", "/balance/transactions", "/orders", "/plans?country=JP"] {
             gateway.send_as(&key, "GET", &format!("{API}{path}"), None).await.expect(200);
         }
-        let iccid = order["iccid"].as_str().unwrap();
-        for (path, body) in [
-            (ORDERS.to_string(), json!({ "packageCode": "JP-1GB-7D" })),
-            (format!("{ORDERS}/{iccid}/topup"), json!({ "packageCode": "JP-1GB-7D-TOPUP" })),
-            (format!("{ORDERS}/{}/cancel", order["id"].as_str().unwrap()), json!({})),
-        ] {
-            assert_eq!(gateway.send_as(&key, "POST", &path, Some(body)).await.problem(403), "LIMIT_EXCEEDED", "{path}");
+        // Everything that changes something, as the API itself lists it.
+        let api = gateway.get(&format!("{API}/openapi.json")).await.json();
+        let changes = operations(&api).into_iter().filter(|(method, ..)| method != "get");
+        let mut refused = 0;
+        for (method, path, _) in changes {
+            let named = path
+                .replace("{id}", order["id"].as_str().unwrap())
+                .replace("{iccid}", order["iccid"].as_str().unwrap())
+                .replace("{webhookId}", "whk_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")
+                .replace("{deliveryId}", "dlv_5tVq0Zk2LmA");
+            let body = match path.rsplit_once('/').unwrap().1 {
+                "webhooks" => json!({ "url": "https://hooks.example/in" }),
+                "replay" => json!({ "since": "2026-01-31" }),
+                "{webhookId}" => json!({ "description": "mine" }),
+                _ => json!({}),
+            };
+            let sent = gateway.send_as(&key, &method.to_uppercase(), &named, Some(body)).await;
+            // There is no such webhook, which is found out first.
+            let is_missed = path.ends_with("/redeliver");
+            let (status, code) = if is_missed { (404, "NOT_FOUND") } else { (403, "LIMIT_EXCEEDED") };
+            assert_eq!(sent.problem(status), code, "{method} {path}");
+            refused += 1;
         }
+        assert!(refused >= 13, "{refused}");
+        assert_eq!(gateway.journalled("sold").len(), 1);
     }
 
     async fn a_key_may_be_bound_to_addresses(gateway) {
