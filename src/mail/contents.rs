@@ -4,7 +4,7 @@
 use askama::Template;
 
 use super::house::{Colours, House};
-use super::letter::{News, Refill};
+use super::letter::{FactorChange, News, Refill};
 use super::plain::{one_line, wrapped};
 use super::receipt::Receipt;
 use crate::domain::login::{Door, Realm};
@@ -52,6 +52,12 @@ pub enum Contents<'a> {
         /// Who invites; none for the operator.
         by: Option<&'a str>,
         join_url: String,
+    },
+    SecondFactor {
+        change: FactorChange,
+        to: &'a str,
+        at: &'a str,
+        portal_url: String,
     },
     WebhookDisabled {
         company: &'a str,
@@ -148,6 +154,11 @@ forms! {
 }
 
 forms! {
+    SecondFactor, "mail/second_factor.txt", "mail/second_factor.html"
+    { sentence: &'a str, to: &'a str, at: &'a str, portal_url: &'a str }
+}
+
+forms! {
     WebhookDisabled, "mail/webhook_disabled.txt", "mail/webhook_disabled.html"
     { company: String, webhook: &'a str, url: String }
 }
@@ -241,6 +252,10 @@ impl Contents<'_> {
                 let (role, about) = (role.name(), role.about());
                 let form = Invitation { company: one_line(company), by, role, about, join_url };
                 form.written(house, "You are invited to a team")
+            }
+            Contents::SecondFactor { change, to, at, portal_url } => {
+                let form = SecondFactor { sentence: change.sentence(), to, at, portal_url };
+                form.written(house, change.subject())
             }
             Contents::WebhookDisabled { company, webhook, url } => {
                 let form = WebhookDisabled { company: one_line(company), webhook, url: one_line(url) };
@@ -360,6 +375,12 @@ mod tests {
                 role: Role::Viewer,
                 by: Some("ann@acme.example"),
                 join_url: revoke_url(),
+            },
+            Contents::SecondFactor {
+                change: FactorChange::TakenAway,
+                to: "ann@acme.example",
+                at: "now",
+                portal_url: revoke_url(),
             },
             Contents::WebhookDisabled { company: "Acme", webhook: "whk_1", url: "https://a" },
         ];

@@ -56,12 +56,54 @@ pub enum Letter {
         by: String,
         invited: i64,
     },
+    /// Something else than before signs its reader in.
+    SecondFactor {
+        change: FactorChange,
+        at: i64,
+    },
     /// A webhook accepted nothing for a day, and gets no more events.
     WebhookDisabled {
         company: String,
         webhook: String,
         url: String,
     },
+}
+
+/// What became of somebody's second factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactorChange {
+    On,
+    Off,
+    NewCodes,
+    /// By the operator, for somebody who has lost it.
+    TakenAway,
+}
+
+impl FactorChange {
+    pub(super) fn subject(self) -> &'static str {
+        match self {
+            FactorChange::On => "Your second factor is on",
+            FactorChange::Off => "Your second factor is off",
+            FactorChange::NewCodes => "You have new recovery codes",
+            FactorChange::TakenAway => "Your second factor was taken away",
+        }
+    }
+
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            FactorChange::On => {
+                "The partner portal asks for a code of your authenticator app from now on, after the mailed code."
+            }
+            FactorChange::Off => "The mailed code alone signs you in to the partner portal from now on.",
+            FactorChange::NewCodes => {
+                "Recovery codes were made for your second factor. The earlier ones open nothing any more."
+            }
+            FactorChange::TakenAway => {
+                "We took it away. The mailed code alone signs you in to the partner portal until you set it up again."
+            }
+        }
+    }
 }
 
 /// An address that a wallet is refilled by.
@@ -144,6 +186,7 @@ impl Letter {
             Letter::Credited { .. } => "credited",
             Letter::LowBalance { .. } => "low_balance",
             Letter::Invitation { .. } => "invitation",
+            Letter::SecondFactor { .. } => "second_factor",
             Letter::WebhookDisabled { .. } => "webhook_disabled",
         }
     }
@@ -188,6 +231,7 @@ mod tests {
                 by: "ann@acme.example".into(),
                 invited: 5,
             },
+            Letter::SecondFactor { change: FactorChange::TakenAway, at: 5 },
             Letter::WebhookDisabled {
                 company: "Acme".into(),
                 webhook: "whk_1".into(),

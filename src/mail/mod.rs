@@ -20,7 +20,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 pub use self::contents::{Contents, Written};
 pub use self::house::House;
-pub use self::letter::{Letter, News, Refill};
+pub use self::letter::{FactorChange, Letter, News, Refill};
 pub use self::receipt::{Coverage, Filled, PaidBy, Receipt};
 use crate::domain::email::Email;
 use crate::domain::words::words;

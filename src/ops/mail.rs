@@ -24,7 +24,7 @@ use crate::domain::role::Role;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::mail::{Contents, House, Trouble, Written};
-pub use crate::mail::{Letter, News, Refill};
+pub use crate::mail::{FactorChange, Letter, News, Refill};
 use crate::store::mails::{self, Mail, NewMail};
 use crate::store::tx::Tx;
 use crate::store::{logins, users};
@@ -175,6 +175,12 @@ async fn write(app: &App, mail: &Mail) -> Result<Written> {
             let by = Some(by.as_str()).filter(|by| !by.is_empty());
             Contents::Invitation { company, role, by, join_url: link(team::JOIN, &matter) }.write(&house)
         }
+        Letter::SecondFactor { change, at } => {
+            let at = readable(Time::from_micros(*at));
+            let portal_url = format!("{}/portal", app.settings.checkout_url);
+            Contents::SecondFactor { change: *change, to: mail.to.as_str(), at: &at, portal_url }
+                .write(&house)
+        }
         Letter::WebhookDisabled { company, webhook, url } => {
             Contents::WebhookDisabled { company, webhook, url }.write(&house)
         }
@@ -269,6 +275,7 @@ async fn is_wanted(app: &App, mail: &Mail) -> Result<bool> {
         | Letter::Checkout { .. }
         | Letter::Credited { .. }
         | Letter::LowBalance { .. }
+        | Letter::SecondFactor { .. }
         | Letter::WebhookDisabled { .. } => Ok(true),
     }
 }

@@ -10,6 +10,7 @@ use metrics::counter;
 
 use super::LANE;
 use super::audit::audit_line;
+use super::mail::{self, FactorChange, Letter, Slip};
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::ids::AttemptId;
@@ -74,6 +75,11 @@ fn person(realm: Realm, email: &Email) -> Person {
     Person { realm, email: email.clone() }
 }
 
+/// Tells the person what changed: whoever did it may be somebody else.
+fn tell(tx: &mut Tx, slip: &Slip, person: &Person, change: FactorChange) -> Result<()> {
+    mail::queue(tx, slip, &person.email, &Letter::SecondFactor { change, at: slip.at.micros() }, None)
+}
+
 /// Who is said to have done it: the person.
 fn actor(person: &Person) -> String {
     match person.realm {
@@ -135,7 +141,7 @@ fn recovery_codes(app: &App, person: &Person) -> (Vec<String>, Vec<[u8; 32]>) {
 pub async fn confirm(app: &App, realm: Realm, email: &Email, code: &str) -> Result<Vec<String>> {
     let (answer, person) = (Answer::new(app, realm, email, code), person(realm, email));
     let line = audit_line(app, &actor(&person), "second-factor on", email.to_string());
-    let (shown, hashes) = recovery_codes(app, &person);
+    let ((shown, hashes), slip) = (recovery_codes(app, &person), mail::slip(app));
     let write = move |tx: &mut Tx| {
         if tx.is_rerun() && audit::exists(tx, &line.id)? {
             return Ok(true);
@@ -155,17 +161,19 @@ pub async fn confirm(app: &App, realm: Realm, email: &Email, code: &str) -> Resu
         second_factors::replace_recovery(tx, &person, &hashes)?;
         let on = Standing::On { since: answer.now, recovery_codes: hashes.len() as i64 };
         audit::record(tx, &line.changing(Standing::Off.in_words(), on.in_words()))?;
+        tell(tx, &slip, &person, FactorChange::On)?;
         Ok(true)
     };
-    match app.store.write(LANE, write).await? {
-        true => Ok(shown),
-        false => Err(Refusal::SecondFactorWrong.into()),
+    if !app.store.write(LANE, write).await? {
+        return Err(Refusal::SecondFactorWrong.into());
     }
+    mail::wake(app);
+    Ok(shown)
 }
 
 /// Turns it off, with a code of the app or a recovery code. Its recovery codes go too.
 pub async fn turn_off(app: &App, realm: Realm, email: &Email, code: &str) -> Result<()> {
-    act(app, realm, email, code, "second-factor off", |tx, person| {
+    act(app, realm, email, code, "second-factor off", FactorChange::Off, |tx, person| {
         second_factors::remove(tx, person)?;
         Ok(Standing::Off)
     })
@@ -175,7 +183,7 @@ pub async fn turn_off(app: &App, realm: Realm, email: &Email, code: &str) -> Res
 /// Makes recovery codes in place of all earlier ones, with a code of the app or one of those.
 pub async fn new_recovery_codes(app: &App, realm: Realm, email: &Email, code: &str) -> Result<Vec<String>> {
     let (shown, hashes) = recovery_codes(app, &person(realm, email));
-    act(app, realm, email, code, "second-factor codes", move |tx, person| {
+    act(app, realm, email, code, "second-factor codes", FactorChange::NewCodes, move |tx, person| {
         second_factors::replace_recovery(tx, person, &hashes)?;
         let factor = second_factors::find(tx, person)?;
         let since = factor.and_then(|factor| factor.confirmed_at);
@@ -193,10 +201,12 @@ async fn act(
     email: &Email,
     code: &str,
     command: &'static str,
+    change: FactorChange,
     deed: impl Fn(&mut Tx, &Person) -> Result<Standing> + Send + 'static,
 ) -> Result<()> {
     let (answer, person) = (Answer::new(app, realm, email, code), person(realm, email));
     let line = audit_line(app, &actor(&person), command, email.to_string());
+    let slip = mail::slip(app);
     let write = move |tx: &mut Tx| {
         if tx.is_rerun() && audit::exists(tx, &line.id)? {
             return Ok(Verdict::Right);
@@ -206,10 +216,12 @@ async fn act(
         if verdict == Verdict::Right {
             let after = deed(tx, &person)?;
             audit::record(tx, &line.changing(before.in_words(), after.in_words()))?;
+            tell(tx, &slip, &person, change)?;
         }
         Ok(verdict)
     };
     let verdict = app.store.write(LANE, write).await?;
+    mail::wake(app);
     concluded(app, email, verdict)
 }
 
@@ -218,6 +230,7 @@ async fn act(
 pub async fn reset(app: &App, actor: &str, realm: Realm, email: &Email) -> Result<Standing> {
     let (person, now) = (person(realm, email), app.now());
     let line = audit_line(app, actor, "partner reset-second-factor", email.to_string());
+    let slip = mail::slip(app);
     let write = move |tx: &mut Tx| {
         let done = tx.is_rerun() && audit::exists(tx, &line.id)?;
         second_factors::lock(tx, &person)?;
@@ -227,12 +240,15 @@ pub async fn reset(app: &App, actor: &str, realm: Realm, email: &Email) -> Resul
         }
         second_factors::remove(tx, &person)?;
         audit::record(tx, &line.changing(before.in_words(), Standing::Off.in_words()))?;
+        tell(tx, &slip, &person, FactorChange::TakenAway)?;
         Ok((true, before))
     };
-    match app.store.write(LANE, write).await? {
-        (true, before) => Ok(before),
-        (false, _) => Err(Refusal::NoSecondFactor.into()),
+    let (was_on, before) = app.store.write(LANE, write).await?;
+    if !was_on {
+        return Err(Refusal::NoSecondFactor.into());
     }
+    mail::wake(app);
+    Ok(before)
 }
 
 /// Whether a sign-in of this person needs a second factor. One that was begun and not confirmed does not count.

@@ -7,6 +7,7 @@ use crate::support::authenticator::Authenticator;
 use crate::support::buying::MINUTE_MS;
 use crate::support::desk::{COOKIE, OPEN, is_in, member, sign_in};
 use crate::support::harness::{Gateway, Reply, both_databases};
+use crate::support::logins::subjects;
 use crate::support::visitor::{Visitor, hidden};
 
 /// Turns it on, and answers the app and the recovery codes.
@@ -135,6 +136,10 @@ both_databases! {
         let mut phone = Visitor::new(gateway);
         sign_in(gateway, &mut phone, OWNER).await;
         assert!(is_in(&mut phone).await);
+        // Each change was mailed once, and wrong codes changed nothing.
+        let mut told = subjects(gateway, OWNER).await;
+        told.retain(|subject| !["Your sign-in code", "You are invited to a team"].contains(&subject.as_str()));
+        assert_eq!(told, ["Your second factor is off", "You have new recovery codes", "Your second factor is on"]);
     }
 
     /// Where the operator wants it, owners begin with it.

@@ -18,6 +18,7 @@ use crate::support::authenticator::Authenticator;
 use crate::support::command_line::{ok, simgate};
 use crate::support::database;
 use crate::support::harness::{Db, Gateway, both_databases};
+use crate::support::logins::subjects;
 
 const STEP: i64 = 30_000;
 const MINUTE: i64 = 60_000;
@@ -352,6 +353,9 @@ both_databases! {
         assert_eq!((&done["email"], &done["secondFactor"]), (&"ann@example.com".into(), &"OFF".into()));
         assert!(!is_on(app, &ann.email).await && is_on(app, &bob.email).await);
         assert_eq!(ann.types(app, &ann.recovery[0]).await, Verdict::Off);
+        let told = subjects(gateway, "ann@example.com").await;
+        assert_eq!(told.iter().filter(|subject| *subject == "Your second factor was taken away").count(), 1, "{told:?}");
+        assert_eq!(subjects(gateway, "bob@example.com").await, ["Your second factor is on"]);
         let none = command(&["--yes"]).refused(1, "NOT_FOUND");
         assert_eq!(none, "ann@example.com has no second factor in the partner portal");
         let log = audited(gateway);

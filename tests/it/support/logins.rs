@@ -53,6 +53,11 @@ pub async fn mails(gateway: &Gateway, email: &str) -> Vec<Value> {
     outbox(gateway, email).await["emails"].as_array().unwrap().clone()
 }
 
+pub async fn subjects(gateway: &Gateway, email: &str) -> Vec<String> {
+    let mails = mails(gateway, email).await;
+    mails.iter().map(|mail| mail["subject"].as_str().unwrap().to_string()).collect()
+}
+
 /// The runs of this many digits or more in a text.
 pub fn digit_runs(text: &str, least: usize) -> Vec<String> {
     text.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() >= least).map(str::to_string).collect()
