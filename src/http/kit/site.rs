@@ -21,6 +21,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("countdown.js", include_str!("../../../assets/js/countdown.js")),
     ("docs-search.js", include_str!("../../../assets/js/docs-search.js")),
     ("docs-try.js", include_str!("../../../assets/js/docs-try.js")),
+    ("file.js", include_str!("../../../assets/js/file.js")),
     ("filter.js", include_str!("../../../assets/js/filter.js")),
     ("live.js", include_str!("../../../assets/js/live.js")),
     ("parts.js", include_str!("../../../assets/js/parts.js")),

@@ -78,6 +78,8 @@ struct StatementPage<'a> {
     movements: Vec<Movement>,
     newer: Option<String>,
     older: Option<String>,
+    /// How many lines the file has, where that is known.
+    total: Option<i64>,
     file: String,
     months: Vec<Calendar>,
     earlier_months: Vec<Calendar>,
@@ -99,6 +101,9 @@ pub async fn list(visit: Visit, query: Query) -> Answer {
     let found = window(app, account, span.from, span.to, place, ROWS).await?;
     let balance = accounts::balance(app, account).await?;
     let path = Section::Statement.path();
+    // Lines are numbered from 1, without gaps.
+    let is_whole = span.is_everything() && found.newer.is_none();
+    let total = found.lines.first().map(|newest| newest.line).filter(|_| is_whole);
     let link = |name, line: Option<i64>| line.map(|line| span.link(&path, Some((name, line))));
     let mut months = months(Calendar::of(operator::account_by_no(app, account).await?.created_at), app.now());
     let template = StatementPage {
@@ -108,6 +113,7 @@ pub async fn list(visit: Visit, query: Query) -> Answer {
         movements: found.lines.into_iter().map(Movement::of).collect(),
         newer: link("newer", found.newer),
         older: link("older", found.older),
+        total,
         file: span.link("/portal/statement.csv", None),
         span: &span,
         earlier_months: months.split_off(months.len().min(MONTHS)),
