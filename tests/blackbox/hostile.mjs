@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import { finish, goTo, open, shows, wrong } from "./browser.mjs";
 import { pointer } from "./hands.mjs";
-import { PLAN, change, checkOut, forgetMails, json, mailed, mailedSince, order, pay, until } from "./states.mjs";
+import { PLAN, change, checkOut, command, forgetMails, json, mailed, mailedSince, order, pay, until } from "./states.mjs";
+import { form, headline, joined, receiver } from "./team.mjs";
 
 const { API_URL } = process.env;
 const HOSTILE = `'"><img src=x onerror=alert(1)>`;
@@ -12,16 +13,16 @@ const query = encodeURIComponent(HOSTILE);
 const page = await open();
 
 // Nothing of it became a part of the page.
-async function isText() {
-  const made = await page.locator('[src="x"], [onerror], main script, style, [style]').count();
-  if (made > 0) wrong.push(`${page.url()}: ${made} elements were made of a text`);
+async function isText(window = page) {
+  const made = await window.locator('[src="x"], [onerror], main script, style, [style]').count();
+  if (made > 0) wrong.push(`${window.url()}: ${made} elements were made of a text`);
 }
 
-async function visit(path, text) {
-  await goTo(page, path);
-  if (text) await shows(page, text);
-  await shows(page, HOSTILE);
-  await isText();
+async function visit(path, text, window = page) {
+  await goTo(window, path);
+  if (text) await shows(window, text);
+  await shows(window, HOSTILE);
+  await isText(window);
 }
 
 // A supplier's list would bring it. The simulator has its own, so it is written where the list is kept.
@@ -128,5 +129,45 @@ async function account() {
   }
 }
 
-for (const part of [hostilePlan, brandEverywhere, queries, forms, purchase, agentName, account]) await part();
+// A company, its references, keys and webhooks, its browser, and what its receiver answers.
+async function portal() {
+  const email = "mallory@example.com";
+  command("partner", "create", "--name", `Trips ${HOSTILE}`, "--email", email, "--credit", "50");
+  const window = await open({ userAgent: HOSTILE });
+  await joined(window, pointer, email);
+  const fill = async (path, fields, text, to = form(path), button) => {
+    await goTo(window, path);
+    await pointer.send(window, fields, to, button);
+    await shows(window, text);
+    await isText(window);
+  };
+  await fill(`/portal/orders/new?plan=${PLAN}`, { reference: HOSTILE }, "The order was placed", form("/portal/orders/new"));
+  const bought = new URL(window.url()).pathname;
+  await fill("/portal/orders/batch", { orders: `NOPE, ${HOSTILE}` }, "Nothing was bought", undefined, "[value=look]");
+  await fill("/portal/orders/batch", { orders: `2 x ${PLAN}, ${HOSTILE}` }, "Nothing is bought yet", undefined, "[value=look]");
+  await pointer.press(window, `${form("/portal/orders/batch")} [value=place]`);
+  await headline(window, "All 2 orders are placed");
+  await fill("/portal/keys/new", { name: HOSTILE }, "Keep the secret now");
+  const heard = await receiver(HOSTILE);
+  await fill("/portal/webhooks/new", { url: heard.url, description: HOSTILE }, "this once");
+  await pointer.press(window, "main a[href^='/portal/webhooks/whk_']");
+  await headline(window, "Webhook");
+  const webhook = new URL(window.url()).pathname;
+  await fill(webhook, {}, HOSTILE, form(`${webhook}/test`));
+  heard.close();
+  const at = (path, text = HOSTILE) => visit(path, text, window);
+  for (const path of [bought, `${bought}/data`, webhook]) await at(path);
+  for (const path of ["", "/orders", "/plans", "/deposits", "/statement", "/keys", "/webhooks", "/logs", "/team", "/team/log", "/settings"]) {
+    await at(`/portal${path}?done=${query}&before=${query}&means=${query}`);
+  }
+  for (const path of ["search?q=", "orders?q=", "orders?from=", "orders?state=", "plans?q=", "plans?country=", "statement?from=", "logs?code=", "logs?key="]) {
+    await at(`/portal/${path}${query}`);
+  }
+  for (const path of ["orders/", "orders/batches/", "deposits/", "statement/", "keys/", "webhooks/", "team/", "join/"]) {
+    await at(`/portal/${path}${query}`);
+  }
+  await window.context().close();
+}
+
+for (const part of [hostilePlan, brandEverywhere, queries, forms, purchase, agentName, account, portal]) await part();
 await finish();

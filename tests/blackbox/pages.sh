@@ -29,7 +29,7 @@ pages_for_people() {
   check "journeys of partners" in_a_browser partners
   check "gateway for journeys stops" gateway_stop
   check "gateway starts for hostile texts" gateway_start hostile SIMGATE_IP_RATE_LIMIT=0 "SIMGATE_BRAND_NAME=$hostile" \
-    "SIMGATE_SUPPORT_CONTACT=$hostile" || return
+    "SIMGATE_SUPPORT_CONTACT=$hostile" SIMGATE_WEBHOOK_ALLOW_PRIVATE=true || return
   check "hostile texts are texts" hostile_texts
   check "gateway for hostile texts stops" gateway_stop
 }

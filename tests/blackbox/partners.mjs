@@ -3,21 +3,18 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { finish, goTo, shows } from "./browser.mjs";
 import { next, shown } from "./portal.mjs";
-import { PLAN, command, forgetMails, json, mailed, mailedSince, until } from "./states.mjs";
+import { PLAN, command, forgetMails, json, mailedSince, until } from "./states.mjs";
+import { CODE, form, headline, joined, receiver } from "./team.mjs";
 import { everyWay } from "./ways.mjs";
 
 const { API_URL } = process.env;
-const CODE = /code is: (\w+)/;
 const SECTIONS = ["", "/orders", "/plans", "/deposits", "/statement", "/keys", "/webhooks", "/logs", "/team", "/settings"];
 const COLUMNS = ["line", "type", "amountUsd", "balanceUsd", "orderId", "invoiceId", "note", "createdAt"];
 // What somebody may do who may only look.
 const OWN_FORMS = ["/portal/settings/", "/portal/sessions/", "/portal/sign-out", "/portal/switch"];
 
-const form = (path) => `form[method=post][action="${path}"]`;
-const headline = (page, text) => page.locator("h1", { hasText: text }).waitFor();
 const here = (page) => new URL(page.url()).pathname;
 
 // A page that waits for something looks again by itself; without scripts, its reader does.
@@ -27,17 +24,6 @@ async function comes(page, scripts, text) {
     if ((await page.locator("h1").innerText()).includes(text)) return true;
     await page.reload();
   });
-}
-
-async function joined(page, hand, email) {
-  await goTo(page, new URL(await mailed(email, /(http\S+\/portal\/join\/\S+)/)).pathname);
-  await headline(page, "Join the team of");
-  await hand.send(page, {}, form("/portal/code"));
-  await headline(page, "Enter your code");
-  const code = await mailed(email, CODE);
-  await hand.send(page, { code }, form("/portal/sign-in"));
-  await headline(page, "Overview");
-  return code;
 }
 
 // Turns on a second factor, and signs in anew with it.
@@ -135,10 +121,11 @@ function cell(value) {
 }
 
 // The file that is downloaded says what the API says.
-async function statement(page, hand, headers) {
+async function statement(page, hand, scripts, headers) {
   await goTo(page, "/portal/statement");
   const [download] = await Promise.all([page.waitForEvent("download"), hand.press(page, "a[href^='/portal/statement.csv']")]);
   assert.equal(download.suggestedFilename(), "statement.csv");
+  if (scripts) await shows(page, "14 lines were downloaded");
   const lines = readFileSync(await download.path(), "utf8").trim().split(/\r?\n/);
   const { transactions, nextAfter } = await json("/api/b2b/v1/balance/transactions?limit=100", undefined, headers);
   assert.equal(nextAfter, null);
@@ -170,21 +157,8 @@ async function replaced(page, hand, old) {
   return made;
 }
 
-// Refuses whatever comes until it is mended, and keeps the ids of what came.
-async function receiver() {
-  const heard = { ids: [], answer: 500 };
-  const server = createServer((request, answer) => {
-    heard.ids.push(request.headers["webhook-id"]);
-    request.resume().on("end", () => answer.writeHead(heard.answer).end("out of order"));
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  heard.url = `http://127.0.0.1:${server.address().port}/hooks`;
-  heard.close = () => server.close();
-  return heard;
-}
-
 async function webhook(page, hand) {
-  const heard = await receiver();
+  const heard = await receiver("out of order");
   await goTo(page, "/portal/webhooks/new");
   await hand.send(page, { url: heard.url }, form("/portal/webhooks/new"));
   await headline(page, "The webhook is added");
@@ -261,7 +235,7 @@ async function partner(page, hand, scripts, email, another) {
   const orders = await ordered(page, hand, scripts);
   await toppedUp(page, hand, orders.one);
   await cancelled(page, hand, orders.another);
-  await statement(page, hand, first.headers);
+  await statement(page, hand, scripts, first.headers);
   const second = await replaced(page, hand, first);
   const hook = await webhook(page, hand);
   await looksOnly(page, hand, email, another, orders.one, second, hook);
