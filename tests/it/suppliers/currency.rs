@@ -107,7 +107,12 @@ impl Shop {
     /// The supplier's balance and sales are what the books say, exactly.
     #[track_caller]
     fn agrees(&self) -> Value {
-        let found = self.ok("supplier reconcile acme");
+        // A job of the gateway may take a turn by its clock after ours was set back.
+        let mut told = self.simgate("supplier reconcile acme");
+        while told.stdout.contains("no turn within") {
+            told = self.simgate("supplier reconcile acme");
+        }
+        let found = told.document(0);
         assert_eq!((&found["agrees"], &found["offBy"]), (&json!(true), &json!("0.00 EUR")), "{found}");
         assert_eq!((&found["offByUsd"], &found["differences"]), (&Value::Null, &json!([])), "{found}");
         found
