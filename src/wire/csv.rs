@@ -1,10 +1,15 @@
 //! CSV as spreadsheets read it: RFC 4180, with plain line ends.
 
 /// A cell of text. A spreadsheet takes text that begins like a formula for one, and strangers choose some of our texts: an
-/// apostrophe keeps it text.
+/// apostrophe keeps it text. Where commas are for decimals, a spreadsheet ends cells at semicolons.
 pub fn text(text: &str) -> String {
-    let armed = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    if armed { quoted(&format!("'{text}")) } else { quoted(text) }
+    let safe: Vec<String> = text.split(';').map(disarmed).collect();
+    quoted(&safe.join(";"))
+}
+
+fn disarmed(text: &str) -> String {
+    let is_armed = text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r']);
+    if is_armed { format!("'{text}") } else { text.into() }
 }
 
 /// A cell that we write ourselves: a number, a time, the name of a column.
@@ -42,6 +47,9 @@ mod tests {
             ("-1", "'-1"),
             ("@sum", "'@sum"),
             ("\tx", "'\tx"),
+            ("＝1+1", "'＝1+1"),
+            ("a;b", "a;b"),
+            ("a;=1+1;b", "a;'=1+1;b"),
             ("\rx", "\"'\rx\""),
             ("a, \"b\"", "\"a, \"\"b\"\"\""),
             ("two\nlines", "\"two\nlines\""),
