@@ -31,6 +31,8 @@ use crate::vault;
 
 /// Where the tools are: they have rules of their own for what a client accepts.
 pub const TOOLS_PATH: &str = "/api/mcp";
+/// What stands for a path that nothing answers at.
+const NO_ROUTE: &str = "(none)";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The name of the request, for a door that reports faults in its own words.
@@ -58,8 +60,9 @@ struct Manner {
     request_id: String,
     docs: Docs,
     api: Option<Api>,
-    /// Whether a browser reads it.
+    /// Whether a browser reads it, and whether it is at the portal.
     as_page: bool,
+    at_portal: bool,
 }
 
 pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) -> Response {
@@ -71,10 +74,19 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     let is_api = api.is_some();
     let answers_json = is_api && request.uri().path() != TOOLS_PATH;
     let as_page = !is_api && mentions(request.headers(), "text/html");
+    let at_portal = request.uri().path().starts_with("/portal/");
     let is_open = cors::is_open(request.uri().path());
     let shown = Shown::default();
     request.extensions_mut().insert(shown.clone());
     request.extensions_mut().insert(RequestId(request_id.clone()));
+    let mut line = CallLine {
+        shown: shown.clone(),
+        method: method.clone(),
+        route: route.clone(),
+        request_id: request_id.clone(),
+        started,
+        answer: HUNG_UP,
+    };
     let response = if is_open && method == Method::OPTIONS {
         cors::preflight()
     } else if answers_json && !takes_json(request.headers()) {
@@ -85,7 +97,7 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     let mut code = None;
     let mut response = match response.extensions().get::<Pending>().cloned() {
         Some(Pending(error)) => {
-            let manner = Manner { request_id: request_id.clone(), docs, api, as_page };
+            let manner = Manner { request_id: request_id.clone(), docs, api, as_page, at_portal };
             let (its_code, mut told) = render(&error, response, &manner);
             code = Some(its_code);
             if told.status() == StatusCode::METHOD_NOT_ALLOWED {
@@ -109,18 +121,37 @@ pub async fn pass(State(docs): State<Docs>, mut request: Request, next: Next) ->
     if let Ok(value) = HeaderValue::try_from(request_id.as_str()) {
         headers.insert(REQUEST_ID, value);
     }
-    let route = route.as_ref().map_or("(none)", |route| route.as_str());
+    let route = route.as_ref().map_or(NO_ROUTE, |route| route.as_str());
     tracing::debug!(%method, route, status, request_id, ms = started.elapsed().as_millis() as u64, "request");
     measure(route, status, started);
-    if let Some(Visit { app, caller }) = shown.0.visit.get()
-        && let Some(method) = call::Method::parse(method.as_str())
-    {
-        let (account, key_id, request_id) = (caller.account, &caller.key_id, &request_id);
-        let ms = started.elapsed().as_millis() as i64;
+    line.answer = (status, code);
+    response
+}
+
+/// What a call ends as whose caller did not wait for the answer: what it asked for may have been done all the same.
+const HUNG_UP: (u16, Option<&str>) = (499, Some("CALLER_HUNG_UP"));
+
+/// A line in the log of a partner's calls, written when the call has ended in whichever way: a request whose caller hangs up
+/// is dropped where it stands.
+struct CallLine {
+    shown: Shown,
+    method: Method,
+    route: Option<MatchedPath>,
+    request_id: String,
+    started: Instant,
+    answer: (u16, Option<&'static str>),
+}
+
+impl Drop for CallLine {
+    fn drop(&mut self) {
+        let Some(Visit { app, caller }) = self.shown.0.visit.get() else { return };
+        let Some(method) = call::Method::parse(self.method.as_str()) else { return };
+        let (account, key_id, request_id) = (caller.account, &caller.key_id, &self.request_id);
+        let route = self.route.as_ref().map_or(NO_ROUTE, |route| route.as_str());
+        let ((status, code), ms) = (self.answer, self.started.elapsed().as_millis() as i64);
         let answered = Answered { account, key_id, method, route, status, code, ms, request_id };
         app.calls.note(&answered, app.now());
     }
-    response
 }
 
 /// Says in the body which methods an address takes, after the router has written them on the response.
@@ -137,7 +168,7 @@ fn name_methods(mut response: Response) -> Response {
 
 /// Writes the body of a pending error, and answers its code. A fault is logged here, once; the caller learns only the request id.
 fn render(error: &Error, response: Response, manner: &Manner) -> (&'static str, Response) {
-    let Manner { request_id, docs, api, as_page } = manner;
+    let Manner { request_id, docs, api, as_page, at_portal } = manner;
     let refusal = error.refusal();
     if let (None, Error::Fault(fault)) = (refusal, error) {
         tracing::error!(request_id, what = %fault.what, "a request failed");
@@ -151,7 +182,7 @@ fn render(error: &Error, response: Response, manner: &Manner) -> (&'static str, 
     parts.headers.extend(problem::extra_header(error));
     let text = if *as_page {
         html::guard(&mut parts.headers);
-        html::error_page(&docs.site, &body)
+        html::error_page(&docs.site, &body, *at_portal)
     } else {
         serde_json::to_string(&body).unwrap_or_else(|_| String::from("{}"))
     };

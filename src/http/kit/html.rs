@@ -80,12 +80,14 @@ struct ErrorPage<'a> {
     title: &'a str,
     detail: String,
     request_id: &'a str,
+    /// Whether it was the portal that refused.
+    at_portal: bool,
 }
 
 /// The body of an error for a browser.
-pub fn error_page(site: &Site, problem: &Problem) -> String {
+pub fn error_page(site: &Site, problem: &Problem, at_portal: bool) -> String {
     let (title, detail) = for_people(problem);
-    let page = ErrorPage { title, detail, request_id: &problem.request_id };
+    let page = ErrorPage { title, detail, request_id: &problem.request_id, at_portal };
     framed(site, &page).unwrap_or_else(|_| problem.detail.clone())
 }
 

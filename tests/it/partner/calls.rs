@@ -15,7 +15,9 @@ use simgate::store::calls::Batch;
 use simgate::store::{Location, calls as stored};
 
 use crate::support::database;
-use crate::support::harness::{Db, Gateway, Key, both_databases, each_database, on_place, start_gateway};
+use crate::support::harness::{
+    Db, Gateway, Key, both_databases, each_database, on_place, open_orders, start_gateway,
+};
 use crate::support::shapes::{API, ORDERS};
 
 const DAY_MS: i64 = 86_400_000;
@@ -82,6 +84,25 @@ async fn write(
 }
 
 both_databases! {
+    /// What it asked for was done all the same.
+    async fn a_caller_who_hangs_up_leaves_a_line(gateway) {
+        gateway.supplier("silent").await;
+        let sent = gateway.request("POST", ORDERS).json(&json!({ "packageCode": "JP-1GB-7D" })).send();
+        let sending = tokio::spawn(sent);
+        gateway
+            .until("the order is taken down", async || (open_orders(&gateway.app).await == 1).then_some(()))
+            .await;
+        sending.abort();
+        let wanted = ("POST", ORDERS, 499, Some("CALLER_HUNG_UP"));
+        gateway
+            .until("the line is there", async || {
+                let calls = all(gateway, Wanted::default()).await;
+                calls.iter().any(|call| told(call) == wanted).then_some(())
+            })
+            .await;
+        gateway.supplier("ok").await;
+    }
+
     async fn calls_are_told_as_they_were_answered(gateway) {
         let before = gateway.app.now();
         let order = gateway.order("JP-1GB-7D").await;
