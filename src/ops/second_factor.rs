@@ -13,7 +13,7 @@ use super::audit::audit_line;
 use super::mail::{self, FactorChange, Letter, Slip};
 use crate::app::App;
 use crate::domain::email::Email;
-use crate::domain::ids::AttemptId;
+use crate::domain::ids::{AttemptId, SessionId};
 use crate::domain::login::Realm;
 use crate::domain::refusal::Refusal;
 use crate::domain::second_factor::{RECOVERY_CODES, SETUP_MS, Typed, grouped, setup_uri, steps};
@@ -21,6 +21,7 @@ use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::audit;
 use crate::store::second_factors::{self, Factor, Person};
+use crate::store::sessions;
 use crate::store::tx::Tx;
 use crate::vault::{self, FactorSecret, Factors};
 use crate::wire::dates::iso;
@@ -137,9 +138,16 @@ fn recovery_codes(app: &App, person: &Person) -> (Vec<String>, Vec<[u8; 32]>) {
     (0..RECOVERY_CODES).map(|_| fresh()).unzip()
 }
 
-/// Turns on what was begun, by a code that the app shows, and answers the recovery codes. That code is used up.
-pub async fn confirm(app: &App, realm: Realm, email: &Email, code: &str) -> Result<Vec<String>> {
-    let (answer, person) = (Answer::new(app, realm, email, code), person(realm, email));
+/// Turns on what was begun, by a code that the app shows, and answers the recovery codes. That code is used up. Of the
+/// person's sessions only `here` stays: the others never showed a second factor.
+pub async fn confirm(
+    app: &App,
+    realm: Realm,
+    email: &Email,
+    code: &str,
+    here: &SessionId,
+) -> Result<Vec<String>> {
+    let (answer, person, here) = (Answer::new(app, realm, email, code), person(realm, email), here.clone());
     let line = audit_line(app, &actor(&person), "second-factor on", email.to_string());
     let ((shown, hashes), slip) = (recovery_codes(app, &person), mail::slip(app));
     let write = move |tx: &mut Tx| {
@@ -159,6 +167,9 @@ pub async fn confirm(app: &App, realm: Realm, email: &Email, code: &str) -> Resu
             return Err(Error::fault("a second factor was turned on although it was locked"));
         }
         second_factors::replace_recovery(tx, &person, &hashes)?;
+        if realm == Realm::Partners {
+            sessions::end_of_person(tx, &person.email, Some(&here))?;
+        }
         let on = Standing::On { since: answer.now, recovery_codes: hashes.len() as i64 };
         audit::record(tx, &line.changing(Standing::Off.in_words(), on.in_words()))?;
         tell(tx, &slip, &person, FactorChange::On)?;

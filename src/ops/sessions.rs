@@ -37,6 +37,7 @@ impl Session {
             key_id: self.token.to_string(),
             price_list: self.price_list.clone(),
             limited: self.limited,
+            deed: None,
         }
     }
 }
@@ -65,6 +66,7 @@ pub async fn sign_in(app: &App, sign_in: SignIn) -> Result<String> {
         holder: proof.token_id().to_string(),
         awaits: false,
         made_at: now,
+        seen_at: now,
         browser: session::browser(&agent),
         network: client::logged(answer.client),
     };

@@ -18,11 +18,16 @@ queries! {
               JOIN accounts a ON a.no = m.account JOIN wallets w ON w.account = m.account
               WHERE s.secret_hash = ?1 AND s.realm || '' = 'PARTNERS' AND m.removed_at IS NULL");
     FORMER = "SELECT id, account FROM page_sessions WHERE secret_hash = ?1 AND realm || '' = ?2";
-    OF_HOLDER = text!("SELECT ", Listed::COLUMNS, " FROM page_sessions
-                WHERE holder = ?1 AND awaits = 0 AND made_at > ?2 AND seen_at > ?3 ORDER BY made_at DESC, id DESC LIMIT ?4");
+    OF_PERSON = text!("SELECT ", Listed::COLUMNS, " FROM page_sessions
+                WHERE holder IN (SELECT m.id FROM members m WHERE m.email = ?1 AND m.removed_at IS NULL)
+                AND awaits = 0 AND made_at > ?2 AND seen_at > ?3 ORDER BY made_at DESC, id DESC LIMIT ?4");
     WRONG = "UPDATE page_sessions SET wrong = wrong + 1 WHERE id = ?1 RETURNING wrong";
     END_OF_MEMBER = "DELETE FROM page_sessions WHERE holder = ?1";
     END_ONE_OF_MEMBER = "DELETE FROM page_sessions WHERE id = ?1 AND holder = ?2";
+    END_OF_PERSON = "DELETE FROM page_sessions
+                     WHERE holder IN (SELECT m.id FROM members m WHERE m.email = ?1 AND m.removed_at IS NULL) AND id <> ?2";
+    END_ONE_OF_PERSON = "DELETE FROM page_sessions
+                         WHERE id = ?1 AND holder IN (SELECT m.id FROM members m WHERE m.email = ?2 AND m.removed_at IS NULL)";
     OF_ACCOUNT = text!("SELECT ", Listed::COLUMNS, " FROM page_sessions
                  WHERE account = ?1 AND realm || '' = ?2 AND made_at > ?3 AND seen_at > ?4 ORDER BY made_at DESC, id DESC LIMIT ?5");
     ALL_OF_ACCOUNT = "SELECT id FROM page_sessions WHERE account = ?1 AND realm || '' = ?2";
@@ -44,6 +49,7 @@ pub struct NewSession {
     /// Whether it opens nothing before a second factor was shown.
     pub awaits: bool,
     pub made_at: Time,
+    pub seen_at: Time,
     pub browser: String,
     /// The network that it was made from.
     pub network: String,
@@ -51,8 +57,8 @@ pub struct NewSession {
 
 values! {
     New(new: NewSession, account: AccountNo) {
-        id, secret_hash = &new.secret_hash, realm = new.realm.as_str(), account = account, holder, awaits, made_at,
-        seen_at = new.made_at, browser, network,
+        id, secret_hash = &new.secret_hash, realm = new.realm.as_str(), account = account, holder, awaits, made_at, seen_at,
+        browser, network,
     }
 }
 
@@ -136,9 +142,9 @@ pub fn former(tx: &mut Tx, hash: &[u8; 32], realm: Realm) -> Result<Option<(Sess
     tx.opt(FORMER, params![hash, realm.as_str()])
 }
 
-/// Where a member is signed in, newest first.
-pub fn of_member(tx: &mut Tx, member: &MemberId, good: Limits, most: i64) -> Result<Vec<Listed>> {
-    tx.all(OF_HOLDER, params![member, good.made_after, good.seen_after, most])
+/// Where a person is signed in, in whichever team, newest first.
+pub fn of_person(tx: &mut Tx, email: &Email, good: Limits, most: i64) -> Result<Vec<Listed>> {
+    tx.all(OF_PERSON, params![email, good.made_after, good.seen_after, most])
 }
 
 /// Counts a wrong second factor, and answers how many there were.
@@ -153,6 +159,16 @@ pub fn end_of_member(tx: &mut Tx, member: &MemberId) -> Result<()> {
 /// Ends one session of this member; false when there is none.
 pub fn end_one_of_member(tx: &mut Tx, member: &MemberId, id: &SessionId) -> Result<bool> {
     Ok(tx.execute(END_ONE_OF_MEMBER, params![id, member])? == 1)
+}
+
+/// Ends every session of this person, in all teams, but for the one to keep.
+pub fn end_of_person(tx: &mut Tx, email: &Email, kept: Option<&SessionId>) -> Result<()> {
+    tx.execute(END_OF_PERSON, params![email, kept.map_or("", SessionId::as_str)]).map(drop)
+}
+
+/// Ends one session of this person; false when there is none.
+pub fn end_one_of_person(tx: &mut Tx, email: &Email, id: &SessionId) -> Result<bool> {
+    Ok(tx.execute(END_ONE_OF_PERSON, params![id, email])? == 1)
 }
 
 /// The sessions of an account that have not ended, newest first.

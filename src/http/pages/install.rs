@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 
+use super::look;
 use super::moment::{Moment, days};
 use crate::app::App;
 use crate::domain::esim::{Activation, EsimStatus};
@@ -39,7 +40,7 @@ words! {
 impl Device {
     /// The device that the visitor chose, else the one that the browser says it runs on.
     pub fn of(query: &Query, headers: &HeaderMap) -> Device {
-        let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let agent = look::agent(headers);
         Device::parse(&query.typed("device")).unwrap_or_else(|| Device::of_agent(agent))
     }
 

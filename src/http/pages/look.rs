@@ -1,4 +1,4 @@
-//! Light or dark, where people stay: by the system, unless a browser chose.
+//! Light or dark, where people stay: by the system, unless a browser chose. And what the browser says it is.
 
 use std::convert::Infallible;
 
@@ -38,6 +38,11 @@ impl FromRequestParts<State> for Look {
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Look, Infallible> {
         Ok(Look::of(state, &parts.headers))
     }
+}
+
+/// What the browser says it is; nothing where it says none.
+pub fn agent(headers: &HeaderMap) -> &str {
+    headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// Has the browser keep what a form chose: light, dark, or as the system says.

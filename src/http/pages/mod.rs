@@ -40,14 +40,15 @@ use crate::domain::ids::InvoiceId;
 use crate::domain::login::Door;
 use crate::domain::plan::{Plan, typed_code};
 use crate::domain::refusal::Refusal;
+use crate::domain::token::TokenKind;
 use crate::error::{Error, Result};
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
-use crate::http::kit::fields::Query;
+use crate::http::kit::fields::{CODE_CHARS, Query};
 use crate::http::kit::html::{page, said};
 use crate::http::kit::problem::Refused;
 use crate::ops::catalog;
-use crate::ops::login::{self, Ask, Asked};
+use crate::ops::login::{self, Ask, Asked, CodeAnswer};
 use crate::vault;
 
 #[derive(Template)]
@@ -79,6 +80,14 @@ async fn mail_code(app: &App, door: Door, email: &Email, client: IpAddr) -> Resu
             Err(Refusal::RateLimited { retry_after_secs }.into())
         }
     }
+}
+
+/// What somebody typed to prove an address, who then has a session.
+fn proof(door: Door, agent_name: &str, client: IpAddr, mut fields: Query) -> Result<CodeAnswer, Refusal> {
+    let email = fields.required_email("email");
+    let code = fields.text("code", CODE_CHARS).unwrap_or_default();
+    let (email, agent_name) = (fields.finish_with(email)?, agent_name.into());
+    Ok(CodeAnswer { door, email, code, client, agent_name, kind: TokenKind::Session })
 }
 
 /// A name for a form, so that sending it twice is seen.

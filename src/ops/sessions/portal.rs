@@ -5,7 +5,8 @@
 use super::{LANE, MOST_LISTED, SignIn, is_well_formed, note_visit};
 use crate::app::App;
 use crate::domain::client;
-use crate::domain::ids::{AccountNo, MemberId, SessionId, secret_text};
+use crate::domain::email::Email;
+use crate::domain::ids::{MemberId, SessionId, secret_text};
 use crate::domain::login::{MOST_WRONG, Realm};
 use crate::domain::refusal::Refusal;
 use crate::domain::session::{self, Limits};
@@ -31,12 +32,14 @@ const AWAITS_MS: i64 = 10 * 60_000;
 pub struct Stay {
     pub id: SessionId,
     pub member: Member,
+    made_at: Time,
 }
 
 impl Stay {
     fn of(session: MemberSession) -> Stay {
         Stay {
             id: session.id,
+            made_at: session.made_at,
             member: Member {
                 id: session.member,
                 account: session.account,
@@ -104,6 +107,7 @@ struct NewStay {
     id: SessionId,
     secret_hash: [u8; 32],
     made_at: Time,
+    seen_at: Time,
     browser: String,
     network: String,
 }
@@ -114,7 +118,8 @@ impl NewStay {
         let secret = secret_text("", [vault::random(), vault::random()]);
         let (now, secret_hash) = (app.now(), vault::hash_secret(&secret));
         let id = SessionId::new(now, vault::random());
-        (NewStay { id, secret_hash, made_at: now, browser: session::browser(agent), network }, secret)
+        let browser = session::browser(agent);
+        (NewStay { id, secret_hash, made_at: now, seen_at: now, browser, network }, secret)
     }
 
     fn begin(&self, tx: &mut Tx, person: &Person, awaits: bool) -> Result<()> {
@@ -125,11 +130,12 @@ impl NewStay {
             holder: person.id.to_string(),
             awaits,
             made_at: self.made_at,
+            seen_at: self.seen_at,
             browser: self.browser.clone(),
             network: self.network.clone(),
         };
         sessions::create(tx, person.account, &new)?;
-        members::seen(tx, &person.id, self.made_at)
+        members::seen(tx, &person.id, self.seen_at)
     }
 }
 
@@ -191,38 +197,44 @@ async fn look(app: &App, secret: &str) -> Result<Option<MemberSession>> {
     Ok(found.filter(|session| good.admit(session.made_at, session.seen_at)))
 }
 
-/// Enters another team of the same person, and answers the secret of a session there; this one ends.
+/// Enters another team of the same person, and answers the secret of a session there, which is as old as this one; this one
+/// ends.
 pub async fn switch(app: &App, stay: &Stay, to: &MemberId, agent: &str, network: String) -> Result<String> {
     let (new, secret) = NewStay::new(app, agent, network);
-    let (email, to, old) = (stay.member.email.clone(), to.clone(), stay.id.clone());
+    let new = NewStay { made_at: stay.made_at, ..new };
+    let (email, to, old, member) =
+        (stay.member.email.clone(), to.clone(), stay.id.clone(), stay.member.id.clone());
     let write = move |tx: &mut Tx| {
         if tx.is_rerun() && sessions::is_made(tx, &new.id)? {
             return Ok(());
         }
         let teams = members::of_email(tx, &email)?;
         let person = teams.iter().find(|person| person.id == to).ok_or(Refusal::MemberNotFound)?;
-        sessions::end(tx, &old)?;
+        // Somebody may have ended it meanwhile, or switched with it.
+        if !sessions::end_one_of_member(tx, &member, &old)? {
+            return Err(Refusal::NotFound.into());
+        }
         new.begin(tx, person, false)
     };
     app.store.write(LANE, write).await?;
     Ok(secret)
 }
 
-/// Where a member is signed in, newest first.
-pub async fn list(app: &App, member: &MemberId) -> Result<Vec<Listed>> {
-    let (member, good) = (member.clone(), Limits::good(app.now()));
-    app.store.read(move |tx| sessions::of_member(tx, &member, good, MOST_LISTED)).await
+/// Where a person is signed in, in whichever team, newest first.
+pub async fn list(app: &App, email: &Email) -> Result<Vec<Listed>> {
+    let (email, good) = (email.clone(), Limits::good(app.now()));
+    app.store.read(move |tx| sessions::of_person(tx, &email, good, MOST_LISTED)).await
 }
 
-/// Ends one session of a member.
-pub async fn end(app: &App, account: AccountNo, member: &MemberId, id: &SessionId) -> Result<()> {
-    let (member, id) = (member.clone(), id.clone());
-    let write = move |tx: &mut Tx| sessions::end_one_of_member(tx, &member, &id);
-    if app.store.write(account.0, write).await? { Ok(()) } else { Err(Refusal::NotFound.into()) }
+/// Ends one session of the person who asks.
+pub async fn end(app: &App, by: &Member, id: &SessionId) -> Result<()> {
+    let (email, id) = (by.email.clone(), id.clone());
+    let write = move |tx: &mut Tx| sessions::end_one_of_person(tx, &email, &id);
+    if app.store.write(by.account.0, write).await? { Ok(()) } else { Err(Refusal::NotFound.into()) }
 }
 
-/// Ends every session of a member.
-pub async fn end_all(app: &App, account: AccountNo, member: &MemberId) -> Result<()> {
-    let member = member.clone();
-    app.store.write(account.0, move |tx| sessions::end_of_member(tx, &member)).await
+/// Ends every session of the person who asks, in all teams.
+pub async fn end_all(app: &App, by: &Member) -> Result<()> {
+    let email = by.email.clone();
+    app.store.write(by.account.0, move |tx| sessions::end_of_person(tx, &email, None)).await
 }

@@ -142,6 +142,18 @@ both_databases! {
         assert_eq!(told, ["Your second factor is off", "You have new recovery codes", "Your second factor is on"]);
     }
 
+    /// Whoever was in before never showed a second factor.
+    async fn it_ends_the_sessions_from_before(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let mut dev = member(gateway, DEV, Role::Developer).await;
+        gateway.pass_time(8 * MINUTE_MS);
+        let mut stolen = Visitor::new(gateway);
+        sign_in(gateway, &mut stolen, OWNER).await;
+        assert!(is_in(&mut stolen).await);
+        set_up(gateway, &mut ann, OWNER).await;
+        assert!(is_in(&mut ann).await && !is_in(&mut stolen).await && is_in(&mut dev).await);
+    }
+
     /// Where the operator wants it, owners begin with it.
     async fn owners_set_it_up_first(gateway) with [OPEN[0], OPEN[1], ("owners_need_second_factor", "true")] {
         let path = crate::support::desk::invite(gateway, crate::support::desk::account(gateway).await, OWNER, Role::Owner).await;

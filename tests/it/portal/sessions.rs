@@ -1,10 +1,12 @@
 //! Sessions of members: what a browser holds, how long it is good, and who ends it.
 
+use futures_util::future::join_all;
+use simgate::domain::money::Usd;
 use simgate::domain::role::Role;
 
 use super::{DEV, EVE, OWNER};
 use crate::support::buying::{HOUR_MS, MINUTE_MS};
-use crate::support::desk::{COOKIE, OPEN, form, is_in, member, sign_in};
+use crate::support::desk::{COOKIE, OPEN, account_of, form, is_in, member, member_of, sign_in};
 use crate::support::harness::both_databases;
 use crate::support::visitor::{Visitor, set_cookies};
 
@@ -23,6 +25,47 @@ both_databases! {
         assert_ne!(ann.cookies[COOKIE], eve.cookies[COOKIE]);
         assert!(ann.open("/portal").await.text.contains("Signed in as owner@acme.example"));
         assert!(!is_in(&mut eve).await && !ann.cookies.contains_key("simgate-visit"));
+    }
+
+    /// Whoever is in another team of the same person would change over, and be back.
+    async fn everywhere_is_in_every_team(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let (other, _) = gateway.partner("Other Travel", Usd::dollars(1)).await;
+        gateway.pass_time(8 * MINUTE_MS);
+        let mut there = member_of(gateway, account_of(gateway, &other).await, OWNER, Role::Viewer).await;
+        let mut eve = member(gateway, EVE, Role::Viewer).await;
+        let page = ann.open("/portal/settings").await;
+        assert!(page.text.contains("in all your teams") && page.text.matches("/end\"").count() == 1, "{}", page.text);
+        ann.submit(&page, "/portal/sign-out-everywhere", &[]).await;
+        assert!(!is_in(&mut ann).await && !is_in(&mut there).await && is_in(&mut eve).await);
+    }
+
+    /// One session becomes one, and no younger by it.
+    async fn changing_over_makes_no_second_session(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let (other, _) = gateway.partner("Other Travel", Usd::dollars(1)).await;
+        gateway.pass_time(8 * MINUTE_MS);
+        let mut there = member_of(gateway, account_of(gateway, &other).await, OWNER, Role::Viewer).await;
+        let page = ann.open("/portal/settings").await;
+        let mut copies: Vec<Visitor> = (0..6).map(|_| ann.again()).collect();
+        join_all(copies.iter_mut().map(|copy| copy.submit(&page, "/portal/switch", &[]))).await;
+        let mut changed = Vec::new();
+        for mut copy in copies {
+            if is_in(&mut copy).await {
+                changed.push(copy);
+            }
+        }
+        assert!(changed.len() == 1 && !is_in(&mut ann).await, "{}", changed.len());
+        // It is used and changes over again and again, and ends after thirty days all the same.
+        let mut ann = changed.remove(0);
+        for _ in 0..60 {
+            gateway.pass_time(12 * HOUR_MS - MINUTE_MS);
+            let page = ann.open("/portal/settings").await;
+            assert_eq!(ann.submit(&page, "/portal/switch", &[]).await.status, 303, "{}", page.text);
+            assert!(is_in(&mut ann).await);
+        }
+        gateway.pass_time(2 * HOUR_MS);
+        assert!(!is_in(&mut ann).await && !is_in(&mut there).await);
     }
 
     async fn the_secret_is_in_the_cookie_alone(gateway) with [OPEN[0], OPEN[1]] {

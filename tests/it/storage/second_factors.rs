@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::join_all;
 use simgate::app::App;
 use simgate::domain::email::Email;
+use simgate::domain::ids::SessionId;
 use simgate::domain::login::Realm;
 use simgate::domain::refusal::Refusal;
 use simgate::error::{Error, Fault, FaultKind};
@@ -38,6 +39,11 @@ fn refusal<T>(outcome: Result<T, Error>) -> Refusal {
     }
 }
 
+/// The session that turns one on.
+fn here() -> SessionId {
+    SessionId::from_text("ses_here")
+}
+
 /// Somebody who has a second factor: the phone, and the recovery codes.
 struct Owner {
     email: Email,
@@ -51,7 +57,7 @@ impl Owner {
         let setup = second_factor::begin(&gateway.app, PARTNERS, &email).await.unwrap();
         let phone = Authenticator::scan(&setup.uri);
         let code = phone.shows(gateway.app.now());
-        let recovery = second_factor::confirm(&gateway.app, PARTNERS, &email, &code).await.unwrap();
+        let recovery = second_factor::confirm(&gateway.app, PARTNERS, &email, &code, &here()).await.unwrap();
         // The code of the setting up is used up, and another is not shown at once.
         gateway.pass_time(STEP);
         Owner { email, phone, recovery }
@@ -107,7 +113,7 @@ both_databases! {
     async fn one_counts_when_its_app_has_shown_a_right_code(gateway) with [("brand_name", "Caf\u{e9} & Co: eSIMs")] {
         let (app, ann) = (&gateway.app, email("ann"));
         assert_eq!(second_factor::state(app, PARTNERS, &ann).await.unwrap(), Standing::Off);
-        assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, "123456").await), Refusal::NoSecondFactor);
+        assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, "123456", &here()).await), Refusal::NoSecondFactor);
 
         let setup = second_factor::begin(app, PARTNERS, &ann).await.unwrap();
         let phone = Authenticator::scan(&setup.uri);
@@ -118,11 +124,11 @@ both_databases! {
         assert_eq!(typed(app, PARTNERS, &ann, &phone.shows(app.now())).await, Verdict::Off);
 
         for wrong in [phone.never_shows(app.now()), "12345".into(), String::new()] {
-            assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &wrong).await), Refusal::SecondFactorWrong);
+            assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &wrong, &here()).await), Refusal::SecondFactorWrong);
         }
         let code = phone.shows(app.now());
         let spaced = format!(" {} {}", &code[..3], &code[3..]);
-        let recovery = second_factor::confirm(app, PARTNERS, &ann, &spaced).await.unwrap();
+        let recovery = second_factor::confirm(app, PARTNERS, &ann, &spaced, &here()).await.unwrap();
         assert_eq!(recovery.iter().collect::<BTreeSet<_>>().len(), 10);
         assert!(recovery.iter().all(|code| code.len() == 20 && code.split('-').count() == 3), "{recovery:?}");
         assert!(is_on(app, &ann).await);
@@ -131,7 +137,7 @@ both_databases! {
         // What is on is not begun or confirmed anew, and belongs to this realm alone.
         gateway.pass_time(STEP);
         assert_eq!(refusal(second_factor::begin(app, PARTNERS, &ann).await), Refusal::SecondFactorOn);
-        assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &phone.shows(app.now())).await), Refusal::SecondFactorOn);
+        assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &phone.shows(app.now()), &here()).await), Refusal::SecondFactorOn);
         assert_eq!(typed(app, Realm::Buyers, &ann, &phone.shows(app.now())).await, Verdict::Off);
         assert_eq!(typed(app, PARTNERS, &ann, &phone.shows(app.now())).await, Verdict::Right);
     }
@@ -144,16 +150,16 @@ both_databases! {
         let second = second_factor::begin(app, PARTNERS, &ann).await.unwrap();
         assert!(second_factor::again(app, PARTNERS, &ann, &first.secret_text).await.unwrap().is_none());
         let (old, new) = (Authenticator::scan(&first.uri), Authenticator::scan(&second.uri));
-        assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &old.shows(app.now())).await), Refusal::SecondFactorWrong);
+        assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &old.shows(app.now()), &here()).await), Refusal::SecondFactorWrong);
 
         // It is good for an hour.
         gateway.pass_time(HOUR + MINUTE);
         assert_eq!(second_factor::state(app, PARTNERS, &ann).await.unwrap(), Standing::Off);
         assert!(second_factor::again(app, PARTNERS, &ann, &second.secret_text).await.unwrap().is_none());
-        assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &new.shows(app.now())).await), Refusal::NoSecondFactor);
+        assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &new.shows(app.now()), &here()).await), Refusal::NoSecondFactor);
         let third = second_factor::begin(app, PARTNERS, &ann).await.unwrap();
         let phone = Authenticator::scan(&third.uri);
-        second_factor::confirm(app, PARTNERS, &ann, &phone.shows(app.now())).await.unwrap();
+        second_factor::confirm(app, PARTNERS, &ann, &phone.shows(app.now()), &here()).await.unwrap();
         assert!(second_factor::again(app, PARTNERS, &ann, &third.secret_text).await.unwrap().is_none(), "it is shown no more");
     }
 

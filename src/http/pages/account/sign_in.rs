@@ -2,23 +2,20 @@
 //! not: one is made when a code was right.
 
 use askama::Template;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 
 use super::frame::{Section, Sent};
 use crate::domain::email::Email;
 use crate::domain::login::{Door, Realm};
 use crate::domain::refusal::Refusal;
-use crate::domain::token::TokenKind;
 use crate::error::Error;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Client;
-use crate::http::kit::fields::{CODE_CHARS, Query};
 use crate::http::kit::html::page;
 use crate::http::kit::session::{VisitorForm, enter, leave, see};
-use crate::http::pages::look::{Look, Theme};
-use crate::http::pages::{mail_code, told};
-use crate::ops::login::CodeAnswer;
+use crate::http::pages::look::{self, Look, Theme};
+use crate::http::pages::{mail_code, proof, told};
 use crate::ops::sessions::{self, SignIn};
 
 const AGENT_NAME: &str = "account page";
@@ -85,21 +82,11 @@ pub async fn sign_in(
     sent: VisitorForm,
 ) -> Answer {
     let former = sent.former(&state, Realm::Buyers);
-    let VisitorForm { mut fields, form, .. } = sent;
+    let VisitorForm { fields, form, .. } = sent;
     let next = known(&fields.typed("next"));
-    let email = fields.required_email("email");
-    let code = fields.text("code", CODE_CHARS).unwrap_or_default();
-    let email = fields.finish_with(email)?;
-    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let answer = CodeAnswer {
-        door: Door::Account,
-        email: email.clone(),
-        code,
-        client,
-        agent_name: AGENT_NAME.into(),
-        kind: TokenKind::Session,
-    };
-    match sessions::sign_in(&state.app, SignIn { answer, agent: agent.into(), former }).await {
+    let answer = proof(Door::Account, AGENT_NAME, client, fields)?;
+    let (email, agent) = (answer.email.clone(), look::agent(&headers).to_string());
+    match sessions::sign_in(&state.app, SignIn { answer, agent, former }).await {
         Ok(secret) => {
             let path = Section::parse(next).unwrap_or(Section::Overview).path();
             Ok(enter(&state, Realm::Buyers, &secret, see(&path)))
@@ -126,9 +113,4 @@ pub async fn sign_out(Sent(visit, _): Sent) -> Answer {
 pub async fn sign_out_everywhere(Sent(visit, _): Sent) -> Answer {
     sessions::end_all(&visit.state.app, visit.me.account, Realm::Buyers).await?;
     Ok(leave(&visit.state, Realm::Buyers, see("/account")))
-}
-
-/// The page that is in `?next=`.
-pub fn wanted(query: &Query) -> String {
-    query.typed("next")
 }

@@ -2,7 +2,7 @@
 //! recovery codes are shown this once, in the answer of the form that made them.
 
 use askama::Template;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 
 use super::frame::{Done, Frame, Section, Sent, Visit, after};
 use crate::domain::client;
@@ -17,7 +17,7 @@ use crate::http::kit::qr;
 use crate::http::kit::session::{Awaited, SignedForm, SignedIn, enter, see};
 use crate::http::kit::{State, problem};
 use crate::http::pages::in_words;
-use crate::http::pages::look::{Look, Theme};
+use crate::http::pages::look::{self, Look, Theme};
 use crate::http::pages::moment::Moment;
 use crate::ops::second_factor::{self, Setup, Standing};
 use crate::ops::sessions::portal;
@@ -58,7 +58,7 @@ pub async fn pass(
     SignedForm(awaited, mut fields): SignedForm<Awaited>,
 ) -> Answer {
     let code = fields.text("code", CODE_CHARS).unwrap_or_default();
-    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let agent = look::agent(&headers);
     match portal::pass(&state.app, &awaited.0, &code, agent, client::logged(client)).await {
         Ok(secret) => Ok(enter(&state, Realm::Partners, &secret, see("/portal"))),
         // The form is shown again while its sign-in lives; the fifth wrong code leads back to the entrance.
@@ -167,7 +167,7 @@ fn code(fields: &mut Query) -> String {
 pub async fn confirm(Sent(visit, mut fields): Sent) -> Answer {
     let (app, email) = (&visit.state.app, &visit.me().email);
     let secret = fields.typed("secret");
-    match second_factor::confirm(app, Realm::Partners, email, &code(&mut fields)).await {
+    match second_factor::confirm(app, Realm::Partners, email, &code(&mut fields), &visit.stay().id).await {
         Ok(codes) => recovery(&visit, codes, true),
         Err(error) => {
             let (status, problem) = refused(error)?;

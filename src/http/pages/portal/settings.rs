@@ -1,7 +1,7 @@
 //! The company, the low-balance warning, and this member's own: where they are signed in, light or dark, other teams.
 
 use askama::Template;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 
 use super::frame::{Done, Frame, Section, Sent, Visit, after};
 use crate::domain::client;
@@ -48,10 +48,18 @@ struct SettingsPage<'a> {
     problem: Option<Trouble>,
 }
 
-/// What was wrong, and with which form.
+/// What was wrong, with which form, and what was typed there.
 struct Trouble {
     form: &'static str,
     problem: String,
+    typed: Typed,
+}
+
+#[derive(Default)]
+struct Typed {
+    name: Option<String>,
+    threshold: Option<String>,
+    warned: Option<String>,
 }
 
 impl SettingsPage<'_> {
@@ -64,7 +72,7 @@ pub async fn show(visit: Visit) -> Answer {
     shown(&visit, StatusCode::OK, None).await
 }
 
-async fn shown(visit: &Visit, status: StatusCode, problem: Option<Trouble>) -> Answer {
+async fn shown(visit: &Visit, status: StatusCode, mut problem: Option<Trouble>) -> Answer {
     let (app, me) = (&visit.state.app, visit.me());
     let company = operator::account_by_no(app, me.account).await?;
     let this = &visit.stay().id;
@@ -76,14 +84,15 @@ async fn shown(visit: &Visit, status: StatusCode, problem: Option<Trouble>) -> A
         made: Moment::of(listed.made_at),
         seen: Moment::of(listed.seen_at),
     };
-    let places = portal::list(app, &me.id).await?.into_iter().map(place).collect();
+    let places = portal::list(app, &me.email).await?.into_iter().map(place).collect();
     let mut others = team::of_email(app, &me.email).await?;
     others.retain(|person| person.id != me.id);
+    let typed = problem.as_mut().map(|trouble| std::mem::take(&mut trouble.typed)).unwrap_or_default();
     let template = SettingsPage {
         frame: visit.frame(Section::Settings),
-        name: company.name,
-        threshold: company.low_balance.to_string(),
-        warned: company.warned.unwrap_or_default(),
+        name: typed.name.unwrap_or(company.name),
+        threshold: typed.threshold.unwrap_or_else(|| company.low_balance.to_string()),
+        warned: typed.warned.or(company.warned).unwrap_or_default(),
         usual: company.email,
         places,
         others,
@@ -93,23 +102,26 @@ async fn shown(visit: &Visit, status: StatusCode, problem: Option<Trouble>) -> A
 }
 
 /// Leads on when something was saved, and otherwise says what was wrong with the form.
-async fn saved(visit: &Visit, form: &'static str, saved: Result<()>) -> Answer {
+async fn saved(visit: &Visit, form: &'static str, typed: Typed, saved: Result<()>) -> Answer {
     match saved {
         Ok(()) => Ok(see(&after(Done::Saved, &Section::Settings.path()))),
         Err(error @ Error::Refused(Refusal::Invalid(_))) => {
             let (status, problem) = told(error)?;
-            shown(visit, status, Some(Trouble { form, problem })).await
+            shown(visit, status, Some(Trouble { form, problem, typed })).await
         }
         Err(error) => Err(error.into()),
     }
 }
 
 pub async fn rename(Sent(visit, fields): Sent) -> Answer {
-    let renamed = company::rename(&visit.state.app, visit.me(), &fields.typed("name")).await;
-    saved(&visit, "company", renamed).await
+    let name = fields.typed("name");
+    let renamed = company::rename(&visit.state.app, visit.me(), &name).await;
+    saved(&visit, "company", Typed { name: Some(name), ..Typed::default() }, renamed).await
 }
 
 pub async fn warn(Sent(visit, mut fields): Sent) -> Answer {
+    let (below, to) = (fields.typed("threshold"), fields.typed("email"));
+    let typed = Typed { threshold: Some(below), warned: Some(to), ..Typed::default() };
     let must = "must be a number like 25 or 25.50";
     let threshold = fields.require("threshold", must, |text| Usd::parse(text.trim()).ok());
     let whom = match fields.typed("email").is_empty() {
@@ -120,13 +132,12 @@ pub async fn warn(Sent(visit, mut fields): Sent) -> Answer {
         Ok(threshold) => company::warn(&visit.state.app, visit.me(), threshold, whom).await,
         Err(refusal) => Err(refusal.into()),
     };
-    saved(&visit, "warning", warned).await
+    saved(&visit, "warning", typed, warned).await
 }
 
 /// Signs one browser out.
 pub async fn end(Segment(id): Segment, Sent(visit, _): Sent) -> Answer {
-    let me = visit.me();
-    portal::end(&visit.state.app, me.account, &me.id, &session_id(&id)?).await?;
+    portal::end(&visit.state.app, visit.me(), &session_id(&id)?).await?;
     Ok(see(&after(Done::Ended, &Section::Settings.path())))
 }
 
@@ -137,8 +148,12 @@ pub async fn theme(Sent(visit, fields): Sent) -> Answer {
 
 /// Goes to another team of the same person.
 pub async fn switch(Client(client): Client, headers: HeaderMap, Sent(visit, fields): Sent) -> Answer {
-    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let agent = look::agent(&headers);
     let to = member_id(&fields.typed("member"))?;
-    let secret = portal::switch(&visit.state.app, visit.stay(), &to, agent, client::logged(client)).await?;
-    Ok(enter(&visit.state, Realm::Partners, &secret, see("/portal")))
+    match portal::switch(&visit.state.app, visit.stay(), &to, agent, client::logged(client)).await {
+        Ok(secret) => Ok(enter(&visit.state, Realm::Partners, &secret, see("/portal"))),
+        // The button was pressed twice, or this browser was signed out at the same moment.
+        Err(Error::Refused(Refusal::NotFound)) => Ok(see("/portal")),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -2,23 +2,20 @@
 //! team or not.
 
 use askama::Template;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 
 use super::frame::{Section, Sent};
 use crate::domain::email::Email;
 use crate::domain::login::{Door, Realm};
 use crate::domain::refusal::Refusal;
-use crate::domain::token::TokenKind;
 use crate::error::Error;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Client;
-use crate::http::kit::fields::{CODE_CHARS, Query};
 use crate::http::kit::html::page;
 use crate::http::kit::session::{VisitorForm, enter, leave, see};
-use crate::http::pages::look::{Look, Theme};
-use crate::http::pages::{mail_code, told};
-use crate::ops::login::CodeAnswer;
+use crate::http::pages::look::{self, Look, Theme};
+use crate::http::pages::{mail_code, proof, told};
 use crate::ops::mail;
 use crate::ops::sessions::{SignIn, portal};
 use crate::ops::team::DEMO_OWNER;
@@ -115,22 +112,12 @@ pub async fn sign_in(
     sent: VisitorForm,
 ) -> Answer {
     let former = sent.former(&state, Realm::Partners);
-    let VisitorForm { mut fields, form, .. } = sent;
+    let VisitorForm { fields, form, .. } = sent;
     let (next, invitation) = (known(&fields.typed("next")), fields.typed("invitation"));
-    let email = fields.required_email("email");
-    let code = fields.text("code", CODE_CHARS).unwrap_or_default();
-    let email = fields.finish_with(email)?;
-    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let answer = CodeAnswer {
-        door: Door::Portal,
-        email: email.clone(),
-        code,
-        client,
-        agent_name: AGENT_NAME.into(),
-        kind: TokenKind::Session,
-    };
+    let answer = proof(Door::Portal, AGENT_NAME, client, fields)?;
+    let (email, agent) = (answer.email.clone(), look::agent(&headers).to_string());
     let invited = Some(&*invitation).filter(|link| !link.is_empty());
-    match portal::sign_in(&state.app, SignIn { answer, agent: agent.into(), former }, invited).await {
+    match portal::sign_in(&state.app, SignIn { answer, agent, former }, invited).await {
         Ok(secret) => {
             let path = match invited {
                 Some(_) => "/portal?done=joined".into(),
@@ -149,8 +136,7 @@ pub async fn sign_in(
 }
 
 pub async fn sign_out(Sent(visit, _): Sent) -> Answer {
-    let (app, me) = (&visit.state.app, visit.me());
-    match portal::end(app, me.account, &me.id, &visit.stay().id).await {
+    match portal::end(&visit.state.app, visit.me(), &visit.stay().id).await {
         // Somebody ended it at the same moment, which is what was wanted.
         Ok(()) | Err(Error::Refused(Refusal::NotFound)) => {}
         Err(error) => return Err(error.into()),
@@ -159,12 +145,6 @@ pub async fn sign_out(Sent(visit, _): Sent) -> Answer {
 }
 
 pub async fn sign_out_everywhere(Sent(visit, _): Sent) -> Answer {
-    let me = visit.me();
-    portal::end_all(&visit.state.app, me.account, &me.id).await?;
+    portal::end_all(&visit.state.app, visit.me()).await?;
     Ok(leave(&visit.state, Realm::Partners, see("/portal")))
-}
-
-/// The page that is in `?next=`.
-pub fn wanted(query: &Query) -> String {
-    query.typed("next")
 }
