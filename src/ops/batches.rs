@@ -18,6 +18,7 @@ use crate::domain::ids::{AccountNo, BatchId};
 use crate::domain::money::Usd;
 use crate::domain::plan::{Plan, PlanType};
 use crate::domain::refusal::Refusal;
+use crate::domain::role::Ability;
 use crate::error::Result;
 use crate::store::audit::{self, Line as Log};
 use crate::store::batches::{self, Turn};
@@ -25,6 +26,9 @@ use crate::store::offers::{self, Asked};
 use crate::store::tx::Tx;
 use crate::store::wallet;
 
+/// What the log calls this deed, and how often a team does it in a day.
+const BATCH: &str = "order batch";
+const BATCHES_A_DAY: usize = 200;
 /// How many of an account's batches are listed.
 const LISTED: i64 = 20;
 
@@ -82,21 +86,21 @@ pub async fn begin(
     wanted: Vec<Wanted>,
     shown: Prices,
 ) -> Result<BatchId> {
-    let buyer = member.buyer()?;
+    member.require(Ability::Order)?;
     if once.is_empty() {
         return Err(Refusal::FormNotOurs.into());
     }
     if wanted.is_empty() || wanted.len() > MOST {
         return Err(Refusal::field(LIST, format!("must have 1 to {MOST} orders")).into());
     }
-    let (now, account) = (app.now(), buyer.account);
+    let (now, account) = (app.now(), member.account);
     let batch = Batch {
         id: app.new_batch_id(),
         account,
         made_by: member.email.to_string(),
         made_at: now,
-        price_list: buyer.price_list,
-        key_id: buyer.key_id,
+        price_list: member.price_list.clone(),
+        key_id: member.id.to_string(),
         total: Usd::ZERO,
         lines: wanted.len() as i64,
         done: 0,
@@ -110,7 +114,7 @@ pub async fn begin(
         selling: app.breakers.selling(),
         on_hold: app.buying_on_hold.load(Ordering::Relaxed),
         batch,
-        line: member.line(app, "order batch", String::new()),
+        line: member.line(app, BATCH, String::new()),
     };
     let (id, holder) = (draft.batch.id.clone(), draft.turn.holder.clone());
     let made = app.store.write(account.0, move |tx| draft.take_down(tx)).await?;
@@ -163,6 +167,11 @@ impl Draft {
                 true => Ok(made),
                 false => Err(Refusal::field(LIST, AGAIN).into()),
             };
+        }
+        let since = self.line.at.plus_days(-1);
+        if audit::lately(tx, account, since, BATCH, "", BATCHES_A_DAY as i64)?.len() >= BATCHES_A_DAY {
+            let why = format!("must wait: a team places at most {BATCHES_A_DAY} lists in a day");
+            return Err(Refusal::field(LIST, why).into());
         }
         let purse = wallet::read(tx, account)?;
         if purse.suspended {

@@ -7,7 +7,7 @@ use super::cancel::{self, Outcome};
 use super::orders::Receipt;
 use super::preview::{self, CancelPreview};
 use super::team::Member;
-use super::{audit, install, mail, owned, receipts};
+use super::{install, mail, owned, receipts};
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::esim::Activation;
@@ -43,14 +43,8 @@ pub async fn top_up(app: &App, by: &Member, wish: Wish) -> Result<Receipt> {
 }
 
 async fn buy(app: &App, by: &Member, wish: Wish, command: &'static str) -> Result<Receipt> {
-    let receipt = buying::buy(app, by.buyer()?, wish, Means::Wallet).await?.receipt()?;
-    if !receipt.replayed {
-        let order = &receipt.order;
-        let about = order.esim_order.as_ref().unwrap_or(&order.id);
-        let detail = format!("{about} {} for {} USD", order.package_code, order.price);
-        audit::record(app, by.line(app, command, detail)).await?;
-    }
-    Ok(receipt)
+    let buyer = by.buyer(by.line(app, command, String::new()))?;
+    buying::buy(app, buyer, wish, Means::Wallet).await?.receipt()
 }
 
 /// On which terms an order can be given back.

@@ -34,6 +34,7 @@ use crate::domain::plan::{PlanType, RETAIL_PRICE_LIST};
 use crate::domain::refusal::{Conflict, Difference, PlanMistake, Refusal, different};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::store::audit::{self, Line};
 use crate::store::claims::Claimant;
 use crate::store::offers::{self, Asked, Look, Offer};
 use crate::store::orders;
@@ -52,12 +53,15 @@ pub struct Buyer {
     pub price_list: String,
     /// Whether its key has a daily limit, so that its purchases are decided under the wallet's lock.
     pub limited: bool,
+    /// Where somebody buys by hand: the line of the audit log, which is written with the order.
+    pub deed: Option<Line>,
 }
 
 impl Buyer {
     /// A buyer without an account, at retail prices.
     pub fn guest() -> Buyer {
-        Buyer { account: GUESTS, key_id: String::new(), price_list: RETAIL_PRICE_LIST.into(), limited: false }
+        let (key_id, price_list) = (String::new(), RETAIL_PRICE_LIST.into());
+        Buyer { account: GUESTS, key_id, price_list, limited: false, deed: None }
     }
 }
 
@@ -235,6 +239,11 @@ fn begin(tx: &mut Tx, draft: &OrderDraft) -> Result<Begun> {
     (order.price, order.coupon) = (price, coupon);
     let entry = Entry::hold(&order.id, order.account, order.price);
     let (number, balance) = orders::hold(tx, &order, &entry)?.ok_or(short)?;
+    if let Some(deed) = &buyer.deed {
+        let about = order.esim_order.as_ref().unwrap_or(&order.id);
+        let detail = format!("{about} {} for {} USD", order.package_code, order.price);
+        audit::record(tx, &Line { detail, ..deed.clone() })?;
+    }
     redeem::spend_at_once(tx, &order)?;
     if let Some(spent) = spent {
         offers::spend_limit(tx, &buyer.key_id, spent, now.day())?;
@@ -253,8 +262,8 @@ fn begin_batched(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>
     let plain: Vec<&OrderDraft> = group
         .iter()
         .copied()
-        .filter(|draft| !draft.buyer.limited && draft.purchase.esim_order.is_none())
-        .filter(|draft| draft.purchase.discount_code.is_none())
+        .filter(|draft| !draft.buyer.limited && draft.buyer.deed.is_none())
+        .filter(|draft| draft.purchase.esim_order.is_none() && draft.purchase.discount_code.is_none())
         .filter(|draft| match &draft.purchase.reference {
             Some(reference) => references.insert((draft.buyer.account, reference)),
             None => true,

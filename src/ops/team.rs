@@ -59,14 +59,16 @@ impl Member {
         if self.may(ability) { Ok(()) } else { Err(Refusal::RoleNotAllowed(ability).into()) }
     }
 
-    /// Who buys when this member places an order by hand: the orders carry the member as they carry keys.
-    pub fn buyer(&self) -> Result<Buyer> {
+    /// Who buys when this member places an order by hand: the orders carry the member as they carry keys, and stand in the
+    /// log by this line.
+    pub(super) fn buyer(&self, deed: Line) -> Result<Buyer> {
         self.require(Ability::Order)?;
         Ok(Buyer {
             account: self.account,
             key_id: self.id.to_string(),
             price_list: self.price_list.clone(),
             limited: false,
+            deed: Some(deed),
         })
     }
 
@@ -262,17 +264,22 @@ pub async fn change_role(app: &App, by: &Member, id: &MemberId, role: Role) -> R
             require_another_owner(tx, &person)?;
         }
         members::set_role(tx, &id, role)?;
+        let withdrawn = match role.may(Ability::Team) {
+            true => String::new(),
+            false => withdraw_of(tx, &person, line.at)?,
+        };
         let line = Line { detail: person.email.to_string(), ..line.clone() };
-        audit::record(tx, &line.changing(person.role.as_str(), role.as_str()))
+        audit::record(tx, &line.changing(person.role.as_str(), format!("{}{withdrawn}", role.as_str())))
     };
     app.store.write(account.0, write).await
 }
 
-/// The keys that a member made, which go on working when the member is gone.
+/// The keys in use that a member made: they go on working when the member is gone.
 pub async fn keys_made_by(app: &App, account: AccountNo, id: &MemberId) -> Result<Vec<Key>> {
     let (id, now) = (id.to_string(), app.now());
-    let all = app.store.read(move |tx| keys::list(tx, Some(account))).await?;
-    Ok(all.into_iter().filter(|key| key.made_by == id && !key.has_ended(now)).collect())
+    let mut keys = app.store.read(move |tx| keys::in_use(tx, account, now)).await?;
+    keys.retain(|key| key.made_by == id);
+    Ok(keys)
 }
 
 /// Removes somebody at once, with their sessions, or withdraws their invitation. Everybody may leave by themselves.
@@ -291,10 +298,20 @@ pub async fn remove(app: &App, by: &Member, id: &MemberId) -> Result<()> {
         require_another_owner(tx, &person)?;
         members::remove(tx, &id, now)?;
         sessions::end_of_member(tx, &id)?;
+        let withdrawn = withdraw_of(tx, &person, now)?;
         let line = Line { detail: person.email.to_string(), ..line.clone() };
-        audit::record(tx, &line.changing(person.role.as_str(), "not in the team"))
+        audit::record(tx, &line.changing(person.role.as_str(), format!("not in the team{withdrawn}")))
     };
     app.store.write(account.0, write).await
+}
+
+/// Withdraws the open invitations of somebody who may not invite any more: whoever holds one would let them in again.
+/// Answers what the log says of it.
+fn withdraw_of(tx: &mut Tx, person: &Person, now: Time) -> Result<String> {
+    Ok(match members::withdraw_of(tx, person.account, &person.email, now)? {
+        0 => String::new(),
+        withdrawn => format!(", open invitations withdrawn: {withdrawn}"),
+    })
 }
 
 /// Refuses to leave a team without anybody who can change it.

@@ -25,7 +25,7 @@ queries! {
 }
 
 /// An act of an operator. The caller makes the id, so that a re-run writes it once.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Line {
     pub id: String,
     pub at: Time,

@@ -21,6 +21,8 @@ queries! {
                 ORDER BY COALESCE(m.seen_at, 0) DESC, m.joined_at DESC, m.id");
     EXPECTED = "SELECT 1 FROM members WHERE email = ?1 AND removed_at IS NULL AND (joined_at IS NOT NULL OR invited_at > ?2) LIMIT 1";
     INVITE_AGAIN = "UPDATE members SET role = ?2, invited_at = ?3, invited_by = ?4 WHERE id = ?1 AND joined_at IS NULL";
+    WITHDRAW_OF = "UPDATE members SET removed_at = ?3
+                   WHERE account = ?1 AND invited_by = ?2 AND joined_at IS NULL AND removed_at IS NULL";
     JOIN_TEAM = "UPDATE members SET joined_at = ?3 WHERE id = ?1 AND email = ?2 AND invited_at = ?4 AND joined_at IS NULL
                  AND removed_at IS NULL";
     SEEN = "UPDATE members SET seen_at = ?2 WHERE id = ?1";
@@ -90,6 +92,11 @@ pub fn is_expected(tx: &mut Tx, email: &Email, invited_after: Time) -> Result<bo
 /// Makes an open invitation anew. Its earlier links end, since they name its earlier time.
 pub fn invite_again(tx: &mut Tx, id: &MemberId, role: Role, now: Time, by: &str) -> Result<()> {
     tx.execute(INVITE_AGAIN, params![id, role, now, by]).map(drop)
+}
+
+/// Withdraws the invitations that somebody sent and nobody has used, and answers how many those were.
+pub fn withdraw_of(tx: &mut Tx, account: AccountNo, inviter: &Email, now: Time) -> Result<u64> {
+    tx.execute(WITHDRAW_OF, params![account, inviter, now])
 }
 
 /// Uses an invitation up; false when it was used, replaced or withdrawn.

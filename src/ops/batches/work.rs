@@ -8,15 +8,17 @@ use futures_util::{StreamExt, stream};
 
 use crate::app::App;
 use crate::domain::batch::{Answer, Batch, Line};
-use crate::domain::ids::BatchId;
+use crate::domain::ids::{BatchId, MemberId};
 use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
+use crate::domain::role::Ability;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::buying::{self, Means, Wish};
 use crate::ops::jobs;
 use crate::ops::orders::{self, Buyer, Receipt};
 use crate::store::batches::{self, Turn};
+use crate::store::members;
 use crate::store::tx::Tx;
 use crate::telemetry::EveryMinute;
 
@@ -122,8 +124,8 @@ impl Work {
     /// What becomes of a line; an error is no answer, and the line is tried again.
     async fn answer(&self, line: &Line) -> Result<Answer> {
         let (buyer, wish) = (self.buyer(), self.wish(line));
-        let is_late = self.app.now() > self.batch.made_at.plus_millis(GIVE_UP_MS);
-        let bought = if is_late {
+        let given_up = self.given_up().await?;
+        let bought = if given_up.is_some() {
             orders::replay(&self.app, buyer, wish.purchase(None)).await
         } else {
             let outcome = buying::buy(&self.app, buyer, wish, Means::Wallet).await;
@@ -134,8 +136,19 @@ impl Work {
             Err(error @ (Error::Fault(_) | Error::Refused(Refusal::Overloaded | Refusal::NoRoom))) => {
                 Err(error)
             }
-            Err(Error::Refused(refusal)) => Ok(Answer::Refused(in_words(&refusal))),
+            Err(Error::Refused(refusal)) => Ok(Answer::Refused(in_words(&refusal, given_up))),
         }
+    }
+
+    /// Why nothing more is bought, if that is so. What was bought before stays bought.
+    async fn given_up(&self) -> Result<Option<&'static str>> {
+        if self.app.now() > self.batch.made_at.plus_millis(GIVE_UP_MS) {
+            return Ok(Some("It could not be bought within a day; nothing was charged."));
+        }
+        let placed_by = MemberId::from_text(&self.batch.key_id);
+        let found = self.app.store.read(move |tx| members::by_id(tx, &placed_by)).await?;
+        let may = found.is_some_and(|person| person.role.may(Ability::Order));
+        Ok((!may).then_some("Whoever placed it may not place orders any more; nothing was charged."))
     }
 
     fn bought(&self, receipt: Receipt) -> Answer {
@@ -147,7 +160,8 @@ impl Work {
 
     fn buyer(&self) -> Buyer {
         let Batch { account, key_id, price_list, .. } = &self.batch;
-        Buyer { account: *account, key_id: key_id.clone(), price_list: price_list.clone(), limited: false }
+        let (key_id, price_list) = (key_id.clone(), price_list.clone());
+        Buyer { account: *account, key_id, price_list, limited: false, deed: None }
     }
 
     fn wish(&self, line: &Line) -> Wish {
@@ -162,7 +176,7 @@ impl Work {
 }
 
 /// Why a line was refused, for people who read it beside the line.
-fn in_words(refusal: &Refusal) -> String {
+fn in_words(refusal: &Refusal, given_up: Option<&'static str>) -> String {
     match refusal {
         Refusal::PriceChanged { price } => {
             format!("It costs {} USD now, more than was shown.", price.priced())
@@ -171,7 +185,7 @@ fn in_words(refusal: &Refusal) -> String {
         Refusal::IdempotencyConflict(conflict) => match &conflict.holder {
             Some(holder) => format!("This reference was used before for something else, {holder}."),
             // It was looked for and is not there.
-            None => "It could not be bought within a day; nothing was charged.".into(),
+            None => given_up.unwrap_or_default().into(),
         },
         other => other.problem().detail,
     }

@@ -34,8 +34,15 @@ const DAY_MS: i64 = 1_440 * MINUTE_MS;
 fn member(gateway: &Gateway, key: &Key) -> Member {
     let home = Whereabouts::At(IpAddr::from([127, 0, 0, 1]));
     let caller = keys::authenticate(&gateway.app, &key.id, &key.secret, home).unwrap();
+    let id = format!("mbr_ann{}", caller.account.0);
+    let joined = format!(
+        "INSERT INTO members (id, account, email, role, invited_at, invited_by, joined_at)
+         VALUES ('{id}', {}, 'ann@example.com', 'DEVELOPER', 1, '', 1) ON CONFLICT DO NOTHING",
+        caller.account.0
+    );
+    database::execute(&gateway.app.settings.database, &joined).unwrap();
     Member {
-        id: MemberId::from_text("mbr_ann"),
+        id: MemberId::from_text(id),
         account: caller.account,
         email: Email::from_text("ann@example.com"),
         role: TeamRole::Developer,
@@ -182,6 +189,39 @@ both_databases! {
         let theirs = place(gateway, &another, "form-1", PLAN).await.unwrap();
         assert_eq!(tally(&ended(gateway, another.account, &theirs).await), (1, 0));
         assert_eq!(batches::latest(&gateway.app, account).await.unwrap().len(), 1);
+    }
+
+    async fn whoever_may_not_order_any_more_buys_nothing_more(gateway) {
+        for change in ["role = 'VIEWER'", "removed_at = 2"] {
+            let (_, key) = gateway.partner("Groups", Usd::dollars(100)).await;
+            let ann = member(gateway, &key);
+            let before = gateway.send_as(&key, "POST", ORDERS, Some(json!({ "packageCode": PLAN, "partnerRefId": "booking-1" }))).await;
+            before.expect(200);
+            let (held, sales) = (balance(gateway, &key).await, sold(gateway));
+            let account = ann.account;
+            let id = leave(gateway, ann, &format!("{PLAN}, booking-1\n2 x {PLAN}")).await;
+            let changed = format!("UPDATE members SET {change} WHERE account = {}", account.0);
+            database::execute(&gateway.app.settings.database, &changed).unwrap();
+            let progress = ended(gateway, account, &id).await;
+            // What was bought before is found, and stays.
+            assert_eq!(tally(&progress), (1, 2), "{change}");
+            assert!(why(&progress.lines[1]).starts_with("Whoever placed it may not place orders any more"), "{}", why(&progress.lines[1]));
+            assert_eq!((balance(gateway, &key).await, sold(gateway)), (held, sales));
+        }
+    }
+
+    async fn a_team_places_so_many_lists_in_a_day(gateway) {
+        let ann = own(gateway);
+        let (account, at) = (ann.account.0, gateway.app.now().micros());
+        let row = |n| format!("('adt_{n:03}', {at}, 'member:ann@example.com', 'order batch', 'bat_{n}', {account})");
+        let rows = (0..200).map(row).collect::<Vec<_>>().join(", ");
+        let deeds = format!("INSERT INTO audit (id, at, actor, command, detail, account) VALUES {rows}");
+        database::execute(&gateway.app.settings.database, &deeds).unwrap();
+        let refused = mistakes(place(gateway, &ann, "form-1", PLAN).await);
+        assert!(refused[0].starts_with("the list must wait"), "{refused:?}");
+        gateway.pass_time(DAY_MS + MINUTE_MS);
+        let id = place(gateway, &ann, "form-1", PLAN).await.unwrap();
+        assert_eq!(tally(&ended(gateway, ann.account, &id).await), (1, 0));
     }
 
     async fn whoever_dies_half_way_is_taken_over(gateway) {

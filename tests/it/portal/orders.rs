@@ -35,6 +35,22 @@ async fn place(visitor: &mut Visitor, reference: &str) -> String {
 }
 
 both_databases! {
+    /// Whoever hangs up before the answer has bought all the same, and it stands in the log.
+    async fn an_order_stands_in_the_log_before_it_is_answered(gateway) with [OPEN[0], OPEN[1]] {
+        let mut dev = member(gateway, Role::Developer).await;
+        let page = dev.open(FORM).await;
+        gateway.supplier("silent").await;
+        let mut left = dev.again();
+        let sending = tokio::spawn(async move { left.submit(&page, NEW, &[]).await });
+        gateway
+            .until("the order is taken down", async || {
+                let log = dev.open("/portal/team/log").await.text;
+                log.contains("order place: ord_").then_some(())
+            })
+            .await;
+        sending.abort();
+    }
+
     async fn an_order_is_placed_once_at_the_price_that_was_shown(gateway) with [OPEN[0], OPEN[1]] {
         let mut dev = member(gateway, Role::Developer).await;
         let price = gateway.price(PLAN).await;

@@ -57,6 +57,33 @@ both_databases! {
         assert!(places.is_sorted(), "{}", log.text);
     }
 
+    /// Whoever goes leaves no way back in.
+    async fn invitations_end_with_who_sent_them(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let acme = account(gateway).await;
+        for (deed, fields, told) in [
+            ("", vec![("role", "DEVELOPER")], "DEVELOPER, open invitations withdrawn: 1"),
+            ("/remove", vec![], "not in the team, open invitations withdrawn: 1"),
+        ] {
+            let mut dev = member(gateway, DEV, Role::Owner).await;
+            let page = dev.open("/portal/team").await;
+            assert_eq!(dev.submit(&page, "/portal/team", &[("email", EVE), ("role", "OWNER")]).await.status, 303);
+            let path = invitation(gateway, EVE).await;
+            let id = team::list(&gateway.app, acme).await.unwrap().into_iter().find(|one| one.email.as_str() == DEV).unwrap().id;
+            let about = ann.open(&format!("/portal/team/{id}")).await;
+            assert!(about.text.contains("are withdrawn") && about.text.contains("whom the low-balance warning goes to"), "{}", about.text);
+            assert_eq!(ann.submit(&about, &format!("/portal/team/{id}{deed}"), &fields).await.status, 303);
+            assert_eq!(Visitor::new(gateway).open(&path).await.status, 404);
+            let left = team::list(&gateway.app, acme).await.unwrap();
+            assert!(left.iter().all(|person| person.email.as_str() != EVE));
+            assert!(ann.open("/portal/team/log").await.text.contains(told), "{told}");
+            if deed.is_empty() {
+                ann.submit(&about, &format!("/portal/team/{id}/remove"), &[]).await;
+            }
+            gateway.pass_time(10 * 60_000);
+        }
+    }
+
     /// Also where one moment holds more deeds than a page.
     async fn the_log_is_leafed_through_without_a_gap(gateway) with [OPEN[0], OPEN[1]] {
         let mut ann = member(gateway, OWNER, Role::Owner).await;
@@ -135,6 +162,16 @@ both_databases! {
             let page = eve.open(path).await;
             assert!(page.status == 200 && !page.text.contains(OWNER), "{path}: {}", page.text);
         }
+    }
+
+    async fn what_was_typed_into_settings_comes_back(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let page = ann.open("/portal/settings").await;
+        let wrong = ann.submit(&page, "/portal/settings/warning", &[("threshold", "12.5"), ("email", "nobody")]).await;
+        assert!(wrong.status == 400 && wrong.text.contains("value=\"12.5\"") && wrong.text.contains("value=\"nobody\""), "{}", wrong.text);
+        // A page that is not there leads back to the portal.
+        let missed = ann.open("/portal/orders/ord_none").await;
+        assert!(missed.status == 404 && missed.text.contains("href=\"/portal\"") && !missed.text.contains("Find a plan"), "{}", missed.text);
     }
 
     async fn a_company_is_renamed_and_warned(gateway) with [OPEN[0], OPEN[1]] {
