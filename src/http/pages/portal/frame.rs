@@ -100,7 +100,7 @@ impl Done {
             }
             Done::WebhookDeleted => "The webhook is deleted. What is on its way may still come.",
             Done::Replayed => {
-                "What happened since then is sent again. It stands among the deliveries when it was."
+                "What happened since then is sent again. Each stands under Deliveries once it was."
             }
             Done::Placed => "The order was placed, and paid from the balance.",
             Done::Known => {

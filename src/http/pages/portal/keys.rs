@@ -36,7 +36,7 @@ const OVERLAPS: [Overlap; 4] = [
     Overlap {
         word: "now",
         name: "Not at all",
-        hint: "The old key ends now: somebody else has it.",
+        hint: "The old key ends now, for instance because somebody else has it.",
         millis: 0,
     },
     Overlap { word: "hour", name: "1 hour", hint: "", millis: 3_600_000 },

@@ -126,7 +126,8 @@ pub async fn show(visit: Visit, mut query: Query) -> Answer {
         from: Some(since),
         ..Wanted::default()
     };
-    let keys = operator::list_keys(app, Some(account)).await?;
+    let mut keys = operator::keys_in_use(app, account).await?;
+    keys.extend(operator::ended_keys(app, account, None, ROWS).await?);
     let found = calls::list(app, account, wanted, ROWS).await?;
     let groups = calls::errors(app, account, since).await?;
     let older = found.next.map(|next| match filters.query() {

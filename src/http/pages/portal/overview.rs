@@ -24,6 +24,7 @@ use crate::http::pages::order_shown::OrderShown;
 use crate::ops::attention::{self, Attention};
 use crate::ops::days::Day;
 use crate::ops::orders::{self, Search};
+use crate::ops::team::Member;
 use crate::ops::{accounts, days};
 
 const SPAN_DAYS: i64 = 30;
@@ -64,7 +65,7 @@ pub async fn show(
         Err(Turned::To(path)) => Ok(see(path)),
         Err(Turned::ToEntrance { .. }) if awaited.is_ok() => Ok(see("/portal/second-factor")),
         Err(Turned::ToEntrance { .. }) => {
-            let page = sign_in::entrance(&state, theme, &visitor.form, &sign_in::wanted(&query))?;
+            let page = sign_in::entrance(&state, theme, &visitor.form, &query.typed("next"))?;
             Ok(visitor.meet(page))
         }
     }
@@ -80,7 +81,7 @@ async fn overview(visit: &Visit) -> Result<Response, Refused> {
         frame: visit.frame(Section::Overview),
         balance: balance.available,
         held: balance.held,
-        attention: attention::of(app, me).await?.into_iter().map(to_look_at).collect(),
+        attention: attention::of(app, me).await?.into_iter().map(|one| to_look_at(me, one)).collect(),
         orders: Chart::bars("Orders per day", ("Day", "Orders"), month.iter().map(ordered).collect()),
         spend: Chart::bars("Spend per day", ("Day", "USD"), month.iter().map(spent).collect()),
         latest: latest.orders.iter().map(|listed| OrderShown::of(app, &listed.order)).collect(),
@@ -102,7 +103,8 @@ fn spent(day: &Day) -> Point {
     Point { label: date(day), value: left.micros(), said: format!("{} USD", left.priced()) }
 }
 
-fn to_look_at(attention: Attention) -> Matter {
+/// What is said of it, and a link to what this member may do about it.
+fn to_look_at(me: &Member, attention: Attention) -> Matter {
     let (kind, icon, said, path, word) = match attention {
         Attention::LowBalance { balance, threshold } => (
             "bad",
@@ -113,7 +115,7 @@ fn to_look_at(attention: Attention) -> Matter {
                 threshold.priced()
             ),
             "/portal/deposits".into(),
-            "Add funds",
+            if me.may(Ability::PayIn) { "Add funds" } else { "Look at the deposits" },
         ),
         Attention::Waiting(waiting) => {
             let what = if waiting.count == 1 {
@@ -158,7 +160,11 @@ fn to_look_at(attention: Attention) -> Matter {
         Attention::KeyEnds { id, name, at } => {
             let name = if name.is_empty() { id.to_string() } else { name };
             let said = format!("The API key {name} ends on {}.", Moment::of(at).readable);
-            ("caution", "clock", said, format!("/portal/keys/{id}/rotate"), "Rotate it")
+            let (path, word) = match me.may(Ability::Keys) {
+                true => (format!("/portal/keys/{id}/rotate"), "Replace it"),
+                false => ("/portal/keys".into(), "Look at the keys"),
+            };
+            ("caution", "clock", said, path, word)
         }
     };
     Matter { kind, icon, said, path, word }
