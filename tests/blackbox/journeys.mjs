@@ -179,4 +179,6 @@ await Promise.all([bought, account].map(everyWay));
 for (const journey of [rounded, short, late]) await everyWay(journey);
 await supplier("reject");
 await everyWay(claimed);
+// Others go on at this gateway.
+await supplier("ok");
 await finish();
