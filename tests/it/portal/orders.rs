@@ -9,7 +9,7 @@ use simgate::ops::operator::{self, Adjustment, Direction};
 use super::support::{OPEN, member};
 use crate::support::buying::{HOUR_MS, MINUTE_MS, PLAN};
 use crate::support::desk;
-use crate::support::harness::{Gateway, Reply, both_databases};
+use crate::support::harness::{Gateway, Reply, both_databases, open_orders};
 use crate::support::logins::mails;
 use crate::support::visitor::Visitor;
 
@@ -43,12 +43,11 @@ both_databases! {
         let mut left = dev.again();
         let sending = tokio::spawn(async move { left.submit(&page, NEW, &[]).await });
         gateway
-            .until("the order is taken down", async || {
-                let log = dev.open("/portal/team/log").await.text;
-                log.contains("order place: ord_").then_some(())
-            })
+            .until("the order is taken down", async || (open_orders(&gateway.app).await == 1).then_some(()))
             .await;
+        assert!(!sending.is_finished());
         sending.abort();
+        assert!(dev.open("/portal/team/log").await.text.contains("order place: ord_"));
     }
 
     async fn an_order_is_placed_once_at_the_price_that_was_shown(gateway) with [OPEN[0], OPEN[1]] {
