@@ -25,9 +25,17 @@ impl<'a> PlanCard<'a> {
         PlanCard {
             plan,
             flag,
-            headline: flag.map_or_else(|| place(&plan.name), country::name_of),
+            headline: headline(plan),
             size: format!("{} GB · {}", gigabytes(plan.data_mb), days(plan.duration_days)),
         }
+    }
+}
+
+/// Where a plan works, in the words under which people look for it.
+pub fn headline(plan: &Plan) -> &str {
+    match plan.countries.as_slice() {
+        [country] => country::name_of(country),
+        _ => place(&plan.name),
     }
 }
 

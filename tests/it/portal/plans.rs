@@ -23,6 +23,11 @@ fn codes_of(plans: &[Value]) -> Vec<String> {
     plans.iter().map(|plan| plan["packageCode"].as_str().unwrap().to_string()).collect()
 }
 
+fn sorted(mut codes: Vec<String>) -> Vec<String> {
+    codes.sort();
+    codes
+}
+
 /// Every page of a search.
 async fn leaf_through(visitor: &mut Visitor, path: &str) -> Vec<String> {
     let (mut all, mut path) = (Vec::new(), path.to_string());
@@ -45,8 +50,8 @@ both_databases! {
             ("?q=&country=&data=&days=&type=BASE", ""),
         ] {
             let all = leaf_through(&mut viewer, &format!("/portal/plans{page}")).await;
-            let expected = codes_of(&listed(gateway, api).await);
-            assert!(all.len() > 1 && all == expected, "{page}: {all:?} and not {expected:?}");
+            let expected = sorted(codes_of(&listed(gateway, api).await));
+            assert!(all.len() > 1 && sorted(all.clone()) == expected, "{page}: {all:?} and not {expected:?}");
         }
         let page = viewer.open("/portal/plans?q=no-such-plan").await;
         assert!(codes(&page).is_empty() && page.text.contains("No plan fits") && page.text.contains("0 plans"), "{}", page.text);
@@ -57,6 +62,24 @@ both_databases! {
         // Nobody gets lost beyond the last page.
         let beyond = viewer.open("/portal/plans?country=JP&page=999999").await;
         assert!(!codes(&beyond).is_empty());
+    }
+
+    /// By the name that is read, then by size and time: on the page, and in the file.
+    async fn plans_are_sorted_by_name(gateway) with [OPEN[0], OPEN[1]] {
+        let mut viewer = member(gateway, Role::Viewer).await;
+        let page = viewer.open("/portal/plans").await;
+        let names: Vec<&str> = page.text.split("<td><strong>").skip(1).map(|row| row.split('<').next().unwrap()).collect();
+        assert!(names.len() > 10 && names.is_sorted() && names[0] != names[names.len() - 1], "{names:?}");
+        let file = cells(&viewer.open("/portal/plans.csv").await.text);
+        let all = leaf_through(&mut viewer, "/portal/plans").await;
+        assert_eq!(file[1..].iter().map(|line| line[0].clone()).collect::<Vec<_>>(), all);
+        let japan: Vec<(f64, i64)> = file[1..]
+            .iter()
+            .filter(|line| line[3] == "JP")
+            .map(|line| (line[4].parse().unwrap(), line[5].parse().unwrap()))
+            .collect();
+        assert!(japan.len() > 3 && japan.is_sorted_by(|one, next| one <= next), "{japan:?}");
+        assert_ne!(all, codes_of(&listed(gateway, "").await), "the API sorts by coverage");
     }
 
     async fn size_and_time_are_filters(gateway) with [OPEN[0], OPEN[1]] {
@@ -72,9 +95,9 @@ both_databases! {
             [("data=5120", Some(5.0), None), ("days=30", None, Some(30)), ("data=1024&days=7", Some(1.0), Some(7))]
         {
             let found = leaf_through(&mut viewer, &format!("/portal/plans?country=JP&{query}")).await;
-            let expected = wanted(gb, days);
+            let expected = sorted(wanted(gb, days));
             assert!(!expected.is_empty() && expected.len() < japan.len());
-            assert_eq!(found, expected, "{query}");
+            assert_eq!(sorted(found), expected, "{query}");
         }
         let page = viewer.open("/portal/plans?country=JP&data=5120&days=30").await;
         for chosen in ["value=\"JP\" selected>Japan", "value=\"5120\" selected>5 GB", "value=\"30\" selected>30 days"] {
@@ -109,8 +132,9 @@ both_databases! {
             assert_eq!(lines[0].join(","), "packageCode,planType,name,locationCodes,dataAmountGb,durationDays,priceUsd,operator");
             let expected = listed(gateway, api).await;
             assert_eq!(lines.len(), expected.len() + 1);
-            for (line, plan) in lines[1..].iter().zip(&expected) {
-                for (at, name) in [(0, "packageCode"), (1, "planType"), (2, "name")] {
+            for line in &lines[1..] {
+                let plan = expected.iter().find(|plan| plan["packageCode"] == line[0]).unwrap();
+                for (at, name) in [(1, "planType"), (2, "name")] {
                     assert_eq!(line[at], plan[name].as_str().unwrap());
                 }
                 assert_eq!(line[4].parse::<f64>().unwrap(), plan["dataAmountGb"].as_f64().unwrap());

@@ -1,4 +1,5 @@
-//! What the partner can buy, at its own prices: searched and filtered, page by page, or as a file. The search is the API's.
+//! What the partner can buy, at its own prices: searched and filtered, page by page, or as a file. The search is the API's;
+//! here plans are sorted by the names that people read.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::http::kit::fields::Query;
 use crate::http::kit::html::page;
 use crate::http::kit::wire::gigabytes;
 use crate::http::pages::moment::days;
-use crate::http::pages::plan_details::{self, PlanCard};
+use crate::http::pages::plan_details::{self, PlanCard, headline};
 use crate::wire::csv;
 
 const ROWS: usize = 50;
@@ -71,6 +72,7 @@ impl Search {
         Ok((search, usize::try_from(number).unwrap_or(1)))
     }
 
+    /// By name, size and time.
     fn find<'a>(&self, shelf: &'a Shelf) -> Vec<&'a Arc<Plan>> {
         let words = Some(self.words.clone()).filter(|words| !words.is_empty());
         let mut found = shelf.find(&Wanted { country: self.country.clone(), query: words, page: None });
@@ -78,6 +80,7 @@ impl Search {
             self.data_mb.is_none_or(|size| plan.data_mb == size)
                 && self.days.is_none_or(|span| plan.duration_days == span)
         });
+        found.sort_by_key(|plan| (headline(plan), plan.data_mb, plan.duration_days, &plan.code));
         found
     }
 
