@@ -264,7 +264,7 @@ pub fn table(app: &App, orders: &[Order], owners: &HashMap<AccountNo, String>) -
         "status" => order.status.as_str(),
         "chargedUsd" => order.price,
         "iccid" => order.esim.as_ref().map(|esim| esim.iccid.clone()),
-        "partnerRefId" as "reference" => order.reference.clone(),
+        "partnerRefId" as "reference" => order.given_reference().map(str::to_string),
         "createdAt" => order.created_at,
     })
 }
@@ -283,7 +283,7 @@ async fn show(app: &App, order: Order) -> Result<Record, Failure> {
         .with("orderNo", app.numbers.of_order(order))
         .with(account::id_name(&owner), owners.get(&order.account).cloned())
         .with("apiKey", order.key_id.clone())
-        .with("partnerRefId", order.reference.clone())
+        .with("partnerRefId", order.given_reference().map(str::to_string))
         .with("status", order.status.as_str())
         .with("failure", failure)
         .with("packageCode", order.package_code.clone())

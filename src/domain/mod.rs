@@ -33,6 +33,7 @@ pub mod palette;
 pub mod payback;
 pub mod plan;
 pub mod price;
+pub mod reference;
 pub mod refusal;
 pub mod role;
 pub mod search;

@@ -8,6 +8,7 @@ use super::ids::{AccountNo, OrderId};
 use super::ledger::Charge;
 use super::money::Usd;
 use super::number::Number;
+use super::reference;
 use super::time::Time;
 use super::words::words;
 
@@ -67,6 +68,7 @@ pub struct Order {
     /// The number that people use for it; a top-up has none.
     pub number: Option<Number>,
     pub esim_order: Option<OrderId>,
+    /// What makes it one purchase: the buyer's own or, if none was given, ours. Others see `given_reference`.
     pub reference: Option<String>,
     pub package_code: String,
     pub plan_name: String,
@@ -106,6 +108,11 @@ pub struct Order {
 }
 
 impl Order {
+    /// The reference that its buyer gave.
+    pub fn given_reference(&self) -> Option<&str> {
+        self.reference.as_deref().and_then(reference::given)
+    }
+
     /// What its buyer got back when it failed or was cancelled.
     pub fn given_back(&self) -> Usd {
         self.refunded.unwrap_or(self.price)

@@ -41,7 +41,7 @@ impl EsimFacts {
     pub fn of(order: &Order, usage: &Usage) -> EsimFacts {
         EsimFacts {
             order_id: order.id.to_string(),
-            partner_ref_id: order.reference.clone(),
+            partner_ref_id: order.given_reference().map(str::to_string),
             iccid: order.esim.as_ref().map(|esim| esim.iccid.clone()).unwrap_or_default(),
             status: EsimStatusWord(usage.status()),
             total_gb: gigabytes(usage.total_mb),

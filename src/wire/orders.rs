@@ -53,7 +53,7 @@ impl OrderFacts {
         let refundable = order::refundable(order, topups.iter().any(is_live), usage, now);
         OrderFacts {
             id: order.id.to_string(),
-            partner_ref_id: order.reference.clone(),
+            partner_ref_id: order.given_reference().map(str::to_string),
             order_no,
             status: OrderStatusWord(order.status),
             iccid: esim.map(|esim| esim.iccid.clone()),
@@ -128,7 +128,7 @@ fn failure(order: &Order) -> Option<FailureView> {
 pub fn topup_view(order: &Order) -> TopUpOrderView {
     TopUpOrderView {
         id: order.id.to_string(),
-        partner_ref_id: order.reference.clone(),
+        partner_ref_id: order.given_reference().map(str::to_string),
         iccid: order.esim.as_ref().map(|esim| esim.iccid.clone()).unwrap_or_default(),
         package_code: order.package_code.clone(),
         charged_usd: Money(order.price),

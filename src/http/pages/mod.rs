@@ -39,6 +39,7 @@ use crate::domain::email::Email;
 use crate::domain::ids::InvoiceId;
 use crate::domain::login::Door;
 use crate::domain::plan::{Plan, typed_code};
+use crate::domain::reference::ours;
 use crate::domain::refusal::Refusal;
 use crate::domain::token::TokenKind;
 use crate::error::{Error, Result};
@@ -103,7 +104,8 @@ fn is_once(text: &str) -> bool {
 /// The reference of a form, from all that it says: sent twice it is one purchase, and a visitor who goes back and changes
 /// something means another one.
 fn reference(form: &str, said: &[impl Borrow<str>]) -> String {
-    format!("{form} {}", vault::hex(&vault::hash_secret(&said.join("\n"))[..16]))
+    let said = vault::hex(&vault::hash_secret(&said.join("\n"))[..16]);
+    ours(format_args!("{form} {said}"))
 }
 
 /// What to say above a form that must be filled in again, and with which status. Other errors get their own page.

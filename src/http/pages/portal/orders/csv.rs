@@ -83,7 +83,7 @@ fn row(app: &App, order: &Order) -> String {
         figure(&order.price.to_string()),
         figure(&given_back.to_string()),
         figure(iccid.unwrap_or_default()),
-        text(order.reference.as_deref().unwrap_or_default()),
+        text(order.given_reference().unwrap_or_default()),
         figure(&order.key_id),
     ])
 }

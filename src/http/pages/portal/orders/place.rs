@@ -121,6 +121,7 @@ impl Confirmed {
         let is_ours = |text: &str| is_once(text).then(|| text.to_string());
         let once = fields.require("once", "must be the one of the page", is_ours);
         let reference = fields.text("reference", REFERENCE_CHARS).map(|text| text.trim().to_string());
+        let reference = reference.filter(|text| !text.is_empty());
         let ((plan, price), once) = fields.finish_with(choice.zip(once))?;
         Ok(Confirmed { plan, price, once, reference })
     }

@@ -34,7 +34,7 @@ impl OrderRow {
             is_topup: order.id.is_topup(),
             shown: OrderShown::of(app, order),
             code: order.package_code.clone(),
-            reference: order.reference.clone(),
+            reference: order.given_reference().map(str::to_string),
             iccid: order.esim.as_ref().map(|esim| esim.iccid.clone()),
         }
     }
