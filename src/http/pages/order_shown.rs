@@ -1,10 +1,31 @@
-//! An order as pages for its buyer show it: how it stands in a word, and what is left of its eSIM.
+//! An order as pages for its buyer show it: how it stands in a word, which is the same everywhere, and what is left of its
+//! eSIM, which has a word of its own.
 
 use super::install::UsageShown;
 use super::moment::Moment;
 use crate::app::App;
 use crate::domain::order::{self, Order, OrderStatus};
 use crate::ops::{install, usage};
+
+/// How an order stands, for the eye.
+pub struct Badge {
+    pub kind: &'static str,
+    pub icon: &'static str,
+    pub word: &'static str,
+}
+
+impl Badge {
+    pub fn of(status: OrderStatus) -> Badge {
+        let (kind, icon, word) = match status {
+            OrderStatus::Provisioning => ("", "gear", "Being prepared"),
+            OrderStatus::Fulfilled => ("good", "check", "Delivered"),
+            OrderStatus::Failed => ("bad", "stop", "Not delivered"),
+            OrderStatus::Cancelling => ("caution", "clock", "Being given back"),
+            OrderStatus::Cancelled => ("", "money", "Given back"),
+        };
+        Badge { kind, icon, word }
+    }
+}
 
 /// An order in a list. Carriers are not asked for lists: the bar shows what was last read.
 pub struct OrderShown {
@@ -24,14 +45,7 @@ impl OrderShown {
         let is_delivered = order.status == OrderStatus::Fulfilled;
         let last = usage::last_known(order).filter(|_| is_delivered);
         let usage = last.map(|report| UsageShown::new(order, &report, app.now()));
-        let (kind, icon, word) = match (order.status, &usage) {
-            (OrderStatus::Fulfilled, Some(usage)) => (usage.kind, usage.icon, usage.word),
-            (OrderStatus::Fulfilled, None) => ("good", "check", "Ready"),
-            (OrderStatus::Provisioning, _) => ("", "gear", "Being prepared"),
-            (OrderStatus::Failed, _) => ("bad", "stop", "Not delivered"),
-            (OrderStatus::Cancelling, _) => ("caution", "clock", "Being given back"),
-            (OrderStatus::Cancelled, _) => ("", "money", "Given back"),
-        };
+        let Badge { kind, icon, word } = Badge::of(order.status);
         OrderShown {
             id: order.id.to_string(),
             number: app.numbers.of_order(order).unwrap_or_default(),
@@ -50,9 +64,7 @@ impl OrderShown {
         if order.status == OrderStatus::Fulfilled
             && let Some(report) = install::usage(app, order).await
         {
-            let usage = UsageShown::new(order, &report, app.now());
-            (self.kind, self.icon, self.word) = (usage.kind, usage.icon, usage.word);
-            self.usage = Some(usage);
+            self.usage = Some(UsageShown::new(order, &report, app.now()));
         }
     }
 }

@@ -255,7 +255,7 @@ both_databases! {
         }
         gateway.settle().await;
         let done = viewer.open(&path).await;
-        for part in ["Delivered, not installed yet", "data-polled=\"over\"", "<progress", "Ordered", "Your role sees no activation codes"] {
+        for part in ["<h1>Delivered</h1>", "Not installed yet", "data-polled=\"over\"", "<progress", "Ordered", "Your role sees no activation codes"] {
             assert!(done.text.contains(part), "{part}: {}", done.text);
         }
         assert!(!done.text.contains("poll.js"), "{}", done.text);
@@ -263,6 +263,15 @@ both_databases! {
         gateway.sandbox("usage", json!({ "iccid": iccid, "usedGb": 0.5 })).await;
         gateway.pass_time(HOUR_MS);
         let used = viewer.open(&path).await;
-        assert!(used.text.contains("<h1>In use</h1>") && used.text.contains("0.5 GB left"), "{}", used.text);
+        for part in ["<h1>Delivered</h1>", "In use", "0.5 GB left"] {
+            assert!(used.text.contains(part), "{part}: {}", used.text);
+        }
+        // It is called the same wherever it is listed.
+        for listing in ["/portal", "/portal/orders", "/portal/orders?state=FULFILLED"] {
+            let listed = viewer.open(listing).await;
+            assert!(listed.text.contains("Delivered</span>") && !listed.text.contains("Ready"), "{listing}: {}", listed.text);
+        }
+        let list = viewer.open("/portal/orders?state=FULFILLED").await;
+        assert!(list.text.contains("selected>Delivered</option>") && list.text.contains(">In use</span>"), "{}", list.text);
     }
 }

@@ -11,6 +11,7 @@ use crate::domain::time::Time;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::Query;
 use crate::http::kit::html::{page, said};
+use crate::http::pages::order_shown::Badge;
 use crate::http::pages::portal::frame::{Frame, Section, Visit};
 use crate::ops::look_up;
 use crate::ops::orders::{self, Search};
@@ -99,13 +100,7 @@ struct OrdersPage<'a> {
 
 impl OrdersPage<'_> {
     fn states(&self) -> [(OrderStatus, &'static str); 5] {
-        [
-            (OrderStatus::Fulfilled, "Delivered"),
-            (OrderStatus::Provisioning, "Being prepared"),
-            (OrderStatus::Failed, "Not delivered"),
-            (OrderStatus::Cancelling, "Being given back"),
-            (OrderStatus::Cancelled, "Given back"),
-        ]
+        OrderStatus::ALL.map(|status| (status, Badge::of(status).word))
     }
 }
 

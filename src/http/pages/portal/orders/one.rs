@@ -12,7 +12,6 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::{Segment, order_id};
 use crate::http::kit::html::page;
 use crate::http::kit::session::see;
-use crate::http::pages::install::UsageShown;
 use crate::http::pages::moment::Moment;
 use crate::http::pages::order_shown::{OrderShown, Refill, givable};
 use crate::http::pages::portal::frame::{Frame, Section, Visit};
@@ -29,10 +28,10 @@ struct Headline {
 }
 
 impl Headline {
-    fn of(order: &Order, usage: Option<&UsageShown>) -> Headline {
+    fn of(order: &Order) -> Headline {
         let (price, back) = (order.price.priced(), order.given_back().priced());
-        let (kind, icon, title, detail) = match (order.status, usage) {
-            (OrderStatus::Provisioning, _) => (
+        let (kind, icon, title, detail) = match order.status {
+            OrderStatus::Provisioning => (
                 "turning",
                 "gear",
                 "Being prepared",
@@ -41,18 +40,14 @@ impl Headline {
                      come back to the balance by themselves."
                 ),
             ),
-            (OrderStatus::Fulfilled, Some(usage)) if usage.is_new => {
-                ("good", "sim", "Delivered, not installed yet", String::new())
-            }
-            (OrderStatus::Fulfilled, Some(usage)) => (usage.kind, usage.icon, usage.word, String::new()),
-            (OrderStatus::Fulfilled, None) => ("good", "sim", "Delivered", String::new()),
-            (OrderStatus::Failed, _) => (
+            OrderStatus::Fulfilled => ("good", "sim", "Delivered", String::new()),
+            OrderStatus::Failed => (
                 "bad",
                 "stop",
                 "Not delivered: the money is back",
                 format!("{back} USD are back in the balance."),
             ),
-            (OrderStatus::Cancelling, _) if is_reviewed(order) => (
+            OrderStatus::Cancelling if is_reviewed(order) => (
                 "caution",
                 "clock",
                 "Being given back: the supplier decides",
@@ -61,13 +56,13 @@ impl Headline {
                      the balance. Until then nobody can install it."
                 ),
             ),
-            (OrderStatus::Cancelling, _) => (
+            OrderStatus::Cancelling => (
                 "turning",
                 "clock",
                 "Being given back",
                 "The supplier was asked and has not answered yet. It goes on by itself.".into(),
             ),
-            (OrderStatus::Cancelled, _) => (
+            OrderStatus::Cancelled => (
                 "",
                 "money",
                 "Given back",
@@ -195,9 +190,9 @@ impl OrderPage<'_> {
         let version = version(&order, &story);
         Ok(OrderPage {
             frame: visit.frame(Section::Orders),
-            headline: Headline::of(&order, shown.usage.as_ref()),
+            headline: Headline::of(&order),
             code: order.package_code.clone(),
-            reference: order.reference.clone(),
+            reference: order.given_reference().map(str::to_string),
             iccid: order.esim.as_ref().map(|esim| esim.iccid.clone()),
             coupon: order.coupon.as_ref().map(|coupon| (coupon.code.clone(), coupon.discount.priced())),
             placed_by: placed_by(story.placed_by),
