@@ -77,6 +77,7 @@ pub async fn story(app: &App, order: &Order) -> Result<Story> {
         let booked = ledger::named(tx, order.id.as_str())?;
         let deeds = audit::about(tx, order.account, order.created_at, order.id.as_str(), DEEDS)?;
         let mut happened: Vec<Happening> = booked.into_iter().filter_map(of_entry).collect();
+        happened.extend(mailed(&order, &happened));
         happened.extend(deeds.into_iter().filter_map(of_deed));
         happened.extend(topups.iter().map(|topup| Happening {
             at: topup.created_at,
@@ -92,6 +93,13 @@ pub async fn story(app: &App, order: &Order) -> Result<Story> {
         })
     };
     app.store.read_consistent(read).await
+}
+
+/// The mail to the customer that the order was placed for, which goes out with the delivery.
+fn mailed(order: &Order, happened: &[Happening]) -> Option<Happening> {
+    let to = order.customer_email.as_ref()?.masked();
+    let delivered = happened.iter().find(|happening| matches!(happening.what, What::Delivered))?;
+    Some(Happening { at: delivered.at, what: What::Sent { to }, by: None })
 }
 
 fn of_entry(entry: Booked) -> Option<Happening> {
