@@ -9,6 +9,7 @@ use super::ids::{AccountNo, BatchId, OrderId};
 use super::money::Usd;
 use super::order::OrderStatus;
 use super::plan;
+use super::reference::ours;
 use super::refusal::FieldError;
 use super::text::visible;
 use super::time::Time;
@@ -284,7 +285,7 @@ pub struct Line {
 impl Line {
     /// The reference of its order: however often it is bought, it is one order.
     pub fn bought_as(&self, batch: &BatchId) -> String {
-        self.reference.clone().unwrap_or_else(|| format!("{batch}-{}", self.n))
+        self.reference.clone().unwrap_or_else(|| ours(format_args!("{batch}-{}", self.n)))
     }
 
     /// Whether its reference had bought it before the batch was made.
