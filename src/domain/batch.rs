@@ -310,14 +310,22 @@ pub struct Listed {
 }
 
 impl Listed {
+    fn charged(&self) -> Usd {
+        self.line.charged.unwrap_or(Usd::ZERO)
+    }
+
     /// What it has cost up to now.
     pub fn spent(&self) -> Usd {
-        let charged = self.line.charged.unwrap_or(Usd::ZERO);
+        self.charged().minus(self.given_back())
+    }
+
+    /// What came back of what was taken for it.
+    pub fn given_back(&self) -> Usd {
         match &self.order {
             Some(Standing { status: OrderStatus::Failed | OrderStatus::Cancelled, price, refunded }) => {
-                charged.minus(refunded.unwrap_or(*price)).max(Usd::ZERO)
+                refunded.unwrap_or(*price).min(self.charged())
             }
-            _ => charged,
+            _ => Usd::ZERO,
         }
     }
 }

@@ -50,8 +50,9 @@ pub struct Quoted {
 pub struct Progress {
     pub batch: Batch,
     pub lines: Vec<Listed>,
-    /// What was paid for it and not given back.
+    /// What was paid for it and not given back, and what was given back.
     pub spent: Usd,
+    pub given_back: Usd,
 }
 
 /// What these orders would cost by the displayed prices; refused with everything that cannot be bought.
@@ -132,8 +133,9 @@ pub async fn show(app: &App, account: AccountNo, id: &BatchId) -> Result<Progres
         Ok((batch, batches::listed(tx, &id)?))
     };
     let (batch, lines) = app.store.read_consistent(read).await?;
-    let spent = lines.iter().fold(Usd::ZERO, |sum, line| sum.plus(line.spent()));
-    Ok(Progress { batch, lines, spent })
+    let sum = |of: fn(&Listed) -> Usd| lines.iter().fold(Usd::ZERO, |sum, line| sum.plus(of(line)));
+    let (spent, given_back) = (sum(Listed::spent), sum(Listed::given_back));
+    Ok(Progress { batch, lines, spent, given_back })
 }
 
 /// The newest batches of this account.

@@ -146,7 +146,7 @@ async function portal() {
   await fill("/portal/orders/batch", { orders: `NOPE, ${HOSTILE}` }, "Nothing was bought", undefined, "[value=look]");
   await fill("/portal/orders/batch", { orders: `2 x ${PLAN}, ${HOSTILE}` }, "Nothing is bought yet", undefined, "[value=look]");
   await pointer.press(window, `${form("/portal/orders/batch")} [value=place]`);
-  await headline(window, "All 2 orders are placed");
+  await headline(window, "All 2 eSIMs are delivered");
   await fill("/portal/keys/new", { name: HOSTILE }, "Keep the secret now");
   const heard = await receiver(HOSTILE);
   await fill("/portal/webhooks/new", { url: heard.url, description: HOSTILE }, "this once");

@@ -93,7 +93,7 @@ async function ordered(page, hand, scripts) {
   await hand.send(page, { orders: `10 x ${PLAN}, trip` }, batch, "[value=look]");
   await shows(page, "Nothing is bought yet");
   await hand.press(page, `${batch} [value=place]`);
-  await comes(page, scripts, "All 10 orders are placed");
+  await comes(page, scripts, "All 10 eSIMs are delivered");
   await hand.press(page, "td a[href^='/portal/orders/ord_']");
   await page.locator("a.danger[href$='/cancel']").waitFor();
   return { one, another: here(page) };

@@ -58,11 +58,10 @@ async fn batch(gateway: &Gateway, owner: &mut Visitor) -> String {
     let checked = owner.submit(&page, path, &[("orders", "2 x JP-1GB-7D, trip")]).await;
     let begun = owner.submit(&checked, path, &[("step", "place")]).await;
     assert_eq!(begun.status, 303, "{}", begun.text);
-    let (path, _) = begun.header("location").split_once('?').unwrap();
-    let path = path.to_string();
+    let path = begun.header("location").to_string();
     gateway
         .until("both are placed", async || {
-            owner.open(&path).await.text.contains("All 2 orders are placed").then_some(())
+            owner.open(&path).await.text.contains("All 2 eSIMs are delivered").then_some(())
         })
         .await;
     path.rsplit_once('/').unwrap().1.to_string()

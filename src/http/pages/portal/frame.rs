@@ -78,7 +78,6 @@ words! {
         Asked = "asked",
         Kept = "kept",
         Mailed = "mailed",
-        Begun = "begun",
     }
 }
 
@@ -113,7 +112,6 @@ impl Done {
             }
             Done::Kept => "The eSIM is kept after all. No money moved.",
             Done::Mailed => "The mail is on its way to your customer.",
-            Done::Begun => "The orders are being placed. You can leave this page: they go on.",
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::html::page;
 use crate::http::kit::session::see;
 use crate::http::pages::moment::Moment;
-use crate::http::pages::portal::frame::{Done, Frame, Section, Sent, Visit, after};
+use crate::http::pages::portal::frame::{Frame, Section, Sent, Visit};
 use crate::http::pages::{is_once, new_once};
 use crate::ops::batches::{self, Quote};
 
@@ -155,7 +155,7 @@ pub async fn place(Sent(visit, fields): Sent) -> Answer {
     }
     let shown = Prices::parse(&fields.typed("prices"));
     match batches::begin(&visit.state.app, visit.me(), &once, wanted, shown).await {
-        Ok(id) => Ok(see(&after(Done::Begun, &format!("/portal/orders/batches/{id}")))),
+        Ok(id) => Ok(see(&format!("/portal/orders/batches/{id}"))),
         // Prices that have changed, too: the next page shows those of now.
         Err(Error::Refused(Refusal::Invalid(wrong))) => {
             pasted(&visit, StatusCode::CONFLICT, typed, new_once(), wrong).await

@@ -4,12 +4,14 @@
 use askama::Template;
 use axum::http::StatusCode;
 
-use crate::domain::batch::{LineState, Listed, Standing};
+use crate::domain::batch::{Batch, LineState, Listed, Standing};
+use crate::domain::money::Usd;
 use crate::domain::order::OrderStatus;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::fields::{Segment, batch_id};
 use crate::http::kit::html::page;
 use crate::http::pages::moment::Moment;
+use crate::http::pages::order_shown::Badge;
 use crate::http::pages::portal::frame::{Frame, Section, Visit};
 use crate::ops::batches;
 
@@ -31,14 +33,11 @@ impl Row {
     fn of(listed: Listed) -> Row {
         let price = listed.spent().priced();
         let Listed { line, order } = listed;
-        let (kind, icon, word) = match (line.state, order.map(|Standing { status, .. }| status)) {
-            (LineState::Waiting, _) => ("", "clock", "Waiting"),
-            (LineState::Refused, _) => ("bad", "stop", "Not bought"),
-            (LineState::Done, Some(OrderStatus::Provisioning)) => ("", "gear", "Being prepared"),
-            (LineState::Done, Some(OrderStatus::Failed)) => ("bad", "stop", "Not delivered"),
-            (LineState::Done, Some(OrderStatus::Cancelling)) => ("caution", "clock", "Being given back"),
-            (LineState::Done, Some(OrderStatus::Cancelled)) => ("", "money", "Given back"),
-            (LineState::Done, Some(OrderStatus::Fulfilled) | None) => ("good", "check", "Delivered"),
+        let Badge { kind, icon, word } = match (line.state, &order) {
+            (LineState::Waiting, _) => Badge { kind: "", icon: "clock", word: "Waiting" },
+            (LineState::Refused, _) => Badge { kind: "bad", icon: "stop", word: "Not bought" },
+            (LineState::Done, Some(Standing { status, .. })) => Badge::of(*status),
+            (LineState::Done, None) => Badge::of(OrderStatus::Fulfilled),
         };
         let before = "Its reference had bought it before: nothing was charged again.".to_string();
         Row {
@@ -58,20 +57,52 @@ impl Row {
     fn is_open(&self) -> bool {
         matches!(self.word, "Waiting" | "Being prepared")
     }
+
+    /// Whether there was an eSIM, which may have been given back since.
+    fn is_delivered(&self) -> bool {
+        !self.is_open() && !matches!(self.word, "Not bought" | "Not delivered")
+    }
+}
+
+/// How all of it stands, in words.
+struct Headline {
+    kind: &'static str,
+    icon: &'static str,
+    title: String,
+}
+
+impl Headline {
+    fn of(batch: &Batch, rows: &[Row]) -> Headline {
+        let (count, settled) = (batch.lines, batch.lines - batch.waiting());
+        let delivered = rows.iter().filter(|row| row.is_delivered()).count();
+        let (kind, icon, title) = match () {
+            () if settled < count => ("turning", "gear", format!("{settled} of {count} orders placed")),
+            () if rows.iter().any(Row::is_open) => {
+                ("turning", "gear", format!("{} of {count} orders placed, and being prepared", batch.done))
+            }
+            () if delivered < rows.len() => {
+                ("caution", "warning", format!("{delivered} of {count} eSIMs delivered"))
+            }
+            () if count == 1 => ("good", "check", "The eSIM is delivered".to_string()),
+            () => ("good", "check", format!("All {count} eSIMs are delivered")),
+        };
+        Headline { kind, icon, title }
+    }
 }
 
 #[derive(Template)]
 #[template(path = "portal/order_progress.html")]
 struct ProgressPage<'a> {
     frame: Frame<'a>,
+    headline: Headline,
     path: String,
     count: i64,
     /// How many have their answer.
     settled: i64,
-    bought: i64,
     refused: i64,
-    total: String,
-    spent: String,
+    total: Usd,
+    spent: Usd,
+    given_back: Usd,
     by: String,
     at: Moment,
     rows: Vec<Row>,
@@ -97,10 +128,11 @@ pub async fn show(visit: Visit, Segment(id): Segment) -> Answer {
         path: format!("/portal/orders/batches/{id}"),
         count: batch.lines,
         settled: batch.lines - batch.waiting(),
-        bought: batch.done,
+        headline: Headline::of(&batch, &rows),
         refused: batch.refused,
-        total: batch.total.priced(),
-        spent: found.spent.priced(),
+        total: batch.total,
+        spent: found.spent,
+        given_back: found.given_back,
         at: Moment::of(batch.made_at),
         by: batch.made_by,
         is_open: rows.iter().any(Row::is_open),
