@@ -274,6 +274,8 @@ pub struct Line {
     /// The person's own.
     pub reference: Option<String>,
     pub customer_email: Option<Email>,
+    /// Its customer has had enough mails that day, and gets none.
+    pub unmailed: bool,
     pub max_price: Usd,
     pub state: LineState,
     pub order: Option<OrderId>,
@@ -286,6 +288,11 @@ impl Line {
     /// The reference of its order: however often it is bought, it is one order.
     pub fn bought_as(&self, batch: &BatchId) -> String {
         self.reference.clone().unwrap_or_else(|| ours(format_args!("{batch}-{}", self.n)))
+    }
+
+    /// Who gets the eSIM by mail when it is delivered.
+    pub fn mailed_to(&self) -> Option<&Email> {
+        self.customer_email.as_ref().filter(|_| !self.unmailed)
     }
 
     /// Whether its reference had bought it before the batch was made.

@@ -29,6 +29,13 @@ impl Email {
         &self.0
     }
 
+    /// Whose mailbox it is: providers deliver `ann+anything` to `ann`.
+    pub fn mailbox(&self) -> String {
+        let (local, domain) = self.0.split_once('@').unwrap_or_default();
+        let owner = local.split_once('+').map(|(owner, _)| owner).filter(|owner| !owner.is_empty());
+        format!("{}@{domain}", owner.unwrap_or(local))
+    }
+
     /// For logs: enough to recognise an address, not enough to write to it.
     pub fn masked(&self) -> String {
         let (local, domain) = self.0.split_once('@').unwrap_or_default();
@@ -73,6 +80,13 @@ mod tests {
             assert_eq!(Email::parse(typed).unwrap().as_str(), kept);
         }
         assert_eq!(Email::parse("ann@example.com").unwrap().masked(), "a***@example.com");
+        for (typed, mailbox) in [
+            ("Ann+trip+2@example.com", "ann@example.com"),
+            ("ann@example.com", "ann@example.com"),
+            ("+1@example.com", "+1@example.com"),
+        ] {
+            assert_eq!(Email::parse(typed).unwrap().mailbox(), mailbox);
+        }
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 
 use self::work::lease_end;
 use super::breaker::{self, Names};
-use super::jobs;
 use super::team::Member;
+use super::{jobs, mailings};
 use crate::app::App;
 use crate::domain::batch::{self, Batch, LIST, Line, LineState, Listed, MOST, Prices, Wanted};
 use crate::domain::ids::{AccountNo, BatchId};
@@ -188,8 +188,12 @@ impl Draft {
         if purse.balance < total {
             return Err(Refusal::InsufficientBalance { balance: purse.balance, required: total }.into());
         }
-        let lines: Vec<Line> = (1..).zip(&self.wanted).map(|(n, wanted)| self.line(n, wanted)).collect();
+        let to = self.wanted.iter().map(|one| one.customer_email.as_ref());
+        let unmailed = mailings::too_many(tx, account, self.line.at, to)?;
+        let lines = (1..).zip(self.wanted.iter().zip(unmailed));
+        let lines: Vec<Line> = lines.map(|(n, (one, unmailed))| self.line(n, one, unmailed)).collect();
         batches::create(tx, &Batch { total, ..self.batch.clone() }, &self.once, &self.turn, &lines)?;
+        mailings::count(tx, account, self.line.at, lines.iter().filter_map(Line::mailed_to))?;
         let detail = format!("{}: {} eSIMs for {total} USD", self.batch.id, lines.len());
         audit::record(tx, &Log { detail, ..self.line.clone() })?;
         Ok(self.batch.id.clone())
@@ -231,12 +235,13 @@ impl Draft {
         })
     }
 
-    fn line(&self, n: i64, wanted: &Wanted) -> Line {
+    fn line(&self, n: i64, wanted: &Wanted, unmailed: bool) -> Line {
         Line {
             n,
             package_code: wanted.package_code.clone(),
             reference: wanted.reference.clone(),
             customer_email: wanted.customer_email.clone(),
+            unmailed,
             max_price: self.shown.of(&wanted.package_code).unwrap_or(Usd::ZERO),
             state: LineState::Waiting,
             order: None,

@@ -7,7 +7,7 @@ use super::cancel::{self, Outcome};
 use super::orders::Receipt;
 use super::preview::{self, CancelPreview};
 use super::team::Member;
-use super::{install, mail, owned, receipts};
+use super::{install, mail, mailings, owned, receipts};
 use crate::app::App;
 use crate::domain::email::Email;
 use crate::domain::esim::Activation;
@@ -26,7 +26,8 @@ pub(super) const SEND: &str = "order send";
 pub(super) const CANCEL: &str = "order cancel";
 pub(super) const KEEP: &str = "order keep";
 
-/// One eSIM is mailed so often within an hour, and a team mails so many within a day: no mailbox is flooded from here.
+/// One eSIM is mailed so often within an hour, and a team mails so many within a day. What one mailbox gets of it is counted by
+/// `mailings`.
 const SENT_AN_HOUR: usize = 5;
 const HOUR_MS: i64 = 3_600_000;
 const SENT_A_DAY: usize = 200;
@@ -122,12 +123,14 @@ pub async fn send(app: &App, by: &Member, id: &OrderId, to: Email) -> Result<()>
         let now = line.at;
         require_fewer(tx, account, order.id.as_str(), (SENT_AN_HOUR, HOUR_MS), now)?;
         require_fewer(tx, account, "", (SENT_A_DAY, DAY_MS), now)?;
+        mailings::require_fewer(tx, account, now, &to)?;
         // It may have been given back meanwhile.
         let order = orders::by_id(tx, &order.id)?.ok_or(Refusal::OrderNotFound)?;
         if order.status != OrderStatus::Fulfilled {
             return Err(Refusal::EsimWithheld.into());
         }
         receipts::queue(tx, &slip, &order, &to)?;
+        mailings::count(tx, account, now, [&to].into_iter())?;
         log::record(tx, &line)
     };
     app.store.write(account.0, write).await?;

@@ -38,6 +38,7 @@ pub mod look_up;
 pub mod low_balance;
 pub mod magic_link;
 pub mod mail;
+pub mod mailings;
 pub mod operator;
 pub mod orders;
 pub mod owned;

@@ -1,6 +1,6 @@
-//! What is forgotten, and when. A day after they ended: logins and what belongs to them. After `keep_unpaid_days`:
-//! unpaid checkouts and invoices, signatures that moved nothing, transactions of gas keys. Thirty days after their last
-//! use: activation codes. After a week: calls of the partner API. After thirty days: tries to deliver to webhooks. After
+//! What is forgotten, and when. A day after they ended: logins and what belongs to them, and who was mailed how much. After
+//! `keep_unpaid_days`: unpaid checkouts and invoices, signatures that moved nothing, transactions of gas keys. Thirty days
+//! after their last use: activation codes. After a week: calls of the partner API. After thirty days: tries to deliver to webhooks. After
 //! ninety: events, and lists of orders that were placed at once. After thirteen months: what was used on each day. The
 //! books, and all that proves them, stay for ever.
 
@@ -20,7 +20,8 @@ use crate::error::Result;
 use crate::store::retention::{self, Aged};
 use crate::store::tx::Tx;
 use crate::store::{
-    batches, calls, cursors, deliveries, esims, events, guesses, logins, magic_links, mails, sessions, tokens,
+    batches, calls, cursors, deliveries, esims, events, guesses, logins, magic_links, mailings, mails,
+    sessions, tokens,
 };
 
 use super::LANE;
@@ -33,7 +34,8 @@ const BATCHES_AT_ONCE: i64 = 5;
 /// How many days tries to deliver to webhooks are kept.
 const DELIVERY_DAYS: i64 = 30;
 
-/// Forgets logins, attempts, guessed coupons, session tokens, stays on pages, magic links and mails a day after they ended.
+/// Forgets logins, attempts, guessed coupons, session tokens, stays on pages, magic links, mails, and how many mails went to a
+/// mailbox, a day after they ended.
 pub async fn forget_logins(app: &App) -> Result<()> {
     let now = app.now();
     let before = now.plus_millis(-DAY_MS);
@@ -47,7 +49,9 @@ pub async fn forget_logins(app: &App) -> Result<()> {
                 let stays = sessions::forget(tx, Limits::good(before), AT_ONCE)?;
                 let links = magic_links::forget(tx, before, AT_ONCE)?;
                 let guesses = guesses::forget(tx, before, AT_ONCE)?;
-                Ok(mails::forget(tx, before, AT_ONCE)? || logins || sessions || stays || links || guesses)
+                let mailings = mailings::forget(tx, before.day(), AT_ONCE)?;
+                let mails = mails::forget(tx, before, AT_ONCE)?;
+                Ok(mails || mailings || logins || sessions || stays || links || guesses)
             })
             .await?;
         jobs::alive();

@@ -39,7 +39,7 @@ columns! {
 }
 
 columns! {
-    Line in "l" { n, package_code, reference, customer_email, max_price, state, order = "l.order_id", charged, why }
+    Line in "l" { n, package_code, reference, customer_email, unmailed, max_price, state, order = "l.order_id", charged, why }
 }
 
 columns! {
@@ -59,8 +59,8 @@ values! {
 
 values! {
     NewLine(line: Line, id: &'a BatchId) {
-        batch: TEXT = id, n: BIGINT, package_code: TEXT, reference: TEXT, customer_email: TEXT, max_price: BIGINT,
-        state: TEXT = line.state,
+        batch: TEXT = id, n: BIGINT, package_code: TEXT, reference: TEXT, customer_email: TEXT, unmailed: BIGINT,
+        max_price: BIGINT, state: TEXT = line.state,
     }
 }
 

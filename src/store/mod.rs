@@ -34,6 +34,7 @@ pub mod live;
 pub mod logins;
 pub mod low_balances;
 pub mod magic_links;
+pub mod mailings;
 pub mod mails;
 pub mod members;
 pub mod meta;
@@ -223,6 +224,7 @@ pub fn all_sql() -> Vec<(&'static str, &'static str, Sql)> {
         ("logins", logins::ALL),
         ("low_balances", low_balances::ALL),
         ("magic_links", magic_links::ALL),
+        ("mailings", mailings::ALL),
         ("mails", mails::ALL),
         ("meta", meta::ALL),
         ("native_moves", native_moves::ALL),

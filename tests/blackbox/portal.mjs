@@ -57,7 +57,10 @@ export async function* portalScenes(page) {
   yield { name: "portal-batch", path: "/portal/orders/batch", text: "at once" };
   yield { name: "portal-batch-wrong", form: batch, button: "[value=look]", fields: { orders: "NOPE" }, text: "Nothing was bought" };
   yield { name: "portal-batch-check", form: batch, button: "[value=look]", fields: { orders: `3 x ${PLAN}, trip` }, text: "Nothing is bought yet" };
-  yield { name: "portal-batch-done", form: batch, button: "[value=place]", fields: {}, text: "All 3 orders are placed" };
+  yield { name: "portal-batch-done", form: batch, button: "[value=place]", fields: {}, text: "All 3 eSIMs are delivered" };
+  yield { name: "portal-batch-next", path: "/portal/orders/batch", text: "Placed before" };
+  yield { name: "portal-batch-unmailed-check", form: batch, button: "[value=look]", fields: { orders: `21 x ${PLAN}, crowd, crowd@example.com` }, text: "is bought but not mailed" };
+  yield { name: "portal-batch-unmailed", form: batch, button: "[value=place]", fields: {}, text: "Not mailed: this mailbox" };
   yield { name: "portal-batch-again", path: "/portal/orders/batch", text: "Placed before" };
   yield { name: "portal-plans", path: "/portal/plans", text: "at what it costs you" };
   yield { name: "portal-plans-found", path: "/portal/plans?q=japan", text: "Show all" };

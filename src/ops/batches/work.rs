@@ -8,9 +8,9 @@ use futures_util::{StreamExt, stream};
 
 use crate::app::App;
 use crate::domain::batch::{Answer, Batch, Line};
-use crate::domain::ids::{BatchId, MemberId};
+use crate::domain::ids::{BatchId, MemberId, OrderId};
 use crate::domain::money::Usd;
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{Difference, Refusal};
 use crate::domain::role::Ability;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
@@ -136,7 +136,10 @@ impl Work {
             Err(error @ (Error::Fault(_) | Error::Refused(Refusal::Overloaded | Refusal::NoRoom))) => {
                 Err(error)
             }
-            Err(Error::Refused(refusal)) => Ok(Answer::Refused(in_words(&refusal, given_up))),
+            Err(Error::Refused(refusal)) => Ok(match sold_before(&refusal) {
+                Some(order) => Answer::Bought { order, charged: Usd::ZERO },
+                None => Answer::Refused(in_words(&refusal, given_up)),
+            }),
         }
     }
 
@@ -168,10 +171,21 @@ impl Work {
         Wish {
             package_code: line.package_code.clone(),
             reference: Some(line.bought_as(&self.batch.id)),
-            customer_email: line.customer_email.clone(),
+            customer_email: line.mailed_to().cloned(),
             max_price: Some(line.max_price),
             ..Wish::default()
         }
+    }
+}
+
+/// The order that has the reference of a line and differs in nothing but who gets a mail: an order mails when it is delivered,
+/// and to one address at most.
+fn sold_before(refusal: &Refusal) -> Option<OrderId> {
+    match refusal {
+        Refusal::IdempotencyConflict(conflict) if conflict.differs == [Difference::Email] => {
+            conflict.holder.clone().map(OrderId::from_text)
+        }
+        _ => None,
     }
 }
 

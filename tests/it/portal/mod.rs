@@ -8,6 +8,7 @@ mod keys;
 mod logs;
 mod order_batches;
 mod order_lists;
+mod order_mailings;
 mod order_references;
 mod order_roles;
 mod orders;

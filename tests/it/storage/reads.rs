@@ -20,7 +20,7 @@ const SMALL: &str =
 /// Indexes that stay small, because rows leave them when their work is done. All of one may be read.
 const QUEUES: &str =
     "addresses_serving api_call_counts_by_age api_calls_by_age api_keys_sessions attempts_watched authorizations_old authorizations_open checkouts_due checkouts_resting checkouts_wide coupon_guesses_by_age invoices_due invoices_open
-     login_attempts_by_age logins_by_age magic_links_by_age mails_by_age mails_due order_batches_by_age order_batches_open orders_open orders_orphaned page_sessions_by_age page_sessions_by_use
+     login_attempts_by_age logins_by_age magic_links_by_age mailings_by_age mails_by_age mails_due order_batches_by_age order_batches_open orders_open orders_orphaned page_sessions_by_age page_sessions_by_use
      settlements_by_age settlements_open spares_open transfers_doubted transfers_open usage_days_by_age";
 
 /// Columns of few values: who knows only these has to read all the same.

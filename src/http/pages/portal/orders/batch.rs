@@ -17,6 +17,7 @@ use crate::http::pages::moment::Moment;
 use crate::http::pages::portal::frame::{Frame, Section, Sent, Visit};
 use crate::http::pages::{is_once, new_once};
 use crate::ops::batches::{self, Quote};
+use crate::ops::mailings::{self, A_DAY};
 
 /// Lists that were placed before.
 struct Earlier {
@@ -88,6 +89,8 @@ struct Line {
     code: String,
     reference: Option<String>,
     email: Option<String>,
+    /// Its customer would get too many mails.
+    unmailed: bool,
     price: String,
 }
 
@@ -100,20 +103,24 @@ struct CheckPage<'a> {
     /// Comes back with the form, so that nothing is bought for more.
     prices: String,
     lines: Vec<Line>,
+    unmailed: usize,
     total: Usd,
     balance: Usd,
     missing: Option<Usd>,
 }
 
-fn checked(visit: &Visit, typed: String, once: String, quote: Quote) -> Answer {
+async fn checked(visit: &Visit, typed: String, once: String, quote: Quote) -> Answer {
     let balance = visit.me().balance;
-    let line = |quoted: batches::Quoted| Line {
+    let to = quote.lines.iter().map(|quoted| quoted.wanted.customer_email.clone()).collect();
+    let unmailed = mailings::look_ahead(&visit.state.app, visit.me().account, to).await?;
+    let line = |(quoted, unmailed): (batches::Quoted, bool)| Line {
         row: quoted.wanted.row,
         name: quoted.plan_name,
         code: quoted.wanted.package_code,
         reference: quoted.wanted.reference,
         email: quoted.wanted.customer_email.map(|email| email.to_string()),
         price: quoted.price.priced(),
+        unmailed,
     };
     let template = CheckPage {
         frame: visit.frame(Section::Orders),
@@ -123,7 +130,8 @@ fn checked(visit: &Visit, typed: String, once: String, quote: Quote) -> Answer {
         total: quote.total,
         balance,
         missing: Some(quote.total.minus(balance)).filter(|missing| missing.is_positive()),
-        lines: quote.lines.into_iter().map(line).collect(),
+        unmailed: unmailed.iter().filter(|unmailed| **unmailed).count(),
+        lines: quote.lines.into_iter().zip(unmailed).map(line).collect(),
     };
     page(&visit.state, StatusCode::OK, &template)
 }
@@ -151,7 +159,7 @@ pub async fn place(Sent(visit, fields): Sent) -> Answer {
         Err(error) => return Err(error.into()),
     };
     if step != "place" {
-        return checked(&visit, typed, once, quote);
+        return checked(&visit, typed, once, quote).await;
     }
     let shown = Prices::parse(&fields.typed("prices"));
     match batches::begin(&visit.state.app, visit.me(), &once, wanted, shown).await {

@@ -14,6 +14,7 @@ use crate::http::pages::moment::Moment;
 use crate::http::pages::order_shown::Badge;
 use crate::http::pages::portal::frame::{Frame, Section, Visit};
 use crate::ops::batches;
+use crate::ops::mailings::A_DAY;
 
 /// A line, and how its order stands.
 struct Row {
@@ -21,6 +22,7 @@ struct Row {
     code: String,
     reference: Option<String>,
     email: Option<String>,
+    unmailed: bool,
     order: Option<String>,
     kind: &'static str,
     icon: &'static str,
@@ -39,7 +41,7 @@ impl Row {
             (LineState::Done, Some(Standing { status, .. })) => Badge::of(*status),
             (LineState::Done, None) => Badge::of(OrderStatus::Fulfilled),
         };
-        let before = "Its reference had bought it before: nothing was charged again.".to_string();
+        let before = "Its reference had bought it before: nothing was charged or mailed again.".to_string();
         Row {
             n: line.n,
             kind,
@@ -49,6 +51,7 @@ impl Row {
             order: line.order.map(|id| id.to_string()),
             code: line.package_code,
             reference: line.reference,
+            unmailed: line.unmailed,
             email: line.customer_email.map(|email| email.to_string()),
             price,
         }

@@ -75,7 +75,7 @@ pub async fn mail(Segment(id): Segment, Sent(visit, mut fields): Sent) -> Answer
         Err(Error::Refused(Refusal::RateLimited { retry_after_secs })) => {
             let minutes = retry_after_secs.div_ceil(60);
             let problem = format!(
-                "So many mails were sent for this order, or by your team, that another waits. Try again in {minutes} min."
+                "So many mails were sent for this order, to this mailbox, or by your team, that another waits. Try again in {minutes} min."
             );
             shown(&visit, StatusCode::TOO_MANY_REQUESTS, &order, typed, Some(problem))
         }
