@@ -1,4 +1,5 @@
-//! Every path of the portal that names a thing: to another partner, none of them is there.
+//! Every path of the portal: to another partner nothing that it names is there, and no answer has a header that names what
+//! opens a door without a login.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +9,10 @@ use simgate::domain::role::Role;
 
 use super::developers::OPEN;
 use super::{EVE, OWNER};
-use crate::support::buying::{MINUTE_MS, PLAN};
-use crate::support::desk::{account, account_of, form, member, member_of, sign_in};
-use crate::support::harness::{Gateway, both_databases};
+use crate::support::buying::{MINUTE_MS, PLAN, UNTIL_FINAL_MS};
+use crate::support::deposits::{pay, until_status};
+use crate::support::desk::{account, account_of, form, is_in, member, member_of, sign_in};
+use crate::support::harness::{Gateway, Reply, both_databases};
 use crate::support::receiver::{Receiver, WEBHOOKS, subscribe};
 use crate::support::visitor::Visitor;
 
@@ -18,10 +20,24 @@ const ROUTES: &str = include_str!("../../../src/http/mod.rs");
 /// What names a person's own way in, or a time.
 const NO_THINGS: [&str; 2] = ["/portal/join/{link}", "/portal/statement/{month}"];
 
-/// Each path of the portal that has a name in it, as it is written where requests are led to their functions.
-fn paths() -> BTreeSet<&'static str> {
-    let quoted = ROUTES.split('"').filter(|text| text.starts_with("/portal/") && text.contains('{'));
+/// Each path of the portal, as it is written where requests are led to their functions.
+fn all_paths() -> BTreeSet<&'static str> {
+    let quoted = ROUTES.split('"').filter(|text| *text == "/portal" || text.starts_with("/portal/"));
     quoted.filter(|path| !NO_THINGS.contains(path)).collect()
+}
+
+/// Those that have a name in them.
+fn paths() -> BTreeSet<&'static str> {
+    all_paths().into_iter().filter(|path| path.contains('{')).collect()
+}
+
+/// A path with the names of these things.
+fn named(path: &str, things: &[(&str, String)]) -> String {
+    let Some(_) = path.find('{') else { return path.into() };
+    let named =
+        path.replace("{id}", &thing(things, path)).replace("{delivery}", &thing(things, "{delivery}"));
+    assert!(!named.contains('{'), "{named}");
+    named
 }
 
 /// What the names stand for: a thing of the gateway's own partner for each beginning of a path.
@@ -73,12 +89,55 @@ both_databases! {
         let paths = paths();
         assert!(paths.len() > 20, "{paths:?}");
         for path in paths {
-            let named = path.replace("{id}", &thing(&things, path)).replace("{delivery}", &thing(&things, "{delivery}"));
-            assert!(!named.contains('{'), "{named}");
+            let named = named(path, &things);
             let (seen, sent) = (eve.open(&named).await, eve.post(&named, &[("form", &token)]).await);
             // A path takes GET, POST or both.
             let told: BTreeSet<u16> = [seen.status, sent.status].into();
             assert!(told.contains(&404) && told.is_subset(&[404, 405].into()), "{path}: {told:?}");
         }
+    }
+
+    /// An invoice's id and the tokens of an eSIM's pages are keys: they may stand on pages, in no header.
+    async fn what_opens_a_door_is_in_no_header(gateway) with [OPEN[0], OPEN[1], OPEN[2]] {
+        let receiver = Receiver::start().await;
+        let things = things(gateway, &receiver).await;
+        let order = gateway.get(&format!("/api/b2b/v1/orders/{}", thing(&things, "/portal/orders/"))).await.expect(200);
+        let (_, token) = order["order"]["installUrl"].as_str().unwrap().rsplit_once('/').unwrap();
+        let deposit = json!({ "amountUsd": 26, "currency": "USDC", "network": "BASE" });
+        let paid = gateway.post("/api/b2b/v1/balance/deposit", deposit).await.expect(200);
+        let hash = pay(gateway, &paid, "26").await;
+        gateway.pass_time(UNTIL_FINAL_MS);
+        until_status(gateway, &paid, "CONFIRMED").await;
+        let invoice = thing(&things, "/portal/deposits/");
+        let own = |answer: &Reply| {
+            for (name, value) in &answer.headers {
+                let value = String::from_utf8_lossy(value.as_bytes());
+                assert!(!value.contains("inv_") && !value.contains(token), "{name}: {value}");
+            }
+        };
+        let mut owner = Visitor::new(gateway);
+        gateway.pass_time(8 * MINUTE_MS);
+        sign_in(gateway, &mut owner, OWNER).await;
+        let form = form(&mut owner).await;
+        // What is searched for, seen, wanted before a sign-in, and opened.
+        for path in [format!("/portal/search?q={invoice}"), format!("/portal/search?q={hash}"), format!("/portal/orders?q={invoice}")] {
+            let page = owner.open(&path).await;
+            assert!(page.status == 200 && page.text.contains("inv_"), "{path}: {}", page.text);
+            own(&page);
+        }
+        let opened = owner.post("/portal/deposits", &[("form", &form), ("amountUsd", "27"), ("means", "USDC BASE")]).await;
+        assert!(opened.status == 200 && opened.text.contains("/pay/inv_"), "{}", opened.text);
+        own(&opened);
+        for path in all_paths() {
+            let named = named(path, &things);
+            own(&Visitor::new(gateway).open(&named).await);
+            own(&Visitor::new(gateway).post(&named, &[]).await);
+            own(&owner.open(&named).await);
+            // Signing out would end it for the paths after this one.
+            if !path.starts_with("/portal/sign-out") {
+                own(&owner.post(&named, &[("form", &form), ("means", "USDC BASE"), ("email", EVE)]).await);
+            }
+        }
+        assert!(is_in(&mut owner).await, "it was seen by somebody who is signed in");
     }
 }
