@@ -77,6 +77,8 @@ async function paidIn(page, hand) {
   await headline(page, "Waiting for your payment");
   await hand.press(page, "#test-money");
   await headline(page, "Payment confirmed");
+  await hand.press(page, "main a[href='/portal/deposits']");
+  await headline(page, "Deposits");
   await goTo(page, "/portal");
   await shows(page, "60.00 USD");
 }

@@ -223,8 +223,8 @@ export async function* depositScenes() {
   await vanish("ARBITRUM", coming, "dropped by the network");
   yield { name: "deposit-missing", path: `/pay/${coming}`, text: "is missing now" };
   await pay(part, 100);
-  await shows(part, "Still due: 150 USDC");
-  yield { name: "deposit-part", path: `/pay/${part}`, text: "Still due: 150 USDC" };
+  await shows(part, "150.00 USDC is still open");
+  yield { name: "deposit-part", path: `/pay/${part}`, text: "150.00 USDC is still open" };
   await pay(whole);
   await shows(whole, "Payment confirmed");
   yield { name: "deposit-confirmed", path: `/pay/${whole}`, text: "Payment confirmed" };

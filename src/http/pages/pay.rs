@@ -52,6 +52,8 @@ struct PayPage {
     /// What was bought, and the page that helps to install it.
     esim: Option<EsimShown>,
     install_url: Option<String>,
+    /// Whether it pays into a partner's wallet. Whoever opens the page learns no more of whose it is.
+    is_partners: bool,
     /// Where to go on from here, and what the button says.
     next: Option<(String, &'static str)>,
     /// Where a guest chooses another network.
@@ -107,9 +109,7 @@ pub async fn page(_: Anyone, state: State, Segment(id): Segment, headers: Header
         }
         deposit => {
             let deposit = &deposit?;
-            let is_users = deposit.invoice.status == InvoiceStatus::Confirmed
-                && accounts::is_users(app, deposit.invoice.account).await?;
-            of_deposit(app, deposit, is_users)?
+            of_deposit(app, deposit, accounts::is_users(app, deposit.invoice.account).await?)?
         }
     };
     html::page(&state, StatusCode::OK, &page)
@@ -150,6 +150,7 @@ fn of_deposit(app: &App, deposit: &Deposit, is_users: bool) -> Result<PayPage, R
         live: shown::of_deposit(deposit, app.now()),
         esim: None,
         install_url: None,
+        is_partners: !is_users,
         next: is_done.then(|| (BUY_PATH.into(), "Buy a plan")),
         other_url: None,
         reference: None,
@@ -199,6 +200,7 @@ fn of_checkout(app: &App, progress: &Progress, device: Device) -> Result<PayPage
         live: shown::of_checkout(progress, app.now()),
         esim,
         install_url: delivered.map(|order| install::page_url(app, &order.id)),
+        is_partners: false,
         next,
         other_url: sells_anew.then(again),
         reference: Some(app.numbers.of_checkout(checkout)),

@@ -91,8 +91,17 @@ pub fn of_deposit(deposit: &Deposit) -> Standing {
             let headline = format!("Payment seen: {seen} of {required} confirmations");
             standing("", "eye", headline, detail).at_work()
         }
+        InvoiceStatus::Confirmed if due.is_positive() => {
+            let (received, credited) = (paid.received.priced(), paid.credited.priced());
+            let detail = format!(
+                "{received} USD arrived, and {credited} USD was credited to the wallet. {} {token} is still open: send it to \
+                 the same address, or leave it at that.",
+                due.priced()
+            );
+            standing("caution", "money", "Paid in part", detail)
+        }
         InvoiceStatus::Confirmed => {
-            let detail = format!("{} USD was credited to the wallet.{still_due}", paid.credited.priced());
+            let detail = format!("{} USD was credited to the wallet.", paid.credited.priced());
             standing("good", "check", "Payment confirmed", detail)
         }
         InvoiceStatus::Expired => {
@@ -233,6 +242,9 @@ pub fn steps_of_deposit(deposit: &Deposit) -> Vec<(&'static str, &'static str)> 
         InvoiceStatus::Pending if is_missing(&deposit.payments) => steps(&names, 1, "stopped"),
         InvoiceStatus::Pending => steps(&names, 0, "now"),
         InvoiceStatus::Confirming => steps(&names, 2, "now"),
+        InvoiceStatus::Confirmed if deposit.invoice.due(&deposit.paid).is_positive() => {
+            steps(&names, 0, "now")
+        }
         InvoiceStatus::Confirmed => steps(&names, names.len(), "done"),
         InvoiceStatus::Expired => steps(&names, 0, "stopped"),
     }
