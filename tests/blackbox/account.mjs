@@ -11,6 +11,7 @@ const once = (path) => `form[action="${path}"]`;
 const linked = async (page, start) => new URL(await page.locator(`a[href^="${start}"]`).first().getAttribute("href"), page.url()).pathname;
 
 export async function* accountScenes(page) {
+  yield { name: "account-form-ended", path: "/account?next=buy&form=ended", text: "Nothing was changed" };
   yield { name: "account-entrance", path: "/account", text: "Mail me a code" };
   yield { name: "account-entrance-wrong", fields: { email: "kid@nowhere" }, text: "must look like name@example.com", unchecked: true };
   yield { name: "account-code", fields: { email: EMAIL }, text: "Enter your code" };

@@ -21,6 +21,7 @@ pub mod html;
 pub mod indent;
 mod limits;
 pub mod members;
+pub mod next;
 pub mod notice;
 pub mod orders;
 mod path;

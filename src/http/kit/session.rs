@@ -10,13 +10,14 @@ use std::ops::Deref;
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
 use super::State;
 use super::auth::Anyone;
 use super::cookies::Cookie;
 use super::fields::{Form, Query};
+use super::next::{Next, entrance};
 use super::problem::Refused;
 use crate::app::App;
 use crate::config::Settings;
@@ -31,6 +32,9 @@ use crate::vault;
 
 /// The field of a form that carries its token.
 const TOKEN_FIELD: &str = "form";
+/// What an entrance is told of a form that came too late.
+const FORM: &str = "form";
+const ENDED: &str = "ended";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 /// Before a sign-in a browser holds this, for the forms that lead to one.
@@ -43,14 +47,6 @@ fn cookie(realm: Realm) -> Cookie {
     match realm {
         Realm::Buyers => Cookie::secret("simgate"),
         Realm::Partners => Cookie::secret("simgate-portal"),
-    }
-}
-
-/// Where somebody signs in.
-fn entrance(realm: Realm) -> &'static str {
-    match realm {
-        Realm::Buyers => "/account",
-        Realm::Partners => "/portal",
     }
 }
 
@@ -108,7 +104,9 @@ pub enum Turned {
     Refused(Refused),
     ToEntrance {
         realm: Realm,
-        wanted: Option<String>,
+        next: Next,
+        /// A form was sent, which nobody was signed in for any more.
+        form_ended: bool,
     },
     /// Something else comes first.
     To(&'static str),
@@ -125,9 +123,12 @@ impl IntoResponse for Turned {
         match self {
             Turned::Refused(refused) => refused.into_response(),
             Turned::To(path) => see(path),
-            Turned::ToEntrance { realm, wanted } => {
-                let next = wanted.map(|wanted| format!("?next={wanted}")).unwrap_or_default();
-                see(&format!("{}{next}", entrance(realm)))
+            Turned::ToEntrance { realm, next, form_ended } => {
+                let next = next.about.map(|_| format!("next={next}"));
+                let ended = form_ended.then(|| format!("{FORM}={ENDED}"));
+                let said: Vec<String> = next.into_iter().chain(ended).collect();
+                let query = if said.is_empty() { String::new() } else { format!("?{}", said.join("&")) };
+                see(&format!("{}{query}", entrance(realm)))
             }
         }
     }
@@ -154,16 +155,17 @@ impl<S: Stays> FromRequestParts<State> for SignedIn<S> {
 async fn found<S: Stays>(parts: &Parts, state: &State) -> Result<SignedIn<S>, Turned> {
     match signed_in(&parts.headers, state).await? {
         Some(signed_in) => Ok(signed_in),
-        None => Err(Turned::ToEntrance { realm: S::REALM, wanted: wanted(&parts.uri, S::REALM) }),
+        None => Err(Turned::ToEntrance {
+            realm: S::REALM,
+            next: Next::wanted(S::REALM, parts.uri.path()),
+            form_ended: parts.method == Method::POST,
+        }),
     }
 }
 
-/// The part of a page's path that says which page of the realm it is: the sign-in leads on to it if it knows it.
-fn wanted(uri: &Uri, realm: Realm) -> Option<String> {
-    let rest = uri.path().strip_prefix(entrance(realm))?.strip_prefix('/')?;
-    let word = rest.split('/').next().unwrap_or_default();
-    let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    is_word.then(|| word.to_string())
+/// Whether the entrance is asked for by somebody whose form was sent too late.
+pub fn has_form_ended(query: &Query) -> bool {
+    query.typed(FORM) == ENDED
 }
 
 async fn signed_in<S: Stays>(headers: &HeaderMap, state: &State) -> Result<Option<SignedIn<S>>, Refused> {
@@ -358,14 +360,5 @@ mod tests {
             }
             assert_eq!(is_own(&headers, &Uri::from_static("/account"), own), taken, "{site:?} {origin:?}");
         }
-    }
-
-    #[test]
-    fn the_page_that_was_wanted_is_a_word() {
-        let of = |path: &'static str| wanted(&Uri::from_static(path), Realm::Buyers);
-        assert_eq!(of("/account/orders/ord_1?a=b").as_deref(), Some("orders"));
-        assert_eq!(of("/account"), None);
-        assert_eq!(of("/account//evil.example"), None);
-        assert_eq!(of("/account/%0d%0aSet-Cookie"), None);
     }
 }

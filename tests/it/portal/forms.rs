@@ -59,7 +59,7 @@ both_databases! {
         sign_in(gateway, &mut ann, OWNER).await;
         assert_eq!(ann.post("/portal/settings/company", &[("form", &old), ("name", "Evil")]).await.status, 403);
         let turned = Visitor::new(gateway).post("/portal/team", &[("form", &old)]).await;
-        assert_eq!((turned.status, turned.header("location")), (303, "/portal?next=team"));
+        assert_eq!((turned.status, turned.header("location")), (303, "/portal?next=team&form=ended"));
         let mut other = Visitor::new(gateway);
         let entrance = other.open("/portal").await;
         let token = crate::support::visitor::hidden(&entrance, "/portal/code").remove(0).1;

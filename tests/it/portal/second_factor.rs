@@ -11,7 +11,7 @@ use crate::support::logins::subjects;
 use crate::support::visitor::{Visitor, hidden};
 
 /// Turns it on, and answers the app and the recovery codes.
-async fn set_up(gateway: &Gateway, visitor: &mut Visitor, email: &str) -> (Authenticator, Vec<String>) {
+pub async fn set_up(gateway: &Gateway, visitor: &mut Visitor, email: &str) -> (Authenticator, Vec<String>) {
     let page = visitor.open("/portal/settings/second-factor").await;
     let begun = visitor.submit(&page, "/portal/settings/second-factor/begin", &[]).await;
     assert_eq!(begun.status, 200, "{}", begun.text);
@@ -61,7 +61,7 @@ both_databases! {
         let asked = phone.open("/portal/second-factor").await;
         let token = hidden(&asked, "/portal/second-factor").remove(0).1;
         let refused = phone.post("/portal/settings/company", &[("form", &token), ("name", "Evil")]).await;
-        assert_eq!((refused.status, refused.header("location")), (303, "/portal?next=settings"));
+        assert_eq!((refused.status, refused.header("location")), (303, "/portal?next=settings&form=ended"));
         let now = gateway.app.now();
         let wrong = enter(&mut phone, &app.never_shows(now)).await;
         assert!(wrong.status == 401 && wrong.text.contains("Please check"), "{}", wrong.text);
@@ -72,7 +72,7 @@ both_databases! {
         // The half session has ended, and the code was good once.
         let mut thief = Visitor::new(gateway);
         thief.cookies.insert(COOKIE.into(), half);
-        assert!(thief.open("/portal/second-factor").await.header("location").starts_with("/portal?"));
+        assert_eq!(thief.open("/portal/second-factor").await.header("location"), "/portal");
         // The same code within its half minute is refused elsewhere.
         let page = phone.open("/portal/settings/second-factor").await;
         let used = phone.submit(&page, "/portal/settings/second-factor/off", &[("code", &right)]).await;
@@ -103,7 +103,7 @@ both_databases! {
         }
         // A right one comes too late.
         let late = eve.submit(&page, "/portal/second-factor", &[("code", &app.shows(now))]).await;
-        assert_eq!((late.status, late.header("location")), (303, "/portal?next=second-factor"));
+        assert_eq!((late.status, late.header("location")), (303, "/portal?form=ended"));
         assert!(!is_in(&mut eve).await && is_in(&mut ann).await);
         // It ends by time too.
         gateway.pass_time(8 * MINUTE_MS);

@@ -2,6 +2,7 @@
 
 use simgate::domain::role::Role;
 
+use super::second_factor::set_up;
 use super::{DEV, EVE, OWNER};
 use crate::support::buying::{HOUR_MS, MINUTE_MS};
 use crate::support::desk::{OPEN, account, invitation, invite, is_in, join, member, sign_in};
@@ -181,5 +182,109 @@ both_databases! {
         let members = simgate::ops::team::list(&gateway.app, other).await.unwrap();
         let refused = dev.post("/portal/switch", &[("form", &token), ("member", members[0].id.as_str())]).await;
         assert_eq!(refused.status, 404, "{}", refused.text);
+    }
+
+    /// The page that was wanted comes after the sign-in and the second factor, and no page that is none of ours.
+    async fn a_sign_in_leads_to_the_page_that_was_wanted(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let order = gateway.order(crate::support::buying::PLAN).await;
+        let path = format!("/portal/orders/{}", order["id"].as_str().unwrap());
+        let next = path.strip_prefix("/portal/").unwrap();
+        let turned = Visitor::new(gateway).open(&format!("{path}?done=placed")).await;
+        assert_eq!((turned.status, turned.header("location")), (303, &*format!("/portal?next={next}")));
+        for (wanted, leads) in [
+            (next, &*path),
+            ("settings/second-factor", "/portal/settings/second-factor"),
+            ("", "/portal"),
+            ("https://evil.example", "/portal"),
+            ("//evil.example", "/portal"),
+            ("\\evil.example", "/portal"),
+            ("orders/../../x", "/portal"),
+            ("orders/ord_1\r\nx: y", "/portal"),
+            ("deposits/inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U", "/portal"),
+            ("sign-out", "/portal"),
+        ] {
+            gateway.pass_time(8 * MINUTE_MS);
+            let mut visitor = Visitor::new(gateway);
+            let query: String = form_urlencoded::byte_serialize(wanted.as_bytes()).collect();
+            let page = visitor.open(&format!("/portal?next={query}")).await;
+            let asked = visitor.submit(&page, "/portal/code", &[("email", OWNER), ("next", wanted)]).await;
+            let again = if leads == "/portal" { "/portal".into() } else { format!("/portal?next={wanted}") };
+            assert!(asked.text.contains(&format!("href=\"{again}\">ask for a new code")), "{wanted}: {}", asked.text);
+            let otp = code(gateway, OWNER).await;
+            let entered = visitor.submit(&asked, "/portal/sign-in", &[("code", &otp), ("next", wanted)]).await;
+            assert_eq!((entered.status, entered.header("location")), (303, leads), "{wanted}");
+        }
+        let app = set_up(gateway, &mut ann, OWNER).await.0;
+        gateway.pass_time(8 * MINUTE_MS);
+        let mut phone = Visitor::new(gateway);
+        let page = phone.open(&format!("/portal?next={next}")).await;
+        let asked = phone.submit(&page, "/portal/code", &[("email", OWNER)]).await;
+        let otp = code(gateway, OWNER).await;
+        let entered = phone.submit(&asked, "/portal/sign-in", &[("code", &otp)]).await;
+        assert_eq!(entered.header("location"), path);
+        let turned = phone.open(&path).await;
+        let led = phone.open(turned.header("location")).await;
+        assert_eq!(led.header("location"), format!("/portal/second-factor?next={next}"));
+        let asked = phone.open(led.header("location")).await;
+        let now = gateway.app.now();
+        let wrong = phone.submit(&asked, "/portal/second-factor", &[("code", &app.never_shows(now))]).await;
+        let right = phone.submit(&wrong, "/portal/second-factor", &[("code", &app.shows(now))]).await;
+        assert_eq!((right.status, right.header("location")), (303, &*path));
+        assert!(phone.open(&path).await.text.contains("Signed in as"));
+    }
+
+    /// Each page of the portal is one that a sign-in can lead to, unless its path opens a door or it is no page to read.
+    async fn every_page_can_be_wanted(gateway) with [OPEN[0], OPEN[1]] {
+        let names = [("orders/batches/{id}", "bat_1"), ("orders/{id}", "ord_1"), ("keys/{id}", "key_1"), ("webhooks/{id}", "whk_1"),
+            ("team/{id}", "mbr_1"), ("statement/{month}", "2026-11"), ("deposits/{id}", "inv_1"), ("sessions/{id}", "ses_1")];
+        let led_elsewhere = ["/portal/join/{link}", "/portal/deposits/{id}", "/portal/orders.csv", "/portal/plans.csv", "/portal/statement.csv",
+            "/portal/search", "/portal/second-factor", "/portal"];
+        let (mut pages, mut forms) = (0, 0);
+        for route in include_str!("../../../src/http/mod.rs").split(".route(").skip(1) {
+            let Some((path, takes)) = route.split_once('"').and_then(|(_, rest)| rest.split_once('"')) else { continue };
+            if !path.starts_with("/portal") || path == "/portal/code" || path == "/portal/sign-in" {
+                continue;
+            }
+            let mut named = path.replace("{delivery}", "dlv_1");
+            for (shape, name) in names {
+                named = named.replace(shape, &shape.replace(&shape[shape.find('{').unwrap()..], name));
+            }
+            if takes.contains("get(") && !led_elsewhere.contains(&path) {
+                let turned = Visitor::new(gateway).open(&named).await;
+                let next = named.strip_prefix("/portal/").unwrap();
+                assert_eq!((turned.status, turned.header("location")), (303, &*format!("/portal?next={next}")), "{path}");
+                pages += 1;
+            }
+            if takes.contains("post(") {
+                let turned = Visitor::new(gateway).post(&named, &[]).await;
+                assert!(turned.status == 303 && turned.header("location").ends_with("form=ended"), "{path}: {}", turned.header("location"));
+                forms += 1;
+            }
+        }
+        assert!(pages > 25 && forms > 30, "{pages} {forms}");
+    }
+
+    /// Somebody whose form came too late hears that nothing was changed, and is led back to its page.
+    async fn a_form_that_came_too_late_changes_nothing(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let page = ann.open("/portal/keys/new").await;
+        ann.submit(&page, "/portal/sign-out", &[]).await;
+        gateway.pass_time(2 * MINUTE_MS);
+        for (sent, next, about) in [
+            ("/portal/keys/new", "keys/new", "It was about making an API key: sign in, and its page opens again."),
+            ("/portal/settings/company", "settings", "It was about settings: sign in, and its page opens again."),
+            ("/portal/sign-out", "", "before your form was sent: sign in again."),
+        ] {
+            let turned = ann.post(sent, &[("form", "x"), ("name", "Shop")]).await;
+            let page = ann.open(turned.header("location")).await;
+            assert!(page.text.contains("Nothing was changed.") && page.text.contains(about), "{sent}: {}", page.text);
+            let hidden = hidden(&page, "/portal/code");
+            assert!(hidden.contains(&("next".into(), next.into())), "{sent}: {hidden:?}");
+        }
+        let (entrance, wanted) = (ann.open("/portal").await, ann.open("/portal?next=keys%2Fnew").await);
+        assert!(!entrance.text.contains("Nothing was changed") && !wanted.text.contains("Nothing was changed"));
+        let account = account(gateway).await;
+        assert_eq!(simgate::ops::operator::keys_in_use(&gateway.app, account).await.unwrap().len(), 1);
     }
 }

@@ -12,7 +12,7 @@ use crate::http::pages::look::{Look, Theme};
 
 words! {
     /// The parts of an account, as their paths name them.
-    pub enum Section: ALL, parse {
+    pub enum Section: ALL {
         Overview = "overview",
         Buy = "buy",
         Orders = "orders",

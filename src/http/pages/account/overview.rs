@@ -44,7 +44,7 @@ pub async fn show(
         Err(Turned::Refused(refused)) => Err(refused),
         Err(Turned::To(path)) => Ok(see(path)),
         Err(Turned::ToEntrance { .. }) => {
-            let page = sign_in::entrance(&state, theme, &visitor.form, &query.typed("next"))?;
+            let page = sign_in::entrance(&state, theme, &visitor.form, &query)?;
             Ok(visitor.meet(page))
         }
     }

@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::http::{HeaderMap, StatusCode};
 
-use super::frame::{Section, Sent};
+use super::frame::Sent;
 use crate::domain::email::Email;
 use crate::domain::login::{Door, Realm};
 use crate::domain::refusal::Refusal;
@@ -12,8 +12,10 @@ use crate::error::Error;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Client;
+use crate::http::kit::fields::Query;
 use crate::http::kit::html::page;
-use crate::http::kit::session::{VisitorForm, enter, leave, see};
+use crate::http::kit::next::Next;
+use crate::http::kit::session::{VisitorForm, enter, has_form_ended, leave, see};
 use crate::http::pages::look::{self, Look, Theme};
 use crate::http::pages::{mail_code, proof, told};
 use crate::ops::sessions::{self, SignIn};
@@ -25,8 +27,9 @@ const AGENT_NAME: &str = "account page";
 struct SignInPage<'a> {
     theme: Option<Theme>,
     form: &'a str,
-    /// The page that was wanted.
-    next: &'a str,
+    next: &'a Next,
+    /// Whether a form was sent too late.
+    form_ended: bool,
     email: String,
     problem: Option<String>,
 }
@@ -36,26 +39,28 @@ struct SignInPage<'a> {
 struct CodePage<'a> {
     theme: Option<Theme>,
     form: &'a str,
-    next: &'a str,
+    next: &'a Next,
     email: &'a Email,
     problem: Option<String>,
 }
 
 /// The page for somebody who is not signed in.
-pub fn entrance(state: &State, theme: Option<Theme>, form: &str, next: &str) -> Answer {
-    let template = SignInPage { theme, form, next: known(next), email: String::new(), problem: None };
+pub fn entrance(state: &State, theme: Option<Theme>, form: &str, query: &Query) -> Answer {
+    let next = &next(query);
+    let form_ended = has_form_ended(query);
+    let template = SignInPage { theme, form, next, form_ended, email: String::new(), problem: None };
     page(state, StatusCode::OK, &template)
 }
 
-/// The page that a sign-in leads on to: one of ours by its name, and no address that somebody made up.
-fn known(next: &str) -> &'static str {
-    Section::parse(next).unwrap_or(Section::Overview).as_str()
+/// The page that a sign-in leads on to.
+fn next(query: &Query) -> Next {
+    Next::named(Realm::Buyers, &query.typed("next"))
 }
 
 /// Mails a code.
 pub async fn code(state: State, Look(theme): Look, Client(client): Client, sent: VisitorForm) -> Answer {
     let VisitorForm { mut fields, form, .. } = sent;
-    let (next, typed) = (known(&fields.typed("next")), fields.typed("email"));
+    let (next, typed) = (&next(&fields), fields.typed("email"));
     let email = fields.required_email("email");
     let asked = match fields.finish_with(email) {
         Ok(email) => mail_code(&state.app, Door::Account, &email, client).await.map(|()| email),
@@ -67,7 +72,8 @@ pub async fn code(state: State, Look(theme): Look, Client(client): Client, sent:
         }
         Err(error) => {
             let (status, problem) = told(error)?;
-            let template = SignInPage { theme, form: &form, next, email: typed, problem: Some(problem) };
+            let (form, email, problem) = (&*form, typed, Some(problem));
+            let template = SignInPage { theme, form, next, form_ended: false, email, problem };
             page(&state, status, &template)
         }
     }
@@ -83,14 +89,11 @@ pub async fn sign_in(
 ) -> Answer {
     let former = sent.former(&state, Realm::Buyers);
     let VisitorForm { fields, form, .. } = sent;
-    let next = known(&fields.typed("next"));
+    let next = &next(&fields);
     let answer = proof(Door::Account, AGENT_NAME, client, fields)?;
     let (email, agent) = (answer.email.clone(), look::agent(&headers).to_string());
     match sessions::sign_in(&state.app, SignIn { answer, agent, former }).await {
-        Ok(secret) => {
-            let path = Section::parse(next).unwrap_or(Section::Overview).path();
-            Ok(enter(&state, Realm::Buyers, &secret, see(&path)))
-        }
+        Ok(secret) => Ok(enter(&state, Realm::Buyers, &secret, see(&next.path()))),
         Err(error @ Error::Refused(Refusal::OtpInvalid)) => {
             let (status, problem) = told(error)?;
             let template = CodePage { theme, form: &form, next, email: &email, problem: Some(problem) };

@@ -17,7 +17,7 @@ use crate::ops::team::Member;
 
 words! {
     /// The parts of the portal, as their paths name them.
-    pub enum Section: ALL, parse {
+    pub enum Section: ALL {
         Overview = "overview",
         Orders = "orders",
         Plans = "plans",

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::frame::{Frame, Section, Visit};
-use super::sign_in;
+use super::{second_factor, sign_in};
 use crate::domain::money::Usd;
 use crate::domain::role::Ability;
 use crate::domain::time::Time;
@@ -63,9 +63,11 @@ pub async fn show(
         Ok(visit) => overview(&visit).await,
         Err(Turned::Refused(refused)) => Err(refused),
         Err(Turned::To(path)) => Ok(see(path)),
-        Err(Turned::ToEntrance { .. }) if awaited.is_ok() => Ok(see("/portal/second-factor")),
+        Err(Turned::ToEntrance { .. }) if awaited.is_ok() => {
+            Ok(see(&second_factor::path(&sign_in::next(&query))))
+        }
         Err(Turned::ToEntrance { .. }) => {
-            let page = sign_in::entrance(&state, theme, &visitor.form, &query.typed("next"))?;
+            let page = sign_in::entrance(&state, theme, &visitor.form, &query)?;
             Ok(visitor.meet(page))
         }
     }

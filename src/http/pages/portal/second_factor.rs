@@ -5,6 +5,7 @@ use askama::Template;
 use axum::http::{HeaderMap, StatusCode};
 
 use super::frame::{Done, Frame, Section, Sent, Visit, after};
+use super::sign_in;
 use crate::domain::client;
 use crate::domain::login::Realm;
 use crate::domain::refusal::Refusal;
@@ -13,6 +14,7 @@ use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Client;
 use crate::http::kit::fields::{CODE_CHARS, Query};
 use crate::http::kit::html::page;
+use crate::http::kit::next::Next;
 use crate::http::kit::qr;
 use crate::http::kit::session::{Awaited, SignedForm, SignedIn, enter, see};
 use crate::http::kit::{State, problem};
@@ -24,18 +26,24 @@ use crate::ops::sessions::portal;
 
 const PATH: &str = "/portal/settings/second-factor";
 
+/// The page between the mailed code and the portal, or a page there.
+pub fn path(next: &Next) -> String {
+    let next = next.about.map(|_| format!("?next={next}")).unwrap_or_default();
+    format!("/portal/second-factor{next}")
+}
+
 #[derive(Template)]
 #[template(path = "portal/factor_asked.html")]
 struct AskedPage<'a> {
     theme: Option<Theme>,
     form: &'a str,
+    next: &'a Next,
     email: String,
     problem: Option<String>,
 }
 
-/// The page between the mailed code and the portal.
-pub async fn asked(state: State, Look(theme): Look, awaited: SignedIn<Awaited>) -> Answer {
-    asked_with(&state, StatusCode::OK, theme, &awaited, None)
+pub async fn asked(state: State, Look(theme): Look, query: Query, awaited: SignedIn<Awaited>) -> Answer {
+    asked_with(&state, StatusCode::OK, theme, &awaited, &sign_in::next(&query), None)
 }
 
 fn asked_with(
@@ -43,10 +51,11 @@ fn asked_with(
     status: StatusCode,
     theme: Option<Theme>,
     awaited: &SignedIn<Awaited>,
+    next: &Next,
     problem: Option<String>,
 ) -> Answer {
     let email = awaited.0.member.email.to_string();
-    page(state, status, &AskedPage { theme, form: &awaited.form, email, problem })
+    page(state, status, &AskedPage { theme, form: &awaited.form, next, email, problem })
 }
 
 /// Takes a code of the app or a recovery code.
@@ -58,14 +67,14 @@ pub async fn pass(
     SignedForm(awaited, mut fields): SignedForm<Awaited>,
 ) -> Answer {
     let code = fields.text("code", CODE_CHARS).unwrap_or_default();
-    let agent = look::agent(&headers);
+    let (next, agent) = (&sign_in::next(&fields), look::agent(&headers));
     match portal::pass(&state.app, &awaited.0, &code, agent, client::logged(client)).await {
-        Ok(secret) => Ok(enter(&state, Realm::Partners, &secret, see("/portal"))),
+        Ok(secret) => Ok(enter(&state, Realm::Partners, &secret, see(&next.path()))),
         // The form is shown again while its sign-in lives; the fifth wrong code leads back to the entrance.
         Err(error) => {
             let extra = problem::extra_header(&error);
             let (status, problem) = refused(error)?;
-            let mut response = asked_with(&state, status, theme, &awaited, Some(problem))?;
+            let mut response = asked_with(&state, status, theme, &awaited, next, Some(problem))?;
             response.headers_mut().extend(extra);
             Ok(response)
         }

@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::http::{HeaderMap, StatusCode};
 
-use super::frame::{Section, Sent};
+use super::frame::Sent;
 use crate::domain::email::Email;
 use crate::domain::login::{Door, Realm};
 use crate::domain::refusal::Refusal;
@@ -12,8 +12,10 @@ use crate::error::Error;
 use crate::http::kit::State;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::auth::Client;
+use crate::http::kit::fields::Query;
 use crate::http::kit::html::page;
-use crate::http::kit::session::{VisitorForm, enter, leave, see};
+use crate::http::kit::next::Next;
+use crate::http::kit::session::{VisitorForm, enter, has_form_ended, leave, see};
 use crate::http::pages::look::{self, Look, Theme};
 use crate::http::pages::{mail_code, proof, told};
 use crate::ops::mail;
@@ -27,8 +29,9 @@ const AGENT_NAME: &str = "partner portal";
 struct SignInPage<'a> {
     theme: Option<Theme>,
     form: &'a str,
-    /// The page that was wanted.
-    next: &'a str,
+    next: &'a Next,
+    /// Whether a form was sent too late.
+    form_ended: bool,
     email: String,
     /// Who can sign in to a sandbox at once.
     demo: Option<&'static str>,
@@ -40,7 +43,7 @@ struct SignInPage<'a> {
 pub struct CodePage<'a> {
     pub theme: Option<Theme>,
     pub form: &'a str,
-    pub next: &'a str,
+    pub next: &'a Next,
     /// An invitation's link, where somebody joins a team.
     pub invitation: &'a str,
     pub email: &'a Email,
@@ -55,32 +58,27 @@ pub fn outbox(state: &State, email: &Email) -> Option<String> {
 }
 
 /// The page for somebody who is not signed in.
-pub fn entrance(state: &State, theme: Option<Theme>, form: &str, next: &str) -> Answer {
-    entrance_with(state, StatusCode::OK, theme, form, known(next), String::new(), None)
+pub fn entrance(state: &State, theme: Option<Theme>, form: &str, query: &Query) -> Answer {
+    let next = &next(query);
+    let form_ended = has_form_ended(query);
+    let template =
+        SignInPage { theme, form, next, form_ended, email: String::new(), demo: demo(state), problem: None };
+    page(state, StatusCode::OK, &template)
 }
 
-fn entrance_with(
-    state: &State,
-    status: StatusCode,
-    theme: Option<Theme>,
-    form: &str,
-    next: &str,
-    email: String,
-    problem: Option<String>,
-) -> Answer {
-    let demo = mail::is_shown(&state.app).then_some(DEMO_OWNER);
-    page(state, status, &SignInPage { theme, form, next, email, demo, problem })
+fn demo(state: &State) -> Option<&'static str> {
+    mail::is_shown(&state.app).then_some(DEMO_OWNER)
 }
 
-/// The page that a sign-in leads on to: one of ours by its name, and no address that somebody made up.
-fn known(next: &str) -> &'static str {
-    Section::parse(next).unwrap_or(Section::Overview).as_str()
+/// The page that a sign-in leads on to.
+pub fn next(query: &Query) -> Next {
+    Next::named(Realm::Partners, &query.typed("next"))
 }
 
 /// Mails a code.
 pub async fn code(state: State, Look(theme): Look, Client(client): Client, sent: VisitorForm) -> Answer {
     let VisitorForm { mut fields, form, .. } = sent;
-    let (next, typed) = (known(&fields.typed("next")), fields.typed("email"));
+    let (next, typed) = (&next(&fields), fields.typed("email"));
     let invitation = fields.typed("invitation");
     let email = fields.required_email("email");
     let asked = match fields.finish_with(email) {
@@ -97,7 +95,9 @@ pub async fn code(state: State, Look(theme): Look, Client(client): Client, sent:
         }
         Err(error) => {
             let (status, problem) = told(error)?;
-            entrance_with(&state, status, theme, &form, next, typed, Some(problem))
+            let (form, email, demo, problem) = (&*form, typed, demo(&state), Some(problem));
+            let template = SignInPage { theme, form, next, form_ended: false, email, demo, problem };
+            page(&state, status, &template)
         }
     }
 }
@@ -113,7 +113,7 @@ pub async fn sign_in(
 ) -> Answer {
     let former = sent.former(&state, Realm::Partners);
     let VisitorForm { fields, form, .. } = sent;
-    let (next, invitation) = (known(&fields.typed("next")), fields.typed("invitation"));
+    let (next, invitation) = (&next(&fields), fields.typed("invitation"));
     let answer = proof(Door::Portal, AGENT_NAME, client, fields)?;
     let (email, agent) = (answer.email.clone(), look::agent(&headers).to_string());
     let invited = Some(&*invitation).filter(|link| !link.is_empty());
@@ -121,7 +121,7 @@ pub async fn sign_in(
         Ok(secret) => {
             let path = match invited {
                 Some(_) => "/portal?done=joined".into(),
-                None => Section::parse(next).unwrap_or(Section::Overview).path(),
+                None => next.path(),
             };
             Ok(enter(&state, Realm::Partners, &secret, see(&path)))
         }

@@ -64,7 +64,7 @@ both_databases! {
         assert!(ann.is_signed_in().await);
         // Signed out, a form leads to the sign-in.
         let turned = Visitor::new(gateway).post("/account/sign-out", &[("form", &old)]).await;
-        assert_eq!((turned.status, turned.header("location")), (303, "/account?next=sign-out"));
+        assert_eq!((turned.status, turned.header("location")), (303, "/account?form=ended"));
     }
 
     /// The forms of the sign-in prove themselves too: nobody is signed in by another site.

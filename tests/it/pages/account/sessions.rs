@@ -209,6 +209,7 @@ both_databases! {
         assert_eq!((turned.status, turned.header("location")), (303, "/account?next=orders"));
         for (next, path) in [
             ("orders", "/account/orders"),
+            ("buy/JP-1GB-7D", "/account/buy/JP-1GB-7D"),
             ("https://evil.example", "/account"),
             ("//evil.example", "/account"),
             ("orders/../../x", "/account"),
