@@ -35,6 +35,8 @@ use crate::wire::dates::iso;
 const MARGIN_MS: i64 = 60_000;
 /// How many rows of a deleted webhook are deleted at once.
 const CLEARED: i64 = 500;
+/// How many events after a webhook's place are looked at to tell how many of them come to it.
+pub const LOOKED_AT: i64 = 5_000;
 
 /// Who asks: a partner's program or somebody of its team about its own webhooks, or an operator about any.
 #[derive(Clone, Copy)]
@@ -209,6 +211,24 @@ pub async fn get(app: &App, by: By<'_>, id: &WebhookId) -> Result<Webhook> {
 /// The same, with what waits for it.
 pub async fn look(app: &App, webhook: Webhook) -> Result<Standing> {
     app.store.read(move |tx| standing(tx, webhook.clone())).await
+}
+
+/// The events that come to a webhook and were not tried yet, beside those that wait because it refused some.
+pub struct Ahead {
+    pub events: i64,
+    /// Whether the log goes on after those that were looked at.
+    pub more: bool,
+}
+
+/// Counts what lies ahead of a webhook. One that is disabled begins at the end of the log when it is enabled.
+pub async fn ahead(app: &App, webhook: &Webhook) -> Result<Ahead> {
+    if webhook.status == WebhookStatus::Disabled {
+        return Ok(Ahead { events: 0, more: false });
+    }
+    let (account, cursor) = (webhook.account, webhook.cursor);
+    let kinds = app.store.read(move |tx| events::kinds(tx, account, cursor, LOOKED_AT)).await?;
+    let wanted = kinds.iter().filter(|kind| webhook.wanted().contains(kind)).count();
+    Ok(Ahead { events: wanted as i64, more: kinds.len() as i64 == LOOKED_AT })
 }
 
 /// What is to be different; `None` stays as it is.

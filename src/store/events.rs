@@ -44,6 +44,7 @@ queries! {
     SKIP_PG (Postgres) = "SELECT setval('events_no_seq', s.last_value + ?1) FROM events_no_seq s";
     /// From the end, so that it costs as much as what comes after that time.
     LAST_BEFORE = "SELECT no FROM events WHERE account = ?1 AND at < ?2 ORDER BY no DESC LIMIT 1";
+    KINDS = "SELECT v.kind FROM events v WHERE v.account = ?1 AND v.no > ?2 ORDER BY v.no LIMIT ?3";
     OWNERS = "SELECT DISTINCT account FROM events WHERE no > ?1 AND no <= ?2";
     /// Only the first places are looked at: the oldest are there.
     FORGET = "DELETE FROM events WHERE no IN (SELECT no FROM (SELECT no, at FROM events ORDER BY no LIMIT ?2) first WHERE at < ?1)";
@@ -114,6 +115,11 @@ pub fn writers(tx: &mut Tx) -> Result<Vec<String>> {
 /// The place of an account's last event from before this time; 0 when there is none.
 pub fn last_before(tx: &mut Tx, account: AccountNo, at: Time) -> Result<i64> {
     Ok(tx.opt(LAST_BEFORE, params![account, at])?.unwrap_or(0))
+}
+
+/// The kinds of an account's events after a place, the first ones.
+pub fn kinds(tx: &mut Tx, account: AccountNo, after: i64, most: i64) -> Result<Vec<EventKind>> {
+    tx.all(KINDS, params![account, after, most])
 }
 
 /// Whose events are after one place and up to another.

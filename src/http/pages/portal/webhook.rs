@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use super::deliveries::{self, Row, Rows};
 use super::frame::{Done, Frame, Section, Sent, Visit, after};
 use super::webhook_form::Typed;
-use super::webhooks::{Badge, events};
+use super::webhooks::{Badge, all_waiting, events};
 use crate::domain::ids::WebhookId;
 use crate::domain::role::Ability;
 use crate::domain::time::Time;
@@ -20,7 +20,7 @@ use crate::http::kit::session::see;
 use crate::http::kit::wire::parse_time;
 use crate::http::pages::moment::Moment;
 use crate::http::pages::told;
-use crate::ops::webhooks::{self, By, Change, Standing, Start, Webhook, by_hand};
+use crate::ops::webhooks::{self, By, Change, LOOKED_AT, Standing, Start, Webhook, by_hand};
 
 /// How many deliveries are shown beside the rest.
 const LATELY: i64 = 10;
@@ -47,7 +47,11 @@ struct WebhookPage<'a> {
     failing: Option<Moment>,
     disabled: Option<Moment>,
     old_until: Option<Moment>,
-    waiting: i64,
+    waiting: String,
+    /// How many of those that wait were refused before, or come after one that was.
+    refused: i64,
+    /// How many events were looked at, where the log goes on after them.
+    looked_at: Option<i64>,
     set_aside: i64,
     rows: Vec<Row>,
     /// Whether there are more.
@@ -90,6 +94,7 @@ async fn shown(
     let (app, now) = (&visit.state.app, visit.state.app.now());
     let Rows { rows, older } = deliveries::rows(visit, &webhook.id, None, LATELY).await?;
     let Standing { webhook, waiting, set_aside } = webhooks::look(app, webhook).await?;
+    let ahead = webhooks::ahead(app, &webhook).await?;
     let template = WebhookPage {
         frame: visit.frame(Section::Webhooks),
         events: events(&webhook),
@@ -104,7 +109,9 @@ async fn shown(
         id: webhook.id,
         url: webhook.url,
         description: webhook.description,
-        waiting,
+        waiting: all_waiting(waiting, &ahead),
+        refused: waiting,
+        looked_at: ahead.more.then_some(LOOKED_AT),
         set_aside,
         rows,
         more: older.is_some(),

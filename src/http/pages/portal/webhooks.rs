@@ -16,7 +16,7 @@ use crate::http::kit::fields::{Segment, webhook_id};
 use crate::http::kit::html::page;
 use crate::http::pages::moment::Moment;
 use crate::http::pages::told;
-use crate::ops::webhooks::{self, By, Keyed, NewWebhook, Seen, Standing, Webhook};
+use crate::ops::webhooks::{self, Ahead, By, Keyed, NewWebhook, Seen, Standing, Webhook};
 
 /// How a webhook stands, in a word.
 pub struct Badge {
@@ -50,12 +50,12 @@ struct Row {
     description: String,
     events: String,
     badge: Badge,
-    waiting: i64,
+    waiting: String,
     set_aside: i64,
 }
 
-impl From<Standing> for Row {
-    fn from(standing: Standing) -> Row {
+impl Row {
+    fn of(standing: Standing, ahead: &Ahead) -> Row {
         let Standing { webhook, waiting, set_aside } = standing;
         Row {
             badge: Badge::of(&webhook),
@@ -63,9 +63,18 @@ impl From<Standing> for Row {
             id: webhook.id.to_string(),
             url: webhook.url,
             description: webhook.description,
-            waiting,
+            waiting: all_waiting(waiting, ahead),
             set_aside,
         }
+    }
+}
+
+/// How many events are still to be accepted: those that wait because some were refused, and those that were not tried.
+pub fn all_waiting(refused: i64, ahead: &Ahead) -> String {
+    match (refused + ahead.events, ahead.more) {
+        (0, true) => "not counted".into(),
+        (count, true) => format!("{count} or more"),
+        (count, false) => count.to_string(),
     }
 }
 
@@ -77,8 +86,12 @@ struct WebhooksPage<'a> {
 }
 
 pub async fn list(visit: Visit) -> Answer {
-    let found = webhooks::list(&visit.state.app, Some(visit.me().account)).await?;
-    let webhooks = found.into_iter().map(Row::from).collect();
+    let app = &visit.state.app;
+    let mut webhooks = Vec::new();
+    for standing in webhooks::list(app, Some(visit.me().account)).await? {
+        let ahead = webhooks::ahead(app, &standing.webhook).await?;
+        webhooks.push(Row::of(standing, &ahead));
+    }
     page(&visit.state, StatusCode::OK, &WebhooksPage { frame: visit.frame(Section::Webhooks), webhooks })
 }
 
