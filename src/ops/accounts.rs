@@ -1,8 +1,9 @@
 //! An owner's view of their own account: the balance and the statement. `accounts/portions.rs` reads all of a statement,
-//! `accounts/window.rs` a page of it, and `accounts/month.rs` sums up a month.
+//! `accounts/window.rs` a page of it, `accounts/month.rs` sums up a month, and `accounts/subjects.rs` says what lines are about.
 
 pub mod month;
 pub mod portions;
+pub mod subjects;
 pub mod window;
 
 pub use self::month::{Month, month};

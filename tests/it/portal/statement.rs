@@ -19,6 +19,7 @@ use crate::support::visitor::Visitor;
 const STATEMENT: &str = "/portal/statement";
 const ARMED: &str = "=HYPERLINK(\"https://evil.example\",\"a, b\")";
 const UNTIL_FINAL_MS: i64 = 6_000;
+const HOURS_25_MS: i64 = 25 * 3_600_000;
 
 /// So many credits, each a second after the one before, from a time on.
 async fn write(gateway: &Gateway, lines: i64, began: Time) {
@@ -156,6 +157,12 @@ both_databases! {
 
     async fn everybody_reads_it_in_words_and_is_led_on(gateway) with [OPEN[0], OPEN[1]] {
         let (order, invoice) = everything(gateway).await;
+        let bought = gateway.get(&format!("{ORDERS}/{order}")).await.expect(200)["order"].clone();
+        let (iccid, number) = (bought["iccid"].as_str().unwrap(), bought["orderNo"].as_str().unwrap());
+        gateway.post(&format!("{ORDERS}/{iccid}/topup"), json!({ "packageCode": "JP-1GB-7D-TOPUP" })).await.expect(200);
+        let plans = gateway.get(&format!("{ORDERS}/{iccid}/topup-plans")).await.expect(200);
+        let filled = plans["plans"].as_array().unwrap().iter().find(|plan| plan["packageCode"] == "JP-1GB-7D-TOPUP").unwrap().clone();
+        let named = [("An eSIM was bought", bought["planName"].clone(), number), ("A top-up was bought", filled["name"].clone(), number)];
         for role in Role::ALL {
             let mut visitor = member(gateway, role).await;
             let page = visitor.open(STATEMENT).await;
@@ -163,7 +170,13 @@ both_databases! {
             for said in ["An eSIM was bought", "Given back: the order was cancelled", "Money was paid in", "Credited by the operator: =HYPERLINK(&#34;https"] {
                 assert!(page.text.contains(said), "{said} in {}", page.text);
             }
+            // Each line of an order names its plan and its number; a top-up those of its eSIM's order.
+            for (what, plan, number) in &named {
+                let line = format!("\">{what}</a><br><span class=\"small soft\">{}, order {number}</span>", plan.as_str().unwrap());
+                assert!(page.text.contains(&line), "{line} in {}", page.text);
+            }
             let links = attributes(&page.text, "href");
+            assert_eq!(links.iter().filter(|path| **path == format!("/portal/orders/{order}")).count(), 2);
             assert!(links.contains(&format!("/portal/orders/{order}")) && links.contains(&format!("/portal/deposits/{invoice}")), "{links:?}");
             assert_eq!(figures(&page).len(), 2 * listed(gateway, "").await.len());
             let wrong = visitor.open("/portal/statement?from=yesterday").await;
@@ -207,6 +220,14 @@ both_databases! {
         }
         let empty = viewer.open("/portal/statement?from=2001-01-01&to=2001-01-02").await;
         assert!(empty.text.contains("Nothing moved in this time"), "{}", empty.text);
+        // The last line is of today: tomorrow is still to come, and once it has come nothing has moved since.
+        let tomorrow = format!("/portal/statement?from={}", dates::date(midnight.plus_days(1)));
+        let ahead = viewer.open(&tomorrow).await;
+        assert!(ahead.text.contains("These days are still to come"), "{}", ahead.text);
+        gateway.pass_time(HOURS_25_MS);
+        let mut viewer = member(gateway, Role::Finance).await;
+        let since = viewer.open(&tomorrow).await;
+        assert!(since.text.contains("Nothing has moved since the last line") && since.text.contains(&format!("datetime=\"{today}")), "{}", since.text);
         assert_eq!(viewer.open("/portal/statement?older=x").await.status, 400);
         assert_eq!(viewer.open("/portal/statement?older=c999999").await.status, 200);
         assert_eq!(viewer.open("/portal/statement?newer=c999999").await.status, 200);
@@ -226,6 +247,8 @@ both_databases! {
         let bought = gateway.price("JP-1GB-7D").await.plus(gateway.price("JP-3GB-30D").await).priced();
         assert!(page.text.contains(&format!("2 times</span></dt><dd>−{bought} USD")), "{}", page.text);
         assert!(page.text.contains(&format!("/portal/orders/{order}")) && page.text.contains(&format!("/portal/deposits/{invoice}")));
+        let number = gateway.get(&format!("{ORDERS}/{order}")).await.expect(200)["order"]["orderNo"].as_str().unwrap().to_string();
+        assert!(page.text.contains(&format!(", order {number}</span>")), "{}", page.text);
         let mut figures = figures(&page);
         assert_eq!(figures.pop(), Some(balance), "the last line ends with what the month does");
         // Many lines are left to the file.

@@ -39,7 +39,7 @@ pub async fn wallet(visit: Visit, query: Query) -> Answer {
     let template = WalletPage {
         frame: visit.frame(Section::Wallet),
         balance: accounts::balance(app, account).await?,
-        movements: lines.into_iter().map(Movement::of).collect(),
+        movements: Movement::all(app, account, lines).await?,
         pager: Pager::of(number, total),
         path: "/account/wallet",
     };

@@ -61,7 +61,7 @@ async fn overview(visit: &Visit) -> Result<axum::response::Response, Refused> {
         held: balance.held,
         suspended: balance.suspended,
         orders: latest.orders.iter().map(|listed| OrderShown::of(app, &listed.order)).collect(),
-        movements: lines.into_iter().map(Movement::of).collect(),
+        movements: Movement::all(app, account, lines).await?,
     };
     page(&visit.state, StatusCode::OK, &template)
 }

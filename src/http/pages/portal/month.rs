@@ -129,7 +129,10 @@ pub async fn show(visit: Visit, Segment(text): Segment) -> Answer {
     }
     let count = (found.lines.end - found.lines.start).max(0);
     let lines = match count <= MOST_LINES {
-        true => Some(Portions::of_month(app, me.account, &found, Order::Oldest).next().await?),
+        true => {
+            let lines = Portions::of_month(app, me.account, &found, Order::Oldest).next().await?;
+            Some(Movement::all(app, me.account, lines.unwrap_or_default()).await?)
+        }
         false => None,
     };
     let sum = |part: &accounts::month::KindSum| Sum {
@@ -152,7 +155,7 @@ pub async fn show(visit: Visit, Segment(text): Segment) -> Answer {
         closing: found.closing.priced(),
         sums: found.sums.iter().map(sum).collect(),
         count,
-        lines: lines.map(|lines| lines.unwrap_or_default().into_iter().map(Movement::of).collect()),
+        lines,
         earlier: Some(calendar.before()).filter(|month| Calendar::of(company.created_at) <= Some(*month)),
         later: Some(calendar.after()).filter(|_| is_over),
     };

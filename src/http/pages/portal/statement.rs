@@ -5,14 +5,18 @@ use axum::http::StatusCode;
 
 use super::frame::{Frame, Section, Visit};
 use super::month::Calendar;
+use crate::app::App;
+use crate::domain::ids::AccountNo;
 use crate::domain::role::Ability;
 use crate::domain::time::Time;
+use crate::error::Result;
 use crate::http::kit::answers::Answer;
 use crate::http::kit::download;
 use crate::http::kit::fields::Query;
 use crate::http::kit::html::page;
 use crate::http::kit::orders::{cursor, parse_cursor};
 use crate::http::kit::wire::parse_time;
+use crate::http::pages::moment::Moment;
 use crate::http::pages::movement::Movement;
 use crate::ops::accounts::portions::{Order, Portions};
 use crate::ops::accounts::window::{Place, window};
@@ -68,11 +72,36 @@ impl Span {
     }
 }
 
+/// Why there may be no line.
+enum Empty {
+    /// Nothing ever moved.
+    Ever,
+    /// The time that is asked for is still to come.
+    Ahead,
+    /// It is after the last line, which is this old.
+    Since(Moment),
+    /// Nothing moved then.
+    Then,
+}
+
+impl Empty {
+    async fn of(app: &App, account: AccountNo, span: &Span) -> Result<Empty> {
+        let newest = window(app, account, None, None, Place::Newest, 1).await?.lines.pop();
+        Ok(match (newest, span.from) {
+            (None, _) => Empty::Ever,
+            (Some(_), Some(from)) if app.now() < from => Empty::Ahead,
+            (Some(line), Some(from)) if line.at < from => Empty::Since(Moment::of(line.at)),
+            (Some(_), _) => Empty::Then,
+        })
+    }
+}
+
 #[derive(Template)]
 #[template(path = "portal/statement.html")]
 struct StatementPage<'a> {
     frame: Frame<'a>,
     span: &'a Span,
+    empty: Empty,
     balance: String,
     held: Option<String>,
     movements: Vec<Movement>,
@@ -108,9 +137,10 @@ pub async fn list(visit: Visit, query: Query) -> Answer {
     let mut months = months(Calendar::of(operator::account_by_no(app, account).await?.created_at), app.now());
     let template = StatementPage {
         frame: visit.frame(Section::Statement),
+        empty: Empty::of(app, account, &span).await?,
         balance: balance.available.priced(),
         held: Some(balance.held).filter(|held| held.is_positive()).map(|held| held.priced()),
-        movements: found.lines.into_iter().map(Movement::of).collect(),
+        movements: Movement::all(app, account, found.lines).await?,
         newer: link("newer", found.newer),
         older: link("older", found.older),
         total,
