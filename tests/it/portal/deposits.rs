@@ -81,7 +81,7 @@ both_databases! {
             // Without its token no form is taken, from nobody.
             assert_eq!(visitor.post(DEPOSITS, &[("amountUsd", "30"), USDC]).await.status, 403);
             let log = visitor.open("/portal/team/log").await;
-            assert!(log.text.contains("deposit open: 30 USDC on Base") && log.text.contains("deposit address"), "{}", log.text);
+            assert!(log.text.contains("Opened a deposit: 30 USDC on Base") && log.text.contains("Made the standing address: 0x"), "{}", log.text);
         }
         for path in [DEPOSITS, ADDRESS] {
             let outside = Visitor::new(gateway).post(path, &[USDC]).await;
@@ -110,7 +110,19 @@ both_databases! {
         }
         let page = viewer.open(DEPOSITS).await;
         assert!(page.text.contains("Credited, less than asked"), "{}", page.text);
-        assert!(viewer.open(&page_of(&first)).await.text.contains("Payment confirmed</h1>"));
+        let own = viewer.open(&page_of(&first)).await;
+        let public = Visitor::new(gateway).open(&format!("/pay/{}", first["invoiceId"].as_str().unwrap())).await;
+        for page in [&own, &public] {
+            let said = "20.00 USD arrived, and 20.00 USD was credited to the wallet. 5.00 USDC is still open";
+            assert!(page.text.contains("Paid in part</h1>") && page.text.contains(said), "{}", page.text);
+            assert!(!page.text.contains("Payment confirmed") && attributes(&page.text, "href").contains(&DEPOSITS.to_string()));
+        }
+        // The rest, to the same address, makes it whole.
+        crate::support::deposits::pay(gateway, &first, "5").await;
+        gateway.pass_time(UNTIL_FINAL_MS);
+        gateway.until("all of it is credited", async || {
+            viewer.open(&page_of(&first)).await.text.contains("Payment confirmed</h1>").then_some(())
+        }).await;
         let second = invoice(&open(&mut finance, "25", "USDC BASE").await);
         assert_ne!(first, second, "what was paid is over");
     }
@@ -171,7 +183,7 @@ both_databases! {
         let form = token(&mut finance).await;
         assert_eq!(finance.post(ADDRESS, &[("form", &form), ("means", "USDT POLYGON")]).await.status, 303);
         let log = finance.open("/portal/team/log").await;
-        assert_eq!(log.text.matches("deposit address").count(), 1, "{}", log.text);
+        assert_eq!(log.text.matches("Made the standing address").count(), 1, "{}", log.text);
         assert!(finance.open("/portal/deposits?means=USDT+POLYGON").await.text.contains(&address));
         assert!(!finance.open("/portal/deposits?means=USDT+TRON").await.text.contains(&address));
 

@@ -58,7 +58,7 @@ both_databases! {
         assert_eq!((done.text.matches("/portal/orders/ord_").count(), gateway.journalled("sold").len()), (4, 4));
         assert_eq!(Usd::parse(&gateway.balance().await).unwrap(), Usd::dollars(1_000).minus(total));
         let log = dev.open("/portal/team/log").await;
-        assert_eq!(log.text.matches("order batch").count(), 1, "{}", log.text);
+        assert_eq!(log.text.matches("Placed several orders").count(), 1, "{}", log.text);
         assert!(dev.open(PATH).await.text.contains(&path), "it is listed");
         let order = dev.open("/portal/search?q=trip-1").await.header("location").to_string();
         let shown = dev.open(&order).await;

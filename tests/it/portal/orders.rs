@@ -47,7 +47,7 @@ both_databases! {
             .await;
         assert!(!sending.is_finished());
         sending.abort();
-        assert!(dev.open("/portal/team/log").await.text.contains("order place: ord_"));
+        assert!(dev.open("/portal/team/log").await.text.contains("Placed an order: ord_"));
     }
 
     async fn an_order_is_placed_once_at_the_price_that_was_shown(gateway) with [OPEN[0], OPEN[1]] {
@@ -76,7 +76,7 @@ both_databases! {
         let shown = dev.open(&second).await;
         assert!(shown.text.contains("developer@travel.example, by hand") && shown.text.contains("booking-7"), "{}", shown.text);
         let log = dev.open("/portal/team/log").await;
-        assert_eq!(log.text.matches("order place").count(), 2, "{}", log.text);
+        assert_eq!(log.text.matches("Placed an order").count(), 2, "{}", log.text);
     }
 
     async fn a_form_that_cannot_be_taken_is_shown_again(gateway) with [OPEN[0], OPEN[1]] {
@@ -192,7 +192,7 @@ both_databases! {
             assert!(shown.text.contains(part), "{part}: {}", shown.text);
         }
         let log = owner.open("/portal/team/log").await;
-        assert_eq!((log.text.matches("order cancel:").count(), log.text.matches("order keep:").count()), (1, 1), "{}", log.text);
+        assert_eq!((log.text.matches("Asked to give an eSIM back:").count(), log.text.matches("Kept an eSIM after all:").count()), (1, 1), "{}", log.text);
         assert!(balance(gateway).await < Usd::dollars(1_000));
     }
 

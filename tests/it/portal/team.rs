@@ -1,5 +1,8 @@
 //! The team: roles that change, people who go, and the log of what members did.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use simgate::domain::money::Usd;
 use simgate::domain::role::Role;
 use simgate::ops::team;
@@ -47,11 +50,11 @@ both_databases! {
         // All of it is in the log, by the members' names, newest first.
         let log = ann.open("/portal/team/log").await;
         let told = [
-            "team remove: dev@acme.example",
-            "team invite: eve@other.example",
+            "Removed somebody from the team: dev@acme.example",
+            "Invited somebody: eve@other.example",
             "VIEWER → OWNER",
-            "team join: dev@acme.example",
-            "team invite: dev@acme.example",
+            "Joined the team: dev@acme.example",
+            "Invited somebody: dev@acme.example",
         ];
         let places = told.map(|what| log.text.find(what).unwrap_or_else(|| panic!("{what} is not in {}", log.text)));
         assert!(places.is_sorted(), "{}", log.text);
@@ -81,6 +84,24 @@ both_databases! {
                 ann.submit(&about, &format!("/portal/team/{id}/remove"), &[]).await;
             }
             gateway.pass_time(10 * 60_000);
+        }
+    }
+
+    /// Every command that `ops` writes down for members, also one that no test makes a member do.
+    async fn the_log_has_words_for_every_deed(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let (account, at) = (account(gateway).await, gateway.app.now().micros());
+        let commands = commands();
+        assert!(commands.len() > 20, "{commands:?}");
+        for (n, command) in commands.iter().enumerate() {
+            let line = format!("INSERT INTO audit (id, at, actor, command, detail, account)
+                VALUES ('made-{n:03}', {at}, 'member:{DEV}', '{command}', 'made {n:03}', {})", account.0);
+            database::execute(&gateway.app.settings.database, &line).unwrap();
+        }
+        let log = ann.open("/portal/team/log").await;
+        for (n, command) in commands.iter().enumerate() {
+            assert!(log.text.contains(&format!(": made {n:03}")), "{command}: {}", log.text);
+            assert!(!log.text.contains(&format!("{command}: made {n:03}")), "{command} has no words");
         }
     }
 
@@ -194,4 +215,36 @@ both_databases! {
         }).await;
         assert_eq!(gateway.get("/api/b2b/v1/balance").await.json()["companyName"], "Acme <b>Travel</b>");
     }
+}
+
+/// The commands that are written down for members, as they stand in the source: with a member's line, or under a name that
+/// such a line is given.
+fn commands() -> BTreeSet<String> {
+    let (mut found, mut folders) =
+        (BTreeSet::new(), vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ops")]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            // What operators do stands in no team's log.
+            if path.ends_with("operator.rs") {
+                continue;
+            }
+            let source = std::fs::read_to_string(path).unwrap();
+            let theirs = source.lines().filter(|line| !line.contains("audit_line(app, actor,"));
+            for text in theirs.flat_map(|line| line.split('"').skip(1).step_by(2)) {
+                let (noun, verb) = text.split_once(' ').unwrap_or_default();
+                let is_command =
+                    !verb.is_empty() && verb.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+                if is_command && matches!(noun, "order" | "deposit" | "key" | "webhook" | "company" | "team")
+                {
+                    found.insert(text.to_string());
+                }
+            }
+        }
+    }
+    found
 }

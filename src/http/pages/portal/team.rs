@@ -160,6 +160,39 @@ pub async fn remove(Segment(id): Segment, Sent(visit, _): Sent) -> Answer {
     }
 }
 
+/// What a member's deed is called, by the command that the audit log has for it.
+fn called(command: &str) -> Option<&'static str> {
+    Some(match command {
+        "order place" => "Placed an order",
+        "order batch" => "Placed several orders",
+        "order top-up" => "Bought more data",
+        "order send" => "Sent an eSIM to a customer",
+        "order cancel" => "Asked to give an eSIM back",
+        "order keep" => "Kept an eSIM after all",
+        "deposit open" => "Opened a deposit",
+        "deposit address" => "Made the standing address",
+        "key create" => "Made an API key",
+        "key rotate" => "Replaced an API key",
+        "key revoke" => "Revoked an API key",
+        "webhook create" => "Added a webhook",
+        "webhook change" => "Changed a webhook",
+        "webhook enable" => "Enabled a webhook",
+        "webhook disable" => "Disabled a webhook",
+        "webhook rotate" => "Made a new secret of a webhook",
+        "webhook test" => "Tested a webhook",
+        "webhook redeliver" => "Sent an event once more",
+        "webhook replay" => "Sent a webhook again what it missed",
+        "webhook delete" => "Deleted a webhook",
+        "company rename" => "Renamed the company",
+        "company warning" => "Changed the low-balance warning",
+        "team join" => "Joined the team",
+        "team invite" => "Invited somebody",
+        "team role" => "Changed a role",
+        "team remove" => "Removed somebody from the team",
+        _ => return None,
+    })
+}
+
 /// A line of what members did.
 struct DeedRow {
     at: Moment,
@@ -174,7 +207,8 @@ impl DeedRow {
         DeedRow {
             at: Moment::of(deed.at),
             who: deed.actor.strip_prefix("member:").unwrap_or("the operator").to_string(),
-            what: deed.command,
+            // A later version may have written others.
+            what: called(&deed.command).map_or(deed.command, str::to_string),
             detail: deed.detail,
             change: deed.before.zip(deed.after),
         }
