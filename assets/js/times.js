@@ -2,6 +2,7 @@
 const done = new WeakSet();
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const second = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 export function wake(root) {
   for (const element of root.querySelectorAll("time[datetime]:not([data-until])")) {
@@ -9,8 +10,9 @@ export function wake(root) {
     if (done.has(element) || Number.isNaN(time)) continue;
     done.add(element);
     element.title ||= element.textContent.trim();
+    const ofDay = "seconds" in element.dataset ? second : moment;
     // A date without a time is the same everywhere.
-    element.textContent = (element.dateTime.includes("T") ? moment : day).format(time);
+    element.textContent = (element.dateTime.includes("T") ? ofDay : day).format(time);
   }
 }
 

@@ -26,6 +26,11 @@ pub fn readable(time: Time) -> String {
     formatted(time, "%-d %B %Y, %H:%M UTC")
 }
 
+/// For people who compare it with logs of their own.
+pub fn to_the_second(time: Time) -> String {
+    formatted(time, "%-d %B %Y, %H:%M:%S UTC")
+}
+
 /// A time before or after all that can be written is written as the first or the last of these.
 fn formatted(time: Time, form: &str) -> String {
     let nearest = if time.micros() < 0 { Timestamp::MIN } else { Timestamp::MAX };

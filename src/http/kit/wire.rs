@@ -6,7 +6,7 @@ use crate::domain::refusal::Difference;
 use crate::ops::jobs::Fate;
 use crate::ops::sandbox::ChainMode;
 use crate::supplier::sim::{RuleName, SupplierMode};
-pub use crate::wire::dates::{date, iso, iso_exact, parse as parse_time, readable};
+pub use crate::wire::dates::{date, iso, iso_exact, parse as parse_time, readable, to_the_second};
 use crate::wire::vocabulary;
 pub use crate::wire::{
     CancelReasonWord, CurrencyWord, EsimStatusWord, EventWord, InvoiceStatusWord, Money, NetworkWord,

@@ -4,6 +4,7 @@ use serde_json::json;
 use simgate::domain::money::Usd;
 use simgate::domain::role::Role;
 
+use super::support::seconds_are_told;
 use super::{EVE, EYE};
 use crate::support::desk::{OPEN, account_of, member, member_of};
 use crate::support::harness::both_databases;
@@ -22,6 +23,7 @@ both_databases! {
             (page.text.matches("POST /api/b2b/v1/orders</code>").count() >= 4).then_some(page)
         }).await;
         assert!(page.text.contains("PLAN_NOT_FOUND") && page.text.contains(&gateway.key.id), "{}", page.text);
+        seconds_are_told(&page.text, 5);
         let group = page.text.split("<tr>").find(|row| row.contains("/portal/logs?code=PLAN_NOT_FOUND")).unwrap();
         assert!(group.contains("<td class=\"number\">404</td><td class=\"number\">3</td>"), "{group}");
         assert!(!page.text.contains("NOPE-SECRET") && !page.text.contains("hush"), "{}", page.text);

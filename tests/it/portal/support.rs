@@ -30,6 +30,20 @@ pub fn plain(text: &str) -> String {
     pairs.iter().fold(text.to_string(), |text, (written, meant)| text.replace(written, meant))
 }
 
+/// Each line of a log tells its time to the second, for people and for the script that puts it into their zone.
+pub fn seconds_are_told(page: &str, least: usize) {
+    let times: Vec<&str> =
+        page.split("<time datetime=\"").skip(1).filter(|time| time.contains("\" data-seconds>")).collect();
+    let exact: Vec<&&str> = times
+        .iter()
+        .filter(|time| {
+            let (iso, rest) = time.split_once("\" data-seconds>").unwrap();
+            rest.split('<').next().unwrap().ends_with(&format!(", {} UTC", &iso[11..19]))
+        })
+        .collect();
+    assert!(exact.len() >= least && exact.len() == times.len(), "{page}");
+}
+
 /// The lines of a CSV file, cell by cell.
 pub fn cells(file: &str) -> Vec<Vec<String>> {
     let (mut lines, mut line, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);

@@ -37,7 +37,7 @@ impl Row {
     fn of(app: &App, delivery: Delivery) -> Row {
         Row {
             id: app.numbers.delivery_id(delivery.no),
-            at: Moment::of(delivery.at),
+            at: Moment::to_the_second(delivery.at),
             accepted: delivery.accepted(),
             kind: delivery.kind,
             message: delivery.message,

@@ -33,7 +33,7 @@ impl Row {
     fn of(call: Call, keys: &[Key]) -> Row {
         let named = keys.iter().find(|key| key.id == call.key_id && !key.name.is_empty());
         Row {
-            at: Moment::of(call.at),
+            at: Moment::to_the_second(call.at),
             method: call.method.as_str(),
             route: call.route,
             status: call.status,
@@ -62,7 +62,7 @@ impl Group {
             code: group.code,
             status: group.status,
             calls: group.calls,
-            last: Moment::of(group.last_at),
+            last: Moment::to_the_second(group.last_at),
             routes: group.routes.iter().map(route).collect::<Vec<_>>().join(", "),
         }
     }
