@@ -25,6 +25,7 @@ export function shown(key, at = Date.now()) {
 }
 
 export async function* portalScenes(page) {
+  yield { name: "portal-form-ended", path: "/portal?next=keys/new&form=ended", text: "Nothing was changed" };
   yield { name: "portal-entrance", path: "/portal", text: "Mail me a code" };
   yield { name: "portal-entrance-wrong", fields: { email: "kid@nowhere" }, text: "must look like name@example.com", unchecked: true };
   yield { name: "portal-code", fields: { email: OWNER }, text: "Enter your code" };
@@ -78,6 +79,7 @@ export async function* portalScenes(page) {
     return (await page.content()).includes("Transactions");
   });
   yield { name: "portal-deposit-paid", path: `/portal/deposits/${invoice}`, text: "Transactions" };
+  yield { name: "portal-search-deposit", path: `/portal/search?q=${invoice}`, text: "Credited" };
   yield { name: "portal-statement", path: "/portal/statement", text: "Every line" };
   yield { name: "portal-statement-nothing", path: "/portal/statement?from=2020-01-01&to=2020-01-02", text: "Nothing moved in this time" };
   const month = new Date().toISOString().slice(0, 7);
@@ -116,7 +118,7 @@ export async function* portalScenes(page) {
   yield { name: "portal-member", path: people[1], text: "Withdraw the invitation" };
   yield { name: "portal-myself", path: people[0], text: "Leave the team" };
   yield { name: "portal-myself-kept", form: once(`${people[0]}/remove`), fields: {}, text: "a team needs an owner" };
-  yield { name: "portal-team-log", path: "/portal/team/log", text: "team invite" };
+  yield { name: "portal-team-log", path: "/portal/team/log", text: "Invited somebody" };
   yield { name: "portal-settings", path: "/portal/settings", text: "Where you are signed in" };
   const warning = once("/portal/settings/warning");
   yield { name: "portal-settings-wrong", form: warning, fields: { threshold: "-1" }, text: "Please check", unchecked: true };

@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use super::developers::{DEV, OPEN, audit, developer, is_nowhere, send, word};
+use super::support::seconds_are_told;
+use crate::support::database::execute;
 use crate::support::harness::{Gateway, both_databases};
-use crate::support::receiver::{Receiver, WEBHOOKS, subscribe, until_status, webhook};
+use crate::support::receiver::{Receiver, WEBHOOKS, make, subscribe, until_status, webhook};
 use crate::support::visitor::Visitor;
 
 const NEW: &str = "/portal/webhooks/new";
@@ -33,6 +35,8 @@ both_databases! {
         let mut dev = developer(gateway).await;
         assert!(dev.open("/portal/webhooks").await.text.contains("No webhook yet"));
         let form = dev.open(NEW).await;
+        // The kinds are folded away until some of them are wanted.
+        assert!(form.text.contains("<details><summary>Kinds of events</summary>"), "{}", form.text);
         let url = format!("{}?key=hush", receiver.url);
         let typed = [("url", url.as_str()), ("events", "some"), ("order.fulfilled", "on"), ("description", "The <i>shop</i>")];
         let made = dev.submit(&form, NEW, &typed).await;
@@ -48,6 +52,7 @@ both_databases! {
         let again = dev.submit(&form, NEW, &typed).await;
         assert!(again.status == 400 && again.text.contains(&format!("by {id}; change that one")), "{}", again.text);
         assert!(again.text.contains("<title>Please check: ") && again.text.contains("name=\"order.fulfilled\" value=\"on\" checked"), "{}", again.text);
+        assert!(again.text.contains("<details open><summary>Kinds of events</summary>"), "{}", again.text);
         let list = dev.open("/portal/webhooks").await;
         assert!(list.text.contains("The &#60;i&#62;shop&#60;/i&#62;") && list.text.contains("Active") && list.text.contains("order.fulfilled"), "{}", list.text);
 
@@ -113,6 +118,8 @@ both_databases! {
 
         // The delivery of the order, once more.
         let list = dev.open(&format!("{path}/deliveries")).await;
+        seconds_are_told(&list.text, 3);
+        seconds_are_told(&tested.text, 1);
         let (before, _) = list.text.split_once("order.fulfilled").unwrap();
         let delivery = before.rsplit("/deliveries/").next().unwrap().split('"').next().unwrap().to_string();
         let one = format!("{path}/deliveries/{delivery}");
@@ -172,6 +179,47 @@ both_databases! {
         assert_eq!(gateway.get(WEBHOOKS).await.expect(200)["webhooks"], json!([]));
         let lines: Vec<String> = deeds(gateway).iter().map(|line| line.split(" | ").next().unwrap().to_string()).collect();
         assert_eq!(lines, ["webhook change", "webhook disable", "webhook enable", "webhook replay", "webhook delete"]);
+    }
+
+    /// What was not tried yet waits too, and millions of events cost no more to count than some.
+    async fn everything_that_waits_is_counted(gateway) with [OPEN[0], OPEN[1], OPEN[2]] {
+        let (all, some) = (Receiver::start().await, Receiver::start().await);
+        // Neither accepts its test, so neither is sent anything else.
+        all.answers(|_| 500);
+        some.answers(|_| 500);
+        let (all, _) = make(gateway, &gateway.key, &all, &[]).await;
+        let (some, _) = make(gateway, &gateway.key, &some, &["order.failed"]).await;
+        let mut dev = developer(gateway).await;
+        let mut told = async |id: &str| {
+            let page = dev.open(&format!("/portal/webhooks/{id}")).await;
+            let (_, rest) = page.text.split_once("<dt>Waiting</dt><dd>").unwrap();
+            let shown = rest.split('<').next().unwrap().to_string();
+            let list = dev.open("/portal/webhooks").await;
+            assert!(list.text.contains(&format!("<td class=\"number\">{shown}</td>")), "{shown}: {}", list.text);
+            assert_eq!(page.text.contains("Only the next 5000 events were looked at"), !shown.bytes().all(|b| b.is_ascii_digit()), "{}", page.text);
+            shown
+        };
+        assert_eq!((told(&all).await, told(&some).await), ("0".into(), "0".into()));
+        gateway.order("JP-1GB-7D").await;
+        gateway.order("JP-1GB-7D").await;
+        assert_eq!((told(&all).await, told(&some).await), ("2".into(), "0".into()));
+        let database = &gateway.app.settings.database;
+        let more = |kind: &str, count: i64| {
+            let rows = format!("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
+                INSERT INTO events (account, kind, subject, sequence, at, data)
+                SELECT account, '{kind}', subject, 100 + i, at, data FROM n, (SELECT * FROM events ORDER BY no LIMIT 1) first");
+            execute(database, &rows).unwrap();
+        };
+        more("order.cancelled", 4_997);
+        assert_eq!((told(&all).await, told(&some).await), ("4999".into(), "0".into()));
+        more("order.cancelled", 1);
+        assert_eq!((told(&all).await, told(&some).await), ("5000 or more".into(), "not counted".into()));
+        execute(database, "UPDATE events SET kind = 'order.failed' WHERE sequence = 101").unwrap();
+        assert_eq!(told(&some).await, "2 or more");
+        // Nothing waits for one that is disabled: it begins at the end.
+        let off = json!({ "status": "DISABLED" });
+        gateway.send_as(&gateway.key, "PATCH", &format!("{WEBHOOKS}/{all}"), Some(off)).await.expect(200);
+        assert_eq!(told(&all).await, "0");
     }
 
     /// A form that is sent again by "reload" must not end the secret that receivers still have.
