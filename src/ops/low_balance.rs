@@ -1,5 +1,6 @@
-//! Tells partners that their balance fell below their threshold: one event for each crossing, and a mail to those who have
-//! an email. Both name an address to refill the wallet by.
+//! Tells partners that their balance fell below their threshold: one event for each crossing, and to those who have an email
+//! a mail, but not at each: a balance that swings around its threshold must not flood a mailbox. Both name an address to
+//! refill the wallet by.
 
 use super::deposits::standing::refill_address;
 use super::events::written;
@@ -19,6 +20,9 @@ use crate::store::tx::Tx;
 use crate::store::{accounts, events, wallet};
 use crate::wire::wallet::{LowBalanceFacts, RefillView};
 use crate::wire::{CurrencyWord, Money, NetworkWord, payment_uri};
+
+/// How long a partner is not mailed again.
+const BETWEEN_MAILS_MS: i64 = 6 * 3_600_000;
 
 /// Enters partners that an older instance has made since this account, in a rolling upgrade. Answers the newest account:
 /// numbers only grow, so the next look begins there.
@@ -76,9 +80,12 @@ impl Look {
         Ok(true)
     }
 
-    /// A partner without an email gets no mail.
+    /// A partner without an email gets no mail, and nobody gets many.
     fn mail(&self, tx: &mut Tx, standing: &Standing, refill: Option<&RefillView>) -> Result<()> {
         let Some(email) = standing.email.as_deref().and_then(Email::parse) else { return Ok(()) };
+        if !low_balances::mail(tx, self.account, self.now, self.now.plus_millis(-BETWEEN_MAILS_MS))? {
+            return Ok(());
+        }
         let letter = Letter::LowBalance {
             company: standing.name.clone(),
             balance: standing.balance.to_string(),

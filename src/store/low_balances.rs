@@ -4,6 +4,7 @@
 use super::engine::{Stored, Tx, columns, params, queries, text};
 use crate::domain::ids::AccountNo;
 use crate::domain::money::Usd;
+use crate::domain::time::Time;
 use crate::error::Result;
 
 macro_rules! from_partners {
@@ -27,6 +28,8 @@ queries! {
     WAS_ABOVE = "SELECT 1 FROM postings WHERE wallet IS NOT NULL AND wallet = ?1 AND line > ?2 AND line <= ?3 AND balance >= ?4 LIMIT 1";
     REMEMBER = "UPDATE low_balances SET was_low = ?4, looked_line = ?5, events = events + ?6
              WHERE account = ?1 AND was_low = ?2 AND looked_line = ?3 RETURNING events";
+    /// A time that is ahead was written by a wrong clock.
+    MAIL = "UPDATE low_balances SET mailed_at = ?2 WHERE account = ?1 AND (mailed_at IS NULL OR mailed_at <= ?3 OR mailed_at > ?2)";
     BEGIN = "UPDATE low_balances SET looked_line = (SELECT w.lines FROM wallets w WHERE w.account = ?1),
              was_low = (SELECT CASE WHEN w.balance < a.low_balance THEN 1 ELSE 0 END
                         FROM wallets w JOIN accounts a ON a.no = w.account WHERE w.account = ?1) WHERE account = ?1";
@@ -82,6 +85,11 @@ pub fn crossed(tx: &mut Tx, account: AccountNo) -> Result<Option<(Standing, i64)
 /// Whether the balance was up again between two looks that both found it low.
 fn was_above(tx: &mut Tx, account: AccountNo, now: &Standing) -> Result<bool> {
     tx.any(WAS_ABOVE, params![account, now.looked_line, now.lines, now.threshold])
+}
+
+/// Notes that the partner is mailed now, unless it was after `since`. Answers whether to do so.
+pub fn mail(tx: &mut Tx, account: AccountNo, now: Time, since: Time) -> Result<bool> {
+    Ok(tx.execute(MAIL, params![account, now, since])? == 1)
 }
 
 /// Begins anew with the balance as it is: a threshold that moves is no crossing.
