@@ -79,7 +79,7 @@ export async function* portalScenes(page) {
     return (await page.content()).includes("Transactions");
   });
   yield { name: "portal-deposit-paid", path: `/portal/deposits/${invoice}`, text: "Transactions" };
-  yield { name: "portal-search-deposit", path: `/portal/search?q=${invoice}`, text: "Credited" };
+  yield { name: "portal-search-deposit", path: `/portal/search?q=${invoice}`, text: `Deposit ${invoice}` };
   yield { name: "portal-statement", path: "/portal/statement", text: "Every line" };
   yield { name: "portal-statement-nothing", path: "/portal/statement?from=2020-01-01&to=2020-01-02", text: "Nothing moved in this time" };
   const month = new Date().toISOString().slice(0, 7);
