@@ -148,7 +148,7 @@ async fn fill(url: &str, count: usize) -> Outcome {
             key_id: keys[0].id.to_string(),
             price_list: partner.price_list,
             limited: false,
-            deed: None,
+            by_hand: None,
         });
     }
     let clients = (0..256).map(|client| {

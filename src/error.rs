@@ -184,6 +184,7 @@ impl Refusal {
             SecondFactorRests { retry_after_secs } => (429, "RATE_LIMITED", "Too many wrong codes",
                 format!("Too many codes of the authenticator app were wrong; try again in {retry_after_secs} s, or use a recovery code.")),
             SecondFactorOn => (409, "LIMIT_EXCEEDED", "Already on", "A second factor is on already; turn it off first to use another app.".into()),
+            SignInAnew => (403, "LIMIT_EXCEEDED", "Sign in anew", "Whoever sets this up must have signed in within the last 15 minutes: sign out, and sign in anew. Nothing was changed.".into()),
             NoSecondFactor => (404, "NOT_FOUND", "No second factor", "No second factor is on, or its setting up took more than an hour; begin again.".into()),
             PersonalTokenOnly => (403, "LIMIT_EXCEEDED", "Limit exceeded", "A session token cannot manage tokens; use a personal access token.".into()),
             InsufficientBalance { balance, required } => (402, "INSUFFICIENT_BALANCE", "Insufficient balance",

@@ -138,6 +138,8 @@ pub enum Refusal {
     HostNotAllowed,
     /// A form of a page that this browser was not given, or not any more.
     FormNotOurs,
+    /// It takes a sign-in of the last minutes.
+    SignInAnew,
     /// A member's role does not cover it.
     RoleNotAllowed(Ability),
     MemberNotFound,

@@ -16,6 +16,15 @@ const RECOVERY_GROUP: usize = 6;
 /// A secret that was shown and not confirmed is good for so long.
 pub const SETUP_MS: i64 = HOUR_MS;
 
+/// Whoever sets one up has signed in within this time: somebody who found a browser open, or has its cookie, does not lock
+/// its owner out.
+const SIGNED_IN_MS: i64 = 15 * 60_000;
+
+/// Whether somebody who signed in at that time may set one up.
+pub fn may_set_up(signed_in_at: Time, now: Time) -> bool {
+    now.is_within(SIGNED_IN_MS, signed_in_at)
+}
+
 /// The half minute that a moment is in, counted from 1970.
 pub fn step(at: Time) -> i64 {
     at.micros().div_euclid(STEP_MICROS)

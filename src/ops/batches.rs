@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use self::work::lease_end;
 use super::breaker::{self, Names};
+use super::by_hand::ByHand;
 use super::team::Member;
 use super::{jobs, mailings};
 use crate::app::App;
@@ -87,7 +88,7 @@ pub async fn begin(
     wanted: Vec<Wanted>,
     shown: Prices,
 ) -> Result<BatchId> {
-    member.require(Ability::Order)?;
+    let deed = member.deed(app, Ability::Order, BATCH, String::new())?;
     if once.is_empty() {
         return Err(Refusal::FormNotOurs.into());
     }
@@ -115,7 +116,7 @@ pub async fn begin(
         selling: app.breakers.selling(),
         on_hold: app.buying_on_hold.load(Ordering::Relaxed),
         batch,
-        line: member.line(app, BATCH, String::new()),
+        deed,
     };
     let (id, holder) = (draft.batch.id.clone(), draft.turn.holder.clone());
     let made = app.store.write(account.0, move |tx| draft.take_down(tx)).await?;
@@ -153,16 +154,15 @@ struct Draft {
     /// The suppliers that sell now.
     selling: Names,
     on_hold: bool,
-    /// For the log that the team can read.
-    line: Log,
+    deed: ByHand,
 }
 
 impl Draft {
     /// Answers the batch that its form made, now or before.
     fn take_down(&self, tx: &mut Tx) -> Result<BatchId> {
         let account = self.batch.account;
-        // Of two that send a form at the same moment, the second sees what the first has made.
-        wallet::lock(tx, account)?;
+        // It takes the wallet's lock: of two that send a form at the same moment, the second sees what the first has made.
+        self.deed.check(tx)?;
         if let Some(made) = batches::by_once(tx, account, &self.once)? {
             let lines = batches::listed(tx, &made)?;
             return match are_same(&lines, &self.wanted) {
@@ -170,7 +170,7 @@ impl Draft {
                 false => Err(Refusal::field(LIST, AGAIN).into()),
             };
         }
-        let since = self.line.at.plus_days(-1);
+        let since = self.deed.line.at.plus_days(-1);
         if audit::lately(tx, account, since, BATCH, "", BATCHES_A_DAY as i64)?.len() >= BATCHES_A_DAY {
             let why = format!("must wait: a team places at most {BATCHES_A_DAY} lists in a day");
             return Err(Refusal::field(LIST, why).into());
@@ -189,13 +189,13 @@ impl Draft {
             return Err(Refusal::InsufficientBalance { balance: purse.balance, required: total }.into());
         }
         let to = self.wanted.iter().map(|one| one.customer_email.as_ref());
-        let unmailed = mailings::too_many(tx, account, self.line.at, to)?;
+        let unmailed = mailings::too_many(tx, account, self.deed.line.at, to)?;
         let lines = (1..).zip(self.wanted.iter().zip(unmailed));
         let lines: Vec<Line> = lines.map(|(n, (one, unmailed))| self.line(n, one, unmailed)).collect();
         batches::create(tx, &Batch { total, ..self.batch.clone() }, &self.once, &self.turn, &lines)?;
-        mailings::count(tx, account, self.line.at, lines.iter().filter_map(Line::mailed_to))?;
+        mailings::count(tx, account, self.deed.line.at, lines.iter().filter_map(Line::mailed_to))?;
         let detail = format!("{}: {} eSIMs for {total} USD", self.batch.id, lines.len());
-        audit::record(tx, &Log { detail, ..self.line.clone() })?;
+        audit::record(tx, &Log { detail, ..self.deed.line.clone() })?;
         Ok(self.batch.id.clone())
     }
 

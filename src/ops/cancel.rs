@@ -11,7 +11,9 @@ use metrics::counter;
 use tokio::time::timeout;
 
 use self::review::Ready;
+use super::by_hand::ByHand;
 use super::coupons::redeem;
+use super::keys::Caller;
 use super::patience::Patience;
 use super::{events, orders, owned, suppliers};
 use crate::app::App;
@@ -23,6 +25,7 @@ use crate::domain::money::Usd;
 use crate::domain::order::{CancelReason, Order, OrderEvent, OrderStatus};
 use crate::domain::payback::Payback;
 use crate::domain::refusal::{Conflict, Difference, Refusal};
+use crate::domain::role::Ability;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::audit::{self, Line};
@@ -58,12 +61,18 @@ pub async fn cancel_once(
     cancel_this(app, order, key, None).await
 }
 
-/// The same for an operator, whose line goes into the audit log with the first write.
-pub(super) async fn cancel_by_hand(app: &App, order: &Order, line: Line) -> Result<Outcome> {
-    cancel_this(app, order.clone(), None, Some(line)).await
+/// The same by a partner's program.
+pub async fn cancel_by_key(app: &App, caller: &Caller, id: &OrderId) -> Result<Outcome> {
+    caller.require(Ability::Order)?;
+    cancel(app, caller.account, id).await
 }
 
-async fn cancel_this(app: &App, order: Order, key: Option<String>, line: Option<Line>) -> Result<Outcome> {
+/// The same by hand: the deed is checked, and goes into the audit log, with the first write.
+pub(super) async fn cancel_by_hand(app: &App, order: &Order, deed: ByHand) -> Result<Outcome> {
+    cancel_this(app, order.clone(), None, Some(deed)).await
+}
+
+async fn cancel_this(app: &App, order: Order, key: Option<String>, deed: Option<ByHand>) -> Result<Outcome> {
     if order.id.is_topup() {
         return Err(Refusal::OrderNotFound.into());
     }
@@ -72,7 +81,7 @@ async fn cancel_this(app: &App, order: Order, key: Option<String>, line: Option<
         return Err(Refusal::SupplierUnavailable { refunded: Usd::ZERO }.into());
     }
     let (now, id, account) = (app.now(), order.id.clone(), order.account);
-    let asked = Asked { account, id, key, line, now, ask_until: orders::ask_until(app, now) };
+    let asked = Asked { account, id, key, deed, now, ask_until: orders::ask_until(app, now) };
     let order = match app.store.write(account.0, move |tx| begin(tx, &asked)).await? {
         Begun::New(order) => order,
         Begun::Replay(order) => return replay(app, order).await,
@@ -115,8 +124,8 @@ struct Asked {
     account: AccountNo,
     id: OrderId,
     key: Option<String>,
-    /// An operator's, who asks for the owner.
-    line: Option<Line>,
+    /// Where somebody asks by hand.
+    deed: Option<ByHand>,
     now: Time,
     ask_until: Time,
 }
@@ -142,6 +151,9 @@ fn begin(tx: &mut Tx, asked: &Asked) -> Result<Begun> {
     let Asked { account, id, now, ask_until, .. } = asked;
     let (account, now, ask_until) = (*account, *now, *ask_until);
     wallet::lock(tx, account)?;
+    if let Some(deed) = &asked.deed {
+        deed.check(tx)?;
+    }
     let mut order = rows::by_id(tx, id)?.ok_or(Refusal::OrderNotFound)?;
     let refuse = |reason| Err(Error::from(Refusal::NotCancellable(reason)));
     let known = is_known(tx, asked)?;
@@ -173,8 +185,8 @@ fn begin(tx: &mut Tx, asked: &Asked) -> Result<Begun> {
     if let Some(key) = asked.key.as_ref().filter(|_| !known) {
         claims::insert_cancel(tx, account, key, id)?;
     }
-    if let Some(line) = &asked.line {
-        audit::record(tx, line)?;
+    if let Some(deed) = &asked.deed {
+        audit::record(tx, &deed.line)?;
     }
     order.updated_at = now;
     order.ask_until = ask_until;

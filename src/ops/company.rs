@@ -9,43 +9,43 @@ use crate::domain::role::Ability;
 use crate::domain::text;
 use crate::error::Result;
 use crate::store::tx::Tx;
-use crate::store::{accounts, audit, low_balances, wallet};
+use crate::store::{accounts, audit, low_balances};
 
 pub const NAME_CHARS: usize = 100;
 pub const HIGHEST_WARNING: Usd = Usd::dollars(1_000_000);
 
 /// Changes what the company is called.
 pub async fn rename(app: &App, by: &Member, name: &str) -> Result<()> {
-    by.require(Ability::Company)?;
+    let deed = by.deed(app, Ability::Company, "company rename", String::new())?;
     let name = text::visible(name, NAME_CHARS);
     if name.is_empty() {
         return Err(Refusal::field("name", "must have 1 to 100 visible characters").into());
     }
-    let (account, line) = (by.account, by.line(app, "company rename", String::new()));
+    let account = by.account;
     let write = move |tx: &mut Tx| {
-        if tx.is_rerun() && audit::exists(tx, &line.id)? {
+        if tx.is_rerun() && audit::exists(tx, &deed.line.id)? {
             return Ok(());
         }
-        wallet::lock(tx, account)?;
+        deed.check(tx)?;
         let before = accounts::by_no(tx, account)?.ok_or(Refusal::AccountNotFound)?;
         accounts::set_name(tx, account, &name)?;
-        audit::record(tx, &line.changing(before.name, &name))
+        audit::record(tx, &deed.line.changing(before.name, &name))
     };
     app.store.write(account.0, write).await
 }
 
 /// Changes from which balance on somebody is warned, and who; `None`: whom the company is written to.
 pub async fn warn(app: &App, by: &Member, threshold: Usd, whom: Option<Email>) -> Result<()> {
-    by.require(Ability::Warnings)?;
+    let deed = by.deed(app, Ability::Warnings, "company warning", String::new())?;
     if threshold < Usd::ZERO || threshold > HIGHEST_WARNING {
         return Err(Refusal::field("threshold", format!("must be from 0 to {HIGHEST_WARNING}")).into());
     }
-    let (account, line) = (by.account, by.line(app, "company warning", String::new()));
+    let account = by.account;
     let write = move |tx: &mut Tx| {
-        if tx.is_rerun() && audit::exists(tx, &line.id)? {
+        if tx.is_rerun() && audit::exists(tx, &deed.line.id)? {
             return Ok(());
         }
-        wallet::lock(tx, account)?;
+        deed.check(tx)?;
         let before = accounts::by_no(tx, account)?.ok_or(Refusal::AccountNotFound)?;
         let whom = whom.as_ref().map(Email::as_str);
         accounts::set_warning(tx, account, threshold, whom)?;
@@ -56,7 +56,7 @@ pub async fn warn(app: &App, by: &Member, threshold: Usd, whom: Option<Email>) -
             format!("below {threshold} USD to {}", whom.unwrap_or("the company's own address"))
         };
         let was = told(before.low_balance, before.warned.as_deref());
-        audit::record(tx, &line.changing(was, told(threshold, whom)))
+        audit::record(tx, &deed.line.changing(was, told(threshold, whom)))
     };
     app.store.write(account.0, write).await
 }

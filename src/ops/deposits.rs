@@ -2,6 +2,7 @@
 //! Only `booking.rs` credits money; nothing here moves any. `deposits/standing.rs` has the address that needs no invoice,
 //! and `deposits/history.rs` the list of what was asked for and what came.
 
+pub mod by_key;
 pub mod by_team;
 pub mod history;
 pub mod record;

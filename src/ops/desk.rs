@@ -18,7 +18,7 @@ use crate::domain::role::Ability;
 use crate::domain::time::Time;
 use crate::error::Result;
 use crate::store::tx::Tx;
-use crate::store::{audit as log, orders, wallet};
+use crate::store::{audit as log, orders};
 use crate::supplier::CancelWay;
 
 /// What the log calls these deeds.
@@ -44,7 +44,7 @@ pub async fn top_up(app: &App, by: &Member, wish: Wish) -> Result<Receipt> {
 }
 
 async fn buy(app: &App, by: &Member, wish: Wish, command: &'static str) -> Result<Receipt> {
-    let buyer = by.buyer(by.line(app, command, String::new()))?;
+    let buyer = by.buyer(app, command)?;
     buying::buy(app, buyer, wish, Means::Wallet).await?.receipt()
 }
 
@@ -64,15 +64,15 @@ pub async fn cancel_terms(app: &App, account: AccountNo, id: &OrderId) -> Result
 
 /// Asks the supplier to take an eSIM back.
 pub async fn cancel(app: &App, by: &Member, id: &OrderId) -> Result<Outcome> {
-    by.require(Ability::Order)?;
+    let deed = by.deed(app, Ability::Order, CANCEL, id.to_string())?;
     let order = owned::order(app, by.account, id).await?;
-    cancel::cancel_by_hand(app, &order, by.line(app, CANCEL, id.to_string())).await
+    cancel::cancel_by_hand(app, &order, deed).await
 }
 
 /// Takes a cancel back while people at the supplier still decide.
 pub async fn keep(app: &App, by: &Member, id: &OrderId) -> Result<Outcome> {
-    by.require(Ability::Order)?;
-    withdraw::withdraw_by_hand(app, by.account, id, by.line(app, KEEP, id.to_string())).await
+    let deed = by.deed(app, Ability::Order, KEEP, id.to_string())?;
+    withdraw::withdraw_by_hand(app, by.account, id, deed).await
 }
 
 /// What opens the eSIM of an order.
@@ -109,18 +109,17 @@ pub fn require_installable(app: &App, order: &Order) -> Result<()> {
 
 /// Mails a customer where the eSIM of an order is installed.
 pub async fn send(app: &App, by: &Member, id: &OrderId, to: Email) -> Result<()> {
-    by.require(Ability::Order)?;
+    let deed = by.deed(app, Ability::Order, SEND, format!("{id} to {}", to.masked()))?;
     let order = owned::order(app, by.account, id).await?;
     require_installable(app, &order)?;
     let account = by.account;
-    let line = by.line(app, SEND, format!("{id} to {}", to.masked()));
     let slip = mail::slip(app);
     let write = move |tx: &mut Tx| {
-        if tx.is_rerun() && log::exists(tx, &line.id)? {
+        if tx.is_rerun() && log::exists(tx, &deed.line.id)? {
             return Ok(());
         }
-        wallet::lock(tx, account)?;
-        let now = line.at;
+        deed.check(tx)?;
+        let now = deed.line.at;
         require_fewer(tx, account, order.id.as_str(), (SENT_AN_HOUR, HOUR_MS), now)?;
         require_fewer(tx, account, "", (SENT_A_DAY, DAY_MS), now)?;
         mailings::require_fewer(tx, account, now, &to)?;
@@ -131,7 +130,7 @@ pub async fn send(app: &App, by: &Member, id: &OrderId, to: Email) -> Result<()>
         }
         receipts::queue(tx, &slip, &order, &to)?;
         mailings::count(tx, account, now, [&to].into_iter())?;
-        log::record(tx, &line)
+        log::record(tx, &deed.line)
     };
     app.store.write(account.0, write).await?;
     mail::wake(app);

@@ -59,7 +59,7 @@ impl Caller {
             key_id: self.counts_for.clone(),
             price_list: self.price_list.clone(),
             limited: self.limited,
-            deed: None,
+            by_hand: None,
         })
     }
 }

@@ -11,6 +11,7 @@ pub mod batches;
 pub mod booking;
 pub mod breaker;
 pub mod buying;
+pub mod by_hand;
 pub mod calls;
 pub mod cancel;
 pub mod catalog;

@@ -41,8 +41,9 @@ use crate::vault;
 
 use self::keys::KeyDraft;
 pub use self::keys::{
-    IssuedKey, KEY_NAME_CHARS, Key, KeyTerms, MOST_KEYS, Rotated, create_key, create_key_as, ended_keys,
-    key_of, keys_in_use, list_keys, networks, revoke_key, revoke_key_as, rotate_key, rotate_key_as,
+    IssuedKey, KEY_NAME_CHARS, KEYS_A_DAY, Key, KeyTerms, MOST_KEYS, Rotated, create_key, create_key_as,
+    ended_keys, key_of, keys_in_use, list_keys, networks, revoke_key, revoke_key_as, rotate_key,
+    rotate_key_as,
 };
 pub use self::reviews::{cancel_refused, order_cancelled};
 use self::wallets::Booking;
@@ -84,10 +85,10 @@ pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<C
     let owner = account.email.as_deref().and_then(Email::parse);
     let invitation = owner.map(|email| {
         let line = audit_line(app, actor, "partner invite", format!("{id}: {email}"));
-        Invitation::new(app, email, Role::Owner, String::new(), line)
+        Invitation::new(app, email, Role::Owner, String::new(), line.into())
     });
     let (key, issued) = KeyDraft::new(app, KeyTerms::default());
-    let key_line = audit_line(app, actor, "key create", issued.id.to_string());
+    let key_deed = audit_line(app, actor, "key create", issued.id.to_string()).into();
     let write = move |tx: &mut Tx| {
         if tx.is_rerun() && audit::exists(tx, &line.id)? {
             return Ok(());
@@ -104,7 +105,7 @@ pub async fn create_partner(app: &App, actor: &str, new: NewPartner) -> Result<C
         if let Some(invitation) = &invitation {
             invitation.place(tx, no, &account.name)?;
         }
-        key.enter(tx, no, &key_line)
+        key.enter(tx, no, &key_deed)
     };
     app.store.write(LANE, write).await?;
     mail::wake(app);
@@ -344,7 +345,7 @@ pub async fn cancel_order(app: &App, actor: &str, id: &str, reason: &str) -> Res
     let order = order(app, id).await?;
     let line = audit_line(app, actor, "order cancel", format!("{}: {reason}", order.id));
     let line = line.changing(order.status.as_str(), OrderStatus::Cancelling.as_str());
-    let outcome = cancel::cancel_by_hand(app, &order, line).await;
+    let outcome = cancel::cancel_by_hand(app, &order, line.into()).await;
     let now = self::order(app, order.id.as_str()).await?;
     // Untouched when we refused, without asking the supplier.
     if now.updated_at != order.updated_at {

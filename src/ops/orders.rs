@@ -16,6 +16,7 @@ pub use self::search::{Found, Search, Stream, search, stream};
 pub use self::story::{Happening, PlacedBy, Story, What, story};
 pub use self::waiting::{MOST_COUNTED, Waiting, waiting_long};
 use super::breaker::{self, Names};
+use super::by_hand::ByHand;
 use super::coupons::{guesses::Guess, redeem};
 use super::deliver;
 use super::owned::{self, Owned};
@@ -53,15 +54,15 @@ pub struct Buyer {
     pub price_list: String,
     /// Whether its key has a daily limit, so that its purchases are decided under the wallet's lock.
     pub limited: bool,
-    /// Where somebody buys by hand: the line of the audit log, which is written with the order.
-    pub deed: Option<Line>,
+    /// Where somebody buys by hand: it is checked, and stands in the audit log, in the order's own write.
+    pub by_hand: Option<ByHand>,
 }
 
 impl Buyer {
     /// A buyer without an account, at retail prices.
     pub fn guest() -> Buyer {
         let (key_id, price_list) = (String::new(), RETAIL_PRICE_LIST.into());
-        Buyer { account: GUESTS, key_id, price_list, limited: false, deed: None }
+        Buyer { account: GUESTS, key_id, price_list, limited: false, by_hand: None }
     }
 }
 
@@ -206,6 +207,9 @@ fn begin(tx: &mut Tx, draft: &OrderDraft) -> Result<Begun> {
     {
         return Ok(Begun::WrongCoupon);
     }
+    if let Some(deed) = &buyer.by_hand {
+        deed.check(tx)?;
+    }
     if buyer.limited || purchase.esim_order.is_some() || purchase.discount_code.is_some() {
         wallet::lock(tx, buyer.account)?;
     }
@@ -239,10 +243,10 @@ fn begin(tx: &mut Tx, draft: &OrderDraft) -> Result<Begun> {
     (order.price, order.coupon) = (price, coupon);
     let entry = Entry::hold(&order.id, order.account, order.price);
     let (number, balance) = orders::hold(tx, &order, &entry)?.ok_or(short)?;
-    if let Some(deed) = &buyer.deed {
+    if let Some(deed) = &buyer.by_hand {
         let about = order.esim_order.as_ref().unwrap_or(&order.id);
         let detail = format!("{about} {} for {} USD", order.package_code, order.price);
-        audit::record(tx, &Line { detail, ..deed.clone() })?;
+        audit::record(tx, &Line { detail, ..deed.line.clone() })?;
     }
     redeem::spend_at_once(tx, &order)?;
     if let Some(spent) = spent {
@@ -262,7 +266,7 @@ fn begin_batched(tx: &mut Tx, group: &[&OrderDraft]) -> Result<Vec<Option<Begun>
     let plain: Vec<&OrderDraft> = group
         .iter()
         .copied()
-        .filter(|draft| !draft.buyer.limited && draft.buyer.deed.is_none())
+        .filter(|draft| !draft.buyer.limited && draft.buyer.by_hand.is_none())
         .filter(|draft| draft.purchase.esim_order.is_none() && draft.purchase.discount_code.is_none())
         .filter(|draft| match &draft.purchase.reference {
             Some(reference) => references.insert((draft.buyer.account, reference)),

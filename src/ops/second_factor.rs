@@ -16,7 +16,7 @@ use crate::domain::email::Email;
 use crate::domain::ids::{AttemptId, SessionId};
 use crate::domain::login::Realm;
 use crate::domain::refusal::Refusal;
-use crate::domain::second_factor::{RECOVERY_CODES, SETUP_MS, Typed, grouped, setup_uri, steps};
+use crate::domain::second_factor::{RECOVERY_CODES, SETUP_MS, Typed, grouped, may_set_up, setup_uri, steps};
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::store::audit;
@@ -102,8 +102,16 @@ impl Setup {
     }
 }
 
+/// Whether somebody who signed in at that time may set one up now.
+pub fn may_begin(app: &App, signed_in_at: Time) -> bool {
+    may_set_up(signed_in_at, app.now())
+}
+
 /// Makes a secret, which does not count until it is confirmed. It takes the place of another such; what is on stays.
-pub async fn begin(app: &App, realm: Realm, email: &Email) -> Result<Setup> {
+pub async fn begin(app: &App, realm: Realm, email: &Email, signed_in_at: Time) -> Result<Setup> {
+    if !may_begin(app, signed_in_at) {
+        return Err(Refusal::SignInAnew.into());
+    }
     let (person, now) = (person(realm, email), app.now());
     let secret = FactorSecret::random()?;
     let sealed = app.vault.factors.seal(realm, email, &secret)?;

@@ -6,6 +6,7 @@
 
 use super::LANE;
 use super::audit::audit_line;
+use super::by_hand::ByHand;
 use super::mail::{self, Letter, Slip};
 use super::orders::Buyer;
 use crate::app::App;
@@ -59,16 +60,14 @@ impl Member {
         if self.may(ability) { Ok(()) } else { Err(Refusal::RoleNotAllowed(ability).into()) }
     }
 
-    /// Who buys when this member places an order by hand: the orders carry the member as they carry keys, and stand in the
-    /// log by this line.
-    pub(super) fn buyer(&self, deed: Line) -> Result<Buyer> {
-        self.require(Ability::Order)?;
+    /// Who buys when this member places an order by hand: the orders carry the member as they carry keys.
+    pub(super) fn buyer(&self, app: &App, command: &'static str) -> Result<Buyer> {
         Ok(Buyer {
             account: self.account,
             key_id: self.id.to_string(),
             price_list: self.price_list.clone(),
             limited: false,
-            deed: Some(deed),
+            by_hand: Some(self.deed(app, Ability::Order, command, String::new())?),
         })
     }
 
@@ -77,8 +76,20 @@ impl Member {
         format!("member:{}", self.email)
     }
 
+    /// A deed of this member's; refused if the role does not cover it. Its write begins with `ByHand::check`.
+    pub(super) fn deed(
+        &self,
+        app: &App,
+        ability: Ability,
+        command: &'static str,
+        detail: String,
+    ) -> Result<ByHand> {
+        self.require(ability)?;
+        Ok(ByHand::of_member(self.id.clone(), ability, self.line(app, command, detail)))
+    }
+
     /// A line of the audit log, which the whole team can read.
-    pub(super) fn line(&self, app: &App, command: &'static str, detail: String) -> Line {
+    fn line(&self, app: &App, command: &'static str, detail: String) -> Line {
         Line { account: Some(self.account), ..audit_line(app, &self.actor(), command, detail) }
     }
 }
@@ -143,23 +154,25 @@ pub(super) struct Invitation {
     /// Who invites, in the mail; empty for the operator.
     by: String,
     slip: Slip,
-    line: Line,
+    deed: ByHand,
 }
 
 impl Invitation {
-    pub(super) fn new(app: &App, email: Email, role: Role, by: String, line: Line) -> Invitation {
+    pub(super) fn new(app: &App, email: Email, role: Role, by: String, deed: ByHand) -> Invitation {
         let slip = mail::slip(app);
-        Invitation { id: MemberId::new(app.now(), vault::random()), email, role, by, slip, line }
+        Invitation { id: MemberId::new(app.now(), vault::random()), email, role, by, slip, deed }
     }
 
     /// The caller has locked the wallet, so that two invitations of one person do not both become rows.
     pub(super) fn place(&self, tx: &mut Tx, account: AccountNo, company: &str) -> Result<()> {
-        if tx.is_rerun() && audit::exists(tx, &self.line.id)? {
+        let line = &self.deed.line;
+        if tx.is_rerun() && audit::exists(tx, &line.id)? {
             return Ok(());
         }
+        self.deed.check(tx)?;
         let now = self.slip.at;
         let sent = audit::lately(tx, account, now.plus_days(-1), INVITE, "", INVITATIONS_A_DAY)?;
-        if self.line.command == INVITE && sent.len() as i64 >= INVITATIONS_A_DAY {
+        if line.command == INVITE && sent.len() as i64 >= INVITATIONS_A_DAY {
             let why = format!("must wait: a team sends at most {INVITATIONS_A_DAY} invitations in a day");
             return Err(Refusal::field("email", why).into());
         }
@@ -201,16 +214,15 @@ impl Invitation {
             invited: now.micros(),
         };
         mail::queue(tx, &self.slip, &self.email, &letter, Some(now.plus_millis(INVITED_HOURS * 3_600_000)))?;
-        let line = Line { account: Some(account), ..self.line.clone() };
+        let line = Line { account: Some(account), ..line.clone() };
         audit::record(tx, &line.changing("not in the team", format!("invited as {}", self.role.as_str())))
     }
 }
 
 /// Invites somebody, or invites them again, perhaps with another role: earlier links end.
 pub async fn invite(app: &App, by: &Member, email: Email, role: Role) -> Result<()> {
-    by.require(Ability::Team)?;
-    let line = by.line(app, INVITE, email.to_string());
-    let invitation = Invitation::new(app, email, role, by.email.to_string(), line);
+    let deed = by.deed(app, Ability::Team, INVITE, email.to_string())?;
+    let invitation = Invitation::new(app, email, role, by.email.to_string(), deed);
     invite_to(app, by.account, by.company.clone(), invitation).await
 }
 
@@ -226,7 +238,8 @@ pub async fn invite_by_hand(
     let partner = found.filter(|account| account.kind == AccountKind::Partner);
     let partner = partner.ok_or(Refusal::AccountNotFound)?;
     let line = audit_line(app, actor, "partner invite", format!("{}: {email}", partner.id));
-    invite_to(app, account, partner.name, Invitation::new(app, email, role, String::new(), line)).await
+    let invitation = Invitation::new(app, email, role, String::new(), line.into());
+    invite_to(app, account, partner.name, invitation).await
 }
 
 async fn invite_to(app: &App, account: AccountNo, company: String, invitation: Invitation) -> Result<()> {
@@ -251,11 +264,10 @@ fn in_team(tx: &mut Tx, account: AccountNo, id: &MemberId) -> Result<Person> {
 }
 
 pub async fn change_role(app: &App, by: &Member, id: &MemberId, role: Role) -> Result<()> {
-    by.require(Ability::Team)?;
+    let deed = by.deed(app, Ability::Team, "team role", id.to_string())?;
     let (account, id) = (by.account, id.clone());
-    let line = by.line(app, "team role", id.to_string());
     let write = move |tx: &mut Tx| {
-        wallet::lock(tx, account)?;
+        deed.check(tx)?;
         let person = in_team(tx, account, &id)?;
         if person.role == role {
             return Ok(());
@@ -266,9 +278,9 @@ pub async fn change_role(app: &App, by: &Member, id: &MemberId, role: Role) -> R
         members::set_role(tx, &id, role)?;
         let withdrawn = match role.may(Ability::Team) {
             true => String::new(),
-            false => withdraw_of(tx, &person, line.at)?,
+            false => withdraw_of(tx, &person, deed.line.at)?,
         };
-        let line = Line { detail: person.email.to_string(), ..line.clone() };
+        let line = Line { detail: person.email.to_string(), ..deed.line.clone() };
         audit::record(tx, &line.changing(person.role.as_str(), format!("{}{withdrawn}", role.as_str())))
     };
     app.store.write(account.0, write).await
@@ -284,22 +296,24 @@ pub async fn keys_made_by(app: &App, account: AccountNo, id: &MemberId) -> Resul
 
 /// Removes somebody at once, with their sessions, or withdraws their invitation. Everybody may leave by themselves.
 pub async fn remove(app: &App, by: &Member, id: &MemberId) -> Result<()> {
-    if by.id != *id {
-        by.require(Ability::Team)?;
-    }
+    let (command, detail) = ("team remove", id.to_string());
+    let deed = match by.id == *id {
+        true => by.line(app, command, detail).into(),
+        false => by.deed(app, Ability::Team, command, detail)?,
+    };
     let (account, id, now) = (by.account, id.clone(), app.now());
-    let line = by.line(app, "team remove", id.to_string());
     let write = move |tx: &mut Tx| {
-        if tx.is_rerun() && audit::exists(tx, &line.id)? {
+        if tx.is_rerun() && audit::exists(tx, &deed.line.id)? {
             return Ok(());
         }
         wallet::lock(tx, account)?;
+        deed.check(tx)?;
         let person = in_team(tx, account, &id)?;
         require_another_owner(tx, &person)?;
         members::remove(tx, &id, now)?;
         sessions::end_of_member(tx, &id)?;
         let withdrawn = withdraw_of(tx, &person, now)?;
-        let line = Line { detail: person.email.to_string(), ..line.clone() };
+        let line = Line { detail: person.email.to_string(), ..deed.line.clone() };
         audit::record(tx, &line.changing(person.role.as_str(), format!("not in the team{withdrawn}")))
     };
     app.store.write(account.0, write).await

@@ -53,7 +53,7 @@ impl Holder {
             key_id: self.token.to_string(),
             price_list: self.price_list.clone(),
             limited: self.limited,
-            deed: None,
+            by_hand: None,
         }
     }
 

@@ -11,6 +11,7 @@ mod work;
 
 use super::LANE;
 use super::audit::audit_line;
+use super::by_hand::ByHand;
 use super::events::tail;
 use super::keys::Caller;
 use super::team::Member;
@@ -23,7 +24,7 @@ use crate::domain::time::Time;
 pub use crate::domain::webhook::{Delivery, Webhook};
 use crate::domain::webhook::{MOST, OVERLAP_MS, WebhookStatus};
 use crate::error::Result;
-use crate::store::audit::{self, Line};
+use crate::store::audit;
 use crate::store::tx::Tx;
 use crate::store::{deliveries, events, wallet, webhooks};
 use crate::vault;
@@ -59,21 +60,32 @@ impl By<'_> {
         self.account().map_or(LANE, |account| account.0)
     }
 
-    /// Refuses what a key or a member's role does not cover.
-    fn require(self) -> Result<()> {
-        match self {
-            By::Key(caller) => caller.require(Ability::Webhooks),
-            By::Member(member) => member.require(Ability::Webhooks),
-            By::Operator(_) => Ok(()),
-        }
+    /// Refuses what a key or a member's role does not cover. Calls with a partner's key are in no audit log.
+    fn deed(self, app: &App, command: &'static str, detail: String) -> Result<Deed> {
+        Ok(Deed(match self {
+            By::Key(caller) => {
+                caller.require(Ability::Webhooks)?;
+                None
+            }
+            By::Member(member) => Some(member.deed(app, Ability::Webhooks, command, detail)?),
+            By::Operator(actor) => Some(audit_line(app, actor, command, detail).into()),
+        }))
+    }
+}
+
+/// What is done to a webhook, and whether it is by hand.
+struct Deed(Option<ByHand>);
+
+impl Deed {
+    /// Its write begins with this.
+    fn check(&self, tx: &mut Tx) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |deed| deed.check(tx))
     }
 
-    /// What the audit log says of it; calls with a partner's key have none.
-    fn line(self, app: &App, command: &'static str, id: &WebhookId) -> Option<Line> {
-        match self {
-            By::Key(_) => None,
-            By::Member(member) => Some(member.line(app, command, id.to_string())),
-            By::Operator(actor) => Some(audit_line(app, actor, command, id.to_string())),
+    fn record(&self, tx: &mut Tx, before: impl Into<String>, after: impl Into<String>) -> Result<()> {
+        match &self.0 {
+            Some(deed) => audit::record(tx, &deed.line.changing(before, after)),
+            None => Ok(()),
         }
     }
 }
@@ -131,11 +143,11 @@ fn new_key(app: &App, id: &WebhookId) -> Result<(String, Vec<u8>)> {
 
 /// Makes a webhook. It gets what happens from now on, once it has accepted its test.
 pub async fn create(app: &App, by: By<'_>, new: NewWebhook) -> Result<Keyed> {
-    by.require()?;
     // An operator makes none: whose it were would not be said.
     let account = by.account().ok_or(Refusal::AccountNotFound)?;
     let now = app.now();
     let id = WebhookId::new(now, vault::random());
+    let deed = by.deed(app, "webhook create", id.to_string())?;
     let (secret, sealed) = new_key(app, &id)?;
     let webhook = Webhook {
         id,
@@ -157,7 +169,7 @@ pub async fn create(app: &App, by: By<'_>, new: NewWebhook) -> Result<Keyed> {
         created_at: now,
         disabled_at: None,
     };
-    let (made, line) = (webhook.clone(), by.line(app, "webhook create", &webhook.id));
+    let made = webhook.clone();
     let is_form = matches!(by, By::Member(_));
     let write = move |tx: &mut Tx| {
         // Two that are made at once are counted one after the other.
@@ -165,6 +177,7 @@ pub async fn create(app: &App, by: By<'_>, new: NewWebhook) -> Result<Keyed> {
         if tx.is_rerun() && webhooks::by_id(tx, Some(account), &made.id)?.is_some() {
             return Ok(());
         }
+        deed.check(tx)?;
         if is_form {
             require_another(tx, &made)?;
         }
@@ -172,10 +185,7 @@ pub async fn create(app: &App, by: By<'_>, new: NewWebhook) -> Result<Keyed> {
             return Err(Refusal::TooManyWebhooks { most: MOST }.into());
         }
         webhooks::insert(tx, &made)?;
-        match &line {
-            Some(line) => audit::record(tx, &line.changing("no webhook", in_words(&made))),
-            None => Ok(()),
-        }
+        deed.record(tx, "no webhook", in_words(&made))
     };
     app.store.write(account.0, write).await?;
     Ok(Keyed { webhook, secret })
@@ -241,7 +251,12 @@ pub struct Change {
 }
 
 pub async fn change(app: &App, by: By<'_>, id: &WebhookId, change: Change) -> Result<Webhook> {
-    by.require()?;
+    let command = match change.enabled {
+        Some(true) => "webhook enable",
+        Some(false) => "webhook disable",
+        None => "webhook change",
+    };
+    let deed = by.deed(app, command, id.to_string())?;
     let wants_others = match &change.kinds {
         Some(kinds) => get(app, by, id).await?.kinds != *kinds,
         None => false,
@@ -251,13 +266,9 @@ pub async fn change(app: &App, by: By<'_>, id: &WebhookId, change: Change) -> Re
         false => 0,
     };
     let (now, test) = (app.now(), new_test(app));
-    let command = match change.enabled {
-        Some(true) => "webhook enable",
-        Some(false) => "webhook disable",
-        None => "webhook change",
-    };
-    let (account, id, line) = (by.account(), id.clone(), by.line(app, command, id));
+    let (account, id) = (by.account(), id.clone());
     let write = move |tx: &mut Tx| {
+        deed.check(tx)?;
         let before = webhooks::lock(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
         let mut after = changed(&before, &change, end, now, &test);
         if after.kinds != before.kinds {
@@ -266,18 +277,13 @@ pub async fn change(app: &App, by: By<'_>, id: &WebhookId, change: Change) -> Re
         if is_another(&before, &after) {
             webhooks::change(tx, &after)?;
             webhooks::drop_unwanted(tx, &after)?;
-            if let Some(line) = &line {
-                let line = match change.enabled {
-                    Some(_) => line.changing(before.status.as_str(), after.status.as_str()),
-                    None => line.changing(in_words(&before), in_words(&after)),
-                };
-                audit::record(tx, &line)?;
+            match change.enabled {
+                Some(_) => deed.record(tx, before.status.as_str(), after.status.as_str())?,
+                None => deed.record(tx, in_words(&before), in_words(&after))?,
             }
         } else if before.description != after.description {
             webhooks::describe(tx, &after.id, &after.description)?;
-            if let Some(line) = &line {
-                audit::record(tx, &line.changing(&*before.description, &*after.description))?;
-            }
+            deed.record(tx, &*before.description, &*after.description)?;
         }
         Ok(after)
     };
@@ -312,18 +318,16 @@ fn is_another(before: &Webhook, after: &Webhook) -> bool {
 
 /// Deletes a webhook at once, and what was kept about it soon after.
 pub async fn delete(app: &App, by: By<'_>, id: &WebhookId) -> Result<()> {
-    by.require()?;
-    let (account, gone, line) = (by.account(), id.clone(), by.line(app, "webhook delete", id));
+    let deed = by.deed(app, "webhook delete", id.to_string())?;
+    let (account, gone) = (by.account(), id.clone());
     let write = move |tx: &mut Tx| {
+        deed.check(tx)?;
         let Some(webhook) = webhooks::lock(tx, account, &gone)? else {
             // The first run of this write may have deleted it.
             return if tx.is_rerun() { Ok(()) } else { Err(Refusal::WebhookNotFound.into()) };
         };
         webhooks::delete(tx, &gone)?;
-        match &line {
-            Some(line) => audit::record(tx, &line.changing(in_words(&webhook), "no webhook")),
-            None => Ok(()),
-        }
+        deed.record(tx, in_words(&webhook), "no webhook")
     };
     app.store.write(by.lane(), write).await?;
     app.tasks.spawn(clear(app.clone(), by.lane(), id.clone()));
@@ -351,11 +355,12 @@ pub struct Seen(pub Option<Time>);
 /// Gives a webhook a new key. The old one signs too for a day, so that its receiver can be changed in between. A form tells
 /// what it was `seen` with: sent twice, it must not end the key that receivers still have.
 pub async fn rotate(app: &App, by: By<'_>, id: &WebhookId, seen: Option<Seen>) -> Result<Keyed> {
-    by.require()?;
+    let deed = by.deed(app, "webhook rotate", id.to_string())?;
     let (secret, sealed) = new_key(app, id)?;
-    let (account, line) = (by.account(), by.line(app, "webhook rotate", id));
+    let account = by.account();
     let (id, until) = (id.clone(), app.now().plus_millis(OVERLAP_MS));
     let write = move |tx: &mut Tx| {
+        deed.check(tx)?;
         let mut webhook = webhooks::lock(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
         if webhook.secret == sealed {
             return Ok(webhook);
@@ -366,10 +371,7 @@ pub async fn rotate(app: &App, by: By<'_>, id: &WebhookId, seen: Option<Seen>) -
         }
         webhooks::rotate(tx, &webhook, &sealed, until)?;
         webhook.old_until = Some(until);
-        if let Some(line) = &line {
-            let both = format!("a new secret, beside the old one until {}", iso(until));
-            audit::record(tx, &line.changing("one secret", both))?;
-        }
+        deed.record(tx, "one secret", format!("a new secret, beside the old one until {}", iso(until)))?;
         Ok(webhook)
     };
     let webhook = app.store.write(by.lane(), write).await?;
@@ -388,10 +390,11 @@ pub enum Start {
 /// Sends a webhook again what it was sent before. Answers the place after which it goes on. What it has not been sent yet
 /// comes anyway, so a place that is still ahead of it changes nothing.
 pub async fn replay(app: &App, by: By<'_>, id: &WebhookId, start: Start) -> Result<(Webhook, i64)> {
-    by.require()?;
-    let (account, id, line) = (by.account(), id.clone(), by.line(app, "webhook replay", id));
+    let deed = by.deed(app, "webhook replay", id.to_string())?;
+    let (account, id) = (by.account(), id.clone());
     let numbers = app.numbers.clone();
     let write = move |tx: &mut Tx| {
+        deed.check(tx)?;
         let mut webhook = webhooks::lock(tx, account, &id)?.ok_or(Refusal::WebhookNotFound)?;
         if webhook.status == WebhookStatus::Disabled {
             return Err(Refusal::WebhookDisabled.into());
@@ -404,9 +407,7 @@ pub async fn replay(app: &App, by: By<'_>, id: &WebhookId, start: Start) -> Resu
         if after < before {
             webhooks::rewind(tx, &id, after)?;
             webhook.rewind(after);
-            if let Some(line) = &line {
-                audit::record(tx, &line.changing(numbers.event_id(before), numbers.event_id(after)))?;
-            }
+            deed.record(tx, numbers.event_id(before), numbers.event_id(after))?;
         }
         Ok((webhook, after))
     };

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { portalScenes } from "./portal.mjs";
 import { scenes } from "./scenes.mjs";
 import { checkOut, order, until } from "./states.mjs";
 
@@ -91,8 +92,9 @@ async function shootScenes() {
 // Those of the README: the pages of buyers are equally high, because they stand side by side.
 async function shootDocs() {
   const images = fileURLToPath(new URL("../../docs/images/", import.meta.url));
-  const shoot = async (name, path, width, height = 1280) => {
+  const shoot = async (name, path, width, height = 1280, prepare = async () => {}) => {
     const page = await blank({ width, height });
+    await prepare(page);
     await page.goto(API_URL + path, { waitUntil: "load" });
     await page.evaluate(() => document.fonts.ready);
     await page.screenshot({ path: `${images}${name}.png` });
@@ -105,6 +107,15 @@ async function shootDocs() {
   await until("an eSIM", async () => (await (await fetch(API_URL + path)).text()).includes("Install"));
   await shoot("install", `${path}?device=iphone`, 390);
   await shoot("docs", "/docs#placeOrder", 1280, 800);
+  for (const [n, plan] of ["FR-3GB-15D", "JP-5GB-30D", "US-10GB-30D", "TH-5GB-30D", "IT-1GB-7D"].entries()) {
+    await order(plan, { partnerRefId: `booking-${1001 + n}` });
+  }
+  await shoot("portal", "/portal/orders", 1280, 800, async (page) => {
+    for await (const scene of portalScenes(page)) {
+      await go(page, scene);
+      if (scene.name === "portal-overview") return;
+    }
+  });
 }
 
 try {

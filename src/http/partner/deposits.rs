@@ -12,7 +12,6 @@ use crate::app::App;
 use crate::domain::invoice::Deposit;
 use crate::domain::money::Usd;
 use crate::domain::network::{Currency, Network};
-use crate::domain::role::Ability;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, json, uncached};
 use crate::http::kit::auth::Partner;
@@ -20,7 +19,7 @@ use crate::http::kit::fields::{Fields, JsonBody, NoQuery, Query, Segment, invoic
 use crate::http::kit::notice::Sandbox;
 use crate::http::kit::payment::{named_currency, named_network, qr_data_url};
 use crate::http::kit::wire::{CurrencyWord, InvoiceStatusWord, Money, NetworkWord};
-use crate::ops::deposits::{self, MAX_AMOUNT, NewDeposit, Verified, record};
+use crate::ops::deposits::{self, MAX_AMOUNT, Verified, by_key, record};
 use crate::wire::deposits::DepositFacts;
 
 /// The network to open an invoice on, with its default.
@@ -114,7 +113,6 @@ pub struct DepositRequest {
     request_body = DepositRequest,
     responses((status = 200, description = "The invoice, waiting for its payment", body = DepositView)))]
 pub async fn open(partner: Partner, state: State, _: NoQuery, body: JsonBody) -> Answer {
-    partner.require(Ability::PayIn)?;
     let mut fields = Fields::parse(&body)?;
     fields.allow(&["amountUsd", "currency", "network"]);
     let amount = fields.required_usd("amountUsd", MIN_AMOUNT, MAX_AMOUNT);
@@ -123,8 +121,7 @@ pub async fn open(partner: Partner, state: State, _: NoQuery, body: JsonBody) ->
     let network = fields.word("network", &listed(Network::ALL.map(Network::as_str)), named_network);
     let (amount, currency) = fields.finish_with(amount.zip(currency))?;
     let network = network.unwrap_or(Network::Base);
-    let new = NewDeposit { account: partner.account, amount, currency, network };
-    let deposit = deposits::open(&state.app, new).await?;
+    let deposit = by_key::open(&state.app, &partner, amount, currency, network).await?;
     uncached(json(StatusCode::OK, &deposit_view(&state.app, &deposit)))
 }
 
@@ -151,14 +148,13 @@ pub struct VerifyRequest {
     request_body = VerifyRequest,
     responses((status = 200, description = "Credited, or what is awaited", body = VerifiedView)))]
 pub async fn verify(partner: Partner, state: State, _: NoQuery, body: JsonBody) -> Answer {
-    partner.require(Ability::PayIn)?;
     let mut fields = Fields::parse(&body)?;
     fields.allow(&["invoiceId", "txHash"]);
     let id = fields.required_text("invoiceId", TEXT_CHARS);
     let tx_hash = fields.text("txHash", TEXT_CHARS);
     fields.finish()?;
     let Verified { deposit, balance, message, credited_to } =
-        deposits::verify(&state.app, partner.account, &invoice_id(id)?, tx_hash.as_deref()).await?;
+        by_key::verify(&state.app, &partner, &invoice_id(id)?, tx_hash.as_deref()).await?;
     let view = VerifiedView {
         success: true,
         status: InvoiceStatusWord(deposit.invoice.status),
@@ -219,7 +215,7 @@ pub struct AddressView {
 ///
 /// An address of your own that needs no invoice: save it, and send any amount at any time. What comes is credited by the
 /// same rules as the payment of an invoice, also by another network of the same kind and in the other token. It is made
-/// when you ask for the first time, and the same from then on. The words of `currency` and `network` are taken in any case.
+/// when you ask for the first time with a key that may open deposits, and the same from then on. The words of `currency` and `network` are taken in any case.
 #[utoipa::path(get, path = "/api/b2b/v1/balance/address", operation_id = "getDepositAddress", tag = "deposits",
     params(AddressQuery),
     responses((status = 200, description = "Where to pay in", body = AddressView)))]
@@ -231,7 +227,7 @@ pub async fn address(partner: Partner, state: State, query: Query) -> Answer {
     let currency = query.take("currency", format_args!("must be one of {currencies}"), named_currency);
     query.finish()?;
     let (network, currency) = (network.unwrap_or(Network::Base), currency.unwrap_or(Currency::Usdc));
-    let standing = deposits::standing(&state.app, partner.account, currency, network).await?;
+    let standing = by_key::standing(&state.app, &partner, currency, network).await?;
     let sandbox = Sandbox::on(&state.app.settings, standing.network);
     let view = AddressView {
         success: true,

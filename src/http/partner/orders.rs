@@ -7,7 +7,6 @@ use utoipa::ToSchema;
 use crate::domain::ids::OrderId;
 use crate::domain::order::OrderStatus;
 use crate::domain::refusal::Refusal;
-use crate::domain::role::Ability;
 use crate::http::kit::State;
 use crate::http::kit::answers::{Answer, done_or_open, json, marked, uncached};
 use crate::http::kit::auth::Partner;
@@ -140,9 +139,8 @@ pub async fn cancel_order(
     Segment(id): Segment,
     body: OptionalBody,
 ) -> Answer {
-    partner.require(Ability::Order)?;
     body.require_only(&[])?;
-    let outcome = cancel::cancel(&state.app, partner.account, &order_id(id)?).await?;
+    let outcome = cancel::cancel_by_key(&state.app, &partner, &order_id(id)?).await?;
     let open = outcome.order.status == OrderStatus::Cancelling;
     let listed = orders::with_topups(&state.app, outcome.order).await?;
     let view = CancelledView {
@@ -163,8 +161,7 @@ pub async fn cancel_order(
     params(("id" = String, Path, description = "The order's id", example = "ord_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")),
     responses((status = 200, description = "The order, as it is again", body = FoundView)))]
 pub async fn withdraw_cancel(partner: Partner, state: State, _: NoQuery, Segment(id): Segment) -> Answer {
-    partner.require(Ability::Order)?;
-    let kept = withdraw::withdraw(&state.app, partner.account, &order_id(id)?).await?;
+    let kept = withdraw::withdraw_by_key(&state.app, &partner, &order_id(id)?).await?;
     let listed = orders::with_topups(&state.app, kept.order).await?;
     let order = Some(order_view(&state.app, &listed)?);
     json(StatusCode::OK, &FoundView { success: true, order, top_up_order: None })

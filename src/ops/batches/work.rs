@@ -164,7 +164,7 @@ impl Work {
     fn buyer(&self) -> Buyer {
         let Batch { account, key_id, price_list, .. } = &self.batch;
         let (key_id, price_list) = (key_id.clone(), price_list.clone());
-        Buyer { account: *account, key_id, price_list, limited: false, deed: None }
+        Buyer { account: *account, key_id, price_list, limited: false, by_hand: None }
     }
 
     fn wish(&self, line: &Line) -> Wish {

@@ -13,8 +13,11 @@ use crate::domain::ledger::Entry;
 use crate::domain::money::Usd;
 use crate::domain::order::{Order, OrderStatus};
 use crate::domain::refusal::Refusal;
+use crate::domain::role::Ability;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
+use crate::ops::by_hand::ByHand;
+use crate::ops::keys::Caller;
 use crate::ops::owned;
 use crate::store::audit::{self, Line};
 use crate::store::ledger::Note;
@@ -27,26 +30,35 @@ pub async fn withdraw(app: &App, account: AccountNo, id: &OrderId) -> Result<Out
     withdraw_with(app, account, id, None).await
 }
 
-/// The same by somebody whose line goes into the audit log with it.
+/// The same by a partner's program.
+pub async fn withdraw_by_key(app: &App, caller: &Caller, id: &OrderId) -> Result<Outcome> {
+    caller.require(Ability::Order)?;
+    withdraw(app, caller.account, id).await
+}
+
+/// The same by hand: the deed is checked, and goes into the audit log, with it.
 pub(in crate::ops) async fn withdraw_by_hand(
     app: &App,
     account: AccountNo,
     id: &OrderId,
-    line: Line,
+    deed: ByHand,
 ) -> Result<Outcome> {
-    withdraw_with(app, account, id, Some(line)).await
+    withdraw_with(app, account, id, Some(deed)).await
 }
 
-async fn withdraw_with(app: &App, account: AccountNo, id: &OrderId, line: Option<Line>) -> Result<Outcome> {
+async fn withdraw_with(app: &App, account: AccountNo, id: &OrderId, deed: Option<ByHand>) -> Result<Outcome> {
     let order = owned::order(app, account, id).await?;
     if order.id.is_topup() {
         return Err(Refusal::OrderNotFound.into());
     }
     let (now, id) = (app.now(), order.id);
     let write = move |tx: &mut Tx| {
+        if let Some(deed) = &deed {
+            deed.check(tx)?;
+        }
         let replayed = !keep(tx, account, &id, now)?;
-        if let Some(line) = line.as_ref().filter(|_| !replayed) {
-            audit::record(tx, line)?;
+        if let Some(deed) = deed.as_ref().filter(|_| !replayed) {
+            audit::record(tx, &deed.line)?;
         }
         let order = rows::by_id(tx, &id)?.ok_or(Refusal::OrderNotFound)?;
         let balance = wallet::read(tx, account)?.balance;

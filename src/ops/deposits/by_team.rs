@@ -21,15 +21,15 @@ pub async fn open(
     currency: Currency,
     network: Network,
 ) -> Result<Deposit> {
-    member.require(Ability::PayIn)?;
+    let what = format!("{amount} {} on {}", currency.as_str(), network.name());
+    let deed = member.deed(app, Ability::PayIn, "deposit open", what)?;
     let new = NewDeposit { account: member.account, amount, currency, network };
     let draft = DepositDraft::new(app, new, None)?;
-    let what = format!("{amount} {} on {}", currency.as_str(), network.name());
-    let line = member.line(app, "deposit open", what);
     let write = move |tx: &mut Tx| {
+        deed.check(tx)?;
         let (invoice, is_new) = same_or_new(tx, &draft)?;
         if is_new {
-            audit::record(tx, &line)?;
+            audit::record(tx, &deed.line)?;
         }
         Ok(invoice)
     };
@@ -44,9 +44,8 @@ pub async fn make_standing(
     currency: Currency,
     network: Network,
 ) -> Result<Standing> {
-    member.require(Ability::PayIn)?;
-    let line = member.line(app, "deposit address", String::new());
-    standing::asked(app, member.account, currency, network, Some(line)).await
+    let deed = member.deed(app, Ability::PayIn, "deposit address", String::new())?;
+    standing::asked(app, member.account, currency, network, Some(deed)).await
 }
 
 /// The standing address, if somebody has asked for it. To look at it makes none.

@@ -12,6 +12,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::Result;
 use crate::ops::addresses::derive;
+use crate::ops::by_hand::ByHand;
 use crate::store::audit::Line;
 use crate::store::tx::Tx;
 use crate::store::{addresses, audit, wallet};
@@ -44,13 +45,13 @@ pub async fn standing(
     asked(app, account, currency, network, None).await
 }
 
-/// The same; the line is for the audit log, if it is made now.
+/// The same by hand; the deed is checked, and goes into the audit log, if the address is made now.
 pub(super) async fn asked(
     app: &App,
     account: AccountNo,
     currency: Currency,
     network: Network,
-    line: Option<Line>,
+    deed: Option<ByHand>,
 ) -> Result<Standing> {
     let way = Way::of(app, currency, network)?;
     let (xpub, now) = (app.settings.settlement.xpub(network.kind()).clone(), app.now());
@@ -58,7 +59,7 @@ pub(super) async fn asked(
     let address = match app.store.read(move |tx| known(tx, account, &key, now)).await? {
         Some(address) => address,
         None => {
-            let write = move |tx: &mut Tx| take(tx, account, &xpub, now, line.as_ref());
+            let write = move |tx: &mut Tx| take(tx, account, &xpub, now, deed.as_ref());
             let made = app.store.write(account.0, write).await?;
             app.expected.send_modify(|count| *count += 1);
             made
@@ -122,9 +123,12 @@ fn refuse_suspended(tx: &mut Tx, account: AccountNo) -> Result<()> {
     if wallet::read(tx, account)?.suspended { Err(Refusal::AccountSuspended.into()) } else { Ok(()) }
 }
 
-fn take(tx: &mut Tx, account: AccountNo, xpub: &Xpub, now: Time, line: Option<&Line>) -> Result<String> {
+fn take(tx: &mut Tx, account: AccountNo, xpub: &Xpub, now: Time, deed: Option<&ByHand>) -> Result<String> {
     // Two at once must not both make one, and no invoice may take the same address.
     wallet::lock(tx, account)?;
+    if let Some(deed) = deed {
+        deed.check(tx)?;
+    }
     refuse_suspended(tx, account)?;
     let (kind, watch_until) = (xpub.kind(), now.plus_days(WATCH_DAYS));
     if let Some(known) = addresses::standing(tx, account, kind, xpub.fingerprint())? {
@@ -141,8 +145,8 @@ fn take(tx: &mut Tx, account: AccountNo, xpub: &Xpub, now: Time, line: Option<&L
     };
     addresses::stand(tx, &address)?;
     addresses::watch(tx, &address, watch_until)?;
-    if let Some(line) = line {
-        audit::record(tx, &Line { detail: address.clone(), ..line.clone() })?;
+    if let Some(deed) = deed {
+        audit::record(tx, &Line { detail: address.clone(), ..deed.line.clone() })?;
     }
     Ok(address)
 }

@@ -11,6 +11,7 @@ use crate::domain::text;
 use crate::domain::time::Time;
 use crate::error::{Error, Result};
 use crate::ops::audit::audit_line;
+use crate::ops::by_hand::ByHand;
 use crate::ops::team::Member;
 use crate::store::audit::Line;
 pub use crate::store::keys::Key;
@@ -22,6 +23,8 @@ use crate::wire::dates::iso;
 
 /// How many keys in use a partner may have when a member makes one. An operator may make more.
 pub const MOST_KEYS: usize = 100;
+/// How many keys the members of a team may make in a day, and how many they may replace. The rows of ended keys stay.
+pub const KEYS_A_DAY: i64 = 100;
 /// The longest name of a key that a member makes.
 pub const KEY_NAME_CHARS: usize = 100;
 /// From how many networks such a key may be used.
@@ -114,25 +117,26 @@ impl KeyDraft {
         }
     }
 
-    /// `line` is for the audit log.
-    pub(super) fn enter(&self, tx: &mut Tx, account: AccountNo, line: &Line) -> Result<()> {
-        if tx.is_rerun() && audit::exists(tx, &line.id)? {
+    pub(super) fn enter(&self, tx: &mut Tx, account: AccountNo, deed: &ByHand) -> Result<()> {
+        if tx.is_rerun() && audit::exists(tx, &deed.line.id)? {
             return Ok(());
         }
         let key = self.of(account);
         wallet::lock(tx, account)?;
+        deed.check(tx)?;
+        require_few(tx, &key, &deed.line)?;
         let in_use = keys::in_use(tx, account, key.created_at)?;
         require_room(&key, in_use.len())?;
         require_new_name(&in_use, &key)?;
         keys::create(tx, &key)?;
-        audit::record(tx, &line.changing("no key", self.terms.in_words()))
+        audit::record(tx, &deed.line.changing("no key", self.terms.in_words()))
     }
 }
 
 pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTerms) -> Result<IssuedKey> {
     let (key, issued) = KeyDraft::new(app, terms);
-    let line = audit_line(app, actor, "key create", issued.id.to_string());
-    app.store.write(account.0, move |tx| key.enter(tx, account, &line)).await?;
+    let deed = audit_line(app, actor, "key create", issued.id.to_string()).into();
+    app.store.write(account.0, move |tx| key.enter(tx, account, &deed)).await?;
     Ok(issued)
 }
 
@@ -142,8 +146,8 @@ pub async fn create_key_as(app: &App, member: &Member, terms: KeyTerms) -> Resul
     let account = member.account;
     let (mut key, issued) = KeyDraft::new(app, terms.of_member(app.now())?);
     key.made_by = member.id.to_string();
-    let line = member.line(app, "key create", issued.id.to_string());
-    app.store.write(account.0, move |tx| key.enter(tx, account, &line)).await?;
+    let deed = member.deed(app, Ability::Keys, "key create", issued.id.to_string())?;
+    app.store.write(account.0, move |tx| key.enter(tx, account, &deed)).await?;
     Ok(issued)
 }
 
@@ -166,6 +170,19 @@ fn require_room(new: &NewKey, in_use: usize) -> Result<()> {
         return Ok(());
     }
     let message = format!("is one too many: {MOST_KEYS} may be in use at a time, so revoke one first");
+    Err(Refusal::field("key", message).into())
+}
+
+/// Refuses one more key of a member's where the team has made so many within a day.
+fn require_few(tx: &mut Tx, new: &NewKey, line: &Line) -> Result<()> {
+    if new.made_by.is_empty() {
+        return Ok(());
+    }
+    let made = audit::lately(tx, new.account, line.at.plus_days(-1), line.command, "", KEYS_A_DAY)?;
+    if (made.len() as i64) < KEYS_A_DAY {
+        return Ok(());
+    }
+    let message = format!("must wait: a team makes at most {KEYS_A_DAY} keys in a day, and replaces as many");
     Err(Refusal::field("key", message).into())
 }
 
@@ -215,25 +232,26 @@ pub async fn ended_keys(
 }
 
 pub async fn revoke_key(app: &App, actor: &str, id: &str) -> Result<()> {
-    end_key(app, KeyId::from_text(id), audit_line(app, actor, "key revoke", id.into())).await
+    end_key(app, KeyId::from_text(id), audit_line(app, actor, "key revoke", id.into()).into()).await
 }
 
 /// The same by a member of the partner's team.
 pub async fn revoke_key_as(app: &App, member: &Member, id: &KeyId) -> Result<()> {
-    member.require(Ability::Keys)?;
+    let deed = member.deed(app, Ability::Keys, "key revoke", id.to_string())?;
     let key = key_of(app, member.account, id).await?;
-    end_key(app, key.id, member.line(app, "key revoke", id.to_string())).await
+    end_key(app, key.id, deed).await
 }
 
-async fn end_key(app: &App, key: KeyId, line: Line) -> Result<()> {
+async fn end_key(app: &App, key: KeyId, deed: ByHand) -> Result<()> {
     let now = app.now();
     let found = app
         .store
         .write(LANE, move |tx| {
+            deed.check(tx)?;
             let Some(found) = keys::lock(tx, &key)? else { return Ok(false) };
             if found.revoked_at.is_none() && keys::revoke(tx, &key, now)? {
                 let before = if found.has_ended(now) { "expired" } else { "in use" };
-                audit::record(tx, &line.changing(before, "revoked"))?;
+                audit::record(tx, &deed.line.changing(before, "revoked"))?;
             }
             Ok(true)
         })
@@ -261,25 +279,24 @@ pub async fn rotate_key(
 ) -> Result<Rotated> {
     let wanted = KeyId::from_text(id);
     let old = app.store.read(move |tx| keys::find(tx, &wanted)).await?.ok_or(Refusal::KeyNotFound)?;
-    let line = audit_line(app, actor, "key rotate", String::new());
-    take_place(app, old, line, String::new(), overlap_ms, expires_at).await
+    let deed = audit_line(app, actor, "key rotate", String::new()).into();
+    take_place(app, old, deed, String::new(), overlap_ms, expires_at).await
 }
 
 /// The same by a member of the partner's team.
 pub async fn rotate_key_as(app: &App, member: &Member, id: &KeyId, overlap_ms: i64) -> Result<Rotated> {
-    member.require(Ability::Keys)?;
+    let deed = member.deed(app, Ability::Keys, "key rotate", String::new())?;
     if !(0..=LONGEST_OVERLAP_MS).contains(&overlap_ms) {
         return Err(Refusal::field("overlap", "must be at most 7 days").into());
     }
     let old = key_of(app, member.account, id).await?;
-    let line = member.line(app, "key rotate", String::new());
-    take_place(app, old, line, member.id.to_string(), overlap_ms, None).await
+    take_place(app, old, deed, member.id.to_string(), overlap_ms, None).await
 }
 
 async fn take_place(
     app: &App,
     old: Key,
-    line: Line,
+    deed: ByHand,
     made_by: String,
     overlap_ms: i64,
     expires_at: Option<Time>,
@@ -297,11 +314,12 @@ async fn take_place(
     let (mut draft, key) = KeyDraft::new(app, terms.clone());
     draft.made_by = made_by;
     let new = draft.of(old.account);
-    let line = Line { detail: format!("{old_id} by {}", new.id), ..line };
+    let line = Line { detail: format!("{old_id} by {}", new.id), ..deed.line.clone() };
     let account = old.account;
     let write = move |tx: &mut Tx| {
         // What a key has spent is exact under this lock.
         wallet::lock(tx, account)?;
+        deed.check(tx)?;
         let old = keys::lock(tx, &old_id)?.ok_or_else(|| Error::fault("a key vanished"))?;
         let ends = now.plus_millis(overlap_ms);
         let ends = old.expires_at.map_or(ends, |end| end.min(ends));
@@ -309,6 +327,7 @@ async fn take_place(
             return Ok(ends);
         }
         require_in_use(&old, now)?;
+        require_few(tx, &new, &line)?;
         let in_use = keys::in_use(tx, account, now)?;
         let beside = in_use.iter().filter(|key| key.id != old.id || now < ends);
         require_room(&new, beside.count())?;

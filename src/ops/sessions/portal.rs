@@ -32,7 +32,8 @@ const AWAITS_MS: i64 = 10 * 60_000;
 pub struct Stay {
     pub id: SessionId,
     pub member: Member,
-    made_at: Time,
+    /// When its owner signed in; to change over to another team is no sign-in.
+    pub made_at: Time,
 }
 
 impl Stay {

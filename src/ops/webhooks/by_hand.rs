@@ -7,15 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinHandle;
 
 use super::message::{self, Message, Sent};
-use super::{By, Delivery, Webhook, get};
+use super::{By, Deed, Delivery, Webhook, get};
 use crate::app::App;
 use crate::domain::ids::{AccountNo, TestId, WebhookId};
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::domain::webhook::WebhookStatus;
 use crate::error::{Error, Result};
-use crate::ops::audit::record;
-use crate::store::audit::Line;
+use crate::store::audit::{self, Line};
 use crate::store::tx::Tx;
 use crate::store::{deliveries, events, webhooks};
 use crate::vault;
@@ -67,10 +66,10 @@ impl Drop for Turn {
 
 /// Sends a test. A webhook that waits for one to be accepted is active then.
 pub async fn test(app: &App, by: By<'_>, id: &WebhookId) -> Result<(Webhook, Delivery)> {
-    by.require()?;
+    let deed = by.deed(app, "webhook test", id.to_string())?;
     let webhook = get(app, by, id).await?;
     let message = Message::of_test(id, &TestId::new(app.now(), vault::random()))?;
-    let delivery = send(app, by, "webhook test", &webhook, message).await?;
+    let delivery = send(app, deed, &webhook, message).await?;
     if webhook.status != WebhookStatus::Pending || !delivery.accepted() {
         return Ok((webhook, delivery));
     }
@@ -84,11 +83,11 @@ pub async fn test(app: &App, by: By<'_>, id: &WebhookId) -> Result<(Webhook, Del
 
 /// Sends what a delivery sent once more: the same bytes and id, under a new signature.
 pub async fn redeliver(app: &App, by: By<'_>, id: &WebhookId, no: i64) -> Result<Delivery> {
-    by.require()?;
+    let deed = by.deed(app, "webhook redeliver", id.to_string())?;
     let webhook = get(app, by, id).await?;
     let delivery = tried(app, id, no).await?;
     let message = sent(app, &webhook, &delivery).await?;
-    send(app, by, "webhook redeliver", &webhook, message).await
+    send(app, deed, &webhook, message).await
 }
 
 /// A delivery, and the message that was sent unless its event is forgotten.
@@ -122,16 +121,15 @@ async fn of_event(app: &App, account: AccountNo, place: i64) -> Result<Message> 
 }
 
 /// Sends it and writes down what came of it, also when the caller has gone meanwhile.
-async fn send(
-    app: &App,
-    by: By<'_>,
-    command: &'static str,
-    webhook: &Webhook,
-    message: Message,
-) -> Result<Delivery> {
+async fn send(app: &App, deed: Deed, webhook: &Webhook, message: Message) -> Result<Delivery> {
     let turn = Turn::take(app, &webhook.id)?;
-    if let Some(line) = by.line(app, command, &webhook.id) {
-        record(app, Line { detail: format!("{} {}", webhook.id, message.id), ..line }).await?;
+    if let Deed(Some(deed)) = deed {
+        let detail = format!("{} {}", webhook.id, message.id);
+        let write = move |tx: &mut Tx| {
+            deed.check(tx)?;
+            audit::record(tx, &Line { detail: detail.clone(), ..deed.line.clone() })
+        };
+        app.store.write(webhook.account.0, write).await?;
     }
     let (app, webhook) = (app.clone(), webhook.clone());
     let sending: JoinHandle<Result<Delivery>> = app.tasks.clone().spawn(async move {

@@ -93,6 +93,8 @@ both_databases! {
                 .replace("{webhookId}", "whk_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U")
                 .replace("{deliveryId}", "dlv_5tVq0Zk2LmA");
             let body = match path.rsplit_once('/').unwrap().1 {
+                "deposit" => json!({ "amountUsd": 25, "currency": "USDC" }),
+                "verify-deposit" => json!({ "invoiceId": "inv_0TgGbAA9d1kZ3vQqX8Jw2LmN5pRs7U" }),
                 "webhooks" => json!({ "url": "https://hooks.example/in" }),
                 "replay" => json!({ "since": "2026-01-31" }),
                 "{webhookId}" => json!({ "description": "mine" }),
@@ -106,6 +108,12 @@ both_databases! {
             refused += 1;
         }
         assert!(refused >= 13, "{refused}");
+        // It sees the standing address once there is one, and makes none.
+        let address = format!("{API}/balance/address");
+        assert_eq!(gateway.send_as(&key, "GET", &address, None).await.problem(403), "LIMIT_EXCEEDED");
+        let made = gateway.get(&address).await.expect(200);
+        let seen = gateway.send_as(&key, "GET", &address, None).await.expect(200);
+        assert_eq!(seen["depositAddress"], made["depositAddress"]);
         assert_eq!(gateway.journalled("sold").len(), 1);
     }
 

@@ -1,10 +1,10 @@
 //! API keys at the portal: made once, shown once, replaced with an overlap, revoked after asking; and when each was used.
 
 use serde_json::json;
-use simgate::ops::operator::{self, KeyTerms, MOST_KEYS};
+use simgate::ops::operator::{self, KEYS_A_DAY, KeyTerms, MOST_KEYS};
 
 use super::developers::{DEV, OPEN, account, audit, developer, is_nowhere, send, word};
-use crate::support::database::rows;
+use crate::support::database::{self, rows};
 use crate::support::harness::{Gateway, Key, both_databases};
 use crate::support::shapes::{API, ORDERS};
 
@@ -158,6 +158,30 @@ both_databases! {
         seen.sort();
         ids.sort();
         assert_eq!(seen, ids);
+    }
+
+    /// The rows of ended keys stay: nobody makes them without an end.
+    async fn a_team_makes_so_many_keys_in_a_day(gateway) with [OPEN[0], OPEN[1], OPEN[2]] {
+        let mut dev = developer(gateway).await;
+        let (account, at) = (account(gateway, &gateway.partner).await, gateway.app.now().micros());
+        for command in ["key create", "key rotate"] {
+            let row = |n| format!("('adt_{command}{n}', {at}, 'member:{DEV}', '{command}', 'key_{n}', {})", account.0);
+            let rows = (0..KEYS_A_DAY).map(row).collect::<Vec<_>>().join(", ");
+            let made = format!("INSERT INTO audit (id, at, actor, command, detail, account) VALUES {rows}");
+            database::execute(&gateway.app.settings.database, &made).unwrap();
+        }
+        let rotate = format!("/portal/keys/{}/rotate", gateway.key.id);
+        for (path, fields) in [(NEW, [("name", "shop")]), (&rotate, [("overlap", "now")])] {
+            let refused = send(&mut dev, path, &fields).await;
+            assert!(refused.status == 400 && refused.text.contains("at most 100 keys in a day"), "{path}: {}", refused.text);
+        }
+        assert_eq!(status(gateway, &gateway.key).await, 200);
+        // The operator's keys are not counted, and the next day has its own.
+        operator::create_key(&gateway.app, "test", account, KeyTerms::default()).await.unwrap();
+        gateway.pass_time(24 * 3_600_000 + 1);
+        crate::support::desk::sign_in(gateway, &mut dev, DEV).await;
+        assert_eq!(send(&mut dev, NEW, &[("name", "shop")]).await.status, 200);
+        assert_eq!(send(&mut dev, &rotate, &[("overlap", "now")]).await.status, 200);
     }
 
     async fn the_use_of_a_key_is_noted_once_a_minute(gateway) {

@@ -15,6 +15,7 @@ mod orders;
 mod others;
 mod overview;
 mod plans;
+mod removed;
 mod roles;
 mod second_factor;
 mod sessions;

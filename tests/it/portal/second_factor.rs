@@ -154,6 +154,32 @@ both_databases! {
         assert!(is_in(&mut ann).await && !is_in(&mut stolen).await && is_in(&mut dev).await);
     }
 
+    /// A browser that was left open, or whose cookie somebody has, does not lock its owner out.
+    async fn it_takes_a_sign_in_of_the_last_minutes(gateway) with [OPEN[0], OPEN[1]] {
+        let mut ann = member(gateway, OWNER, Role::Owner).await;
+        let fresh = ann.open("/portal/settings/second-factor").await;
+        let mut thief = ann.again();
+        thief.cookies = ann.cookies.clone();
+        gateway.pass_time(16 * MINUTE_MS);
+        let page = thief.open("/portal/settings/second-factor").await;
+        assert!(page.text.contains("Sign in anew to set it up") && !page.text.contains("/second-factor/begin"), "{}", page.text);
+        let refused = thief.submit(&fresh, "/portal/settings/second-factor/begin", &[]).await;
+        assert!(refused.status == 403 && refused.text.contains("Sign in anew to set it up"), "{}", refused.text);
+        assert!(!refused.text.contains("otpauth") && !refused.text.contains("name=\"secret\""), "{}", refused.text);
+        // The owner signs in anew, and is led on.
+        let page = ann.open("/portal/settings/second-factor").await;
+        assert!(page.text.contains("name=\"next\" value=\"settings\""), "{}", page.text);
+        let out = ann.submit(&page, "/portal/sign-out", &[("next", "settings")]).await;
+        assert_eq!((out.status, out.header("location")), (303, "/portal?next=settings"));
+        let entrance = ann.open("/portal?next=settings").await;
+        let asked = ann.submit(&entrance, "/portal/code", &[("email", OWNER)]).await;
+        let otp = crate::support::logins::code(gateway, OWNER).await;
+        let entered = ann.submit(&asked, "/portal/sign-in", &[("code", &otp)]).await;
+        assert_eq!(entered.header("location"), "/portal/settings");
+        set_up(gateway, &mut ann, OWNER).await;
+        assert!(is_in(&mut ann).await && !is_in(&mut thief).await);
+    }
+
     /// Where the operator wants it, owners begin with it.
     async fn owners_set_it_up_first(gateway) with [OPEN[0], OPEN[1], ("owners_need_second_factor", "true")] {
         let path = crate::support::desk::invite(gateway, crate::support::desk::account(gateway).await, OWNER, Role::Owner).await;

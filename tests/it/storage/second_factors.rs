@@ -54,7 +54,7 @@ struct Owner {
 impl Owner {
     async fn new(gateway: &Gateway, name: &str) -> Owner {
         let email = email(name);
-        let setup = second_factor::begin(&gateway.app, PARTNERS, &email).await.unwrap();
+        let setup = second_factor::begin(&gateway.app, PARTNERS, &email, gateway.app.now()).await.unwrap();
         let phone = Authenticator::scan(&setup.uri);
         let code = phone.shows(gateway.app.now());
         let recovery = second_factor::confirm(&gateway.app, PARTNERS, &email, &code, &here()).await.unwrap();
@@ -115,7 +115,7 @@ both_databases! {
         assert_eq!(second_factor::state(app, PARTNERS, &ann).await.unwrap(), Standing::Off);
         assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, "123456", &here()).await), Refusal::NoSecondFactor);
 
-        let setup = second_factor::begin(app, PARTNERS, &ann).await.unwrap();
+        let setup = second_factor::begin(app, PARTNERS, &ann, app.now()).await.unwrap();
         let phone = Authenticator::scan(&setup.uri);
         assert_eq!((phone.issuer.as_str(), phone.account.as_str()), ("Caf\u{e9} & Co  eSIMs", "ann@example.com"));
         assert!(setup.secret_text.len() == 32 && setup.uri.contains(&setup.secret_text), "{}", setup.uri);
@@ -136,7 +136,7 @@ both_databases! {
 
         // What is on is not begun or confirmed anew, and belongs to this realm alone.
         gateway.pass_time(STEP);
-        assert_eq!(refusal(second_factor::begin(app, PARTNERS, &ann).await), Refusal::SecondFactorOn);
+        assert_eq!(refusal(second_factor::begin(app, PARTNERS, &ann, app.now()).await), Refusal::SecondFactorOn);
         assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &phone.shows(app.now()), &here()).await), Refusal::SecondFactorOn);
         assert_eq!(typed(app, Realm::Buyers, &ann, &phone.shows(app.now())).await, Verdict::Off);
         assert_eq!(typed(app, PARTNERS, &ann, &phone.shows(app.now())).await, Verdict::Right);
@@ -144,10 +144,10 @@ both_databases! {
 
     async fn another_secret_takes_the_place_of_one_that_was_not_confirmed(gateway) {
         let (app, ann) = (&gateway.app, email("ann"));
-        let first = second_factor::begin(app, PARTNERS, &ann).await.unwrap();
+        let first = second_factor::begin(app, PARTNERS, &ann, app.now()).await.unwrap();
         let again = second_factor::again(app, PARTNERS, &ann, &first.secret_text).await.unwrap().unwrap();
         assert_eq!(again.uri, first.uri);
-        let second = second_factor::begin(app, PARTNERS, &ann).await.unwrap();
+        let second = second_factor::begin(app, PARTNERS, &ann, app.now()).await.unwrap();
         assert!(second_factor::again(app, PARTNERS, &ann, &first.secret_text).await.unwrap().is_none());
         let (old, new) = (Authenticator::scan(&first.uri), Authenticator::scan(&second.uri));
         assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &old.shows(app.now()), &here()).await), Refusal::SecondFactorWrong);
@@ -157,7 +157,7 @@ both_databases! {
         assert_eq!(second_factor::state(app, PARTNERS, &ann).await.unwrap(), Standing::Off);
         assert!(second_factor::again(app, PARTNERS, &ann, &second.secret_text).await.unwrap().is_none());
         assert_eq!(refusal(second_factor::confirm(app, PARTNERS, &ann, &new.shows(app.now()), &here()).await), Refusal::NoSecondFactor);
-        let third = second_factor::begin(app, PARTNERS, &ann).await.unwrap();
+        let third = second_factor::begin(app, PARTNERS, &ann, app.now()).await.unwrap();
         let phone = Authenticator::scan(&third.uri);
         second_factor::confirm(app, PARTNERS, &ann, &phone.shows(app.now()), &here()).await.unwrap();
         assert!(second_factor::again(app, PARTNERS, &ann, &third.secret_text).await.unwrap().is_none(), "it is shown no more");

@@ -79,7 +79,7 @@ impl Play<'_> {
             let account = operator::account(&app, made.id.as_str()).await.unwrap().no;
             let price_list = RETAIL_PRICE_LIST.to_string();
             let key_id = made.key.id.to_string();
-            buyers.push(Buyer { account, key_id, price_list, limited: false, deed: None });
+            buyers.push(Buyer { account, key_id, price_list, limited: false, by_hand: None });
             accounts.push(account);
             if limited.is_none() {
                 let terms = KeyTerms { daily_limit: Some(LIMIT), ..KeyTerms::default() };
@@ -210,7 +210,7 @@ impl Play<'_> {
             key_id: String::new(),
             price_list: RETAIL_PRICE_LIST.into(),
             limited: false,
-            deed: None,
+            by_hand: None,
         };
         let owner = index(who);
         let limited = limited && owner == Some(0);

@@ -107,6 +107,8 @@ enum Shown {
 struct FactorPage<'a> {
     frame: Frame<'a>,
     shown: Shown,
+    /// Whether it takes another sign-in to set it up.
+    is_too_late: bool,
     problem: Option<String>,
 }
 
@@ -122,7 +124,9 @@ async fn shown(visit: &Visit, status: StatusCode, problem: Option<String>) -> An
             Shown::On { since: Moment::of(since), left: recovery_codes }
         }
     };
-    page(&visit.state, status, &FactorPage { frame: visit.frame(Section::Settings), shown, problem })
+    let is_too_late = !second_factor::may_begin(&visit.state.app, visit.stay().made_at);
+    let frame = visit.frame(Section::Settings);
+    page(&visit.state, status, &FactorPage { frame, shown, is_too_late, problem })
 }
 
 #[derive(Template)]
@@ -137,8 +141,12 @@ struct SetupPage<'a> {
 
 /// Begins: shows a secret to put into an app.
 pub async fn begin(Sent(visit, _): Sent) -> Answer {
-    let setup = second_factor::begin(&visit.state.app, Realm::Partners, &visit.me().email).await?;
-    setting_up(&visit, StatusCode::OK, setup, None)
+    let (app, email) = (&visit.state.app, &visit.me().email);
+    match second_factor::begin(app, Realm::Partners, email, visit.stay().made_at).await {
+        Ok(setup) => setting_up(&visit, StatusCode::OK, setup, None),
+        Err(Error::Refused(Refusal::SignInAnew)) => shown(&visit, StatusCode::FORBIDDEN, None).await,
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn setting_up(visit: &Visit, status: StatusCode, setup: Setup, problem: Option<String>) -> Answer {

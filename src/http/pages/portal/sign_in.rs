@@ -135,13 +135,16 @@ pub async fn sign_in(
     }
 }
 
-pub async fn sign_out(Sent(visit, _): Sent) -> Answer {
+/// Ends the session. Who has to sign in anew for something is led on to it.
+pub async fn sign_out(Sent(visit, fields): Sent) -> Answer {
     match portal::end(&visit.state.app, visit.me(), &visit.stay().id).await {
         // Somebody ended it at the same moment, which is what was wanted.
         Ok(()) | Err(Error::Refused(Refusal::NotFound)) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(leave(&visit.state, Realm::Partners, see("/portal")))
+    let next = fields.typed("next");
+    let path = if next.is_empty() { "/portal".into() } else { format!("/portal?next={}", known(&next)) };
+    Ok(leave(&visit.state, Realm::Partners, see(&path)))
 }
 
 pub async fn sign_out_everywhere(Sent(visit, _): Sent) -> Answer {
