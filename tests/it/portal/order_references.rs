@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 use simgate::domain::role::Role;
+use simgate::store::Location;
 
 use super::order_batches::{checked, ended, path_of};
 use super::support::{OPEN, cells, member};
 use crate::support::buying::PLAN;
+use crate::support::database::{self, rows};
 use crate::support::events;
 use crate::support::harness::both_databases;
 use crate::support::shapes::ORDERS;
@@ -67,6 +69,21 @@ both_databases! {
         let told = told.iter().map(|event| &event["data"]).filter(|data| data.get("partnerRefId").is_some());
         let told = told.map(reference_of);
         assert_eq!(given(told.collect()), (4, theirs));
+        // Ours as they were made before: the migration makes them what they are, and leaves theirs.
+        let (url, hidden) = (&gateway.app.settings.database, "\u{1f}");
+        let all = ["SELECT reference FROM orders ORDER BY id", "SELECT reference FROM claims ORDER BY order_id"];
+        let before = all.map(|sql| rows(url, sql));
+        for table in ["orders", "claims"] {
+            let strip = format!("UPDATE {table} SET reference = substr(reference, 2) WHERE substr(reference, 1, 1) = '{hidden}'");
+            database::execute(url, &strip).unwrap();
+        }
+        assert!(owner.open("/portal/orders.csv").await.text.contains("bat_"));
+        let migration = match url {
+            Location::Sqlite(_) => include_str!("../../../migrations/sqlite/V41__references_of_ours.sql"),
+            Location::Postgres(_) => include_str!("../../../migrations/postgres/V41__references_of_ours.sql"),
+        };
+        database::execute(url, migration).unwrap();
+        assert_eq!(all.map(|sql| rows(url, sql)), before);
         for path in ["/portal", "/portal/statement", "/portal/statement.csv", "/portal/team/log"] {
             let page = owner.open(path).await;
             assert!(!page.text.contains("portal 0") && !page.text.contains('\u{1f}'), "{path}: {}", page.text);

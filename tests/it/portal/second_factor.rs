@@ -168,14 +168,14 @@ both_databases! {
         assert!(!refused.text.contains("otpauth") && !refused.text.contains("name=\"secret\""), "{}", refused.text);
         // The owner signs in anew, and is led on.
         let page = ann.open("/portal/settings/second-factor").await;
-        assert!(page.text.contains("name=\"next\" value=\"settings\""), "{}", page.text);
-        let out = ann.submit(&page, "/portal/sign-out", &[("next", "settings")]).await;
-        assert_eq!((out.status, out.header("location")), (303, "/portal?next=settings"));
-        let entrance = ann.open("/portal?next=settings").await;
+        assert!(page.text.contains("name=\"next\" value=\"settings/second-factor\""), "{}", page.text);
+        let out = ann.submit(&page, "/portal/sign-out", &[("next", "settings/second-factor")]).await;
+        assert_eq!((out.status, out.header("location")), (303, "/portal?next=settings/second-factor"));
+        let entrance = ann.open(out.header("location")).await;
         let asked = ann.submit(&entrance, "/portal/code", &[("email", OWNER)]).await;
         let otp = crate::support::logins::code(gateway, OWNER).await;
         let entered = ann.submit(&asked, "/portal/sign-in", &[("code", &otp)]).await;
-        assert_eq!(entered.header("location"), "/portal/settings");
+        assert_eq!(entered.header("location"), "/portal/settings/second-factor");
         set_up(gateway, &mut ann, OWNER).await;
         assert!(is_in(&mut ann).await && !is_in(&mut thief).await);
     }

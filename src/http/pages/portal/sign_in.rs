@@ -3,6 +3,7 @@
 
 use askama::Template;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
 
 use super::frame::Sent;
 use crate::domain::email::Email;
@@ -15,7 +16,7 @@ use crate::http::kit::auth::Client;
 use crate::http::kit::fields::Query;
 use crate::http::kit::html::page;
 use crate::http::kit::next::Next;
-use crate::http::kit::session::{VisitorForm, enter, has_form_ended, leave, see};
+use crate::http::kit::session::{Turned, VisitorForm, enter, has_form_ended, leave, see};
 use crate::http::pages::look::{self, Look, Theme};
 use crate::http::pages::{mail_code, proof, told};
 use crate::ops::mail;
@@ -142,9 +143,8 @@ pub async fn sign_out(Sent(visit, fields): Sent) -> Answer {
         Ok(()) | Err(Error::Refused(Refusal::NotFound)) => {}
         Err(error) => return Err(error.into()),
     }
-    let next = fields.typed("next");
-    let path = if next.is_empty() { "/portal".into() } else { format!("/portal?next={}", known(&next)) };
-    Ok(leave(&visit.state, Realm::Partners, see(&path)))
+    let to = Turned::ToEntrance { realm: Realm::Partners, next: next(&fields), form_ended: false };
+    Ok(leave(&visit.state, Realm::Partners, to.into_response()))
 }
 
 pub async fn sign_out_everywhere(Sent(visit, _): Sent) -> Answer {
