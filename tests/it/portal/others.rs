@@ -8,6 +8,7 @@ use simgate::domain::money::Usd;
 use simgate::domain::role::Role;
 
 use super::developers::OPEN;
+use super::order_batches::path_of;
 use super::{EVE, OWNER};
 use crate::support::buying::{MINUTE_MS, PLAN, UNTIL_FINAL_MS};
 use crate::support::deposits::{pay, until_status};
@@ -52,7 +53,7 @@ async fn things(gateway: &Gateway, receiver: &Receiver) -> Vec<(&'static str, St
     let page = owner.open(path).await;
     let checked = owner.submit(&page, path, &[("orders", PLAN)]).await;
     let begun = owner.submit(&checked, path, &[("step", "place")]).await;
-    let (batch, _) = begun.header("location").split_once('?').unwrap();
+    let batch = path_of(&begun);
     let people = simgate::ops::team::list(&gateway.app, account(gateway).await).await.unwrap();
     // Somewhere else too, where they are still signed in.
     gateway.pass_time(2 * MINUTE_MS);

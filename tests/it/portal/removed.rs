@@ -90,7 +90,7 @@ async fn state(gateway: &Gateway) -> Vec<Vec<Vec<String>>> {
         "SELECT id, status, CAST(edition AS TEXT) FROM webhooks ORDER BY id",
         "SELECT address FROM addresses ORDER BY address",
         "SELECT id FROM invoices ORDER BY id",
-        "SELECT id FROM batches ORDER BY id",
+        "SELECT id FROM order_batches ORDER BY id",
     ]
     .map(|sql| rows(&gateway.app.settings.database, sql))
     .to_vec()
