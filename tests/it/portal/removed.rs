@@ -118,6 +118,8 @@ both_databases! {
             let page = ann.open(&format!("/portal/team/{}", former.id)).await;
             let ended = ann.submit(&page, &format!("/portal/team/{}{deed}", former.id), &fields).await;
             assert_eq!(ended.status, 303, "{}", ended.text);
+            // A webhook is tried once a second.
+            gateway.pass_time(1_001);
             let (before, messages) = (state(gateway).await, receiver.all().len());
             for (what, done) in deeds(gateway, &former, &things).await {
                 let refused = matches!(done, Err(Error::Refused(Refusal::RoleNotAllowed(_))));
@@ -126,6 +128,7 @@ both_databases! {
             assert_eq!(state(gateway).await, before, "{email}");
             assert_eq!(receiver.all().len(), messages);
         }
+        gateway.pass_time(1_001);
         // Nothing is wrong with the deeds themselves: an owner's are done, or refused for a reason of their own.
         for (what, done) in deeds(gateway, &things.other, &things).await {
             let refused = matches!(done, Err(Error::Refused(Refusal::RoleNotAllowed(_))));
