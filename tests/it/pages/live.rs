@@ -163,7 +163,7 @@ both_databases! {
         assert_eq!(end, None, "even dust is on the page");
         deposits::pay(gateway, &invoice, "24").await;
         gateway.pass_time(UNTIL_FINAL_MS);
-        let (_, end) = events.until(gateway, &page, "Payment confirmed").await;
+        let (_, end) = events.until(gateway, &page, "Paid in part").await;
         assert_eq!(end, None, "something is still due");
         deposits::pay(gateway, &invoice, "0.999999").await;
         gateway.pass_time(UNTIL_FINAL_MS);
