@@ -142,11 +142,11 @@ pub async fn create_key(app: &App, actor: &str, account: AccountNo, terms: KeyTe
 
 /// The same by a member of the partner's team.
 pub async fn create_key_as(app: &App, member: &Member, terms: KeyTerms) -> Result<IssuedKey> {
-    member.require(Ability::Keys)?;
+    let mut deed = member.deed(app, Ability::Keys, "key create", String::new())?;
     let account = member.account;
     let (mut key, issued) = KeyDraft::new(app, terms.of_member(app.now())?);
     key.made_by = member.id.to_string();
-    let deed = member.deed(app, Ability::Keys, "key create", issued.id.to_string())?;
+    deed.line.detail = issued.id.to_string();
     app.store.write(account.0, move |tx| key.enter(tx, account, &deed)).await?;
     Ok(issued)
 }

@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::http::StatusCode;
 
-use crate::domain::batch::{Batch, LineState, Listed, Standing};
+use crate::domain::batch::{Batch, LineState, Listed};
 use crate::domain::money::Usd;
 use crate::domain::order::OrderStatus;
 use crate::http::kit::answers::Answer;
@@ -29,18 +29,28 @@ struct Row {
     word: &'static str,
     note: Option<String>,
     price: String,
+    /// Something is still to become of it.
+    is_open: bool,
+    /// There was an eSIM, which may have been given back since.
+    is_delivered: bool,
 }
 
 impl Row {
     fn of(listed: Listed) -> Row {
         let price = listed.spent().priced();
         let Listed { line, order } = listed;
-        let Badge { kind, icon, word } = match (line.state, &order) {
-            (LineState::Waiting, _) => Badge { kind: "", icon: "clock", word: "Waiting" },
-            (LineState::Refused, _) => Badge { kind: "bad", icon: "stop", word: "Not bought" },
-            (LineState::Done, Some(Standing { status, .. })) => Badge::of(*status),
-            (LineState::Done, None) => Badge::of(OrderStatus::Fulfilled),
+        let waiting = Badge { kind: "", icon: "clock", word: "Waiting" };
+        let refused = Badge { kind: "bad", icon: "stop", word: "Not bought" };
+        let (badge, is_open, is_delivered) = match line.state {
+            LineState::Waiting => (waiting, true, false),
+            LineState::Refused => (refused, false, false),
+            LineState::Done => {
+                let status = order.map_or(OrderStatus::Fulfilled, |standing| standing.status);
+                let is_open = status == OrderStatus::Provisioning;
+                (Badge::of(status), is_open, !is_open && status != OrderStatus::Failed)
+            }
         };
+        let Badge { kind, icon, word } = badge;
         let before = "Its reference had bought it before: nothing was charged or mailed again.".to_string();
         Row {
             n: line.n,
@@ -54,16 +64,9 @@ impl Row {
             unmailed: line.unmailed,
             email: line.customer_email.map(|email| email.to_string()),
             price,
+            is_open,
+            is_delivered,
         }
-    }
-
-    fn is_open(&self) -> bool {
-        matches!(self.word, "Waiting" | "Being prepared")
-    }
-
-    /// Whether there was an eSIM, which may have been given back since.
-    fn is_delivered(&self) -> bool {
-        !self.is_open() && !matches!(self.word, "Not bought" | "Not delivered")
     }
 }
 
@@ -77,10 +80,10 @@ struct Headline {
 impl Headline {
     fn of(batch: &Batch, rows: &[Row]) -> Headline {
         let (count, settled) = (batch.lines, batch.lines - batch.waiting());
-        let delivered = rows.iter().filter(|row| row.is_delivered()).count();
+        let delivered = rows.iter().filter(|row| row.is_delivered).count();
         let (kind, icon, title) = match () {
             () if settled < count => ("turning", "gear", format!("{settled} of {count} orders placed")),
-            () if rows.iter().any(Row::is_open) => {
+            () if rows.iter().any(|row| row.is_open) => {
                 ("turning", "gear", format!("{} of {count} orders placed, and being prepared", batch.done))
             }
             () if delivered < rows.len() => {
@@ -138,7 +141,7 @@ pub async fn show(visit: Visit, Segment(id): Segment) -> Answer {
         given_back: found.given_back,
         at: Moment::of(batch.made_at),
         by: batch.made_by,
-        is_open: rows.iter().any(Row::is_open),
+        is_open: rows.iter().any(|row| row.is_open),
         version: words.join(", "),
         rows,
     };
