@@ -101,7 +101,8 @@ impl Empty {
 struct StatementPage<'a> {
     frame: Frame<'a>,
     span: &'a Span,
-    empty: Empty,
+    /// Where no line is shown.
+    empty: Option<Empty>,
     balance: String,
     held: Option<String>,
     movements: Vec<Movement>,
@@ -137,7 +138,7 @@ pub async fn list(visit: Visit, query: Query) -> Answer {
     let mut months = months(Calendar::of(operator::account_by_no(app, account).await?.created_at), app.now());
     let template = StatementPage {
         frame: visit.frame(Section::Statement),
-        empty: Empty::of(app, account, &span).await?,
+        empty: if found.lines.is_empty() { Some(Empty::of(app, account, &span).await?) } else { None },
         balance: balance.available.priced(),
         held: Some(balance.held).filter(|held| held.is_positive()).map(|held| held.priced()),
         movements: Movement::all(app, account, found.lines).await?,
