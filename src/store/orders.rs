@@ -484,18 +484,18 @@ pub fn by_id(tx: &mut Tx, id: &OrderId) -> Result<Option<Order>> {
     tx.opt(BY_ID, params![id])
 }
 
-/// Those of these orders that exist, in no order. Only where work is done for whole groups.
+/// Those of these orders that exist, in no order.
 pub fn by_ids(tx: &mut Tx, ids: &[&OrderId]) -> Result<Vec<Order>> {
-    let ids: Vec<Param> = ids.iter().map(|id| Param::from(*id)).collect();
-    tx.all(BY_IDS, &[Param::List(&ids)])
+    let list: Vec<Param> = ids.iter().map(|id| Param::from(*id)).collect();
+    match tx.is_postgres() {
+        true => tx.all(BY_IDS, &[Param::List(&list)]),
+        false => ids.iter().filter_map(|id| by_id(tx, id).transpose()).collect(),
+    }
 }
 
 /// The order that delivered the newest profile sold under this ICCID, of any owner.
 pub fn by_iccid(tx: &mut Tx, iccid: &str) -> Result<Option<Order>> {
-    match with_iccid(tx, iccid, 1)?.first() {
-        Some(id) => by_id(tx, id),
-        None => Ok(None),
-    }
+    with_iccid(tx, iccid, 1)?.first().map_or(Ok(None), |id| by_id(tx, id))
 }
 
 /// The one with this number. Those that were checkouts are found by these.

@@ -1,9 +1,10 @@
 //! What lines of a statement are about: the plan of an order or top-up, and the order whose page tells more.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::app::App;
 use crate::domain::ids::{AccountNo, OrderId};
+use crate::domain::order::Order;
 use crate::error::Result;
 use crate::ops::owned::Owned;
 use crate::store::orders;
@@ -24,25 +25,29 @@ pub async fn subjects(
     account: AccountNo,
     lines: &[StatementLine],
 ) -> Result<HashMap<String, Subject>> {
-    let names: Vec<String> = lines.iter().filter_map(|line| line.order.clone()).collect();
+    let names: HashSet<OrderId> =
+        lines.iter().filter_map(|line| line.order.as_deref()).map(OrderId::from_text).collect();
     let numbers = app.numbers.clone();
     let read = move |tx: &mut Tx| {
-        let mut found = HashMap::new();
-        for name in &names {
-            if found.contains_key(name) {
-                continue;
-            }
-            let bought = orders::by_id(tx, &OrderId::from_text(name.as_str()))?;
-            let Some(bought) = bought.and_then(|order| order.of(account)) else { continue };
-            let brought_by = match &bought.esim_order {
-                Some(id) => orders::by_id(tx, id)?,
-                None => None,
-            };
-            let order = brought_by.as_ref().unwrap_or(&bought);
-            let (order, number) = (order.id.clone(), numbers.of_order(order));
-            found.insert(name.clone(), Subject { order, plan: bought.plan_name, number });
-        }
-        Ok(found)
+        let bought = by_id(tx, names.iter(), account)?;
+        let filled = by_id(tx, bought.values().filter_map(|order| order.esim_order.as_ref()), account)?;
+        let subject = |bought: &Order| {
+            let order = bought.esim_order.as_ref().and_then(|id| filled.get(id)).unwrap_or(bought);
+            let (id, number) = (order.id.clone(), numbers.of_order(order));
+            (bought.id.to_string(), Subject { order: id, plan: bought.plan_name.clone(), number })
+        };
+        Ok(bought.values().map(subject).collect())
     };
     app.store.read_consistent(read).await
+}
+
+/// Those of these orders that are the account's.
+fn by_id<'a>(
+    tx: &mut Tx,
+    ids: impl Iterator<Item = &'a OrderId>,
+    account: AccountNo,
+) -> Result<HashMap<OrderId, Order>> {
+    let ids: Vec<&OrderId> = ids.collect();
+    let found = orders::by_ids(tx, &ids)?.into_iter().filter_map(|order| order.of(account));
+    Ok(found.map(|order| (order.id.clone(), order)).collect())
 }
