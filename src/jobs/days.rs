@@ -1,4 +1,4 @@
-//! Adds the lines of partners' statements to their days.
+//! Adds the lines of partners' statements to their days, and makes the sums that their months are read from.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::ended;
 use crate::app::App;
 use crate::domain::ids::AccountNo;
+use crate::ops::accounts::month;
 use crate::ops::days;
 use crate::telemetry::EveryMinute;
 
@@ -20,7 +21,8 @@ pub async fn run(app: App, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         let look = async {
             newest = days::enlist(&app, newest).await?;
-            days::round(&app).await
+            let more = days::round(&app).await?;
+            Ok(month::round(&app).await? || more)
         };
         let Some(round) = stop.run_until_cancelled(look).await else { break };
         pause = if matches!(round, Ok(true)) { SOON } else { EVERY };

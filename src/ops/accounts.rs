@@ -56,8 +56,9 @@ pub async fn statement(
     after: Option<i64>,
     limit: i64,
 ) -> Result<Statement> {
+    let now = app.now();
     let read = move |tx: &mut Tx| {
-        let mut lines = statement::around(tx, account, from, to)?;
+        let mut lines = statement::around(tx, account, from, to, now)?;
         lines.end = lines.end.min(after.unwrap_or(i64::MAX));
         statement::lines(tx, account, &Wanted { lines, from, to }, limit + 1)
     };

@@ -218,6 +218,18 @@ queries! {
         LEFT JOIN (SELECT account, SUM(other - spent + given_back) AS total FROM partner_days GROUP BY account) s ON s.account = d.account
         LEFT JOIN postings p ON p.wallet IS NOT NULL AND p.wallet = d.account AND p.line = d.line
         WHERE COALESCE(s.total, 0) <> COALESCE(p.balance, 0) LIMIT 10";
+    STATEMENT_SUMS_OFF = "SELECT a.id, CAST(s.total - COALESCE(p.balance, 0) AS BIGINT)
+        FROM (SELECT account, line, SUM(amount) AS total, SUM(lines) AS lines FROM statement_sums GROUP BY account, line) s
+        JOIN accounts a ON a.no = s.account
+        LEFT JOIN postings p ON p.wallet IS NOT NULL AND p.wallet = s.account AND p.line = s.line
+        WHERE s.total <> COALESCE(p.balance, 0) OR s.lines <> s.line LIMIT 10";
+    /// The last sum of each has all lines of the others.
+    STATEMENT_KINDS_OFF = "SELECT a.id, CAST(SUM(u.amount) AS BIGINT) FROM (
+            SELECT s.account, s.kind, s.lines, s.amount FROM statement_sums s
+                JOIN (SELECT account, MAX(line) AS line FROM statement_sums GROUP BY account) t ON t.account = s.account AND t.line = s.line
+            UNION ALL SELECT t.account, e.kind, -1, p.amount FROM (SELECT account, MAX(line) AS line FROM statement_sums GROUP BY account) t
+                JOIN postings p ON p.wallet IS NOT NULL AND p.wallet = t.account AND p.line <= t.line JOIN entries e ON e.id = p.entry
+        ) u JOIN accounts a ON a.no = u.account GROUP BY a.id, u.kind HAVING SUM(u.amount) <> 0 OR SUM(u.lines) <> 0 LIMIT 10";
     SUM_OF = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM postings WHERE account = ?1";
 }
 
@@ -453,6 +465,8 @@ const LAWS: &[(&str, Unit, Sql)] = &[
     ("every claim of a guest's invoice went to who claimed it", Unit::Usd, CLAIMS_OFF),
     ("guests have no wallet", Unit::Usd, GUESTS_OFF),
     ("a partner's days add up to its balance after the last line in them", Unit::Usd, DAYS_OFF),
+    ("each sum of a partner's statement is the balance after its last line", Unit::Usd, STATEMENT_SUMS_OFF),
+    ("the sums of a partner's statement have its lines by their types", Unit::Usd, STATEMENT_KINDS_OFF),
 ];
 
 pub fn check(tx: &mut Tx) -> Result<(Counts, Vec<Breach>)> {

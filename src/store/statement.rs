@@ -1,5 +1,6 @@
 //! A wallet's statement. Its lines are numbered from 1 without a gap, so what is known by its time is found by halving,
-//! and a month far back costs no more than the last one.
+//! and a month far back costs no more than the last one. Every so many lines of a partner's have sums of all lines up to
+//! there, so a month with a million lines costs no more than one with a thousand.
 
 use std::ops::Range;
 
@@ -14,6 +15,10 @@ use crate::error::{Error, Result};
 /// A line's time is read before the line takes its number, and by the clock of whoever wrote it: a line may say a time that
 /// is earlier than that of a line before it, but by less than this.
 const MARGIN_MS: i64 = 3_600_000;
+/// From how many lines to how many there are sums.
+const STEP: i64 = 200;
+/// How many sums one write makes: others wait for it a few milliseconds.
+const AT_ONCE: usize = 5;
 
 queries! {
     LINES = text!("SELECT ", StatementLine::COLUMNS, ", p.transfer
@@ -24,8 +29,26 @@ queries! {
     FIRST_SINCE = "SELECT p.line FROM postings p JOIN entries e ON e.id = p.entry
                    WHERE p.wallet = ?1 AND p.line >= ?2 AND e.at >= ?3 ORDER BY p.line LIMIT 1";
     BALANCE = "SELECT balance FROM postings WHERE wallet = ?1 AND line = ?2";
-    SUMS = text!("SELECT ", KindSum::COLUMNS, " FROM postings p JOIN entries e ON e.id = p.entry
-                 WHERE p.wallet = ?1 AND p.line >= ?2 AND p.line < ?3 GROUP BY e.kind ORDER BY e.kind");
+    /// Two sums, and the lines before the first and after the second.
+    SUMS = text!("SELECT ", KindSum::COLUMNS, " FROM (
+                     SELECT kind, lines, amount FROM statement_sums WHERE account = ?1 AND line = ?4
+                     UNION ALL SELECT kind, -lines, -amount FROM statement_sums WHERE account = ?1 AND line = ?3
+                     UNION ALL SELECT e.kind, 1, -p.amount FROM postings p JOIN entries e ON e.id = p.entry
+                         WHERE p.wallet = ?1 AND p.line > ?2 AND p.line <= ?3
+                     UNION ALL SELECT e.kind, 1, -p.amount FROM postings p JOIN entries e ON e.id = p.entry
+                         WHERE p.wallet = ?1 AND p.line > ?4 AND p.line <= ?5
+                 ) s GROUP BY s.kind HAVING SUM(s.lines) > 0 ORDER BY s.kind");
+    SUM_FROM = "SELECT line FROM statement_sums WHERE account = ?1 AND line >= ?2 ORDER BY line LIMIT 1";
+    SUM_UP_TO = "SELECT line FROM statement_sums WHERE account = ?1 AND line <= ?2 ORDER BY line DESC LIMIT 1";
+    BEHIND = "SELECT w.account FROM summed_lines d JOIN wallets w ON w.account = d.account WHERE w.lines >= ?1
+              AND w.lines - COALESCE((SELECT MAX(s.line) FROM statement_sums s WHERE s.account = w.account), 0) >= ?1 ORDER BY w.account";
+    /// The sum before, and the lines since.
+    ADD = "INSERT INTO statement_sums (account, line, kind, lines, amount)
+           SELECT CAST(?1 AS BIGINT), CAST(?3 AS BIGINT), s.kind, CAST(SUM(s.lines) AS BIGINT), CAST(SUM(s.amount) AS BIGINT) FROM (
+               SELECT kind, lines, amount FROM statement_sums WHERE account = ?1 AND line = ?2
+               UNION ALL SELECT e.kind, 1, -p.amount FROM postings p JOIN entries e ON e.id = p.entry
+                   WHERE p.wallet IS NOT NULL AND p.wallet = ?1 AND p.line > ?2 AND p.line <= ?3
+           ) s GROUP BY s.kind ON CONFLICT (account, line, kind) DO NOTHING";
 }
 
 pub struct StatementLine {
@@ -56,7 +79,7 @@ pub struct KindSum {
     pub sum: Usd,
 }
 
-columns! { KindSum { kind = "e.kind", count = "COUNT(*)", sum = "CAST(-SUM(p.amount) AS BIGINT)" } }
+columns! { KindSum { kind = "s.kind", count = "CAST(SUM(s.lines) AS BIGINT)", sum = "CAST(SUM(s.amount) AS BIGINT)" } }
 
 /// Which lines are read.
 #[derive(Clone, Debug)]
@@ -87,7 +110,15 @@ pub fn lines(tx: &mut Tx, account: AccountNo, wanted: &Wanted, limit: i64) -> Re
 }
 
 /// Numbers of lines between which all lines of this time are, with some others at both ends.
-pub fn around(tx: &mut Tx, account: AccountNo, from: Option<Time>, to: Option<Time>) -> Result<Range<i64>> {
+pub fn around(
+    tx: &mut Tx,
+    account: AccountNo,
+    from: Option<Time>,
+    to: Option<Time>,
+    now: Time,
+) -> Result<Range<i64>> {
+    // No line comes after what is still to come.
+    let to = to.filter(|to| *to < now.plus_millis(MARGIN_MS));
     if from.is_none() && to.is_none() {
         return Ok(1..i64::MAX);
     }
@@ -105,9 +136,11 @@ pub fn around(tx: &mut Tx, account: AccountNo, from: Option<Time>, to: Option<Ti
 
 /// The first line that says this time or a later one; the number of the next line to be written when there is none. It is
 /// the same at any later time, once there is one.
-pub fn first_since(tx: &mut Tx, account: AccountNo, time: Time) -> Result<i64> {
-    let last = wallet::lines(tx, account)?;
-    let start = turn(last, time.plus_millis(-MARGIN_MS), time_in(tx, account))?;
+pub fn first_since(tx: &mut Tx, account: AccountNo, time: Time, now: Time) -> Result<i64> {
+    let (last, early) = (wallet::lines(tx, account)?, time.plus_millis(-MARGIN_MS));
+    // What is still to come is after the last line.
+    let is_ahead = now < time && last > 0 && tx.one::<Time>(AT, params![account, last])? < early;
+    let start = if is_ahead { last + 1 } else { turn(last, early, time_in(tx, account))? };
     Ok(tx.opt(FIRST_SINCE, params![account, start, time])?.unwrap_or(last + 1))
 }
 
@@ -118,7 +151,36 @@ pub fn balance_after(tx: &mut Tx, account: AccountNo, line: i64) -> Result<Usd> 
 
 /// The sums of these lines by type.
 pub fn sums(tx: &mut Tx, account: AccountNo, lines: &Range<i64>) -> Result<Vec<KindSum>> {
-    tx.all(SUMS, params![account, lines.start, lines.end])
+    let (before, last) = (lines.start - 1, lines.end - 1);
+    let from: Option<i64> = tx.opt(SUM_FROM, params![account, before])?;
+    let up_to: Option<i64> = tx.opt(SUM_UP_TO, params![account, last])?;
+    let (from, up_to) = match (from, up_to) {
+        (Some(from), Some(up_to)) if from < up_to => (from, up_to),
+        // All of them are added up line by line.
+        _ => (before, before),
+    };
+    tx.all(SUMS, params![account, before, from, up_to, last])
+}
+
+/// Partners with lines that should have a sum and have none.
+pub fn behind(tx: &mut Tx) -> Result<Vec<AccountNo>> {
+    tx.all(BEHIND, params![STEP])
+}
+
+/// Makes the next sums of a statement, of which some may be missing. Lines never change, so of several that do it at once each
+/// makes the same. Answers whether more are missing.
+pub fn sum_up(tx: &mut Tx, account: AccountNo) -> Result<bool> {
+    let last = wallet::lines(tx, account)?;
+    let mut summed = tx.opt(SUM_UP_TO, params![account, last])?.unwrap_or(0);
+    for _ in 0..AT_ONCE {
+        let next = summed + STEP;
+        if next > last {
+            return Ok(false);
+        }
+        tx.execute(ADD, params![account, summed, next])?;
+        summed = next;
+    }
+    Ok(summed + STEP <= last)
 }
 
 fn time_in(tx: &mut Tx, account: AccountNo) -> impl FnMut(i64) -> Result<Time> {

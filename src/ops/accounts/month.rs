@@ -1,5 +1,5 @@
 //! A month of a statement, summed up. Its lines follow each other without a gap, so opening, sums and closing fit together
-//! to the micro-dollar, and a month opens as the one before it has closed.
+//! to the micro-dollar, and a month opens as the one before it has closed. A job makes sums of long statements beforehand.
 
 use std::ops::Range;
 
@@ -9,6 +9,7 @@ use crate::domain::money::Usd;
 use crate::domain::refusal::Refusal;
 use crate::domain::time::Time;
 use crate::error::Result;
+use crate::ops::LANE;
 use crate::store::statement;
 pub use crate::store::statement::KindSum;
 use crate::store::tx::Tx;
@@ -31,9 +32,10 @@ pub struct Month {
 pub async fn month(app: &App, account: AccountNo, year: u16, month: u8) -> Result<Month> {
     let Range { start: from, end: to } =
         dates::month(year, month).ok_or_else(|| Refusal::field("month", "must be a month like 2026-01"))?;
+    let now = app.now();
     let read = move |tx: &mut Tx| {
-        let first = statement::first_since(tx, account, from)?;
-        let lines = first..statement::first_since(tx, account, to)?;
+        let first = statement::first_since(tx, account, from, now)?;
+        let lines = first..statement::first_since(tx, account, to, now)?;
         Ok(Month {
             from,
             to,
@@ -44,4 +46,14 @@ pub async fn month(app: &App, account: AccountNo, year: u16, month: u8) -> Resul
         })
     };
     app.store.snapshot(read).await
+}
+
+/// Makes some of the sums that are missing in statements. Answers whether more are: an old database has many. It moves no
+/// wallet, so it need not wait in a wallet's lane.
+pub async fn round(app: &App) -> Result<bool> {
+    let mut more = false;
+    for account in app.store.read(statement::behind).await? {
+        more |= app.store.write(LANE, move |tx| statement::sum_up(tx, account)).await?;
+    }
+    Ok(more)
 }

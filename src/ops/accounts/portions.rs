@@ -46,8 +46,9 @@ impl Portions {
         to: Option<Time>,
         order: Order,
     ) -> Result<Portions> {
+        let now = app.now();
         let read = move |tx: &mut Tx| {
-            let lines = statement::around(tx, account, from, to)?;
+            let lines = statement::around(tx, account, from, to, now)?;
             Ok(lines.start..lines.end.min(wallet::lines(tx, account)? + 1))
         };
         let lines = app.store.read(read).await?;

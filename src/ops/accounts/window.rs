@@ -33,19 +33,18 @@ pub async fn window(
     place: Place,
     limit: i64,
 ) -> Result<Window> {
-    app.store.read(move |tx| read(tx, account, from, to, place, limit)).await
+    let now = app.now();
+    let read = move |tx: &mut Tx| {
+        let mut all = statement::around(tx, account, from, to, now)?;
+        all.end = all.end.min(wallet::lines(tx, account)? + 1);
+        read(tx, account, Wanted { lines: all, from, to }, place, limit)
+    };
+    app.store.read(read).await
 }
 
-fn read(
-    tx: &mut Tx,
-    account: AccountNo,
-    from: Option<Time>,
-    to: Option<Time>,
-    place: Place,
-    limit: i64,
-) -> Result<Window> {
-    let mut all = statement::around(tx, account, from, to)?;
-    all.end = all.end.min(wallet::lines(tx, account)? + 1);
+/// A page of all these lines.
+fn read(tx: &mut Tx, account: AccountNo, wanted: Wanted, place: Place, limit: i64) -> Result<Window> {
+    let Wanted { lines: all, from, to } = wanted;
     let mut part = all.clone();
     match place {
         Place::Newest => {}

@@ -52,8 +52,9 @@ pub struct Found {
 
 /// A page of the account's orders in any state. The way to the newest ends with a full page.
 pub async fn search(app: &App, account: AccountNo, search: Search) -> Result<Found> {
+    let now = app.now();
     let read = move |tx: &mut Tx| {
-        let chosen = narrowed(tx, account, &search)?;
+        let chosen = narrowed(tx, account, &search, now)?;
         let (orders, older, newer) = page(tx, &chosen, &search)?;
         let total = if search.is_filtered() { None } else { Some(wallet::read(tx, account)?.placed) };
         Ok(Found { orders: attach_topups(tx, orders)?, older, newer, total })
@@ -62,7 +63,7 @@ pub async fn search(app: &App, account: AccountNo, search: Search) -> Result<Fou
 }
 
 /// Between which places the orders of the wanted times are.
-fn narrowed(tx: &mut Tx, account: AccountNo, search: &Search) -> Result<Chosen> {
+fn narrowed(tx: &mut Tx, account: AccountNo, search: &Search, now: Time) -> Result<Chosen> {
     let (from, to) = (
         search.from.unwrap_or(Time::from_micros(i64::MIN)),
         search.to.unwrap_or(Time::from_micros(i64::MAX)),
@@ -72,8 +73,9 @@ fn narrowed(tx: &mut Tx, account: AccountNo, search: &Search) -> Result<Chosen> 
         None => 0,
     };
     let end = match search.to {
-        Some(to) => order_lists::place_of(tx, account, to.plus_millis(MARGIN_MS))?,
-        None => i64::MAX,
+        Some(to) if to < now => order_lists::place_of(tx, account, to.plus_millis(MARGIN_MS))?,
+        // No order comes after what is still to come.
+        Some(_) | None => i64::MAX,
     };
     Ok(Chosen { account, status: search.status, times: (from, to), places: (first, end) })
 }
@@ -146,11 +148,11 @@ impl Stream {
         if self.is_over {
             return Ok(Vec::new());
         }
-        let (account, search, known) = (self.account, self.search, self.chosen);
+        let (account, search, known, now) = (self.account, self.search, self.chosen, app.now());
         let read = move |tx: &mut Tx| {
             let chosen = match known {
                 Some(chosen) => chosen,
-                None => narrowed(tx, account, &search)?,
+                None => narrowed(tx, account, &search, now)?,
             };
             let orders = order_lists::newest(tx, &chosen, PORTION)?;
             Ok((chosen, attach_topups(tx, orders)?))

@@ -12,7 +12,7 @@ use crate::support::database;
 use crate::support::harness::{Gateway, both_databases, check_books};
 use crate::support::shapes::ORDERS;
 
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "entries",
     "postings",
     "wallets",
@@ -21,6 +21,7 @@ const TABLES: [&str; 9] = [
     "suppliers",
     "native_moves",
     "partner_days",
+    "statement_sums",
     "summed_lines",
 ];
 
@@ -92,6 +93,8 @@ const NATIVE: &str = "whatever moves at a supplier of another currency has its b
 const MOVES: &str = "every move in another currency has its entry, and is no sale";
 const RATES: &str = "every order's cost is its bill at its own rate";
 const DAYS: &str = "a partner's days add up to its balance after the last line in them";
+const STATEMENT_SUMS: &str = "each sum of a partner's statement is the balance after its last line";
+const STATEMENT_KINDS: &str = "the sums of a partner's statement have its lines by their types";
 const COUNTERS: &str = "every wallet's order counters equal its orders";
 
 const OWED: &str = "what we owe is owed to guests' invoices, and not more than once";
@@ -221,6 +224,24 @@ const DAMAGE: &[(&str, &str, &str)] = &[
     ),
     ("UPDATE orders SET rate = 1100000000, native_cost = cost * 10 / 11 - 1 WHERE id = '{order}'", RATES, "{order}"),
     ("UPDATE partner_days SET spent = spent + 1 WHERE account = {wallet}", DAYS, "{partner}"),
+    (
+        "INSERT INTO statement_sums (account, line, kind, lines, amount)
+         SELECT wallet, line, 'CREDIT', line, balance + 1 FROM postings WHERE wallet = {wallet} AND line = 3",
+        STATEMENT_SUMS,
+        "{partner}",
+    ),
+    (
+        "INSERT INTO statement_sums (account, line, kind, lines, amount)
+         SELECT wallet, line, 'CREDIT', line + 1, balance FROM postings WHERE wallet = {wallet} AND line = 3",
+        STATEMENT_SUMS,
+        "{partner}",
+    ),
+    (
+        "INSERT INTO statement_sums (account, line, kind, lines, amount)
+         SELECT wallet, line, 'CREDIT', line, balance FROM postings WHERE wallet = {wallet} AND line = 3",
+        STATEMENT_KINDS,
+        "{partner}",
+    ),
 ];
 
 fn disarm(location: &Location) {

@@ -1,18 +1,22 @@
 //! The statement on pages and as a file: the same facts as the API's, line by line; its months add up.
 
 use serde_json::{Value, json};
+use simgate::domain::ids::AccountNo;
 use simgate::domain::ledger::{CreditKind, Entry};
 use simgate::domain::money::Usd;
 use simgate::domain::role::Role;
 use simgate::domain::time::Time;
+use simgate::ops::accounts;
 use simgate::ops::operator::{self, Adjustment, Direction};
+use simgate::start::{self, Role as Process};
 use simgate::store::ledger::{self, Note};
 use simgate::store::tx::Tx;
 use simgate::wire::dates;
 
 use super::support::{OPEN, account_of, attributes, cells, member, member_of, plain};
+use crate::support::database::{on_plain_thread, rows};
 use crate::support::deposits::until_status;
-use crate::support::harness::{Gateway, Reply, both_databases};
+use crate::support::harness::{Gateway, Reply, both_databases, check_books};
 use crate::support::shapes::{DEPOSIT, ORDERS};
 use crate::support::visitor::Visitor;
 
@@ -21,9 +25,12 @@ const ARMED: &str = "=HYPERLINK(\"https://evil.example\",\"a, b\")";
 const UNTIL_FINAL_MS: i64 = 6_000;
 const HOURS_25_MS: i64 = 25 * 3_600_000;
 
-/// So many credits, each a second after the one before, from a time on.
+/// So many credits to the gateway's own partner, each a second after the one before, from a time on.
 async fn write(gateway: &Gateway, lines: i64, began: Time) {
-    let account = account_of(gateway, &gateway.partner).await;
+    write_to(gateway, account_of(gateway, &gateway.partner).await, lines, began).await;
+}
+
+async fn write_to(gateway: &Gateway, account: AccountNo, lines: i64, began: Time) {
     let entries: Vec<(Entry, Time)> = (0..lines)
         .map(|line| {
             let (id, amount) = (gateway.app.new_entry_id(), Usd::from_micros(1_000_000 + line));
@@ -115,6 +122,35 @@ fn month(gateway: &Gateway, months: u16) -> String {
     let (year, month): (u16, u16) = (today[..4].parse().unwrap(), today[5..7].parse().unwrap());
     let month = month - 1 + months;
     format!("{:04}-{:02}", year + month / 12, month % 12 + 1)
+}
+
+fn april() -> Time {
+    dates::parse("2025-04-01").unwrap()
+}
+
+/// What the pages of February to May say of months that have lines of one type only: what they opened with, how many lines
+/// there were, what these came to, and what was there in the end.
+async fn four_months(viewer: &mut Visitor) -> [[String; 4]; 4] {
+    let mut months = Vec::new();
+    for month in ["2025-02", "2025-03", "2025-04", "2025-05"] {
+        let page = viewer.open(&format!("{STATEMENT}/{month}")).await;
+        let between = |start: &str, end: &str| {
+            let (_, rest) = page.text.split_once(start).unwrap_or_else(|| panic!("{start} in {}", page.text));
+            rest.split(end).next().unwrap().to_string()
+        };
+        let credited = between("Credited by the operator <span class=\"soft small\">", "</dd></div>");
+        let (count, sum) = credited.split_once("</span></dt><dd>").unwrap();
+        let opening = between("Opening balance</dt><dd>", "</dd>");
+        let closing = between("Closing balance</dt><dd>", "</dd>");
+        months.push([opening, count.to_string(), sum.to_string(), closing]);
+    }
+    months.try_into().unwrap()
+}
+
+/// The last line up to which the lines of a statement are added up.
+fn last_sum(gateway: &Gateway, account: AccountNo) -> String {
+    let sql = format!("SELECT CAST(MAX(line) AS TEXT) FROM statement_sums WHERE account = {}", account.0);
+    rows(&gateway.app.settings.database, &sql).remove(0).remove(0)
 }
 
 both_databases! {
@@ -262,5 +298,41 @@ both_databases! {
         }
         assert!(viewer.open(STATEMENT).await.text.contains(&format!("href=\"{path}\"")));
         assert_eq!(Visitor::new(gateway).open(&path).await.status, 303);
+    }
+
+    /// What the lines of a long statement come to is written down beforehand: its months say the same before and after, whoever
+    /// does it, and wherever they begin.
+    async fn the_months_of_a_long_statement_add_up(gateway) with [OPEN[0], OPEN[1]] {
+        let (partner, _) = gateway.partner("Long Travel", Usd::ZERO).await;
+        let account = account_of(gateway, &partner).await;
+        // Some in February, seven hundred before April begins, five hundred in it; a hundred more of it say a moment earlier.
+        for (lines, seconds) in [(30, -4_000_000), (1_200, -700), (150, -100), (1_150, 3_600), (20, 30 * 86_400)] {
+            write_to(gateway, account, lines, april().plus_millis(seconds * 1_000)).await;
+        }
+        let mut viewer = member_of(gateway, &partner, "eye@long.example", Role::Viewer).await;
+        let expected = [
+            ["0.00 USD", "30 times", "+30.000435 USD", "30.000435 USD"],
+            ["30.000435 USD", "700 times", "+700.24465 USD", "730.245085 USD"],
+            ["730.245085 USD", "1800 times", "+1801.1466 USD", "2531.391685 USD"],
+            ["2531.391685 USD", "20 times", "+20.00019 USD", "2551.391875 USD"],
+        ];
+        assert_eq!(four_months(&mut viewer).await, expected);
+        let elsewhere = start::open(gateway.app.settings.clone(), Process::Command).await.unwrap();
+        for _ in 0..3 {
+            let (here, there) = tokio::join!(accounts::month::round(&gateway.app), accounts::month::round(&elsewhere));
+            here.unwrap();
+            there.unwrap();
+        }
+        on_plain_thread(|| elsewhere.store.close());
+        assert_eq!(last_sum(gateway, account), "2400");
+        assert_eq!(four_months(&mut viewer).await, expected);
+        let file = viewer.open("/portal/statement.csv?month=2025-04").await;
+        assert_eq!(cells(&file.text).len(), 1 + 1800);
+        // What moves later is in none of them.
+        write_to(gateway, account, 450, gateway.app.now()).await;
+        assert!(!accounts::month::round(&gateway.app).await.unwrap());
+        assert_eq!(last_sum(gateway, account), "3000");
+        assert_eq!(four_months(&mut viewer).await, expected);
+        check_books(&gateway.app).await;
     }
 }

@@ -35,7 +35,7 @@ const ON_PURPOSE: &[(&str, &str)] = &[
     ),
     ("an operator moves cash or asks what a supplier holds, which are sums over postings", "ledger::SUM_OF"),
     ("it is kept in memory, and loaded anew when it has changed", "addresses::WATCHED keys::LIVE webhooks::OPEN"),
-    ("every two seconds, of all partners", "days::BEHIND low_balances::MOVED"),
+    ("every two seconds, of all partners", "days::BEHIND low_balances::MOVED statement::BEHIND"),
     ("once for each sync and each change of prices", "accounts::PRICE_LISTS"),
     ("the greatest number is at the end of the index", "accounts::LAST_NO events::LAST_PG events::LAST_UNTIL events::SKIP_PG"),
     ("the oldest are at the beginning of the index, and only some of them are looked at", "deliveries::FORGET events::FORGET"),
