@@ -42,13 +42,13 @@ queries! {
     SUM_UP_TO = "SELECT line FROM statement_sums WHERE account = ?1 AND line <= ?2 ORDER BY line DESC LIMIT 1";
     BEHIND = "SELECT w.account FROM summed_lines d JOIN wallets w ON w.account = d.account WHERE w.lines >= ?1
               AND w.lines - COALESCE((SELECT MAX(s.line) FROM statement_sums s WHERE s.account = w.account), 0) >= ?1 ORDER BY w.account";
-    /// The sum before, and the lines since.
+    /// The sum before, and the lines since. In one order, so that of two that write the same neither waits for the other in a ring.
     ADD = "INSERT INTO statement_sums (account, line, kind, lines, amount)
            SELECT CAST(?1 AS BIGINT), CAST(?3 AS BIGINT), s.kind, CAST(SUM(s.lines) AS BIGINT), CAST(SUM(s.amount) AS BIGINT) FROM (
                SELECT kind, lines, amount FROM statement_sums WHERE account = ?1 AND line = ?2
                UNION ALL SELECT e.kind, 1, -p.amount FROM postings p JOIN entries e ON e.id = p.entry
                    WHERE p.wallet IS NOT NULL AND p.wallet = ?1 AND p.line > ?2 AND p.line <= ?3
-           ) s GROUP BY s.kind ON CONFLICT (account, line, kind) DO NOTHING";
+           ) s GROUP BY s.kind ORDER BY s.kind ON CONFLICT (account, line, kind) DO NOTHING";
 }
 
 pub struct StatementLine {
