@@ -1,6 +1,6 @@
 //! A wallet's statement. Its lines are numbered from 1 without a gap, so what is known by its time is found by halving,
 //! and a month far back costs no more than the last one. Every so many lines of a partner's have sums of all lines up to
-//! there, so a month with a million lines costs no more than one with a thousand.
+//! there, so to sum up a million lines takes reading a few hundred.
 
 use std::ops::Range;
 
